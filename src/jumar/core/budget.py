@@ -1,0 +1,75 @@
+"""What a run may spend. The worst case is reserved before a call is made, so that no cap is ever passed."""
+
+from __future__ import annotations
+
+from math import ceil, floor
+
+import msgspec
+
+MICRO = 1_000_000
+"""Micro-dollars in a dollar: money is added as whole numbers, so that sums are exact."""
+
+
+class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Caps of a run; None is no cap."""
+
+    usd: float | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    attempts: int | None = 5
+    turns: int | None = None
+    test_runs: int | None = None
+
+
+class Spend(msgspec.Struct, frozen=True):
+    """What a run has used so far. Money is in micro-dollars."""
+
+    micro_usd: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    attempts: int = 0
+    turns: int = 0
+    test_runs: int = 0
+
+    @property
+    def usd(self) -> float:
+        """Dollars spent."""
+        return self.micro_usd / MICRO
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """The worst case of one model call."""
+
+    usd: float = 0.0
+    tokens: int = 0
+
+
+def micro(usd: float) -> int:
+    """*usd* in micro-dollars, rounded up: a reservation never understates."""
+    return ceil(round(usd * MICRO, 3))
+
+
+def reserve(budget: Budget, spend: Spend, worst: Cost) -> str | None:
+    """The name of the cap that a call of *worst* cost could pass, or None if the call may be made."""
+    if budget.usd is not None and spend.micro_usd + micro(worst.usd) > floor(round(budget.usd * MICRO, 3)):
+        return "usd"
+    if budget.tokens is not None and spend.tokens + worst.tokens > budget.tokens:
+        return "tokens"
+    return None
+
+
+def settle(spend: Spend, usd: float, tokens: int) -> Spend:
+    """The spend after a call that cost *usd* and *tokens*."""
+    return msgspec.structs.replace(spend, micro_usd=spend.micro_usd + micro(usd), tokens=spend.tokens + tokens)
+
+
+def exhausted(budget: Budget, spend: Spend, held_seconds: float = 0.0) -> str | None:
+    """The first cap that leaves no room for another turn, or None.
+
+    *held_seconds* are set aside for the verification that has to come at the end.
+    """
+    for name, held in (("attempts", 0), ("turns", 0), ("test_runs", 0), ("seconds", held_seconds)):
+        cap = getattr(budget, name)
+        if cap is not None and getattr(spend, name) + held >= cap:
+            return name
+    return None

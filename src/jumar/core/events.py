@@ -1,0 +1,282 @@
+"""Every fact a run can write down: frozen, past tense, one tagged union. Field names are a promise to other tools."""
+
+from __future__ import annotations
+
+import msgspec
+
+from jumar.core.budget import Budget
+from jumar.core.policy import Gate, TestPolicy, Trigger
+from jumar.core.ratchet import Rule, Score
+from jumar.core.stop import StopReason
+from jumar.core.verdict import Outcome, Void
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
+    """What all events share: they are decoded strictly, by their type."""
+
+
+class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the tests of a task are run: everything a runner adapter may depend on."""
+
+    runner: str = "pytest"
+    python: str = ""
+    """The interpreter that runs the tests; empty is jumar's own."""
+    select: tuple[str, ...] = ()
+    """Files, folders or ids given to the runner; empty is the runner's own discovery."""
+    env: dict[str, str] = {}
+    timeout_seconds: float = 120.0
+    """For one whole verification."""
+    test_timeout_seconds: float = 30.0
+    """For one test."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What resume must know beyond the named fields of `run_start`, so that a run directory is enough."""
+
+    instruction: str = ""
+    editable: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    rule: Rule = Rule()
+    suite: Suite = Suite()
+    seed: int = 0
+    origin: str = ""
+    """The folder the task was copied from; only `--apply` writes there."""
+
+
+class RunStart(Fact, frozen=True, kw_only=True, tag="run_start"):
+    """The first line: what will be worked on, by whom, under which rules, judged by which ids."""
+
+    run: str
+    task: str
+    agent: str
+    model: str
+    test_policy: TestPolicy
+    gate: Gate
+    budget: Budget
+    expected: tuple[str, ...]
+    tree: str
+    settings: Settings = Settings()
+
+
+class ModelRequest(Fact, frozen=True, kw_only=True, tag="model_request"):
+    """On disk before the call is made: an open one counts as spent after a crash."""
+
+    tier: str
+    model: str
+    stage: str
+    reserved_usd: float
+    reserved_tokens: int = 0
+
+
+class ToolCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One tool call of a reply."""
+
+    name: str
+    arguments: dict[str, object] = {}
+    id: str = ""
+
+
+class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a model answered."""
+
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    opaque: dict[str, object] = {}
+    """Provider parts that are handed back untouched; the repair model puts its counters here."""
+
+
+class ModelCall(Fact, frozen=True, kw_only=True, tag="model_call"):
+    """Settles a request: every billed call, failed and unparsable ones too."""
+
+    reply: Reply
+    tier: str
+    model: str
+    stage: str
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    ms: int = 0
+    error: str = ""
+    """Why there is no usable reply: `timeout`, `rate_limit`, `server`, `refusal`, `cancelled`; empty: there is one."""
+
+
+class ActionTaken(Fact, frozen=True, kw_only=True, tag="action"):
+    """Every action of a turn, refused or not. File bodies are named by hash, not repeated."""
+
+    name: str
+    args: dict[str, object]
+    admitted: bool
+    reason: str = ""
+    last: bool = False
+    """Whether it was the last action of its turn."""
+
+
+class Write(Fact, frozen=True, kw_only=True, tag="write"):
+    """A file changed. Hashes are sha256 of the bytes; empty means absent."""
+
+    path: str
+    before: str
+    after: str
+    tree: str
+    """The workspace's tree after this write."""
+    claimed: str = ""
+
+
+class EditClaim(Fact, frozen=True, kw_only=True, tag="edit_claim"):
+    """The model says which red test an edit advances."""
+
+    test_id: str
+    edit_target: str
+
+
+class TestRun(Fact, frozen=True, kw_only=True, tag="test_run"):
+    """One test in a verification."""
+
+    __test__ = False
+
+    test_id: str
+    test_id_source: str = "native"
+    status: str
+    outcome: Outcome
+    command: str = ""
+    duration_ms: int = 0
+
+
+class Tests(Fact, frozen=True, kw_only=True, tag="tests"):
+    """One verification."""
+
+    __test__ = False
+
+    trigger: Trigger
+    ok: bool
+    passed: int
+    failed: int
+    errors: int
+    total: int
+    void: Void | None = None
+    grade: str = "D"
+    sandbox: str = "S0"
+    executions: int = 1
+    output: str = ""
+    """Path of the full output, relative to the run's directory."""
+    cached: bool = False
+    duration_ms: int = 0
+    tree: str = ""
+
+
+class Observation(Fact, frozen=True, kw_only=True, tag="observation"):
+    """What the model is shown; `driver.run_tests` for test results."""
+
+    name: str
+    call_id: str = ""
+    content: dict[str, object]
+
+
+class Localisation(Fact, frozen=True, kw_only=True, tag="localisation"):
+    """Which lines the red tests run and the green ones do not: path, line, suspiciousness, most suspicious first."""
+
+    tree: str
+    suspects: tuple[tuple[str, int, float], ...]
+    duration_ms: int = 0
+
+
+class BestFound(Fact, frozen=True, kw_only=True, tag="best"):
+    """The ratchet moved up (or a tie kept the newer tree)."""
+
+    tree: str
+    score: Score
+
+
+class Revert(Fact, frozen=True, kw_only=True, tag="revert"):
+    """The workspace went back."""
+
+    to: str
+    paths: tuple[str, ...]
+    why: str
+
+
+class Repair(Fact, frozen=True, kw_only=True, tag="repair"):
+    """A claimed edit did not turn green."""
+
+    test_ids: tuple[str, ...]
+    edits: tuple[str, ...]
+    failures: int
+
+
+class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One step of a plan."""
+
+    title: str
+    test_id: str = ""
+    test_file_path: str = ""
+
+
+class Plan(Fact, frozen=True, kw_only=True, tag="plan"):
+    """A plan was submitted."""
+
+    steps: tuple[PlanStep, ...]
+
+
+class Mode(Fact, frozen=True, kw_only=True, tag="mode", rename={"from_": "from"}):
+    """Strict or refactor."""
+
+    from_: Gate
+    to: Gate
+
+
+class Guardrail(Fact, frozen=True, kw_only=True, tag="guardrail"):
+    """A hard rule was hit; the run ends."""
+
+    rule: str
+    what: str
+
+
+class Final(Fact, frozen=True, kw_only=True, tag="final"):
+    """Written on every exit path. `test_result` is of the tree that is shipped; absent under `never`."""
+
+    message: str
+    stop: StopReason
+    test_result: dict[str, object] | None = None
+
+
+class RunEnd(Fact, frozen=True, kw_only=True, tag="run_end"):
+    """The last line of a segment."""
+
+    stop: StopReason
+    best: Score | None
+    usd: float
+    tokens: int
+    test_runs: int
+    executions: int
+    why: str = ""
+    """One sentence where the reason alone does not tell: which cap, which fault."""
+
+
+class Resume(Fact, frozen=True, kw_only=True, tag="resume"):
+    """A new segment began; what an open request had reserved counts as spent."""
+
+    from_seq: int
+
+
+class Limit(Fact, frozen=True, kw_only=True, tag="limit"):
+    """A cap was changed."""
+
+    name: str
+    old: float | None
+    new: float | None
+    by: str
+
+
+Event = (
+    RunStart | ModelRequest | ModelCall | ActionTaken | Write | EditClaim | TestRun | Tests | Observation
+    | Localisation | BestFound | Revert | Repair | Plan | Mode | Guardrail | Final | RunEnd | Resume | Limit
+)  # fmt: skip
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """An event as it lies in the journal: the shell supplies the number and the time."""
+
+    seq: int
+    ts: float
+    event: Event

@@ -1,0 +1,50 @@
+"""What may be written. A refusal is a sentence for the model; a guardrail hit ends the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+Matches = Callable[[str], bool]
+"""Whether a path (relative, with forward slashes) is one of a set of globs."""
+
+CONFIGURATION = (
+    "conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini",
+    "setup.cfg", "setup.py", "sitecustomize.py", "usercustomize.py", "*.pth", "*.egg-info/", "*.dist-info/",
+    "__pycache__/", "*.pyc", ".git/", ".jumar/",
+)  # fmt: skip
+"""What steers the runner or the interpreter: it is the task's, never a candidate's, whatever `editable` says."""
+
+
+class Guard(msgspec.Struct, frozen=True):
+    """The write rules of one task."""
+
+    editable: Matches
+    protected: Matches
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A guardrail was hit: the run ends."""
+
+    rule: str
+    what: str
+
+
+def escape(path: str) -> Hit | None:
+    """A hit if *path* would leave the workspace by its very name."""
+    parts = path.replace("\\", "/").split("/")
+    if path.startswith(("/", "~")) or "\\" in path or ".." in parts or "\0" in path:
+        return Hit("write-outside-workspace", path)
+    return None
+
+
+def refusal(path: str, guard: Guard) -> str | None:
+    """Why a write to *path* is refused, or None. The run goes on; the sentence is told to the model."""
+    if not path or path.endswith("/") or any(part in ("", ".") for part in path.split("/")):
+        return f"{path!r} is not the path of a file; give it relative to the workspace, without ./"
+    if guard.protected(path):
+        return f"{path} is read-only: the task's tests and configuration are its own"
+    if not guard.editable(path):
+        return f"{path} is not among the editable files of this task"
+    return None

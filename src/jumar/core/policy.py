@@ -1,0 +1,47 @@
+"""When tests run. The policy is chosen once, when the configuration is built, and contradictions are refused there."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class TestPolicy(StrEnum):
+    """When the tests of a task run (DESIGN.md section 4)."""
+
+    __test__ = False
+
+    ON_WRITE = "on_write"
+    ON_FINAL = "on_final"
+    NEVER = "never"
+
+
+class Gate(StrEnum):
+    """Which edits are admitted (DESIGN.md section 5)."""
+
+    OFF = "off"
+    STRICT = "strict"
+    REFACTOR = "refactor"
+
+
+class Trigger(StrEnum):
+    """What a verification was run for."""
+
+    BASELINE = "baseline"
+    WRITE = "write"
+    TURN = "turn"
+    FINAL = "final"
+    MODEL = "model"
+    SCORE = "score"
+
+
+COUNTED = frozenset({Trigger.WRITE, Trigger.TURN, Trigger.FINAL, Trigger.MODEL})
+"""The triggers that count as test runs; baseline and score are counted apart."""
+
+
+def contradiction(policy: TestPolicy, gate: Gate, agent: str) -> str | None:
+    """One sentence on why these settings cannot work together, or None."""
+    if gate is not Gate.OFF and policy is not TestPolicy.ON_WRITE:
+        return f"gate {gate} needs test results and test policy {policy} gives none; use on_write or gate off"
+    if agent == "repair" and policy is not TestPolicy.ON_WRITE:
+        return f"the repair agent lives on test results, and test policy {policy} gives none; use on_write"
+    return None

@@ -1,0 +1,35 @@
+"""Why a run stopped. Every run ends with exactly one of these, and each has one exit code."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class StopReason(StrEnum):
+    """The typed end of a run (DESIGN.md section 8)."""
+
+    GREEN = "green"
+    ATTEMPTS = "attempts"
+    TURNS = "turns"
+    STALLED = "stalled"
+    FINAL = "final"
+    BUDGET = "budget"
+    GUARDRAIL = "guardrail"
+    INFRA = "infra"
+    INTERRUPTED = "interrupted"
+
+
+USAGE_EXIT = 2
+"""Nothing was run: the request itself was wrong."""
+
+EXIT_CODES: dict[StopReason, int] = {
+    StopReason.GREEN: 0,
+    StopReason.ATTEMPTS: 1,
+    StopReason.TURNS: 1,
+    StopReason.STALLED: 1,
+    StopReason.FINAL: 1,
+    StopReason.BUDGET: 3,
+    StopReason.GUARDRAIL: 4,
+    StopReason.INFRA: 5,
+    StopReason.INTERRUPTED: 130,
+}

@@ -1,0 +1,178 @@
+"""What a verification says. Green is earned id by id; no usable evidence is void, never a pass and never a fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+import msgspec
+
+
+class Outcome(StrEnum):
+    """What became of one expected test id."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    IMPORT_ERROR = "import_error"
+    TIMEOUT = "timeout"
+    SKIPPED = "skipped"
+    XFAILED = "xfailed"
+    XPASSED = "xpassed"
+    MISSING = "missing"
+
+
+ERRORS = frozenset({Outcome.ERROR, Outcome.IMPORT_ERROR, Outcome.TIMEOUT, Outcome.MISSING})
+"""Outcomes of a test that could not even run to its end; worse than a failure."""
+
+EXCUSED = frozenset({Outcome.SKIPPED, Outcome.XFAILED, Outcome.XPASSED})
+"""Outcomes that count as a pass only where the frozen run of the task's own tests had them too."""
+
+
+class Ended(StrEnum):
+    """How the runner's process ended."""
+
+    NORMAL = "normal"
+    """It said goodbye on the channel and its exit status agreed."""
+    TIMEOUT = "timeout"
+    """The whole verification ran out of time and was killed."""
+    CRASH = "crash"
+    """A signal killed it."""
+    EXIT = "exit"
+    """It left without a goodbye."""
+    UNSTARTED = "unstarted"
+    """It never said hello: nothing of the code under test can have run."""
+
+
+class TestResult(msgspec.Struct, frozen=True):
+    """One test as the runner reported it."""
+
+    __test__ = False
+
+    id: str
+    outcome: Outcome
+    duration_ms: int = 0
+    excerpt: str = ""
+    """The traceback, for prompts; empty for a pass."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What one invocation of a runner said, decoded and not yet judged."""
+
+    ended: Ended
+    results: tuple[TestResult, ...] = ()
+    broken: Mapping[str, str] = {}
+    """Path of each test file that could not be collected -> why."""
+    anomalies: tuple[str, ...] = ()
+    """What the channel should not have carried: a wrong MAC, a gap in the sequence, a duplicate."""
+    detail: str = ""
+    """One sentence on an end that was not normal."""
+
+
+class Cause(StrEnum):
+    """Whose doing a void is."""
+
+    TAMPER = "tamper"
+    HARNESS = "harness"
+
+
+class Void(msgspec.Struct, frozen=True):
+    """No usable evidence, and why."""
+
+    cause: Cause
+    reason: str
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """An outcome per expected test id, or void."""
+
+    results: Mapping[str, TestResult]
+    """Expected id -> its result, in the order of the expected ids; empty when void."""
+    green_ids: frozenset[str] = frozenset()
+    void: Void | None = None
+
+    @property
+    def total(self) -> int:
+        """How many ids were expected."""
+        return len(self.results)
+
+    @property
+    def passed(self) -> int:
+        """How many expected ids count as passed."""
+        return len(self.green_ids)
+
+    @property
+    def errors(self) -> int:
+        """How many expected ids could not run to their end."""
+        return sum(r.outcome in ERRORS for r in self.results.values())
+
+    @property
+    def failed(self) -> int:
+        """How many expected ids ran and did not pass."""
+        return self.total - self.passed - self.errors
+
+    @property
+    def green(self) -> bool:
+        """Every expected id passed, and there was at least one."""
+        return self.void is None and self.total > 0 and self.passed == self.total
+
+    @property
+    def red_ids(self) -> tuple[str, ...]:
+        """The expected ids that did not pass, in order."""
+        return tuple(i for i in self.results if i not in self.green_ids)
+
+
+def counts_as_pass(outcome: Outcome, accepted: Outcome | None) -> bool:
+    """Whether *outcome* is a pass, given what the frozen run of the task's own tests had (*accepted*)."""
+    if outcome is Outcome.PASSED:
+        return True
+    if outcome is Outcome.XPASSED:
+        return accepted in (Outcome.XFAILED, Outcome.XPASSED)
+    return outcome in EXCUSED and outcome is accepted
+
+
+def reconcile(expected: Iterable[str], report: Report, accepted: Mapping[str, Outcome] | None = None) -> Verdict:
+    """Judge *report* against the ids that had to be reported.
+
+    An expected id without parameters stands for all its parametrisations where only those were reported: that is how
+    ids read from a syntax tree meet what the runner calls them.
+    """
+    accepted = accepted or {}
+    if report.anomalies:
+        return Verdict({}, void=Void(Cause.TAMPER, "; ".join(report.anomalies[:3])))
+    if report.ended is Ended.UNSTARTED:
+        return Verdict({}, void=Void(Cause.HARNESS, report.detail or "the runner did not start"))
+    reported = {r.id: r for r in report.results}
+    if len(reported) != len(report.results):
+        return Verdict({}, void=Void(Cause.TAMPER, "a test was reported twice"))
+    families = _families(reported)
+    results = {i: reported.get(i) or _family(i, families.get(i)) or _unreported(i, report) for i in expected}
+    green = frozenset(i for i, r in results.items() if counts_as_pass(r.outcome, accepted.get(i)))
+    return Verdict(results, green)
+
+
+def _families(reported: Mapping[str, TestResult]) -> dict[str, list[TestResult]]:
+    families: dict[str, list[TestResult]] = {}
+    for test_id, result in reported.items():
+        head, bracket, _ = test_id.partition("[")
+        if bracket:
+            families.setdefault(head, []).append(result)
+    return families
+
+
+def _family(test_id: str, members: list[TestResult] | None) -> TestResult | None:
+    """One result for all parametrisations of *test_id*: the first that is no pass, else a pass."""
+    if not members:
+        return None
+    worst = next((m for m in members if m.outcome is not Outcome.PASSED), members[0])
+    return TestResult(test_id, worst.outcome, sum(m.duration_ms for m in members), worst.excerpt)
+
+
+def _unreported(test_id: str, report: Report) -> TestResult:
+    """What silence means: the file was broken, the process was cut short, or the test is gone."""
+    path = test_id.partition("::")[0]
+    if path in report.broken:
+        return TestResult(test_id, Outcome.IMPORT_ERROR, 0, report.broken[path])
+    if report.ended is Ended.NORMAL:
+        return TestResult(test_id, Outcome.MISSING, 0, "the runner did not report this test")
+    return TestResult(test_id, Outcome.ERROR, 0, report.detail or f"not reported: the run ended by {report.ended}")

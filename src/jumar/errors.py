@@ -1,0 +1,22 @@
+"""Two ways a request can fail that are no verdict: the person asked for something impossible, or the machine is broken.
+
+JumarError
+ +-- BadInput   one sentence that names the thing and the fix; nothing was run (exit 2)
+ +-- Infra      provider, sandbox, disk or runner: says nothing about the agent (exit 5)
+
+Red tests, refused edits, spent budgets and void verdicts are values in the journal, never exceptions.
+"""
+
+from __future__ import annotations
+
+
+class JumarError(Exception):
+    """What jumar itself raises; any other exception is a bug."""
+
+
+class BadInput(JumarError):
+    """The request was wrong. The message is one sentence that names the thing and the fix."""
+
+
+class Infra(JumarError):
+    """The machine, the disk or the runner failed; nothing is known about the agent."""

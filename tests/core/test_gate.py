@@ -1,0 +1,67 @@
+"""The gate and the guard: same action, same answer, and nothing leaves the workspace."""
+
+from __future__ import annotations
+
+import pytest
+
+from jumar.core.gate import Action, admits
+from jumar.core.guard import Guard
+from jumar.core.policy import Gate, TestPolicy, contradiction
+
+GUARD = Guard(editable=lambda p: p.endswith(".py"), protected=lambda p: p.startswith("test_") or p == "conftest.py")
+
+
+@pytest.mark.parametrize(
+    ("path", "admitted", "hit"),
+    [
+        ("a.py", True, False),
+        ("pkg/a.py", True, False),
+        ("test_a.py", False, False),
+        ("conftest.py", False, False),
+        ("a.txt", False, False),
+        ("", False, False),
+        ("pkg/", False, False),
+        ("./a.py", False, False),
+        ("a//b.py", False, False),
+        ("../a.py", False, True),
+        ("pkg/../../a.py", False, True),
+        ("/etc/passwd.py", False, True),
+        ("~/a.py", False, True),
+        ("a\\..\\b.py", False, True),
+        ("a\0.py", False, True),
+    ],
+)
+def test_writes(path: str, *, admitted: bool, hit: bool) -> None:
+    ruling = admits(Action("write_files", {path: "x"}), Gate.OFF, GUARD)
+
+    assert (admitted, hit) == (ruling.admitted, ruling.hit is not None)
+    assert bool(ruling.reason) is not admitted
+
+
+def test_one_bad_path_refuses_the_whole_write() -> None:
+    assert not admits(Action("write_files", {"a.py": "x", "test_a.py": "x"}), Gate.OFF, GUARD).admitted
+
+
+def test_strict_refuses_an_edit_that_no_red_test_asks_for() -> None:
+    assert not admits(Action("write_files", {"a.py": "x"}), Gate.STRICT, GUARD).admitted
+
+
+def test_a_proposal_is_named_by_what_it_writes() -> None:
+    one = Action("write_files", {"a.py": "x", "b.py": None})
+    same = Action("write_files", {"b.py": None, "a.py": "x"}, call_id="other")
+
+    assert one.digest == same.digest != Action("write_files", {"a.py": "y", "b.py": None}).digest
+
+
+@pytest.mark.parametrize(
+    ("policy", "gate", "agent", "refused"),
+    [
+        ("on_write", "strict", "pipeline", False),
+        ("on_final", "strict", "pipeline", True),
+        ("never", "strict", "pipeline", True),
+        ("on_final", "off", "repair", True),
+        ("on_final", "off", "pipeline", False),
+    ],
+)
+def test_contradictions(policy: str, gate: str, agent: str, *, refused: bool) -> None:
+    assert refused is (contradiction(TestPolicy(policy), Gate(gate), agent) is not None)

@@ -1,0 +1,134 @@
+"""The page of the design that draws the architecture, as checks: what may import what, and how long things may get."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import jumar
+
+ROOT = Path(jumar.__file__).parent
+REPOSITORY = ROOT.parent.parent
+MODULES = sorted(ROOT.rglob("*.py"))
+CORE = sorted((ROOT / "core").glob("*.py"))
+PURE = {
+    "__future__", "collections", "contextlib", "dataclasses", "difflib", "enum", "fractions", "functools", "hashlib",
+    "itertools", "math", "msgspec", "operator", "re", "string", "textwrap", "typing",
+}  # fmt: skip
+CHILDREN = {"verify/reaper.py", "verify/pytest_boot.py", "repair/screen_child.py"}
+"""Programs that run in processes of their own, in the interpreter of the task: they import nothing of jumar."""
+LAYERS = ("surfaces", "harness", "kernel", "core")
+"""One arrow each way: an earlier one may import a later one, never the reverse."""
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name(path)}: relative imports hide which layer is meant"
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", CORE, ids=name)
+def test_the_core_imports_nothing_impure_and_nothing_else_of_jumar(path: Path) -> None:
+    for module in imports(path):
+        ours = module.startswith("jumar.core") or module == "jumar"
+        assert ours or module.split(".")[0] in PURE, f"{name(path)} imports {module}"
+
+
+@pytest.mark.parametrize("path", CORE, ids=name)
+def test_the_core_calls_nothing_that_reads_the_world(path: Path) -> None:
+    called = {
+        node.func.id
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not called & {"open", "print", "input", "__import__", "exec", "eval", "breakpoint"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_imports_go_one_way(path: Path) -> None:
+    parts = name(path).removesuffix(".py").split("/")
+    layer = parts[0] if parts[0] in LAYERS else None
+    for module in imports(path):
+        above = module.removeprefix("jumar.").split(".")[0]
+        if not module.startswith("jumar.") or above not in LAYERS:
+            continue
+        if layer is None:
+            assert above == "core" or (parts[0] == "__init__" and above == "harness"), f"{name(path)} imports {module}"
+        else:
+            assert LAYERS.index(above) >= LAYERS.index(layer), f"{name(path)} imports {module}"
+
+
+def test_only_the_verifier_and_git_start_processes() -> None:
+    allowed = {
+        "patch.py",
+        "harness/import_git.py",
+        "harness/import_pypi.py",
+        "harness/importing.py",
+        "surfaces/doctor.py",
+    }
+    for path in MODULES:
+        starts = {m.split(".")[0] for m in imports(path)} & {"subprocess", "multiprocessing", "pty"}
+        if starts:
+            assert name(path).startswith("verify/") or name(path) in allowed, f"{name(path)} imports {starts}"
+
+
+def test_the_environment_is_read_in_one_place() -> None:
+    reads = re.compile(r"os\.environ|os\.getenv|getenv\(")
+    allowed = CHILDREN | {"surfaces/cli.py"}
+    found = {name(p) for p in MODULES if reads.search(p.read_text("utf-8"))}
+    assert found <= allowed
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_modules_and_functions_stay_short(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert len(text.splitlines()) <= 300, "a module stops at 300 lines: split it by noun"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert lines <= 40, f"{node.name} has {lines} lines"
+            counted = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+            count = len([a for a in counted if a not in ("self", "cls")])
+            command = any("click" in ast.unparse(d) or "command" in ast.unparse(d) for d in node.decorator_list)
+            assert count <= 5 or command, f"{node.name} has {count} parameters"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_module_begins_with_its_law(path: Path) -> None:
+    law = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    assert law, "the first line of a module states its law"
+    assert law.splitlines()[0].rstrip().endswith((".", ":"))
+
+
+def test_no_room_without_a_name_of_its_own() -> None:
+    nameless = re.compile(r"(^|/)(utils?|helpers?|common|misc|manager|base)\w*\.py$")
+    assert not [name(p) for p in MODULES if nameless.search(name(p))]
+
+
+def test_nothing_is_mocked_and_nothing_sleeps() -> None:
+    for path in (REPOSITORY / "tests").rglob("*.py"):
+        if path == Path(__file__):
+            continue
+        text = path.read_text("utf-8")
+        assert not re.search(r"unittest\.mock|MagicMock|monkeypatch\.set(attr|item)", text), path.name
+        code = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
+        naps = [n for n in code if ast.unparse(n.func) in ("time.sleep", "anyio.sleep", "asyncio.sleep")]
+        assert not naps, path.name
+
+
+def test_the_public_names_are_few_and_there() -> None:
+    assert len(jumar.__all__) <= 25
+    for public in jumar.__all__:
+        assert hasattr(jumar, public)
