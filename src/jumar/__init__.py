@@ -1,1 +1,41 @@
 """Tests decide when a coding agent may edit, what of its work is kept, and when it stops."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from jumar.core.policy import Gate, TestPolicy
+from jumar.core.ratchet import Ratchet, Ties
+from jumar.core.stop import StopReason
+from jumar.errors import BadInput, Infra, JumarError
+
+if TYPE_CHECKING:
+    from jumar.harness.door import run
+    from jumar.harness.result import Result
+    from jumar.options import Options
+
+__version__ = version("jumar")
+
+__all__ = [
+    "BadInput",
+    "Gate",
+    "Infra",
+    "JumarError",
+    "Options",
+    "Ratchet",
+    "Result",
+    "StopReason",
+    "TestPolicy",
+    "Ties",
+    "run",
+]
+
+_LATE = {"run": "jumar.harness.door", "Result": "jumar.harness.result", "Options": "jumar.options"}
+"""Names that need more than the core: imported when they are used, so that `import jumar` stays quick."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'jumar' has no attribute {name!r}")
+    return getattr(__import__(_LATE[name], fromlist=[name]), name)

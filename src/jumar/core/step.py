@@ -143,7 +143,7 @@ def next_effect(state: RunState, agent: Strategy, halt: Halt | None = None) -> E
 def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:
     policy = state.run.test_policy
     if ending := halt or _end(state, agent):
-        if policy is TestPolicy.ON_FINAL and state.judged is None and ending.stop is not StopReason.INFRA:
+        if policy is TestPolicy.ON_FINAL and state.judged is None and not _broken(halt):
             return Verify(Trigger.FINAL)
         if state.best is not None and state.tree != state.best.tree:
             return GoBack(state.best.tree, "the best tree is what is shipped")
@@ -153,6 +153,11 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:
     return _turn(state, agent)
 
 
+def _broken(halt: Halt | None) -> bool:
+    """Whether the machine itself failed under us: then not even the last verification can be made."""
+    return halt is not None and halt.stop is StopReason.INFRA
+
+
 def _turn(state: RunState, agent: Strategy) -> Effect:
     """The next thing of the agent's own: an action of its reply, or a question."""
     if state.reply is not None:
@@ -160,7 +165,7 @@ def _turn(state: RunState, agent: Strategy) -> Effect:
         return Act(actions[state.actions_done], last=state.actions_done + 1 == len(actions))
     request = agent.request(state)
     if request is None:
-        return Finish(Halt(StopReason.FINAL, "the agent has nothing left to try"))
+        raise IllegalEvent("an agent with nothing left to ask has ended the run already")
     if agent.localises and (state.localisation is None or state.localisation.tree != _home(state)):
         return Localise()
     return Reserve(request)
@@ -190,7 +195,7 @@ def _home(state: RunState) -> str:
     return state.best.tree if state.best is not None else state.run.tree
 
 
-def _end(state: RunState, agent: Strategy) -> Halt | None:
+def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one line per reason reads best
     """The run's own reason to stop, or None."""
     if state.hit is not None:
         return Halt(StopReason.GUARDRAIL, f"{state.hit.rule}: {state.hit.what}")
@@ -202,6 +207,8 @@ def _end(state: RunState, agent: Strategy) -> Halt | None:
         return Halt(StopReason.FINAL, state.said)
     if state.reply is not None:
         return None
+    if agent.request(state) is None:
+        return Halt(StopReason.FINAL, "the agent has nothing left to try")
     return _capped(state)
 
 

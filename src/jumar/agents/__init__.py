@@ -1,0 +1,1 @@
+"""Agents are pure strategies: from state to request, from reply to actions."""

@@ -1,0 +1,28 @@
+"""The offline agent: proposes what mutation search found. It needs no key, costs nothing, and knows only the tests."""
+
+from __future__ import annotations
+
+from jumar.agents import tools
+from jumar.core.gate import Action
+from jumar.core.run import RunState
+from jumar.core.step import Message, Request
+
+
+class Repair:
+    """Asks the repair model for the next candidate of the best tree."""
+
+    name = "repair"
+    localises = True
+    note = "A patch that passes is only as right as the tests."
+
+    def request(self, state: RunState) -> Request | None:  # noqa: ARG002  the port's signature
+        """Always the next candidate; the model itself says when there is none."""
+        return Request("offline", "repair")
+
+    def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  as above
+        """None: the search reads the structured view of the question."""
+        return ()
+
+    def actions(self, state: RunState) -> tuple[Action, ...]:
+        """The candidate as a write, or the end."""
+        return tools.actions(state.reply.tool_calls) if state.reply else ()

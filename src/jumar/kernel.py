@@ -1,0 +1,72 @@
+"""The loop: ask the core what to do, do it, write down what happened. It decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import anyio
+
+from jumar.core.events import Event
+from jumar.core.run import Phase, RunState
+from jumar.core.state import reduce
+from jumar.core.step import Call, Effect, Halt, Localise, Strategy, Verify, next_effect
+from jumar.core.stop import StopReason
+from jumar.errors import Infra
+from jumar.journal import Journal
+from jumar.shell import Shell
+
+Watch = Callable[[RunState, Effect], None]
+"""Is told what is about to be done; may not change it."""
+
+
+class Kernel:
+    """One run. Its state is nothing but the fold of its journal."""
+
+    def __init__(self, journal: Journal, shell: Shell, agent: Strategy, state: RunState) -> None:
+        self.journal, self.shell, self.agent, self.state = journal, shell, agent, state
+        self.watch: Watch = lambda _state, _effect: None
+        self._halt: Halt | None = None
+        self._flight: anyio.CancelScope | None = None
+
+    async def run(self) -> RunState:
+        """Work until the run has ended.
+
+        Raises:
+            Infra: if not even the end could be written down; the journal and the best tree are intact.
+        """
+        while self.state.phase is not Phase.ENDED:
+            effect = next_effect(self.state, self.agent, self._halt)
+            self.watch(self.state, effect)
+            try:
+                self.record(await self._perform(effect))
+            except Infra as broken:
+                if self._halt is not None and self._halt.stop is StopReason.INFRA:
+                    raise
+                self._halt = Halt(StopReason.INFRA, str(broken))
+        return self.state
+
+    def record(self, events: Sequence[Event]) -> None:
+        """Put the events of one effect on disk, then believe them."""
+        for entry in self.journal.append(events, self.shell.clock()) if events else ():
+            self.state = reduce(self.state, entry)
+
+    def halt(self, why: Halt) -> None:
+        """Stop as soon as possible: what is in flight is cancelled, the best tree is kept, the end is written."""
+        self._halt = self._halt or why
+        if self._flight is not None:
+            self._flight.cancel()
+
+    async def _perform(self, effect: Effect) -> Sequence[Event]:
+        if not isinstance(effect, Verify | Localise | Call):
+            return self._heed(self.shell.do(effect, self.state))
+        with anyio.move_on_after(self.shell.seconds_left(effect, self.state)) as self._flight:
+            return await self.shell.perform(effect, self.state)
+        self._halt = self._halt or Halt(StopReason.BUDGET, "the cap on seconds is used up")
+        return self.shell.cancelled(effect, self.state)
+
+    def _heed(self, done: Sequence[Event] | Halt) -> Sequence[Event]:
+        """An effect may answer that the run must stop instead (a call that could pass a cap is not made)."""
+        if not isinstance(done, Halt):
+            return done
+        self._halt = done
+        return ()

@@ -1,0 +1,1 @@
+"""One file = one way to get a completion. Found by module name."""

@@ -1,0 +1,91 @@
+"""A model that answers from a file: JSON lines, one reply a call. It asks nobody and reads no prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from jumar.core.budget import Cost
+from jumar.core.events import Reply, ToolCall
+from jumar.errors import BadInput
+from jumar.ports import Answer, Ask
+
+
+class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Tokens of one reply."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of a script (DESIGN.md section 9); every key but `content`, `tool_calls` or `error` may be absent."""
+
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    usd: float = 0.0
+    error: Literal["", "timeout", "rate_limit", "server", "refusal"] = ""
+
+
+class ScriptModel:
+    """Replays *lines*; where it goes on comes from the journal, so that a resumed run gets the same replies."""
+
+    def __init__(self, lines: tuple[Line, ...], name: str = "script") -> None:
+        self.name = name
+        self._lines = lines
+
+    def worst(self, ask: Ask) -> Cost:
+        """What the next line says it costs."""
+        line = self._line(ask.position)
+        return Cost(line.usd, line.usage.input_tokens + line.usage.output_tokens)
+
+    async def complete(self, ask: Ask) -> Answer:
+        """The line at the run's position; when the script is used up, `final`."""
+        line = self._line(ask.position)
+        calls = tuple(
+            ToolCall(call.name, call.arguments, call.id or f"call_{ask.position}_{n}")
+            for n, call in enumerate(line.tool_calls)
+        )
+        return Answer(
+            reply=Reply(line.content, calls),
+            input_tokens=line.usage.input_tokens,
+            cached_tokens=line.usage.cached_tokens,
+            output_tokens=line.usage.output_tokens,
+            usd=line.usd,
+            error=line.error,
+        )
+
+    def _line(self, position: int) -> Line:
+        if position < len(self._lines):
+            return self._lines[position]
+        return Line(tool_calls=(ToolCall("final", {"message": "the script is used up"}),))
+
+
+def load_script(path: Path) -> ScriptModel:
+    """The script in *path*.
+
+    Raises:
+        BadInput: if it cannot be read or a line is not a reply; the sentence names the line.
+    """
+    try:
+        texts = path.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise BadInput(f"cannot read the script {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"the script {path} is not UTF-8 (byte {error.start})") from None
+    lines = []
+    for number, text in enumerate(texts, 1):
+        if not text.strip():
+            continue
+        try:
+            line = msgspec.json.decode(text, type=Line)
+        except msgspec.MsgspecError as error:
+            raise BadInput(f"line {number} of the script {path} is no reply: {error}") from None
+        if not (line.content or line.tool_calls or line.error):
+            raise BadInput(f"line {number} of the script {path} has neither content nor tool_calls nor error")
+        lines.append(line)
+    return ScriptModel(tuple(lines), f"script:{path}")

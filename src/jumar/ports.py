@@ -1,0 +1,140 @@
+"""Every extension point on one page. Implement one Protocol in one file; it is found by its module's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from jumar.core.budget import Cost
+from jumar.core.events import Localisation, Reply, Suite
+from jumar.core.step import Message, Request
+from jumar.core.verdict import Ended, Outcome, Report, Verdict
+
+
+class Invocation(msgspec.Struct, frozen=True, kw_only=True):
+    """One process to be started: what to run, and what to hand it. Only `verify/` starts it."""
+
+    argv: tuple[str, ...]
+    config: Mapping[str, object] = {}
+    """Handed to the child as JSON on its standard input, which then ends."""
+    env: Mapping[str, str] = {}
+    """Added to the scrubbed environment."""
+
+
+class Collected(msgspec.Struct, frozen=True, kw_only=True):
+    """The ids a suite has, found without judging anything."""
+
+    ids: tuple[str, ...]
+    broken: Mapping[str, str] = {}
+    """Path of each test file that could not be collected -> why."""
+    anomaly: str = ""
+    """Why the collection is no evidence at all (no pytest in that interpreter, a usage error), or empty."""
+
+
+Record = list[object]
+"""One authenticated record of the channel: a kind, then its fields."""
+
+
+class Runner(Protocol):
+    """Turns ids into an invocation and records into results. It starts no process and reads no file a child wrote."""
+
+    name: str
+
+    def collection(self, suite: Suite, room: Path) -> Invocation:
+        """What to run to list the ids of the suite in *room*."""
+        ...
+
+    def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:
+        """What to run to judge *ids* in *room*."""
+        ...
+
+    def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
+        """The ids in the records of a collection."""
+        ...
+
+    def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
+        """The results in the records of a verification."""
+        ...
+
+    def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
+        """Which of the task's files hold tests, by name alone."""
+        ...
+
+    def static_ids(self, path: str, source: bytes) -> tuple[str, ...]:
+        """The ids in a test file, read from its syntax tree; for files that do not import yet."""
+        ...
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model is asked: messages for a language model, and the same facts in a structured view."""
+
+    request: Request
+    messages: tuple[Message, ...]
+    tree: str
+    files: Mapping[str, bytes]
+    """The editable files of the best tree."""
+    red: tuple[str, ...]
+    green: tuple[str, ...]
+    localisation: Localisation | None
+    position: int
+    """How many replies this model has given in this run: where a script or recording goes on."""
+    refused: frozenset[str]
+    """`Action.digest` of every proposal that was verified or refused already."""
+    seed: int
+    seconds: float | None
+    """What is left of the run's time; None is no cap."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply and what it cost."""
+
+    reply: Reply
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    error: str = ""
+
+
+class Model(Protocol):
+    """One way to get a completion."""
+
+    name: str
+
+    def worst(self, ask: Ask) -> Cost:
+        """The most that answering *ask* can cost; it is reserved before the call."""
+        ...
+
+    async def complete(self, ask: Ask) -> Answer:
+        """The answer to *ask*. Faults of the provider are values (`Answer.error`), not exceptions."""
+        ...
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """A judged verification and what it took."""
+
+    verdict: Verdict
+    ended: Ended
+    executions: int
+    duration_ms: int
+    output: str
+    """Name of the file with the full output, in the run's `output/`."""
+
+
+class Verifier(Protocol):
+    """Judges trees. Trees are named by hash; the rooms they are laid out in are the verifier's own."""
+
+    async def verify(self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str) -> Verification:
+        """Judge *tree* on all expected ids.
+
+        *accepted* is what the frozen run had for ids that did not pass; None: there was none yet. *control* is the
+        tree that tells a candidate's doing from the machine's: the best one so far.
+        """
+        ...
+
+    async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:
+        """Which lines the red tests run and the green ones do not."""
+        ...

@@ -1,0 +1,222 @@
+"""Stories of whole runs, on the real journal and workspace with a fake verifier and a scripted model."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jumar.core import events as ev
+from jumar.core.budget import Budget
+from jumar.core.policy import TestPolicy
+from jumar.core.ratchet import Rule, Ties
+from jumar.core.run import IllegalEvent, Phase
+from jumar.core.state import reduce
+from jumar.core.step import Halt, Verify
+from jumar.core.stop import StopReason
+from stories import TOTAL, Terms, World, program, world
+
+
+def told(made: World) -> StopReason:
+    """Run it; why it stopped. What the journal says is what the kernel believed."""
+    with made.journal:
+        end = anyio.run(made.kernel.run)
+
+    assert made.replayed() == end
+    assert end.end is not None
+    return end.end.stop
+
+
+def test_a_run_goes_from_red_to_green(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(11), program(TOTAL)))
+
+    assert told(made) is StopReason.GREEN
+    assert made.text == program(TOTAL)
+    assert [type(e.event).__name__ for e in made.entries()][-2:] == ["Final", "RunEnd"]
+
+
+def test_the_best_of_8_12_10_13_11_is_shipped_byte_for_byte(tmp_path: Path) -> None:
+    tried = (8, 12, 10, 13, 11)
+    made = world(tmp_path, tuple(program(n) for n in tried), Terms(start=8, budget=Budget(attempts=5)))
+    seen: list[tuple[str, str]] = []
+    made.kernel.watch = lambda state, _: seen.append((made.text, state.best.tree if state.best else ""))
+
+    assert told(made) is StopReason.ATTEMPTS
+    assert made.text == program(13)
+    end = made.replayed()
+    assert end.best
+    assert (end.best.score.passed, end.tree) == (13, end.best.tree)
+    assert [e.why for e in made.events(ev.Revert) if isinstance(e, ev.Revert)] == [
+        "10 of 17 passed, the best has 12",
+        "11 of 17 passed, the best has 13",
+    ]
+
+
+def test_after_each_regression_the_workspace_is_the_best_tree(tmp_path: Path) -> None:
+    made = world(tmp_path, tuple(program(n) for n in (12, 10, 13, 11)), Terms(budget=Budget(attempts=4)))
+    best = {8: program(8)}
+
+    def watch(_: object, effect: object) -> None:
+        if type(effect).__name__ == "Reserve":
+            top = max(best)
+            assert made.text == best[top]
+        if type(effect).__name__ == "Keep":
+            best[int(made.text.split()[2])] = made.text
+
+    made.kernel.watch = watch
+
+    assert told(made) is StopReason.ATTEMPTS
+    assert max(best) == 13
+
+
+@pytest.mark.parametrize(("ties", "kept"), [(Ties.KEEP, "newer"), (Ties.REVERT, "older")])
+def test_ties(tmp_path: Path, ties: Ties, kept: str) -> None:
+    replies = (program(12, "older"), program(12, "newer"))
+    made = world(tmp_path, replies, Terms(rule=Rule(ties=ties), budget=Budget(attempts=2)))
+
+    told(made)
+
+    assert made.text == program(12, kept)
+
+
+def test_a_void_attempt_moves_nothing_and_uses_an_attempt(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(99), program(12)), Terms(budget=Budget(attempts=2)))
+
+    assert told(made) is StopReason.ATTEMPTS
+    assert made.text == program(12)
+    assert [e.why for e in made.events(ev.Revert) if isinstance(e, ev.Revert)] == ["no usable evidence"]
+
+
+def test_a_broken_harness_ends_infra_with_the_best_tree(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(12), program(98), program(17)))
+
+    assert told(made) is StopReason.INFRA
+    assert made.text == program(12)
+
+
+def test_a_broken_baseline_ends_infra(tmp_path: Path) -> None:
+    assert told(world(tmp_path, (program(12),), Terms(start=98))) is StopReason.INFRA
+
+
+def test_an_unparsable_reply_is_billed_and_used_up_its_attempt(tmp_path: Path) -> None:
+    made = world(tmp_path, ("def broken(:", program(12)), Terms(budget=Budget(attempts=2)))
+
+    assert told(made) is StopReason.ATTEMPTS
+    refused = [e for e in made.events(ev.ActionTaken) if isinstance(e, ev.ActionTaken) and not e.admitted]
+    assert "not Python" in refused[0].reason
+    assert made.replayed().spend.usd == pytest.approx(0.02)
+
+
+def test_a_call_that_could_pass_the_cap_is_not_made(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(9), program(10), program(11)), Terms(budget=Budget(usd=0.02)))
+
+    assert told(made) is StopReason.BUDGET
+    assert len(made.events(ev.ModelCall)) == 2
+    assert made.replayed().spend.usd == pytest.approx(0.02)
+
+
+def test_the_cap_on_seconds_cancels_what_is_in_flight_and_settles_it(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(9),) * 100, Terms(budget=Budget(seconds=20, attempts=None)))
+
+    assert told(made) is StopReason.BUDGET
+    requests, calls = made.events(ev.ModelRequest), made.events(ev.ModelCall)
+    assert len(requests) == len(calls)
+
+
+def test_an_interrupt_keeps_the_best_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(12), program(10), program(TOTAL)))
+    count = iter(range(100))
+
+    def stop_at_the_third_verification(_: object, effect: object) -> None:
+        if isinstance(effect, Verify) and next(count) == 2:
+            made.kernel.halt(Halt(StopReason.INTERRUPTED))
+
+    made.kernel.watch = stop_at_the_third_verification
+
+    assert told(made) is StopReason.INTERRUPTED
+    assert made.text == program(12)
+
+
+@pytest.mark.parametrize("passing", [10, TOTAL])
+def test_under_on_final_there_is_exactly_one_verification(tmp_path: Path, passing: int) -> None:
+    made = world(tmp_path, (program(passing), program(17)), Terms(policy=TestPolicy.ON_FINAL))
+
+    assert told(made) is (StopReason.GREEN if passing == TOTAL else StopReason.FINAL)
+    assert len(made.events(ev.Tests)) == len(made.events(ev.Observation)) == 1
+    final, shown = made.events(ev.Final)[0], made.events(ev.Observation)[0]
+    assert isinstance(final, ev.Final)
+    assert isinstance(shown, ev.Observation)
+    assert final.test_result == shown.content
+
+
+def test_under_never_nothing_is_verified(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(17),), Terms(policy=TestPolicy.NEVER))
+
+    assert told(made) is StopReason.FINAL
+    assert made.text == program(17)
+    assert not made.verifier.asked
+    final = made.events(ev.Final)[0]
+    assert isinstance(final, ev.Final)
+    assert final.test_result is None
+
+
+def test_a_write_outside_ends_the_run(tmp_path: Path) -> None:
+    from jumar.core.events import ToolCall  # noqa: PLC0415  this story alone speaks in tool calls
+    from jumar.models.script import Line, ScriptModel  # noqa: PLC0415  as above
+
+    call = ToolCall("write_file", {"path": "../evil.py", "text": "x = 1\n"})
+    made = world(tmp_path / "run", (), Terms(model=ScriptModel((Line(tool_calls=(call,)),))))
+
+    assert told(made) is StopReason.GUARDRAIL
+    assert not list(tmp_path.glob("evil.py"))
+
+
+def test_green_from_the_start_with_nothing_to_do_is_green(tmp_path: Path) -> None:
+    made = world(tmp_path, (), Terms(start=TOTAL))
+
+    assert told(made) is StopReason.GREEN
+    assert not made.events(ev.ModelCall)
+
+
+def test_green_from_the_start_with_an_instruction_asks_once(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(TOTAL, "tidied"),), Terms(start=TOTAL, instruction="tidy up"))
+
+    assert told(made) is StopReason.GREEN
+    assert made.text == program(TOTAL, "tidied")
+
+
+def test_an_illegal_event_changes_nothing(tmp_path: Path) -> None:
+    made = world(tmp_path, ())
+    before = made.kernel.state
+
+    with pytest.raises(IllegalEvent):
+        reduce(before, ev.Entry(1, 1.0, ev.BestFound(tree="x", score=ev.Score(1, 0, 0))))
+
+    assert made.kernel.state is before
+    assert before.phase is Phase.OPEN
+    made.journal.close()
+
+
+counts = st.one_of(st.integers(0, TOTAL - 1), st.sampled_from([97, 99]))
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(counts, min_size=1, max_size=8), st.sampled_from(Ties))
+def test_what_is_shipped_is_never_below_any_prefix(tried: list[int], ties: Ties) -> None:
+    # 97 stands for a reply nobody can parse, 99 for a forged verdict; neither may move anything.
+    replies = tuple("def broken(:" if n == 97 else program(n, str(k)) for k, n in enumerate(tried))
+    with TemporaryDirectory() as folder:
+        terms = Terms(start=3, rule=Rule(ties=ties), budget=Budget(attempts=len(tried)))
+        made = world(Path(folder), replies, terms)
+
+        told(made)
+
+        usable = [3, *(n for n in tried if n not in (97, 99))]
+        assert int(made.text.split()[2]) == max(usable)
+        bests = [e.score.passed for e in made.events(ev.BestFound) if isinstance(e, ev.BestFound)]
+        assert all(a <= b for a, b in pairwise(bests))
