@@ -1,0 +1,73 @@
+"""What became of a run, read off its state: the object of `--json` and of `result.json`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from jumar.core.run import RunState
+from jumar.core.stop import EXIT_CODES, StopReason
+
+
+class Best(msgspec.Struct, frozen=True):
+    """How many of the expected ids the shipped tree passes."""
+
+    passed: int
+    total: int
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """One finished run (DESIGN.md section 11)."""
+
+    run: str
+    task: str
+    stop: StopReason
+    exit: int
+    passed: int
+    failed: int
+    errors: int
+    total: int
+    attempts: int
+    usd: float
+    tokens: int
+    test_runs: int
+    baseline_runs: int
+    executions: int
+    seconds: float
+    tree: str
+    best: Best
+    events: str
+    """Path of the journal."""
+    why: str = ""
+    head: str = ""
+    """Hash of the journal's last line: an anchor outside the journal for `jumar log verify`."""
+
+
+def result_of(state: RunState, folder: Path, head: str = "") -> Result:
+    """The result of an ended run whose directory is *folder*."""
+    end, score = state.end, state.best.score if state.best else None
+    stop = end.stop if end else StopReason.INFRA
+    total = len(state.run.expected)
+    return Result(
+        run=state.run.run,
+        task=state.run.task,
+        stop=stop,
+        exit=EXIT_CODES[stop],
+        passed=score.passed if score else 0,
+        failed=score.failed if score else 0,
+        errors=score.errors if score else 0,
+        total=total,
+        attempts=state.spend.attempts,
+        usd=state.spend.usd,
+        tokens=state.spend.tokens,
+        test_runs=state.spend.test_runs,
+        baseline_runs=state.baseline_runs,
+        executions=state.executions,
+        seconds=round(state.spend.seconds, 3),
+        tree=state.tree,
+        best=Best(score.passed if score else 0, total),
+        events=str(folder / "events.jsonl"),
+        why=end.why if end else "the run could not be ended in its journal",
+        head=head,
+    )

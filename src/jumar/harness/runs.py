@@ -1,0 +1,179 @@
+"""Starts a run and resumes one. A run directory is all that a run needs."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from jumar.agents.pipeline import Pipeline
+from jumar.agents.repair import Repair
+from jumar.core import events as ev
+from jumar.core.run import Phase, RunState
+from jumar.core.state import replay
+from jumar.core.step import Strategy
+from jumar.core.stop import StopReason
+from jumar.errors import BadInput, Infra
+from jumar.harness.assembly import Place, expected_ids, settings_of, tree_of, verifier_of
+from jumar.harness.result import Result, result_of
+from jumar.journal import Journal, read_journal
+from jumar.kernel import Kernel
+from jumar.models.script import load_script
+from jumar.patch import best_patch
+from jumar.ports import Model
+from jumar.shell import Parts, Shell
+from jumar.task import Task, guard_of
+from jumar.workspace import Workspace
+
+Begun = Callable[[Kernel], None]
+"""Is handed the kernel before it runs: to watch it, or to halt it on a signal."""
+
+
+def _unattended(_kernel: Kernel) -> None:
+    """Nobody watches."""
+
+
+async def start(
+    task: Task, runs: Path, *, python: str | None = None, environ: Mapping[str, str], begun: Begun = _unattended
+) -> Result:
+    """Run *task* in a new directory under *runs*, from start to a typed stop reason.
+
+    Raises:
+        BadInput: if it cannot be run as asked; nothing was run and nothing is left behind.
+        Infra: if the machine failed before the end could be written down; the journal and the best tree are intact.
+    """
+    place = Place.at(_fresh(runs, task.name), environ)
+    journal = None
+    try:
+        first = await _first_event(task, place, python)
+        model = _model(first, place)
+        journal = Journal.create(place.folder)
+        entries = journal.append((first,), time.time())
+    except BaseException:
+        if journal is not None:
+            journal.close()
+        shutil.rmtree(place.folder, ignore_errors=True)
+        raise
+    with journal:
+        kernel = _kernel(place, journal, replay(entries), model)
+        begun(kernel)
+        return await _finished(kernel, place, journal)
+
+
+async def resume(
+    folder: Path, *, limits: Mapping[str, float] | None = None, environ: Mapping[str, str], begun: Begun = _unattended
+) -> Result:
+    """Go on with the run in *folder*, after a crash, an interrupt or a cap; *limits* raises caps by name.
+
+    Raises:
+        BadInput: if there is no run, another process writes it, or its journal is damaged.
+        Infra: as `start`.
+    """
+    place = Place.at(folder, environ)
+    with Journal.open(folder) as journal:
+        state = replay(journal.entries)
+        if state.start is None:
+            raise BadInput(f"the run in {folder} was killed before its first event; start it again")
+        if state.phase is Phase.ENDED and state.end and state.end.stop is StopReason.GREEN:
+            return result_of(state, folder, journal.mark.hash)
+        kernel = _kernel(place, journal, state, _model(state.run, place))
+        shutil.rmtree(folder / "rooms", ignore_errors=True)
+        place.store.sweep()
+        kernel.record((*_raised(state, limits or {}), ev.Resume(from_seq=journal.entries[-1].seq)))
+        Workspace(folder / "workspace", place.store).reset(kernel.state.tree)
+        begun(kernel)
+        return await _finished(kernel, place, journal)
+
+
+def apply_best(folder: Path) -> tuple[str, ...]:
+    """Write the tree that the run in *folder* ended with onto the folder its task came from; the paths written.
+
+    Raises:
+        BadInput: if a file there changed since the run began; nothing is written.
+    """
+    state = replay(read_journal(folder))
+    place = Place.at(folder, {})
+    workspace = Workspace(folder / "workspace", place.store)
+    return workspace.apply_to(Path(state.run.settings.origin), state.run.tree)
+
+
+def _fresh(runs: Path, name: str) -> Path:
+    """A new run directory. Git is told to leave the runs alone where they lie inside a repository."""
+    slug = "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:48]
+    folder = runs.absolute() / f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}-{secrets.token_hex(3)}"
+    try:
+        folder.mkdir(parents=True)
+        if not (runs / ".gitignore").exists():
+            (runs / ".gitignore").write_text("*\n")
+    except OSError as error:
+        raise BadInput(f"cannot make {folder}: {error.strerror}; choose another place with --runs") from None
+    return folder
+
+
+async def _first_event(task: Task, place: Place, python: str | None) -> ev.RunStart:
+    """Copy the task, find the ids that will judge it, and say so."""
+    tree = tree_of(place.store, task)
+    settings = settings_of(task, place.store, tree, python)
+    expected = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
+    Workspace(place.folder / "workspace", place.store).reset(tree)
+    return ev.RunStart(
+        run=place.folder.name,
+        task=task.name,
+        agent=task.agent,
+        model=task.model,
+        test_policy=task.test_policy,
+        gate=task.gate,
+        budget=task.budget,
+        expected=expected,
+        tree=tree,
+        settings=settings,
+    )
+
+
+def _kernel(place: Place, journal: Journal, state: RunState, model: Model) -> Kernel:
+    run = state.run
+    guard = guard_of(run.settings)
+    manifest = place.store.manifest(run.tree)
+    targets = tuple(path for path in manifest if guard.editable(path) and not guard.protected(path))
+    agent: Strategy = Repair() if run.agent == "repair" else Pipeline(targets)
+    workspace = Workspace(place.folder / "workspace", place.store)
+    verifier = verifier_of(place, run.settings, run.tree, run.expected)
+    return Kernel(journal, Shell(Parts(workspace, verifier, model, agent, guard, time.time)), agent, state)
+
+
+def _model(run: ev.RunStart, place: Place) -> Model:
+    if run.agent == "repair":
+        from jumar.models.repair import RepairModel  # noqa: PLC0415  libcst is slow to import, and only repair needs it
+
+        return RepairModel(place.store, run.settings.suite, run.tree, place.folder / "rooms")
+    return load_script(Path(run.model.removeprefix("script:")))
+
+
+def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...]:
+    """The caps that change, as events.
+
+    Raises:
+        BadInput: if a new cap is below what is spent already.
+    """
+    for name, new in limits.items():
+        if new <= getattr(state.spend, name):
+            raise BadInput(f"--{name} {new:g} is used up already ({getattr(state.spend, name):g}); give a higher cap")
+    budget = state.run.budget
+    return tuple(ev.Limit(name=n, old=getattr(budget, n), new=new, by="resume") for n, new in limits.items())
+
+
+async def _finished(kernel: Kernel, place: Place, journal: Journal) -> Result:
+    """Run to the end, and leave beside the journal what people and tools look for first."""
+    state = await kernel.run()
+    shutil.rmtree(place.folder / "rooms", ignore_errors=True)
+    result = result_of(state, place.folder, journal.mark.hash)
+    try:
+        (place.folder / "best.patch").write_bytes(best_patch(place.store, state.run.tree, state.tree))
+        (place.folder / "result.json").write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
+    except OSError as error:
+        raise Infra(f"the run has ended, but {place.folder} cannot be written: {error.strerror}") from error
+    return result

@@ -1,0 +1,84 @@
+"""A verdict on somebody's tree, by the task's own tests: nothing else of that tree crosses than what was editable."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from jumar.core.state import replay
+from jumar.errors import BadInput
+from jumar.harness.assembly import Place, expected_ids, settings_of, tree_of, verifier_of
+from jumar.journal import read_journal
+from jumar.objects import Store
+from jumar.task import Task, guard_of
+from jumar.trees import difference
+
+
+class Scored(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict of `jumar score` (DESIGN.md section 11)."""
+
+    ok: bool
+    void: str
+    """Why there is no usable evidence; empty if there is."""
+    grade: str
+    sandbox: str
+    passed: int
+    failed: int
+    errors: int
+    total: int
+    warnings: tuple[str, ...]
+    tree: str
+
+
+async def score_tree(task: Task, where: Path, *, python: str | None, environ: Mapping[str, str]) -> Scored:
+    """Judge the tree in *where*: a folder, or the directory of a run, beside whose journal `score.json` is written.
+
+    Raises:
+        BadInput: if there is no such tree, or the task has no tests.
+    """
+    if not where.is_dir():  # noqa: ASYNC240  one look, before anything runs
+        raise BadInput(f"there is no folder {where}; name the tree to be judged, or the directory of a run")
+    is_run = (where / "events.jsonl").is_file()
+    with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
+        place = Place.at(Path(temporary), environ)
+        folder = _laid_out(where, place.folder / "candidate") if is_run else where
+        scored = await _scored(task, folder, place, python)
+    if is_run:
+        (where / "score.json").write_bytes(msgspec.json.format(msgspec.json.encode(scored)) + b"\n")
+    return scored
+
+
+def _laid_out(run: Path, folder: Path) -> Path:
+    """The tree that the run in *run* stands at, in *folder*."""
+    Store(run / "objects").materialise(replay(read_journal(run)).tree, folder)
+    return folder
+
+
+async def _scored(task: Task, folder: Path, place: Place, python: str | None) -> Scored:
+    store = place.store
+    base, given = tree_of(store, task), tree_of(store, task, folder)
+    settings = settings_of(task, store, base, python)
+    guard = guard_of(settings)
+    candidate = store.overlay(base, given, lambda path: guard.editable(path) and not guard.protected(path))
+    verifier = verifier_of(place, settings, base, task.expected)
+    verifier.expected = await expected_ids(verifier, task)
+    done = await verifier.verify(candidate, None, control=base)
+    verdict = done.verdict
+    return Scored(
+        ok=verdict.green,
+        void=f"{verdict.void.cause}: {verdict.void.reason}" if verdict.void else "",
+        grade="D",
+        sandbox="S0",
+        passed=verdict.passed,
+        failed=verdict.failed,
+        errors=verdict.errors,
+        total=len(verifier.expected),
+        warnings=tuple(
+            f"{path} differs from the task's own and was not taken: it is not editable"
+            for path in difference(store.manifest(candidate), store.manifest(given))
+        ),
+        tree=candidate,
+    )

@@ -1,0 +1,86 @@
+"""The command line: finds the command, and turns every failure into one sentence and the documented exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from jumar import __version__
+from jumar.core.stop import EXIT_CODES, USAGE_EXIT, StopReason
+from jumar.errors import JumarError
+from jumar.surfaces.output import exit_code, fail
+
+COMMANDS = {
+    "demo": ("jumar.surfaces.demo:demo", "repair real bugs of third-party libraries, offline"),
+    "run": ("jumar.surfaces.running:run", "work on a task until its tests pass or a cap is reached"),
+    "resume": ("jumar.surfaces.running:resume", "go on with a run after a crash, an interrupt or a cap"),
+    "score": ("jumar.surfaces.running:score", "a verdict on a tree, by the task's own tests alone"),
+    "import": ("jumar.surfaces.importing:import_", "make a task from a real past bug (git, pypi)"),
+    "log": ("jumar.surfaces.log:log", "read the journal of a run (show, verify, stats)"),
+    "doctor": ("jumar.surfaces.doctor:doctor", "what works here, what does not, and how to mend it"),
+}
+"""Name -> where it lives, and its line of help. Each is imported only when it is called, so that help is quick."""
+
+
+class Lazy(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        """The names, in the order in which a newcomer meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's signature
+        """The command called *cmd_name*."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  as above
+        """The table of commands, without importing one."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=Lazy,
+    epilog="Example: jumar run . --model repair (work on this repository until its tests pass)",
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "JUMAR"},
+)
+@click.version_option(__version__, prog_name="jumar")
+def jumar() -> None:
+    """Tests decide when a coding agent may edit, what of its work is kept, and when it stops."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with the documented code."""
+    raise SystemExit(call(sys.argv[1:] if argv is None else argv))
+
+
+def call(argv: Sequence[str]) -> int:  # noqa: PLR0911  one line per kind of failure reads best
+    """Run the command line; the exit code."""
+    as_json = "--json" in argv
+    try:
+        code = jumar.main(list(argv), prog_name="jumar", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return USAGE_EXIT
+    except click.ClickException as error:
+        return fail(error.format_message(), USAGE_EXIT, as_json=as_json)
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_CODES[StopReason.INTERRUPTED]
+    except JumarError as error:
+        return fail(str(error), exit_code(error), as_json=as_json)
+    except BrokenPipeError:
+        # Whoever read us went away (`jumar log show | head`): say nothing more, to anybody.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        sentence = f"{error.strerror or error}: {error.filename or 'the operating system refused'}"
+        return fail(sentence, EXIT_CODES[StopReason.INFRA], as_json=as_json)
+    return code if isinstance(code, int) else 0

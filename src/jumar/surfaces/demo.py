@@ -1,0 +1,93 @@
+"""`jumar demo`: repairs real bugs of third-party libraries, offline, and shows how."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.harness.demo import Shown, Summary, chosen, summary, work_through
+from jumar.harness.recipes import Planted, Prepared, Recipe, recipe_tasks, shipped
+from jumar.kernel import Kernel
+from jumar.surfaces.attend import Attendant
+from jumar.surfaces.environment import cache_folder, environment
+from jumar.surfaces.output import Voice
+from jumar.surfaces.progress import Live
+from jumar.surfaces.running import RUNS, speaking
+
+PLEDGE = 5
+"""So many bugs the demo promises to repair."""
+
+
+@click.command(epilog="Example: jumar demo --only humanize")
+@click.option("--only", help="Only recipes whose name holds this text.")
+@click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
+@speaking
+def demo(only: str | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
+    """Repair real bugs of third-party libraries, offline, with no key."""
+    voice = Voice(json=as_json, quiet=quiet)
+    listed = shipped()
+    recipes = tuple(r for r in (*listed.fixed, *listed.planted) if not only or only in r.task_name)
+    if not recipes:
+        names = ", ".join(sorted({r.name for r in (*listed.fixed, *listed.planted)}))
+        raise click.BadParameter(f"no recipe's name holds {only!r}; they are of {names}", param_hint="--only")
+    started, attendant, shown = time.monotonic(), Attendant(), list[Shown]()
+    with Live(voice) as live:
+        attendant.run(lambda: _work(recipes, runs, _Stage(voice, live, attendant, shown)))
+    return _told(voice, shown, summary("demo", shown, started), wanted=min(PLEDGE, len(recipes)))
+
+
+class _Stage:
+    """Where one demo is shown."""
+
+    def __init__(self, voice: Voice, live: Live, attendant: Attendant, shown: list[Shown]) -> None:
+        self.voice, self.live, self.attendant, self.shown = voice, live, attendant, shown
+
+    def begun(self, kernel: Kernel) -> None:
+        """Follow the run that begins."""
+        kernel.watch = self.live.watch
+        self.attendant.begun(kernel)
+
+
+async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage) -> None:
+    live = stage.live
+    prepared = await recipe_tasks(cache_folder(), runs.parent / "demo", recipes, _fetched(live))
+    async for one in work_through(chosen(prepared), runs, environment(), stage.begun):
+        stage.shown.append(one)
+        _show(stage.voice, one)
+
+
+def _fetched(live: Live) -> Callable[[Prepared], None]:
+    def told(prepared: Prepared) -> None:
+        live.line(f"{prepared.recipe.task_name}: {prepared.fault or 'fetched'}")
+
+    return told
+
+
+def _show(voice: Voice, one: Shown) -> None:
+    recipe, result = one.prepared.recipe, one.result
+    kind = "planted by us" if isinstance(recipe, Planted) else "real"
+    voice.say(f"\n{recipe.task_name}  ({kind}: {recipe.bug})")
+    voice.say(
+        f"  {result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s  "
+        f"{one.candidates} candidates screened, {result.test_runs} verified"
+    )
+    voice.say(f"  journal  {result.events}")
+    if one.diff:
+        voice.say("\n".join(f"  {line}" for line in one.diff.splitlines()))
+
+
+def _told(voice: Voice, shown: list[Shown], total: Summary, wanted: int) -> int:
+    green = [s for s in shown if s.result.stop is StopReason.GREEN]
+    planted = sum(s.planted for s in green)
+    voice.say(
+        f"\n{len(green)} of {len(shown)} bugs repaired ({len(green) - planted} real, {planted} planted) in "
+        f"{total.seconds:.0f} s, for {total.usd:.2f} usd. A patch that passes is only as right as the tests."
+    )
+    voice.result(total)
+    if any(s.result.stop is StopReason.INTERRUPTED for s in shown) or not shown:
+        return EXIT_CODES[StopReason.INTERRUPTED]
+    return int(len(green) < wanted)

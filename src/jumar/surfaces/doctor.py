@@ -1,0 +1,126 @@
+"""`jumar doctor`: what works here, what does not, and how to mend it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from jumar.errors import BadInput
+from jumar.surfaces.output import Voice
+from jumar.surfaces.running import RUNS, speaking
+from jumar.task import interpreter, load_task
+
+ENOUGH_BYTES = 512 * 1024**2
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that was tried."""
+
+    name: str
+    ok: bool
+    found: str
+    mend: str = ""
+    needed: bool = True
+    """Whether jumar cannot work without it."""
+
+
+@click.command(epilog="Example: jumar doctor .")
+@click.argument("task", type=click.Path(path_type=Path), default=".")
+@click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
+@click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
+@speaking
+def doctor(task: Path, python: str | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
+    """Try what jumar needs for TASK: Python, pytest, git, disk, permissions."""
+    voice = Voice(json=as_json, quiet=quiet)
+    checks = tuple(_checks(task, python, runs))
+    for check in checks:
+        mark = "ok  " if check.ok else "FAIL" if check.needed else "warn"
+        voice.say(f"{mark}  {check.name:<14}{check.found}" + (f"\n      mend: {check.mend}" if check.mend else ""))
+    broken = [c for c in checks if c.needed and not c.ok]
+    voice.result({"ok": not broken, "checks": [msgspec.to_builtins(c) for c in checks]})
+    return int(bool(broken))
+
+
+def _checks(task: Path, python: str | None, runs: Path) -> Iterator[Check]:
+    yield _python()
+    yield from _tests(task, python)
+    yield _git()
+    yield _disk(runs)
+    yield from _permissions(runs)
+    yield _system()
+    yield Check(
+        "sandbox", ok=False, needed=False, found="S0: tests run as you, in a process group of their own",
+        mend="run untrusted code in a container or a virtual machine",
+    )  # fmt: skip
+
+
+def _python() -> Check:
+    found = f"{platform.python_version()} at {sys.executable}"
+    ok = sys.version_info >= (3, 11)
+    return Check("python", ok=ok, found=found, mend="" if ok else "install Python 3.11 or newer")
+
+
+def _tests(task: Path, flag: str | None) -> Iterator[Check]:
+    try:
+        python = interpreter(load_task(task), flag)
+    except BadInput as bad:
+        yield Check("task", ok=False, found=str(bad), mend="name a folder with tests or a task file")
+        return
+    yield Check("task", ok=True, found=str(task.resolve()))
+    probe = "import sys, pytest; print(pytest.__version__, 'with Python', sys.version.split()[0])"
+    found, ok = _said([str(python), "-I", "-c", probe])
+    mend = "" if ok else f"{python} -m pip install pytest, or pass --python"
+    yield Check("pytest", ok=ok, found=f"{found} at {python}" if ok else f"{python} has no pytest", mend=mend)
+
+
+def _git() -> Check:
+    git = shutil.which("git")
+    found, ok = _said([git, "--version"]) if git else ("not found", False)
+    return Check("git", ok=ok, found=found, mend="" if ok else "install git: best.patch is made with it")
+
+
+def _disk(runs: Path) -> Check:
+    free = shutil.disk_usage(_existing(runs)).free
+    ok = free >= ENOUGH_BYTES
+    mend = "" if ok else "free some space, or keep runs elsewhere with --runs"
+    return Check("disk", ok=ok, found=f"{free / 1024**3:.1f} GiB free for {runs}", mend=mend)
+
+
+def _permissions(runs: Path) -> Iterator[Check]:
+    for name, folder in (("runs", _existing(runs)), ("temporary", Path(tempfile.gettempdir()))):
+        ok = os.access(folder, os.W_OK | os.X_OK)
+        mend = "" if ok else f"make {folder} writable" + (", or pass --runs" if name == "runs" else ", or set TMPDIR")
+        yield Check(name, ok=ok, found=f"{folder} is {'' if ok else 'not '}writable", mend=mend)
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        mend = "run as an ordinary user where tests are not yours"
+        yield Check("user", ok=False, needed=False, found="root: tests run with all rights", mend=mend)
+
+
+def _system() -> Check:
+    linux = sys.platform == "linux"
+    mend = "" if linux else "use Linux: elsewhere a process that leaves its group may survive a kill"
+    return Check("processes", ok=linux, needed=False, found=f"{platform.system()} {platform.release()}", mend=mend)
+
+
+def _existing(folder: Path) -> Path:
+    """*folder*, or the nearest of its parents that exists."""
+    absolute = folder.absolute()
+    return next(p for p in (absolute, *absolute.parents) if p.exists())
+
+
+def _said(argv: list[str]) -> tuple[str, bool]:
+    """What a program printed, and whether it worked."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)  # noqa: S603  ours
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error), False
+    return done.stdout.strip(), done.returncode == 0

@@ -1,0 +1,17 @@
+"""The one module that reads the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def environment() -> Mapping[str, str]:
+    """A copy of this process's environment; the verifier lets little of it through."""
+    return dict(os.environ)
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept between calls, by the XDG convention."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jumar"

@@ -1,0 +1,82 @@
+"""`jumar import`: tasks from what people have, each checked before it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.harness.checking import Imported, Means, import_task
+from jumar.harness.import_git import git_sides
+from jumar.harness.import_pypi import Release, pypi_sides
+from jumar.harness.importing import Sides
+from jumar.surfaces.attend import Attendant
+from jumar.surfaces.environment import cache_folder, environment
+from jumar.surfaces.output import Voice
+from jumar.surfaces.running import speaking
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+@click.group("import")
+def import_() -> None:
+    """Make a task from a real past bug: the source before a fix, judged by the tests after it."""
+
+
+def making(command: Decorated) -> Decorated:
+    """The options of every import."""
+    command = click.option("--python", help="The interpreter that runs the tests; default: ours.")(command)
+    command = click.option(
+        "--with", "packages", multiple=True, metavar="PKG==VER", help="Give the task a .venv with pytest and this."
+    )(command)
+    return click.option("-o", "--out", type=click.Path(path_type=Path), default=Path(), help="Where the task goes.")(
+        command
+    )
+
+
+@import_.command("git", epilog="Example: jumar import git ~/src/parse 1a2b3c4..5d6e7f8 -o tasks")
+@click.argument("repo")
+@click.argument("revisions", metavar="OLD..NEW")
+@making
+@speaking
+def git(repo: str, revisions: str, **chosen: Any) -> int:
+    """A task from REPO (a folder or URL): OLD..NEW, or the commit of a fix."""
+    return _made(lambda: git_sides(repo, revisions), chosen)
+
+
+@import_.command("pypi", epilog="Example: jumar import pypi humanize 4.12.2 4.12.3 --with freezegun==1.5.5 -o tasks")
+@click.argument("name")
+@click.argument("old")
+@click.argument("new")
+@making
+@speaking
+def pypi(name: str, old: str, new: str, **chosen: Any) -> int:
+    """A task from two source distributions of NAME: the releases before and after a fix."""
+    return _made(lambda: pypi_sides(Release(name, old), Release(name, new), cache_folder() / "sdists"), chosen)
+
+
+def _made(sides: Callable[[], Awaitable[Sides]], chosen: dict[str, Any]) -> int:
+    voice = Voice(json=chosen["as_json"], quiet=chosen["quiet"])
+    means = Means(python=chosen["python"], packages=chosen["packages"], environ=environment())
+
+    async def work() -> Imported:
+        voice.progress().print("fetching", markup=False)
+        found = await sides()
+        voice.progress().print("checking: red before the fix, green with it", markup=False)
+        return await import_task(found, chosen["out"], means)
+
+    made = Attendant().run(work)
+    if made is None:
+        return EXIT_CODES[StopReason.INTERRUPTED]
+    checks = made.checks
+    voice.say(f"{made.folder}")
+    voice.say(f"  {len(checks.fail_to_pass)} red to green, {len(checks.pass_to_pass)} green before and after")
+    for test_id, why in checks.dropped.items():
+        voice.say(f"  dropped {test_id}: {why}")
+    voice.say(f"  try it: jumar run {made.folder} --model repair")
+    voice.result({"folder": str(made.folder), **msgspec.to_builtins(checks)})
+    return 0

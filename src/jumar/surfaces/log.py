@@ -1,0 +1,110 @@
+"""`jumar log`: reads a journal, and never writes one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from jumar.audit import verify
+from jumar.core import events as ev
+from jumar.core.state import replay
+from jumar.journal import read_journal
+from jumar.surfaces.output import Voice
+from jumar.surfaces.running import speaking
+
+RUN = click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+
+
+@click.group("log")
+def log() -> None:
+    """Read the journal of a run."""
+
+
+@log.command("show", epilog="Example: jumar log show .jumar/runs/20261121-101500-gcd-1a2b3c")
+@RUN
+@speaking
+def show(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
+    """Every event of RUN, one line each."""
+    voice = Voice(json=as_json, quiet=quiet)
+    entries = read_journal(run_dir)
+    started = entries[0].ts if entries else 0.0
+    for entry in entries:
+        voice.say(f"{entry.seq:>6}  {entry.ts - started:>8.2f} s  {_line(entry.event)}")
+    voice.result({"events": [_plain(e) for e in entries]} if as_json else None)
+    return 0
+
+
+@log.command("verify", epilog="Example: jumar log verify .jumar/runs/20261121-101500-gcd-1a2b3c")
+@RUN
+@speaking
+def verify_(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
+    """Check the hash chain of RUN: names every line that was changed, deleted, inserted or moved."""
+    voice = Voice(json=as_json, quiet=quiet)
+    findings = verify(run_dir)
+    for finding in findings:
+        voice.say(f"line {finding.line}: {finding.what}")
+    if not findings:
+        voice.say(f"{len(read_journal(run_dir))} events, the chain is whole")
+    voice.result({"ok": not findings, "findings": [msgspec.to_builtins(f) for f in findings]})
+    return int(bool(findings))
+
+
+@log.command("stats", epilog="Example: jumar log stats .jumar/runs/20261121-101500-gcd-1a2b3c")
+@RUN
+@speaking
+def stats(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
+    """What RUN used: events, verifications, seconds, tokens, money."""
+    voice = Voice(json=as_json, quiet=quiet)
+    counted = _stats(read_journal(run_dir))
+    for name, value in counted.items():
+        voice.say(f"{name:<22}{_text(value)}")
+    voice.result(counted)
+    return 0
+
+
+def _stats(entries: tuple[ev.Entry, ...]) -> dict[str, Any]:
+    state = replay(entries)
+    kinds = Counter(type(e.event).__struct_config__.tag for e in entries)
+    tests = [e.event for e in entries if isinstance(e.event, ev.Tests)]
+    calls = [e.event for e in entries if isinstance(e.event, ev.ModelCall)]
+    prompt = sum(c.input_tokens for c in calls)
+    return {
+        "phase": state.phase.value,
+        "events": dict(sorted(kinds.items(), key=lambda item: str(item[0]))),
+        "attempts": state.spend.attempts,
+        "test_runs": state.spend.test_runs,
+        "baseline_runs": state.baseline_runs,
+        "executions": state.executions,
+        "void": sum(t.void is not None for t in tests),
+        "seconds": round(state.spend.seconds, 3),
+        "verification_seconds": round(sum(t.duration_ms for t in tests) / 1000, 3),
+        "model_seconds": round(sum(c.ms for c in calls) / 1000, 3),
+        "input_tokens": prompt,
+        "cached_tokens": sum(c.cached_tokens for c in calls),
+        "output_tokens": sum(c.output_tokens for c in calls),
+        "usd": state.spend.usd,
+    }
+
+
+def _text(value: Any) -> str:
+    return "  ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
+
+
+def _plain(entry: ev.Entry) -> dict[str, Any]:
+    return {"seq": entry.seq, "ts": entry.ts, **msgspec.to_builtins(entry.event)}
+
+
+def _line(event: ev.Event) -> str:
+    """One event for people; long texts are cut."""
+    fields = {k: v for k, v in msgspec.to_builtins(event).items() if k != "type" and v not in ("", None, [], {})}
+    text = "  ".join(f"{k}={_short(v)}" for k, v in fields.items())
+    return f"{type(event).__struct_config__.tag:<14}{text}"
+
+
+def _short(value: Any, limit: int = 72) -> str:
+    text = str(value).replace("\n", "\\n")
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,54 @@
+"""One way to speak: results on standard output, progress on standard error, errors in one sentence."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+
+from jumar.core.stop import EXIT_CODES, USAGE_EXIT, StopReason
+from jumar.errors import BadInput, JumarError
+
+
+class Voice(msgspec.Struct):
+    """How this call of the program speaks."""
+
+    json: bool = False
+    quiet: bool = False
+
+    def say(self, text: str) -> None:
+        """A line for people; silent where a program reads."""
+        if not self.json:
+            click.echo(printable(text))
+
+    def progress(self) -> Console:
+        """Where progress goes."""
+        return Console(stderr=True, quiet=self.quiet, highlight=False, soft_wrap=True)
+
+    def result(self, value: Any) -> None:
+        """The one machine-readable object, as the last line of standard output."""
+        if self.json:
+            click.echo(json.dumps(msgspec.to_builtins(value)))
+
+
+def exit_code(error: JumarError) -> int:
+    """The documented exit code of *error*."""
+    return USAGE_EXIT if isinstance(error, BadInput) else EXIT_CODES[StopReason.INFRA]
+
+
+def fail(sentence: str, code: int, *, as_json: bool) -> int:
+    """Say *sentence* on standard error (and as an object where a program reads), and return *code*."""
+    one_line = " ".join(sentence.split())
+    click.echo(f"jumar: {printable(one_line)}", err=True)
+    if as_json:
+        click.echo(json.dumps({"error": one_line, "exit": code}))
+    return code
+
+
+def printable(text: str) -> str:
+    """*text* without what a terminal would obey: control and escape characters but newline and tab, lone surrogates."""
+    clean = "".join(c if c in "\n\t" or (c >= " " and c != "\x7f" and not "\x80" <= c <= "\x9f") else "?" for c in text)
+    return clean.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,169 @@
+"""`jumar run`, `resume` and `score`: parse what a person chose, hand it to the harness, show what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.errors import BadInput
+from jumar.harness.result import Result
+from jumar.options import Options, with_options
+from jumar.surfaces.attend import Attendant
+from jumar.surfaces.environment import environment
+from jumar.surfaces.output import Voice
+from jumar.surfaces.progress import Live
+from jumar.task import load_task
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+RUNS = Path(".jumar") / "runs"
+
+
+def speaking(command: Decorated) -> Decorated:
+    """The options every command has."""
+    command = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of output.")(
+        command
+    )
+    return click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")(command)
+
+
+def choosing(command: Decorated) -> Decorated:
+    """The options that shape a run."""
+    for option in reversed(
+        (
+            click.option("-i", "--instruction", help="What to do, beyond making the tests pass."),
+            click.option("--test", "tests", multiple=True, help="A test file, folder or id; may be repeated."),
+            click.option("--agent", help="repair or pipeline; follows from --model."),
+            click.option("--model", help="repair (offline search), or script:FILE (replies from a file)."),
+            click.option("--test-policy", help="on_write (default), on_final or never."),
+            click.option("--gate", help="off (default here), strict or refactor."),
+            click.option("--ratchet", help="count (default) or identity: never lose a green test."),
+            click.option("--ties", help="keep (default) the newer tree at a tie, or revert it."),
+            click.option("--attempts", type=int, help="Cap on verified candidates."),
+            click.option("--budget-usd", type=float, help="Cap on money."),
+            click.option("--budget-tokens", type=int, help="Cap on tokens."),
+            click.option("--seconds", type=float, help="Cap on the time of the whole run."),
+            click.option("--timeout", type=float, help="Seconds for one verification (default 120)."),
+            click.option("--test-timeout", type=float, help="Seconds for one test (default 30)."),
+            click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours."),
+            click.option("--seed", type=int, help="Same seed, same search."),
+            click.option(
+                "--config", type=click.Path(path_type=Path), help="Defaults instead of the task's jumar.toml."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def options_of(chosen: dict[str, Any]) -> Options:
+    """The options that were chosen, without what is not the task's business."""
+    names = {"timeout": "timeout_seconds", "test_timeout": "test_timeout_seconds"}
+    names |= {"budget_usd": "usd", "budget_tokens": "tokens"}
+    own = set(Options.__struct_fields__)
+    return Options(**{k: v for key, v in chosen.items() if (k := names.get(key, key)) in own and v is not None})
+
+
+@click.command(epilog="Example: jumar run . --model repair")
+@click.argument("task", type=click.Path(path_type=Path), default=".")
+@choosing
+@click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
+@click.option("--apply", is_flag=True, help="Write the best tree onto the original when the run has ended.")
+@speaking
+def run(task: Path, runs: Path, **chosen: Any) -> int:
+    """Work on TASK (a task.toml, or any folder with tests) until its tests pass or a cap is reached."""
+    from jumar.harness import runs as harness  # noqa: PLC0415  libcst and coverage are slow to import
+
+    voice = Voice(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
+    settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen))
+    attendant = Attendant()
+    with Live(voice) as live:
+        result = attendant.run(
+            lambda: harness.start(
+                settled, runs, python=chosen["python"], environ=environment(), begun=_following(live, attendant)
+            )
+        )
+    return _ended(voice, result, apply=chosen["apply"])
+
+
+@click.command(epilog="Example: jumar resume .jumar/runs/20261121-101500-gcd-1a2b3c --attempts 40")
+@click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--attempts", type=int, help="Raise the cap on verified candidates.")
+@click.option("--seconds", type=float, help="Raise the cap on the time of the whole run.")
+@click.option("--budget-usd", "usd", type=float, help="Raise the cap on money.")
+@click.option("--budget-tokens", "tokens", type=int, help="Raise the cap on tokens.")
+@click.option("--apply", is_flag=True, help="Write the best tree onto the original when the run has ended.")
+@speaking
+def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: float | None) -> int:
+    """Go on with RUN (its directory) after a crash, an interrupt or a cap."""
+    from jumar.harness import runs as harness  # noqa: PLC0415  as above
+
+    voice = Voice(json=as_json, quiet=quiet)
+    raised = {name: cap for name, cap in limits.items() if cap is not None}
+    attendant = Attendant()
+    with Live(voice) as live:
+        result = attendant.run(
+            lambda: harness.resume(run_dir, limits=raised, environ=environment(), begun=_following(live, attendant))
+        )
+    return _ended(voice, result, apply=apply)
+
+
+@click.command(epilog="Example: jumar score tasks/gcd ~/work/gcd")
+@click.argument("task", type=click.Path(path_type=Path))
+@click.argument("tree", type=click.Path(path_type=Path))
+@click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
+@click.option("--timeout", type=float, help="Seconds for the verification (default 120).")
+@click.option("--test-timeout", type=float, help="Seconds for one test (default 30).")
+@speaking
+def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: bool, **times: float | None) -> int:
+    """A verdict on TREE (a folder, or the directory of a run) by TASK's own tests, and nothing else."""
+    from jumar.harness.scoring import score_tree  # noqa: PLC0415  as above
+
+    voice = Voice(json=as_json, quiet=quiet)
+    settled = with_options(load_task(task), options_of({"model": "repair", **times}))
+    scored = Attendant().run(lambda: score_tree(settled, tree, python=python, environ=environment()))
+    if scored is None:
+        return EXIT_CODES[StopReason.INTERRUPTED]
+    for warning in scored.warnings:
+        voice.say(f"warning: {warning}")
+    word = "void: " + scored.void if scored.void else "green" if scored.ok else "red"
+    voice.say(f"{word}  {scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors")
+    voice.result(scored)
+    return EXIT_CODES[StopReason.INFRA] if scored.void else int(not scored.ok)
+
+
+def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
+    def begun(kernel: Any) -> None:
+        kernel.watch = live.watch
+        attendant.begun(kernel)
+
+    return begun
+
+
+def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
+    """Say how the run ended; with *apply*, put its best tree onto the original."""
+    from jumar.harness import runs as harness  # noqa: PLC0415  as above
+
+    if result is None:
+        return EXIT_CODES[StopReason.INTERRUPTED]
+    folder = Path(result.events).parent
+    if apply:
+        try:
+            written = harness.apply_best(folder)
+            voice.say("\n".join(f"wrote {path}" for path in written) or "nothing to write: the original is the best")
+        except BadInput as refused:
+            raise BadInput(f"{refused} (the best tree is in {folder / 'workspace'})") from None
+    voice.say(f"{result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s")
+    if result.why:
+        voice.say(result.why)
+    voice.say(f"journal  {result.events}")
+    if (folder / "best.patch").is_file() and (folder / "best.patch").stat().st_size:
+        voice.say(f"patch    {folder / 'best.patch'}")
+    if result.stop is not StopReason.GREEN:
+        voice.say(f"go on    jumar resume {folder}")
+    voice.result(result)
+    return result.exit
