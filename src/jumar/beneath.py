@@ -1,0 +1,226 @@
+"""No path leaves its root: each step is taken by descriptor, no link is followed, nothing is opened that can block."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+from jumar.errors import BadInput, Infra
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_OWNER = 0o700
+_SYNCS = 8
+
+T = TypeVar("T")
+
+
+@contextmanager
+def disk(what: str) -> Iterator[None]:
+    """Turn a fault of the disk into one sentence that begins with *what* could not be done.
+
+    Raises:
+        Infra: instead of OSError.
+    """
+    try:
+        yield
+    except OSError as fault:
+        raise Infra(f"{what}: {fault.strerror or fault}") from fault
+
+
+def steps(path: str) -> tuple[str, ...]:
+    """The parts of a relative *path*.
+
+    Raises:
+        ValueError: if it is empty, absolute, or has an empty, `.` or `..` part, or a part no disk can name.
+    """
+    parts = tuple(path.split("/"))
+    if any(part in ("", ".", "..") or "\0" in part for part in parts):
+        raise ValueError(f"{path!r} is not a path beneath the workspace: give it relative, without . or ..")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError as fault:
+        raise ValueError(f"{path!r} is not a name that a disk can hold") from fault
+    return parts
+
+
+@contextmanager
+def root(folder: Path) -> Iterator[int]:
+    """A descriptor of *folder* itself; it is the person's own name for it, so links on the way to it are theirs.
+
+    Raises:
+        BadInput: if it is not a folder that can be opened.
+    """
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as fault:
+        raise BadInput(
+            f"{str(folder)!r} cannot be opened as a folder: {fault.strerror}; name one that exists"
+        ) from fault
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def inside(folder: int, name: str, *, unlock: bool = False) -> Iterator[int]:
+    """A descriptor of the folder *name* in *folder*; with *unlock* its owner may read and write it from now on.
+
+    Raises:
+        OSError: ENOTDIR if it is no folder, or a link to one.
+    """
+    fd = _unlocked(folder, name) if unlock else os.open(name, FOLDER, dir_fd=folder)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _unlocked(folder: int, name: str) -> int:
+    # O_PATH needs no permission on the folder itself, and chmod through /proc cannot be led astray by a swapped name.
+    handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        mode = stat.S_IMODE(os.fstat(handle).st_mode)
+        if mode & _OWNER != _OWNER:
+            Path(f"/proc/self/fd/{handle}").chmod(mode | _OWNER)
+    finally:
+        os.close(handle)
+    return os.open(name, FOLDER, dir_fd=folder)
+
+
+@contextmanager
+def parent(top: int, path: str, *, create: bool = False, unlock: bool = False) -> Iterator[tuple[int, str]]:
+    """A descriptor of the folder that holds *path* beneath *top*, and the last part of *path*.
+
+    With *create* missing folders on the way are made; with *unlock* see `inside`.
+
+    Raises:
+        ValueError: if *path* is not a path beneath.
+        OSError: ENOENT, or ENOTDIR where a step is a file or a link.
+    """
+    *way, name = steps(path)
+    fd = os.dup(top)
+    try:
+        for step in way:
+            if create and lstat(fd, step) is None:
+                os.mkdir(step, dir_fd=fd)
+            below = _unlocked(fd, step) if unlock else os.open(step, FOLDER, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        yield fd, name
+    finally:
+        os.close(fd)
+
+
+def lstat(folder: int, name: str) -> os.stat_result | None:
+    """What *name* in *folder* is, itself and not what it points to; None if nothing is there."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def names(folder: int) -> list[str]:
+    """The names in *folder*, sorted."""
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries)
+
+
+def read(folder: int, name: str, limit_bytes: int | None = None) -> tuple[bytes, bool]:
+    """The bytes of the regular file *name* in *folder*, and whether its owner may execute it.
+
+    Raises:
+        OSError: if it cannot be read, or is no regular file (EINVAL), or is larger than *limit_bytes* (EFBIG).
+    """
+    fd = os.open(name, _FILE, dir_fd=folder)
+    with open(fd, "rb", buffering=0) as file:  # noqa: PTH123  a descriptor, not a path
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        if limit_bytes is not None and found.st_size > limit_bytes:
+            raise OSError(errno.EFBIG, "it is too large")
+        return file.read(), bool(found.st_mode & stat.S_IXUSR)
+
+
+def link(folder: int, name: str) -> bytes:
+    """The text of the link *name* in *folder*."""
+    return os.readlink(os.fsencode(name), dir_fd=folder)
+
+
+def create(folder: int, name: str, data: bytes, *, executable: bool = False) -> None:
+    """Make the regular file *name* in *folder*; nothing may be there yet, so nothing can be written through."""
+    fd = os.open(name, _NEW, 0o777 if executable else 0o666, dir_fd=folder)
+    with open(fd, "wb", buffering=0) as file:  # noqa: PTH123  a descriptor, not a path
+        write_all(file.fileno(), data)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of *data*, however short the single writes are."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def sync(folder: Path) -> None:
+    """Make the names in *folder* last."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def together(sync_one: Callable[[T], None], many: Collection[T]) -> None:
+    """Sync *many* at once: a file system that is asked for several syncs at a time serves them with one commit."""
+    if len(many) < _SYNCS:
+        for one in many:
+            sync_one(one)
+        return
+    with ThreadPoolExecutor(_SYNCS) as pool:
+        for _ in pool.map(sync_one, many):
+            pass
+
+
+def remove(folder: int, name: str) -> None:
+    """Remove *name* from *folder*: a file, a link, a device, or a folder with all that is in it, locked or not.
+
+    Folders are lifted out of each other first: however deep the nesting, it costs neither descriptors nor stack.
+    """
+    found = lstat(folder, name)
+    if found is None:
+        return
+    if not stat.S_ISDIR(found.st_mode):
+        os.unlink(name, dir_fd=folder)
+        return
+    due = [name]
+    while due:
+        with inside(folder, due[-1], unlock=True) as fd:
+            lifted = [_lifted(fd, inner, folder) for inner in names(fd)]
+        os.rmdir(due.pop(), dir_fd=folder)
+        due += [inner for inner in lifted if inner]
+
+
+def _lifted(fd: int, name: str, folder: int) -> str:
+    """Where the folder *name* in *fd* is now in *folder*; empty if it was no folder and is gone."""
+    found = lstat(fd, name)
+    if found is None or not stat.S_ISDIR(found.st_mode):
+        os.unlink(name, dir_fd=fd)
+        return ""
+    new = passing()
+    with inside(fd, name, unlock=True):
+        os.rename(name, new, src_dir_fd=fd, dst_dir_fd=folder)
+    return new
+
+
+def passing() -> str:
+    """A name for what is only on its way; should a kill leave it behind, it is part of no tree (`trees.leftover`)."""
+    return f".jumar-{uuid4().hex}.tmp"

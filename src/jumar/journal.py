@@ -1,0 +1,266 @@
+"""One run, one writer, one file: a group of events is wholly on the disk before anyone believes it, or not at all."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from jumar import beneath
+from jumar.chain import Mark, Torn, digest, group, groups
+from jumar.core.events import Entry, Event, Final, RunEnd
+from jumar.errors import BadInput, Infra
+
+EVENTS, LOCK, ANCHOR, BALLAST = "events.jsonl", "lock", "head", "ballast"
+"""What lies in a run's directory: the lines, who may write them, the newest line's hash, space for the last words."""
+
+BALLAST_BYTES = 256 * 1024
+
+Write = Callable[[int, bytes], int]
+"""`os.write`, or what a test puts in its place."""
+
+
+class Journal:
+    """The writer of one run's journal. Make it with `create` or `open`; close it, or use it in a `with`."""
+
+    def __init__(self, folder: Path, lock: int, fd: int, write: Write) -> None:
+        self.folder, self.mark = folder, Mark()
+        self.entries: tuple[Entry, ...] = ()
+        """What the journal held when it was opened."""
+        self.recovered: tuple[str, ...] = ()
+        """What had to be put right when it was opened, one sentence each."""
+        self._lock, self._fd, self._write = lock, fd, write
+        self._anchor = os.open(folder / ANCHOR, os.O_RDWR | os.O_CREAT, 0o644)
+        self._length = 0
+        self._refusal = ""
+
+    @classmethod
+    def create(cls, folder: Path, write: Write = os.write) -> Self:
+        """Begin a journal in *folder*, which is made if need be.
+
+        Raises:
+            BadInput: if it holds a journal already, or another process writes there.
+            Infra: if the disk refuses.
+        """
+        with beneath.disk(f"cannot begin a journal in {folder}"):
+            fresh = not folder.is_dir()
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                journal = cls._begun(folder, os.O_CREAT | os.O_EXCL, write)
+            except FileExistsError:
+                raise BadInput(f"{folder} holds a run already; resume it, or name another folder") from None
+            if fresh:
+                beneath.sync(folder.parent)
+        return journal
+
+    @classmethod
+    def open(cls, folder: Path, write: Write = os.write) -> Self:
+        """Go on with the journal in *folder*. An interrupted write at its end is moved aside, whole, and reported.
+
+        Raises:
+            BadInput: if there is no journal, another process writes it, or a line of it is damaged.
+            Infra: if the disk refuses.
+        """
+        with beneath.disk(f"cannot open the journal in {folder}"):
+            if not (folder / EVENTS).is_file():
+                raise BadInput(f"{folder} holds no journal (no {EVENTS} in it); name the directory of a run")
+            return cls._begun(folder, 0, write)
+
+    @classmethod
+    def _begun(cls, folder: Path, flags: int, write: Write) -> Self:
+        with ExitStack() as undo:
+            lock = _locked(folder)
+            undo.callback(os.close, lock)
+            fd = os.open(folder / EVENTS, os.O_RDWR | os.O_APPEND | flags, 0o644)
+            undo.callback(os.close, fd)
+            journal = cls(folder, lock, fd, write)
+            undo.callback(os.close, journal._anchor)
+            journal._recover()
+            journal._prepare()
+            undo.pop_all()
+        return journal
+
+    def append(self, events: Sequence[Event], ts: float) -> tuple[Entry, ...]:
+        """Write *events* as one group, at *ts* seconds: one write, one sync. What comes back is what a reader will get.
+
+        Raises:
+            Infra: if the disk refuses; the journal is as it was. After a failed sync it takes no more.
+            ValueError: if an event cannot be written so that it reads back.
+        """
+        if self._refusal:
+            raise Infra(self._refusal)
+        if not events:
+            return ()
+        entries, lines = group(events, ts, self.mark)
+        data = b"".join(line + b"\n" for line in lines)
+        # The ballast is for the last words alone. Spent on an ordinary group, it would be gone when the run, told by
+        # this very fault to stop, writes its end; and what the disk got back early, others would eat.
+        closing = any(isinstance(event, Final | RunEnd) for event in events)
+        try:
+            with beneath.disk(f"the journal in {self.folder} cannot be written"):
+                self._put(data, spare=closing)
+            self._sync()
+        except BaseException:
+            # An interrupt too: whatever the reason, nobody was told of this group, so none of it may stay.
+            self._cut_back()
+            raise
+        self._length += len(data)
+        self._remember(Mark(entries[-1].seq, digest(lines[-1])))
+        return entries
+
+    def close(self) -> None:
+        """Let go of the files and of the lock. The ballast goes too: the space is wanted only while a run runs."""
+        self._drop_ballast()
+        for fd in (self._anchor, self._fd, self._lock):
+            if fd >= 0:
+                os.close(fd)
+        self._anchor = self._fd = self._lock = -1
+        self._refusal = "the journal is closed"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _put(self, data: bytes, *, spare: bool) -> None:
+        rest = data
+        while rest:
+            try:
+                rest = rest[self._write(self._fd, rest) :]
+            except OSError as fault:
+                if not (spare and fault.errno == errno.ENOSPC and self._drop_ballast()):
+                    raise
+                spare = False
+
+    def _sync(self) -> None:
+        try:
+            os.fsync(self._fd)
+        except OSError as fault:
+            # After a failed sync the system may call the pages clean: no later sync could be believed.
+            self._refusal = f"the journal in {self.folder} could not be synced ({fault.strerror}); it takes no more"
+            raise Infra(self._refusal) from fault
+
+    def _cut_back(self) -> None:
+        try:
+            os.ftruncate(self._fd, self._length)
+        except OSError as fault:
+            where = f"the journal in {self.folder} could not be cut back"
+            self._refusal = self._refusal or f"{where} ({fault.strerror}); resume the run"
+
+    def _remember(self, mark: Mark) -> None:
+        self.mark = mark
+        try:
+            # One write of always the same length: a kill leaves the old mark or the new one.
+            os.pwrite(self._anchor, b'{"seq":%19d,"hash":"%s"}\n' % (mark.seq, mark.hash.encode().rjust(64, b"0")), 0)
+        except OSError:
+            # The anchor only helps `verify`; being one group late it is still right about what it names.
+            return
+
+    def _drop_ballast(self) -> bool:
+        try:
+            (self.folder / BALLAST).unlink()
+        except OSError:
+            return False
+        return True
+
+    def _prepare(self) -> None:
+        """Put the ballast in its place and make the names last."""
+        fd = os.open(self.folder / BALLAST, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            # Blocks are taken, not written: zeros might be stored in no space at all.
+            os.posix_fallocate(fd, 0, BALLAST_BYTES)
+        finally:
+            os.close(fd)
+        self._remember(self.mark)
+        beneath.sync(self.folder)
+
+    def _recover(self) -> None:
+        torn: list[Torn] = []
+        entries: list[Entry] = []
+        last = b""
+        with (self.folder / EVENTS).open("rb") as lines:
+            for held in groups(lines, torn.append):
+                entries += [line.entry for line, _ in held]
+                self._length += sum(len(raw) for _, raw in held)
+                last = held[-1][1][:-1]
+        self.entries = tuple(entries)
+        self.mark = Mark(entries[-1].seq, digest(last)) if entries else Mark()
+        if torn:
+            self._set_aside(torn[0])
+        self._compare(remembered(self.folder))
+
+    def _set_aside(self, torn: Torn) -> None:
+        path = next(p for n in count() if not (p := self.folder / f"events.torn-{n:03d}.jsonl").exists())
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            beneath.write_all(fd, torn.data)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        beneath.sync(self.folder)
+        os.ftruncate(self._fd, self._length)
+        os.fsync(self._fd)
+        self.recovered += (f"{torn}; what there is of it was moved to {path.name}",)
+
+    def _compare(self, anchor: Mark | None) -> None:
+        if anchor is None or anchor.seq < 0:
+            return
+        if anchor.seq > self.mark.seq:
+            self.recovered += (f"the journal ended at seq {anchor.seq} once, and now ends at seq {self.mark.seq}",)
+        elif anchor.seq == self.mark.seq and anchor.hash != self.mark.hash:
+            raise BadInput(
+                f"line {anchor.seq + 1} of the journal is damaged: it is not the line that was written; "
+                "run `jumar log verify RUN`"
+            )
+
+
+def remembered(folder: Path) -> Mark | None:
+    """What the anchor beside the journal remembers of its end; None if there is none that can be read."""
+    try:
+        return msgspec.json.decode((folder / ANCHOR).read_bytes(), type=Mark)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def read(folder: Path, told: Callable[[str], None] = lambda _: None) -> Iterator[Entry]:
+    """The entries of the journal in *folder*, group by group, without a lock; *told* hears of an unfinished end.
+
+    Raises:
+        BadInput: if there is no journal, or naming the first line of it that is damaged.
+    """
+    try:
+        with (folder / EVENTS).open("rb") as lines:
+            for held in groups(lines, lambda torn: told(str(torn))):
+                yield from (line.entry for line, _ in held)
+    except OSError as fault:
+        raise BadInput(
+            f"the journal in {folder} cannot be read: {fault.strerror}; name the directory of a run"
+        ) from fault
+
+
+def read_journal(folder: Path) -> tuple[Entry, ...]:
+    """All complete groups of the journal in *folder*; see `read`."""
+    return tuple(read(folder))
+
+
+def _locked(folder: Path) -> int:
+    fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(fd, 20, 0).decode(errors="replace").strip()
+        os.close(fd)
+        raise BadInput(
+            f"another jumar (process {holder or 'unknown'}) is writing to {folder}; wait for it to end"
+        ) from None
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+    return fd

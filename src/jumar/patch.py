@@ -1,0 +1,137 @@
+"""A patch is made by git from trees alone: no file of the task, no setting of the person can take part in making it."""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from hashlib import sha256
+from io import StringIO
+from pathlib import Path
+
+import msgspec
+
+from jumar import beneath, trees
+from jumar.errors import BadInput, Infra
+from jumar.objects import Store
+from jumar.trees import Kind, Manifest, Node
+
+_SETTINGS = (
+    "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.autocrlf=false",
+    "core.protectNTFS=false", "core.protectHFS=false", "core.quotePath=true",
+)  # fmt: skip
+_DIFF = (
+    "diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
+    "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
+_SECONDS = 120
+"""git makes a patch in well under a second; a disk that hangs must not hang the run."""
+
+
+def best_patch(store: Store, base: str, best: str) -> bytes:
+    """What *best* changed in *base*, as a patch that `git apply` accepts: binary, links, bits and deletions too.
+
+    Git knows no empty folders, so those are not in it.
+
+    Raises:
+        BadInput: if there is no git.
+        Infra: if git fails.
+    """
+    old, new = store.manifest(base), store.manifest(best)
+    changed = trees.difference(old, new)
+    if not changed:
+        return b""
+    program = shutil.which("git")
+    if program is None:
+        raise BadInput("git was not found on PATH; install it to get best.patch")
+    with beneath.disk("the patch cannot be made"), tempfile.TemporaryDirectory(prefix="jumar-patch-") as room:
+        git = _Git(program, Path(room))
+        git("init", "--quiet", "--bare", "--template=", str(git.room / "git"))
+        sides = [{path: side[path] for path in changed if path in side} for side in (old, new)]
+        names = git.blobs(store, sides)
+        return git(*_DIFF, *(git.tree(side, names) for side in sides))
+
+
+class _Git(msgspec.Struct, frozen=True):
+    """git in a private room: a bare repository of our own, an environment of our own, no work tree."""
+
+    program: str
+    room: Path
+
+    def __call__(self, *arguments: str, send: bytes = b"", index: str = "index") -> bytes:
+        """What git prints for *arguments*, given *send* on its standard input."""
+        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        environment = {
+            "HOME": str(self.room), "LC_ALL": "C", "GIT_DIR": str(self.room / "git"),
+            "GIT_INDEX_FILE": str(self.room / index), "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ATTR_NOSYSTEM": "1",
+        }  # fmt: skip
+        try:
+            done = subprocess.run(  # noqa: S603  git itself, found on PATH, with arguments of our own
+                [self.program, *settings, *arguments],
+                input=send, env=environment, cwd=self.room, capture_output=True, check=True, timeout=_SECONDS,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as fault:
+            raise Infra(f"git {arguments[0]} took longer than {_SECONDS} seconds") from fault
+        except subprocess.CalledProcessError as fault:
+            raise Infra(f"git {arguments[0]} failed: {fault.stderr.decode(errors='replace').strip()}") from fault
+        return done.stdout
+
+    def blobs(self, store: Store, sides: list[dict[str, Node]]) -> dict[str, str]:
+        """Give git the contents of *sides*; what it calls each, by sha256."""
+        digests = sorted({node.sha256 for side in sides for node in side.values() if node.kind is not Kind.DIR})
+        for digest in digests:
+            (self.room / digest).write_bytes(store.get(digest))
+        listed = "".join(f"{digest}\n" for digest in digests)
+        names = self("hash-object", "-w", "--no-filters", "--stdin-paths", send=listed.encode()).decode().split()
+        return dict(zip(digests, names, strict=True))
+
+    def tree(self, side: dict[str, Node], names: dict[str, str]) -> str:
+        """What git calls the tree of *side*."""
+        index = sha256(trees.encode(side)).hexdigest() + ".index"
+        lines = [
+            f"{node.mode} {names[node.sha256]}\t{path}\0"
+            for path, node in sorted(side.items())
+            if node.kind is not Kind.DIR
+        ]
+        self("update-index", "-z", "--index-info", send="".join(lines).encode(errors="surrogateescape"), index=index)
+        return self("write-tree", index=index).decode().strip()
+
+
+def readable_diff(store: Store, base: str, best: str) -> str:
+    """What *best* changed in *base*, for people: unified text, and one line where there is no text to show."""
+    old, new = store.manifest(base), store.manifest(best)
+    return "".join(line for path in trees.difference(old, new) for line in _shown(store, path, old, new))
+
+
+def _shown(store: Store, path: str, old: Manifest, new: Manifest) -> Iterator[str]:
+    before, after = old.get(path), new.get(path)
+    name = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    if before and after and before.mode != after.mode:
+        yield f"{name}: mode {before.mode} -> {after.mode}\n"
+    texts = [_lines(store, node) for node in (before, after)]
+    if texts[0] is None or texts[1] is None:
+        yield f"{name}: binary, {_said(before, after)}\n"
+        return
+    if not any(texts):
+        yield f"{name}: empty, {_said(before, after)}\n" if not (before and after) else ""
+    source, target = f"a/{name}" if before else "/dev/null", f"b/{name}" if after else "/dev/null"
+    for line in difflib.unified_diff(texts[0], texts[1], source, target):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _said(before: Node | None, after: Node | None) -> str:
+    return "changed" if before and after else "new" if after else "deleted"
+
+
+def _lines(store: Store, node: Node | None) -> list[str] | None:
+    """The lines of *node*, none for a folder or nothing; None if they are no text."""
+    if node is None or node.kind is Kind.DIR:
+        return []
+    data = store.get(node.sha256)
+    try:
+        return None if b"\0" in data else list(StringIO(data.decode(), newline="\n"))
+    except UnicodeDecodeError:
+        return None

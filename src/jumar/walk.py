@@ -1,0 +1,97 @@
+"""A folder is read once, whole, and nothing in it is followed: links are texts, what could block is refused."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from jumar import beneath, trees
+from jumar.errors import BadInput
+from jumar.trees import Kind
+
+_DEEPEST = 100
+"""Folders within folders: each costs a descriptor while it is read."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """One thing met on a walk through a folder."""
+
+    path: str
+    kind: Kind
+    data: bytes = b""
+    executable: bool = False
+
+
+class Walk:
+    """One pass over a folder; it counts what it reads, so that no tree can eat the disk or the memory."""
+
+    def __init__(self, limit_bytes: int, skip: Callable[[str], bool]) -> None:
+        self._limit = self._left = limit_bytes
+        self._skip = skip
+
+    def through(self, folder: int, path: str = "") -> Iterator[Found]:
+        """All that is in *folder* and belongs to a tree, each path beginning with *path*."""
+        if path.count("/") >= _DEEPEST:
+            raise BadInput(f"{path!r} is nested more than {_DEEPEST} folders deep; no task is, so take it out")
+        names = self._names(folder, path)
+        if path and trees.VENV in names:
+            return
+        held = False
+        for name in names:
+            inner = f"{path}/{name}" if path else name
+            if not trees.ignored(name) and not self._skip(inner):
+                for found in self._at(folder, name, inner):
+                    held = True
+                    yield found
+        if path and not held:
+            yield Found(path, Kind.DIR)
+
+    def _names(self, folder: int, path: str) -> list[str]:
+        try:
+            return beneath.names(folder)
+        except OSError as fault:
+            raise _unreadable(path or ".", fault) from fault
+
+    def _at(self, folder: int, name: str, path: str) -> Iterator[Found]:
+        try:
+            mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+            if stat.S_ISLNK(mode):
+                yield Found(path, Kind.LINK, beneath.link(folder, name))
+            elif stat.S_ISREG(mode):
+                yield self._file(folder, name, path)
+            elif not stat.S_ISDIR(mode):
+                raise BadInput(f"{path!r} is neither a file, a folder nor a link; remove it from the task")
+        except OSError as fault:
+            raise self._refusal(path, fault) from fault
+        if stat.S_ISDIR(mode) and not self._skip(path + "/"):
+            yield from self._below(folder, name, path)
+
+    def _below(self, folder: int, name: str, path: str) -> Iterator[Found]:
+        try:
+            inner = os.open(name, beneath.FOLDER, dir_fd=folder)
+        except OSError as fault:
+            raise _unreadable(path, fault) from fault
+        try:
+            yield from self.through(inner, path)
+        finally:
+            os.close(inner)
+
+    def _file(self, folder: int, name: str, path: str) -> Found:
+        data, executable = beneath.read(folder, name, self._left)
+        self._left -= len(data)
+        return Found(path, Kind.FILE, data, executable)
+
+    def _refusal(self, path: str, fault: OSError) -> BadInput:
+        if fault.errno == errno.EFBIG:
+            return BadInput(
+                f"{path!r} takes the task past {self._limit} bytes; move large data out of the task's folder"
+            )
+        return _unreadable(path, fault)
+
+
+def _unreadable(path: str, fault: OSError) -> BadInput:
+    return BadInput(f"{path!r} cannot be read: {fault.strerror}; make it readable or take it out of the task")

@@ -1,0 +1,140 @@
+"""The folder an agent works in. It is always one known tree; what lies in it can be laid out again from the objects."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+from jumar import beneath, trees
+from jumar.apply import apply
+from jumar.objects import Store
+from jumar.trees import Kind, Manifest, Node
+
+
+class Workspace:
+    """A folder and the tree it holds. Changes that did not come through `write` are seen by `capture` alone."""
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        self.folder, self._store = folder, store
+        self._tree = ""
+        self._manifest: Manifest | None = None
+
+    @property
+    def tree(self) -> str:
+        """The hash of the tree the folder holds; the folder is read where that is not known yet."""
+        return self._tree or self.capture()
+
+    def capture(self) -> str:
+        """Read the whole folder and keep its tree; the hash.
+
+        Raises:
+            BadInput: if something in it cannot be kept.
+        """
+        tree = self._store.capture(self.folder)
+        if tree != self._tree:
+            self._tree, self._manifest = tree, None
+        return tree
+
+    def reset(self, tree: str) -> None:
+        """Make the folder equal to *tree*, byte for byte: new, deleted, binary, links, empty files and folders, bits.
+
+        What is never part of a tree (caches, histories, virtual environments) stays where its folder stays.
+
+        Raises:
+            Infra: if the tree is not whole or the disk refuses; the folder may then be half laid out.
+        """
+        manifest = self._store.manifest(tree)
+        self._tree = ""
+        with beneath.disk(f"cannot lay out a tree in {self.folder}"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._store.align(self.folder, manifest)
+        self._tree, self._manifest = tree, manifest
+
+    def write(self, path: str, data: bytes | None) -> tuple[str, str]:
+        """Write *data* to *path*, or delete it (None); the hashes before and after, empty for absent.
+
+        The bytes and the new tree are kept before the folder is touched. A file keeps its executable bit.
+
+        Raises:
+            ValueError: if *path* leads outside, through or to a link or a folder, or could be part of no tree.
+            Infra: if the disk refuses.
+        """
+        beneath.steps(path)
+        if trees.ignored(path):
+            raise ValueError(f"{path!r} is never part of a tree: histories, caches and environments are left out")
+        manifest = self._now()
+        with beneath.disk(f"cannot write {path!r} in {self.folder}"), beneath.root(self.folder) as top:
+            before, node = _standing(top, path)
+            if data is not None and node is not None and node.kind is Kind.LINK:
+                raise ValueError(f"{path!r} is a link: write to the file it names, or delete the link first")
+            after = None if data is None else Node(Kind.FILE, sha256(data).hexdigest(), bool(node and node.executable))
+            if after != node or after != manifest.get(path):
+                manifest = trees.put(manifest, path, after)
+                tree = self._store.keep(manifest, *(content for content in (before, data) if content is not None))
+                self._tree = ""
+                _replace(top, path, data, after)
+                self._tree, self._manifest = tree, manifest
+        return node.sha256 if node else "", after.sha256 if after else ""
+
+    def changed(self, since: str) -> tuple[str, ...]:
+        """The paths at which the folder's tree differs from the tree *since*, sorted."""
+        return trees.difference(self._store.manifest(since), self._now())
+
+    def files(self, matches: Callable[[str], bool]) -> dict[str, bytes]:
+        """The regular files of the tree whose path *matches*, with their bytes."""
+        wanted = {p: n for p, n in sorted(self._now().items()) if n.kind is Kind.FILE and matches(p)}
+        return {path: self._store.get(node.sha256) for path, node in wanted.items()}
+
+    def apply_to(self, origin: Path, base: str) -> tuple[str, ...]:
+        """Write what differs from *base* onto the folder the task came from; the paths written, sorted.
+
+        Raises:
+            BadInput: naming the file of *origin* that is no longer what *base* has; nothing was written then.
+            Infra: if the disk refuses half-way; the files written before stay, each of them whole.
+        """
+        return apply(self._store, base, self.tree, origin)
+
+    def _now(self) -> Manifest:
+        tree = self.tree
+        if self._manifest is None:
+            self._manifest = self._store.manifest(tree)
+        return self._manifest
+
+
+def _standing(top: int, path: str) -> tuple[bytes | None, Node | None]:
+    """What a write to *path* would replace: its bytes (of a link, its text) and its node, or None."""
+    for folder in trees.above(path):
+        if _found(top, f"{folder}/{trees.VENV}") is not None:
+            raise ValueError(f"{path!r} lies in a virtual environment, which is never part of a tree")
+    found = _found(top, path)
+    if found is None:
+        return None, None
+    with beneath.parent(top, path, unlock=True) as (folder_fd, name):
+        if stat.S_ISLNK(found.st_mode):
+            text = beneath.link(folder_fd, name)
+            return text, Node(Kind.LINK, sha256(text).hexdigest())
+        if stat.S_ISREG(found.st_mode):
+            data, executable = beneath.read(folder_fd, name)
+            return data, Node(Kind.FILE, sha256(data).hexdigest(), executable)
+    raise ValueError(f"{path!r} is no file: it cannot be written or deleted as one")
+
+
+def _found(top: int, path: str) -> os.stat_result | None:
+    try:
+        with beneath.parent(top, path, unlock=True) as (folder, name):
+            return beneath.lstat(folder, name)
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError as fault:
+        raise ValueError(f"{path!r} leads through a link or a file: only real folders are entered") from fault
+
+
+def _replace(top: int, path: str, data: bytes | None, node: Node | None) -> None:
+    # The old file is unlinked, not truncated: another name of it (a hard link) keeps its bytes.
+    with beneath.parent(top, path, create=data is not None, unlock=True) as (folder, name):
+        beneath.remove(folder, name)
+        if data is not None:
+            beneath.create(folder, name, data, executable=bool(node and node.executable))

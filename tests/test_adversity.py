@@ -1,0 +1,164 @@
+"""What the world does to a run: a full disk, a second writer, a signal. It ends typed, and the best tree is there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from jumar.audit import verify
+from jumar.core import events as ev
+from jumar.core.budget import Budget
+from jumar.core.state import replay
+from jumar.core.stop import StopReason
+from jumar.errors import BadInput, Infra
+from jumar.harness.runs import resume
+from jumar.journal import Journal, read_journal
+from jumar.objects import Store
+from stories import TOTAL, Terms, program, world
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one MiB."""
+    mount = tmp_path / "disk"
+    mount.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mount)], check=False, capture_output=True
+    )
+    if done.returncode:
+        pytest.skip("only root can mount a small disk")
+    yield mount
+    subprocess.run(["umount", str(mount)], check=True)
+
+
+def bulk(passing: int) -> str:
+    """A program that weighs 100 KB and does not compress to anything shared."""
+    return program(passing, f"{random.Random(passing).getrandbits(400_000):x}")
+
+
+def test_a_full_disk_ends_infra_with_the_best_tree_readable(small_disk: Path) -> None:
+    tried = (9, 12, 10, *range(3, 8), 13, 14, 15)
+    folder = small_disk / "run"
+    made = world(folder, tuple(bulk(n) for n in tried), Terms(budget=Budget(attempts=None)))
+
+    with made.journal:
+        end = anyio.run(made.kernel.run)
+
+    assert end.end
+    assert end.end.stop is StopReason.INFRA
+    assert "No space left" in end.end.why
+    state = replay(read_journal(folder))
+    assert state.best
+    assert state.best.score.passed == 12
+    node = Store(folder / "objects").manifest(state.best.tree)["app.py"]
+    assert Store(folder / "objects").get(node.sha256).decode() == bulk(12)
+    assert not verify(folder)
+
+
+def test_a_disk_that_is_full_of_other_things_is_infra_and_the_journal_stays_whole(small_disk: Path) -> None:
+    folder = small_disk / "run"
+    made = world(folder, (program(12), program(13), program(TOTAL)))
+
+    def fill(_: object, effect: object) -> None:
+        if type(effect).__name__ == "Reserve" and len(made.events(ev.ModelCall)) == 1:
+            other = os.open(small_disk / "other", os.O_WRONLY | os.O_CREAT)
+            with contextlib.suppress(OSError):
+                while os.write(other, b"x" * 4096):
+                    pass
+            os.close(other)
+
+    made.kernel.watch = fill
+    with made.journal:
+        try:
+            end = anyio.run(made.kernel.run)
+        except Infra as broken:
+            assert "space" in str(broken)  # noqa: PT017  either end is right: with room for the last words or without
+        else:
+            assert end.end
+            assert end.end.stop is StopReason.INFRA
+    state = replay(read_journal(folder))
+    assert state.best
+    assert state.best.score.passed == 12
+    assert not verify(folder)
+
+
+def test_a_second_writer_is_refused_with_one_sentence(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(TOTAL),))
+
+    with made.journal, pytest.raises(BadInput) as refused:
+        Journal.open(tmp_path)
+
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.slow
+def test_a_second_process_on_one_run_is_refused(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(TOTAL),))
+    argv = [sys.executable, "-m", "jumar.surfaces.cli", "resume", str(tmp_path), "-q"]
+
+    with made.journal:
+        second = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60)
+
+    assert second.returncode == 2
+    assert second.stderr.startswith("jumar: ")
+    assert second.stderr.count("\n") == 1
+
+
+def test_a_damaged_journal_is_not_resumed(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(12), program(TOTAL)))
+    with made.journal:
+        anyio.run(made.kernel.run)
+    lines = (tmp_path / "events.jsonl").read_bytes().splitlines(keepends=True)
+    lines[4] = lines[4].replace(b'"pass"', b'"fail"') if b'"pass"' in lines[4] else lines[4].replace(b"fail", b"pass")
+    (tmp_path / "events.jsonl").write_bytes(b"".join(lines))
+
+    with pytest.raises(BadInput, match=r"line [56]"):
+        anyio.run(lambda: resume(tmp_path, environ={}))
+    assert [f.line for f in verify(tmp_path)] == [5]
+
+
+SLOW_TASK = {
+    "app.py": "PASSING = 8\n",
+    "test_app.py": (
+        "import os, pathlib, time\n"
+        "def test_it():\n"
+        "    pathlib.Path(os.environ['TMPDIR'], '../../../started').touch()\n"
+        "    time.sleep(600)\n"
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_interrupted_and_the_run_goes_on_later(tmp_path: Path, number: signal.Signals) -> None:
+    task = tmp_path / "task"
+    task.mkdir()
+    for name, text in SLOW_TASK.items():
+        (task / name).write_text(text)
+    (tmp_path / "s.jsonl").write_text(json.dumps({"content": "PASSING = 9\n"}))
+    argv = [sys.executable, "-m", "jumar.surfaces.cli", "run", "task", "--model", "script:s.jsonl", "--json"]
+    process = subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    for line in process.stderr:  # the plain line that says that the tests are running
+        if "running the tests" in line:
+            break
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=30)
+
+    result = json.loads(out.splitlines()[-1])
+    assert (process.returncode, result["stop"]) == (130, "interrupted")
+    folder = Path(result["events"]).parent
+    assert not verify(folder)
+    left = subprocess.run(["pgrep", "-f", str(folder)], check=False, capture_output=True, text=True)
+    assert left.stdout == "", "no process is left"
+    assert (folder / "workspace" / "app.py").is_file()

@@ -1,0 +1,228 @@
+"""The command line: one sentence and the documented exit code for bad input, one object for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jumar.surfaces.cli import COMMANDS, call
+
+Files = dict[str, str | bytes]
+
+GOOD: Files = {
+    "app.py": "def f():\n    return 1\n",
+    "test_app.py": "from app import f\ndef test_f():\n    assert f() == 2\n",
+}
+
+
+def lay(folder: Path, files: Files) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder
+
+
+Called = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def jumar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Called:
+    """Calls the command line in an empty folder: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def called(*argv: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = call(argv)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return called
+
+
+TASK = "[task]\nname = 'app'\n"
+
+BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
+    ("missing path", {}, ("run", "nowhere", "--model", "repair"), "there is no nowhere"),
+    (
+        "unknown key",
+        {**GOOD, "task.toml": "[files]\neditabel = ['x']\n"},
+        ("run", ".", "--model", "repair"),
+        "editable",
+    ),
+    ("not TOML", {**GOOD, "task.toml": "[files\n"}, ("run", ".", "--model", "repair"), "not valid TOML"),
+    ("unknown model", GOOD, ("run", ".", "--model", "gpt"), "unknown model 'gpt'"),
+    ("no model", GOOD, ("run", "."), "--model repair"),
+    ("unknown policy", GOOD, ("run", ".", "--model", "repair", "--test-policy", "often"), "on_write"),
+    ("unknown gate", GOOD, ("run", ".", "--model", "repair", "--gate", "open"), "strict"),
+    ("unknown ratchet", GOOD, ("run", ".", "--model", "repair", "--ratchet", "sum"), "identity"),
+    ("unknown ties", GOOD, ("run", ".", "--model", "repair", "--ties", "flip"), "revert"),
+    ("unknown agent", GOOD, ("run", ".", "--model", "repair", "--agent", "me"), "unknown agent"),
+    ("unknown option", GOOD, ("run", ".", "--modle", "repair"), "--model"),
+    ("contradiction", GOOD, ("run", ".", "--model", "repair", "--test-policy", "on_final"), "on_write"),
+    (
+        "strict gate on_final",
+        GOOD,
+        ("run", ".", "--model", "script:s", "--gate", "strict", "--test-policy", "never"),
+        "gate",
+    ),
+    ("a number that is none", GOOD, ("run", ".", "--model", "repair", "--attempts", "many"), "many"),
+    ("a cap below zero", GOOD, ("run", ".", "--model", "repair", "--seconds", "-1"), "-1"),
+    ("an endless timeout", GOOD, ("run", ".", "--model", "repair", "--timeout", "inf"), "--timeout"),
+    ("no such test", GOOD, ("run", ".", "--model", "repair", "--test", "test_b.py"), "test_b.py"),
+    ("no such interpreter", GOOD, ("run", ".", "--model", "repair", "--python", "/no/python"), "/no/python"),
+    ("no such script", GOOD, ("run", ".", "--model", "script:none.jsonl"), "none.jsonl"),
+    ("a script that is none", {**GOOD, "s.jsonl": "{}\n"}, ("run", ".", "--model", "script:s.jsonl"), "line 1"),
+    ("non-UTF-8 source", {**GOOD, "b.py": b"x = '\xff'\n"}, ("run", ".", "--model", "repair"), "b.py"),
+    ("non-UTF-8 task file", {**GOOD, "task.toml": b"\xff"}, ("run", ".", "--model", "repair"), "UTF-8"),
+    ("unknown runner", {**GOOD, "task.toml": "[tests]\nrunner = 'nose'\n"}, ("run", ".", "--model", "repair"), "nose"),
+    ("no such run", GOOD, ("resume", "nowhere"), "nowhere"),
+    ("no such run to show", GOOD, ("log", "show", "nowhere"), "nowhere"),
+    ("no such run to verify", GOOD, ("log", "verify", "nowhere"), "nowhere"),
+    ("no such tree", GOOD, ("score", ".", "nowhere"), "nowhere"),
+    ("unknown command", GOOD, ("climb",), "climb"),
+    ("unknown recipe", GOOD, ("demo", "--only", "no-such-library"), "no-such-library"),
+    ("no such repository", GOOD, ("import", "git", "nowhere", "a..b"), "nowhere"),
+    ("no such release", GOOD, ("import", "pypi", "no/name", "1", "2"), "no/name"),
+]
+
+
+@pytest.mark.parametrize(("files", "argv", "named"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
+def test_bad_input_is_one_sentence_and_nothing_runs(
+    jumar: Called, tmp_path: Path, files: Files, argv: tuple[str, ...], named: str
+) -> None:
+    lay(tmp_path, files)
+    before = sorted(p.as_posix() for p in tmp_path.rglob("*"))
+
+    code, out, err = jumar(*argv)
+
+    assert (code, out) == (2, "")
+    *_, sentence = err.splitlines()
+    assert sentence.startswith("jumar: ")
+    assert named in sentence
+    assert err.count("jumar: ") == 1
+    assert before == sorted(p.as_posix() for p in tmp_path.rglob("*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("files", [{"app.py": "x = 1\n"}, {"app.py": "x = 1\n", "test_app.py": "# no test yet\n"}])
+def test_no_tests_is_one_sentence_and_leaves_nothing(jumar: Called, tmp_path: Path, files: Files) -> None:
+    lay(tmp_path, files)
+
+    code, _, err = jumar("run", ".", "--model", "repair", "-q")
+
+    assert code == 2
+    assert "no tests found" in err
+    assert err.count("\n") == 1
+    assert not list((tmp_path / ".jumar" / "runs").glob("*/"))
+
+
+def test_a_device_in_the_task_is_refused(jumar: Called, tmp_path: Path) -> None:
+    os.mkfifo(lay(tmp_path, GOOD) / "pipe.py")
+
+    code, _, err = jumar("run", ".", "--model", "repair", "-q")
+
+    assert code == 2
+    assert "pipe.py" in err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_an_unreadable_file_is_refused(jumar: Called, tmp_path: Path) -> None:
+    (lay(tmp_path, GOOD) / "app.py").chmod(0)
+
+    code, _, err = jumar("run", ".", "--model", "repair", "-q")
+
+    assert code == 2
+    assert "app.py" in err
+
+
+def test_an_error_is_an_object_too(jumar: Called) -> None:
+    code, out, _ = jumar("run", "nowhere", "--model", "repair", "--json")
+
+    assert code == 2
+    assert json.loads(out.splitlines()[-1])["exit"] == 2
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "log show", "log verify", "log stats", "import git", "import pypi"])
+def test_every_command_has_help_with_an_example(jumar: Called, command: str) -> None:
+    code, out, _ = jumar(*command.split(), "--help")
+
+    assert code == 0
+    assert "Usage: jumar" in out
+    assert "Example: jumar" in out or command in ("log", "import")
+
+
+SCRIPT = "\n".join(json.dumps({"content": f"def f():\n    return {n}\n", "usd": 0.01}) for n in (3, 2))
+
+
+@pytest.mark.slow
+def test_a_run_is_scored_shown_applied_and_left_alone_when_green(jumar: Called, tmp_path: Path) -> None:
+    task = lay(tmp_path / "task", GOOD)
+    lay(tmp_path, {"script.jsonl": SCRIPT})
+
+    code, out, err = jumar("run", "task", "--model", "script:script.jsonl", "--json", "--apply")
+    result = json.loads(out.splitlines()[-1])
+
+    assert (code, result["stop"], result["best"]) == (0, "green", {"passed": 1, "total": 1})
+    assert len(out.splitlines()) == 1, "progress goes to standard error"
+    assert "baseline" in err
+    assert (task / "app.py").read_text() == "def f():\n    return 2\n"
+    run = str(Path(result["events"]).parent)
+    assert jumar("log", "verify", run)[0] == 0
+    assert json.loads(jumar("log", "stats", run, "--json")[1])["usd"] == pytest.approx(0.02)
+    assert jumar("resume", run, "-q")[0] == 0
+    assert jumar("score", "task", run, "--json")[0] == 0
+    assert json.loads((Path(run) / "score.json").read_text())["ok"] is True
+
+
+@pytest.mark.slow
+def test_the_original_is_not_touched_without_apply(jumar: Called, tmp_path: Path) -> None:
+    task = lay(tmp_path / "task", GOOD)
+    lay(tmp_path, {"script.jsonl": SCRIPT})
+
+    assert jumar("run", "task", "--model", "script:script.jsonl", "-q")[0] == 0
+
+    assert {p.name: p.read_bytes() for p in task.iterdir()} == {k: str(v).encode() for k, v in GOOD.items()}
+
+
+@pytest.mark.slow
+def test_a_score_takes_nothing_but_what_was_editable(jumar: Called, tmp_path: Path) -> None:
+    lay(tmp_path / "task", GOOD)
+    cheat = {"app.py": "def f():\n    return 1\n", "test_app.py": "def test_f():\n    pass\n"}
+    lay(tmp_path / "cheat", {**cheat, "conftest.py": "import pytest\n"})
+
+    code, out, _ = jumar("score", "task", "cheat", "--json")
+
+    scored = json.loads(out.splitlines()[-1])
+    assert (code, scored["ok"], scored["failed"]) == (1, False, 1)
+    assert any("test_app.py" in w for w in scored["warnings"])
+    assert any("conftest.py" in w for w in scored["warnings"])
+
+
+@pytest.mark.slow
+def test_caps_can_be_raised_by_resume(jumar: Called, tmp_path: Path) -> None:
+    lay(tmp_path / "task", GOOD)
+    lay(tmp_path, {"script.jsonl": SCRIPT})
+    code, out, _ = jumar("run", "task", "--model", "script:script.jsonl", "--json", "--attempts", "1")
+    run = str(Path(json.loads(out.splitlines()[-1])["events"]).parent)
+
+    assert code == 1
+    assert jumar("resume", run, "-q")[0] == 1, "nothing was raised"
+    assert jumar("resume", run, "-q", "--attempts", "1")[0] == 2, "a cap that is used up already"
+    assert jumar("resume", run, "-q", "--attempts", "3")[0] == 0
+    assert jumar("log", "verify", run)[0] == 0
+
+
+@pytest.mark.slow
+def test_doctor_tells_what_works(jumar: Called, tmp_path: Path) -> None:
+    lay(tmp_path, GOOD)
+
+    code, out, _ = jumar("doctor", "--json")
+
+    checks = {c["name"]: c["ok"] for c in json.loads(out.splitlines()[-1])["checks"]}
+    assert code == 0
+    assert all(checks[name] for name in ("python", "pytest", "git", "disk", "runs", "temporary"))
