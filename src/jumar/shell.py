@@ -169,20 +169,25 @@ class Shell:
         writes: list[ev.Event] = []
         if action.name in WRITES:
             args |= {"files": {p: _hash(text) for p, text in action.files.items()}, "digest": action.digest}
-            writes = self._write(action) if ruling.admitted else []
-            reason = reason or ("" if writes else "the reply changes nothing")
+            writes, refused = self._write(action, state) if ruling.admitted else ([], "")
+            reason = reason or refused or ("" if writes else "the reply changes nothing")
         taken = ev.ActionTaken(name=action.name, args=args, admitted=not reason, reason=reason, last=last)
         hit = ruling.hit
         return (taken, *writes, *((ev.Guardrail(rule=hit.rule, what=hit.what),) if hit else ()))
 
-    def _write(self, action: Action) -> list[ev.Event]:
+    def _write(self, action: Action, state: RunState) -> tuple[list[ev.Event], str]:
+        """Write all the files of *action*, or none of them and the reason why."""
         workspace = self._parts.workspace
         events: list[ev.Event] = []
         for path, text in action.files.items():
-            before, after = workspace.write(path, None if text is None else text.encode())
+            try:
+                before, after = workspace.write(path, None if text is None else text.encode())
+            except ValueError as refused:  # no path of a file: a folder, a link, below a file, in a cache
+                workspace.reset(state.tree)
+                return [], str(refused)
             if before != after:
                 events.append(ev.Write(path=path, before=before, after=after, tree=workspace.tree))
-        return events
+        return events, ""
 
     def _go_back(self, to: str, why: str) -> Done:
         workspace = self._parts.workspace

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
 
-from jumar.core.events import Localisation
+from jumar.core.events import Localisation, Suite
 from jumar.core.verdict import EXCUSED, Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.models.script import Line, ScriptModel
 from jumar.objects import Store
-from jumar.ports import Verification, Verifier
+from jumar.ports import Runner, Verification, Verifier
+from jumar.verify.verifier import TrustedVerifier
 
 Judge = Callable[[Mapping[str, bytes]], Mapping[str, str] | Void]
 """Path -> bytes of a tree, to expected id -> outcome, or to no usable evidence."""
@@ -77,6 +80,47 @@ async def check_verifier(verifier: Verifier, expected: Sequence[str], good: str,
     found = await verifier.localise(bad, red, tuple(i for i in expected if i not in red))
     _hold(found.tree == bad, "a localisation names its tree")
     _hold(list(found.suspects) == sorted(found.suspects, key=lambda s: -s[2]), "the most suspicious comes first")
+
+
+async def check_runner(runner: Runner, into: Path) -> None:
+    """The contract of every `Runner`, held against the four sample projects of its module, in processes below *into*.
+
+    Raises:
+        AssertionError: naming the clause that is broken.
+    """
+    store, verifiers, trees = Store(into / "objects"), dict[str, TrustedVerifier](), dict[str, str]()
+    for sample, files in import_module(type(runner).__module__).SAMPLES.items():
+        for path, text in files.items():
+            (into / sample / path).parent.mkdir(parents=True, exist_ok=True)
+            (into / sample / path).write_text(text, "utf-8")
+        trees[sample] = store.capture(into / sample)
+        suite = Suite(runner=runner.name, timeout_seconds=60.0)
+        verifiers[sample] = TrustedVerifier(store, runner, suite, into / "runs" / sample, base=trees[sample])
+    files = import_module(type(runner).__module__).SAMPLES["passing"]
+    tests = runner.test_files(files, ())
+    _hold(bool(tests), "the names of test files are known")
+    _hold(runner.test_files(files, tests) == tests, "a test file may be selected by its path")
+    found = {sample: await verifier.collect(trees[sample]) for sample, verifier in verifiers.items()}
+    expected = found["passing"].ids
+    _hold(bool(expected) and not found["passing"].anomaly, "the ids of a healthy project are collected")
+    static = tuple(i for path in tests for i in runner.static_ids(path, files[path].encode()))
+    _hold(static == expected, "a syntax tree gives the ids that the runner gives")
+    _hold(found["broken_import"].ids == expected, "a file that does not import keeps its ids")
+    _hold(set(found["broken_import"].broken) == set(tests), "a file that does not import is named as broken")
+    want = {
+        "passing": Outcome.PASSED,
+        "failing": Outcome.FAILED,
+        "broken_import": Outcome.IMPORT_ERROR,
+        "broken_fixture": Outcome.ERROR,
+    }
+    for sample, outcome in want.items():
+        verifiers[sample].expected = (*expected, f"{expected[0]}_that_is_not_there")
+        done = await verifiers[sample].verify(trees[sample], None)
+        *said, absent = done.verdict.results.values()
+        _hold(done.verdict.void is None and done.ended is Ended.NORMAL, f"the sample {sample} can be judged")
+        _hold([r.outcome for r in said] == [outcome] * len(said), f"the sample {sample} comes out as {outcome}")
+        _hold(outcome is Outcome.PASSED or all(r.excerpt for r in said), f"the sample {sample} says why")
+        _hold(absent.outcome not in (Outcome.PASSED, *EXCUSED), "a test that is not there has not passed")
 
 
 def _hold(clause: bool, said: str) -> None:  # noqa: FBT001  a clause is true or it is not

@@ -45,9 +45,7 @@ def tree_of(store: Store, task: Task, folder: Path | None = None) -> str:
 
     What is withheld (the reference, hidden tests, the task file) is no part of it.
     """
-    withheld = spec(task.withheld)
-    manifest = store.manifest(store.capture(folder or task.root))
-    return store.keep({path: node for path, node in manifest.items() if not withheld(path)})
+    return store.capture(folder or task.root, skip=spec(task.withheld))
 
 
 def settings_of(task: Task, store: Store, tree: str, python: str | None) -> Settings:

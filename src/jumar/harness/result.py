@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from jumar.chain import Mark
 from jumar.core.run import RunState
 from jumar.core.stop import EXIT_CODES, StopReason
 
@@ -40,12 +41,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     events: str
     """Path of the journal."""
     why: str = ""
-    head: str = ""
-    """Hash of the journal's last line: an anchor outside the journal for `jumar log verify`."""
+    head: Mark = Mark()
+    """Number and hash of the journal's last line: an anchor outside the journal for `jumar log verify`."""
 
 
-def result_of(state: RunState, folder: Path, head: str = "") -> Result:
-    """The result of an ended run whose directory is *folder*."""
+def result_of(state: RunState, folder: Path, head: Mark) -> Result:
+    """The result of an ended run whose directory is *folder* and whose journal ends at *head*."""
     end, score = state.end, state.best.score if state.best else None
     stop = end.stop if end else StopReason.INFRA
     total = len(state.run.expected)
@@ -71,3 +72,17 @@ def result_of(state: RunState, folder: Path, head: str = "") -> Result:
         why=end.why if end else "the run could not be ended in its journal",
         head=head,
     )
+
+
+def head_in(folder: Path) -> Mark | None:
+    """What `result.json` in *folder* remembers of the journal's end; None if there is none that can be read."""
+    try:
+        return msgspec.json.decode((folder / "result.json").read_bytes(), type=_Head).head
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+class _Head(msgspec.Struct, frozen=True):
+    """The one field of a result that the chain needs."""
+
+    head: Mark

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from jumar.agents.pipeline import Pipeline
 from jumar.agents.repair import Repair
@@ -18,19 +19,26 @@ from jumar.core.state import replay
 from jumar.core.step import Strategy
 from jumar.core.stop import StopReason
 from jumar.errors import BadInput, Infra
-from jumar.harness.assembly import Place, expected_ids, settings_of, tree_of, verifier_of
+from jumar.harness.assembly import Place, expected_ids, runner_of, settings_of, tree_of, verifier_of
 from jumar.harness.result import Result, result_of
 from jumar.journal import Journal, read_journal
 from jumar.kernel import Kernel
-from jumar.models.script import load_script
+from jumar.models.script import ScriptModel, load_script
 from jumar.patch import best_patch
 from jumar.ports import Model
 from jumar.shell import Parts, Shell
-from jumar.task import Task, guard_of
+from jumar.task import Task, guard_of, interpreter, literal
 from jumar.workspace import Workspace
 
 Begun = Callable[[Kernel], None]
 """Is handed the kernel before it runs: to watch it, or to halt it on a signal."""
+
+
+SEARCH_SECONDS = 600.0
+"""For one proposal of `repair`, where the run has no cap on its time; a run's cap cuts it shorter."""
+
+CANDIDATES = 100_000
+"""Screened for one tree at most: far more than the seconds allow, a backstop."""
 
 
 def _unattended(_kernel: Kernel) -> None:
@@ -46,11 +54,12 @@ async def start(
         BadInput: if it cannot be run as asked; nothing was run and nothing is left behind.
         Infra: if the machine failed before the end could be written down; the journal and the best tree are intact.
     """
+    interpreter(task, python), _scripted(task.model)  # refused before anything is made
+    task = _without(task, runs)
     place = Place.at(_fresh(runs, task.name), environ)
     journal = None
     try:
         first = await _first_event(task, place, python)
-        model = _model(first, place)
         journal = Journal.create(place.folder)
         entries = journal.append((first,), time.time())
     except BaseException:
@@ -59,7 +68,7 @@ async def start(
         shutil.rmtree(place.folder, ignore_errors=True)
         raise
     with journal:
-        kernel = _kernel(place, journal, replay(entries), model)
+        kernel = _kernel(place, journal, replay(entries))
         begun(kernel)
         return await _finished(kernel, place, journal)
 
@@ -79,8 +88,8 @@ async def resume(
         if state.start is None:
             raise BadInput(f"the run in {folder} was killed before its first event; start it again")
         if state.phase is Phase.ENDED and state.end and state.end.stop is StopReason.GREEN:
-            return result_of(state, folder, journal.mark.hash)
-        kernel = _kernel(place, journal, state, _model(state.run, place))
+            return result_of(state, folder, journal.mark)
+        kernel = _kernel(place, journal, state)
         shutil.rmtree(folder / "rooms", ignore_errors=True)
         place.store.sweep()
         kernel.record((*_raised(state, limits or {}), ev.Resume(from_seq=journal.entries[-1].seq)))
@@ -99,6 +108,16 @@ def apply_best(folder: Path) -> tuple[str, ...]:
     place = Place.at(folder, {})
     workspace = Workspace(folder / "workspace", place.store)
     return workspace.apply_to(Path(state.run.settings.origin), state.run.tree)
+
+
+def _without(task: Task, runs: Path) -> Task:
+    """*task*, whose tree does not hold the runs even where they are kept inside its folder."""
+    inside = runs.resolve()
+    if not inside.is_relative_to(task.root):
+        return task
+    if inside == task.root:
+        raise BadInput(f"--runs {runs} is the task's own folder; choose a folder in it or elsewhere")
+    return replace(task, withheld=(*task.withheld, literal(inside.relative_to(task.root).as_posix()) + "/"))
 
 
 def _fresh(runs: Path, name: str) -> Path:
@@ -134,7 +153,7 @@ async def _first_event(task: Task, place: Place, python: str | None) -> ev.RunSt
     )
 
 
-def _kernel(place: Place, journal: Journal, state: RunState, model: Model) -> Kernel:
+def _kernel(place: Place, journal: Journal, state: RunState) -> Kernel:
     run = state.run
     guard = guard_of(run.settings)
     manifest = place.store.manifest(run.tree)
@@ -142,15 +161,29 @@ def _kernel(place: Place, journal: Journal, state: RunState, model: Model) -> Ke
     agent: Strategy = Repair() if run.agent == "repair" else Pipeline(targets)
     workspace = Workspace(place.folder / "workspace", place.store)
     verifier = verifier_of(place, run.settings, run.tree, run.expected)
-    return Kernel(journal, Shell(Parts(workspace, verifier, model, agent, guard, time.time)), agent, state)
+    return Kernel(journal, Shell(Parts(workspace, verifier, _model(run, place), agent, guard, time.time)), agent, state)
 
 
 def _model(run: ev.RunStart, place: Place) -> Model:
-    if run.agent == "repair":
-        from jumar.models.repair import RepairModel  # noqa: PLC0415  libcst is slow to import, and only repair needs it
+    if scripted := _scripted(run.model):
+        return scripted
+    from jumar.models.repair import RepairModel  # noqa: PLC0415  libcst is slow to import, and only repair needs it
+    from jumar.repair.search import Bounds  # noqa: PLC0415  as above
 
-        return RepairModel(place.store, run.settings.suite, run.tree, place.folder / "rooms")
-    return load_script(Path(run.model.removeprefix("script:")))
+    suite = run.settings.suite
+    return RepairModel(
+        place.store, suite, runner_of(suite.runner), place.folder / "rooms", Bounds(SEARCH_SECONDS, CANDIDATES)
+    )
+
+
+def _scripted(model: str) -> ScriptModel | None:
+    """The script that *model* names, if it names one.
+
+    Raises:
+        BadInput: if the script cannot be read.
+    """
+    kind, _, path = model.partition(":")
+    return load_script(Path(path)) if kind == "script" else None
 
 
 def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...]:
@@ -170,7 +203,7 @@ async def _finished(kernel: Kernel, place: Place, journal: Journal) -> Result:
     """Run to the end, and leave beside the journal what people and tools look for first."""
     state = await kernel.run()
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)
-    result = result_of(state, place.folder, journal.mark.hash)
+    result = result_of(state, place.folder, journal.mark)
     try:
         (place.folder / "best.patch").write_bytes(best_patch(place.store, state.run.tree, state.tree))
         (place.folder / "result.json").write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")

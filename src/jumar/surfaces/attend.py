@@ -10,6 +10,7 @@ import anyio
 
 from jumar.core.step import Halt
 from jumar.core.stop import StopReason
+from jumar.errors import JumarError
 from jumar.kernel import Kernel
 
 Value = TypeVar("Value")
@@ -34,10 +35,16 @@ class Attendant:
 
     async def _attend(self, work: Callable[[], Awaitable[Value]]) -> Value | None:
         value: Value | None = None
+        failed: JumarError | None = None
         async with anyio.create_task_group() as group:
             group.start_soon(self._listen, group.cancel_scope)
-            value = await work()
+            try:
+                value = await work()
+            except JumarError as error:  # raised below: a task group would wrap it
+                failed = error
             group.cancel_scope.cancel()
+        if failed is not None:
+            raise failed
         return value
 
     async def _listen(self, scope: anyio.CancelScope) -> None:

@@ -84,3 +84,7 @@ def call(argv: Sequence[str]) -> int:  # noqa: PLR0911  one line per kind of fai
         sentence = f"{error.strerror or error}: {error.filename or 'the operating system refused'}"
         return fail(sentence, EXIT_CODES[StopReason.INFRA], as_json=as_json)
     return code if isinstance(code, int) else 0
+
+
+if __name__ == "__main__":
+    main()

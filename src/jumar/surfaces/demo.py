@@ -30,9 +30,10 @@ def demo(only: str | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
     """Repair real bugs of third-party libraries, offline, with no key."""
     voice = Voice(json=as_json, quiet=quiet)
     listed = shipped()
-    recipes = tuple(r for r in (*listed.fixed, *listed.planted) if not only or only in r.task_name)
+    everything: tuple[Recipe, ...] = (*listed.fixed, *listed.planted)
+    recipes = tuple(r for r in everything if not only or only in r.task_name)
     if not recipes:
-        names = ", ".join(sorted({r.name for r in (*listed.fixed, *listed.planted)}))
+        names = ", ".join(sorted({r.name for r in everything}))
         raise click.BadParameter(f"no recipe's name holds {only!r}; they are of {names}", param_hint="--only")
     started, attendant, shown = time.monotonic(), Attendant(), list[Shown]()
     with Live(voice) as live:
@@ -54,7 +55,7 @@ class _Stage:
 
 async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage) -> None:
     live = stage.live
-    prepared = await recipe_tasks(cache_folder(), runs.parent / "demo", recipes, _fetched(live))
+    prepared = await recipe_tasks(cache_folder() / "sdists", runs.parent / "demo", recipes, _fetched(live))
     async for one in work_through(chosen(prepared), runs, environment(), stage.begun):
         stage.shown.append(one)
         _show(stage.voice, one)

@@ -12,6 +12,7 @@ import msgspec
 from jumar.audit import verify
 from jumar.core import events as ev
 from jumar.core.state import replay
+from jumar.harness.result import head_in
 from jumar.journal import read_journal
 from jumar.surfaces.output import Voice
 from jumar.surfaces.running import speaking
@@ -45,6 +46,8 @@ def verify_(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
     """Check the hash chain of RUN: names every line that was changed, deleted, inserted or moved."""
     voice = Voice(json=as_json, quiet=quiet)
     findings = verify(run_dir)
+    if not findings and (head := head_in(run_dir)) is not None:
+        findings = verify(run_dir, head)
     for finding in findings:
         voice.say(f"line {finding.line}: {finding.what}")
     if not findings:

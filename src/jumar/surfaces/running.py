@@ -139,6 +139,8 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
 def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
     def begun(kernel: Any) -> None:
         kernel.watch = live.watch
+        for sentence in kernel.journal.recovered:
+            live.line(sentence)
         attendant.begun(kernel)
 
     return begun

@@ -1,0 +1,220 @@
+"""A configuration file is read whole or refused whole: one sentence names the key, its table and what was meant."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from jumar.core.budget import Budget
+from jumar.errors import BadInput
+
+Texts = str | tuple[str, ...]
+"""One file or text, or several."""
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all tables share: they are decoded strictly."""
+
+
+class TaskTable(Table, frozen=True, kw_only=True):
+    """`[task]`."""
+
+    name: str = ""
+    instruction: str = ""
+    reference: str = ""
+    """A folder laid over the tree for the oracle; it never enters a workspace."""
+    env: dict[str, str] = {}
+    """Added to the environment of the tests. Entries of `PYTHONPATH` are relative to the room."""
+
+
+class FilesTable(Table, frozen=True, kw_only=True):
+    """`[files]`: globs with gitignore semantics."""
+
+    editable: tuple[str, ...] | None = None
+    protected: tuple[str, ...] = ()
+
+
+class TestsTable(Table, frozen=True, kw_only=True):
+    """`[tests]`."""
+
+    __test__ = False
+
+    runner: str = "pytest"
+    select: tuple[str, ...] = ()
+    timeout_seconds: float = 120.0
+    test_timeout_seconds: float = 30.0
+    verify_timeout_seconds: float | None = None
+    """For `[gate] verify`; absent is `timeout_seconds`."""
+    hidden: str = ""
+    expected: tuple[str, ...] = ()
+    command_for: str = ""
+
+
+class ContextTable(Table, frozen=True, kw_only=True):
+    """`[context]`: files or texts for the write and review prompts."""
+
+    reference: Texts = ()
+    examples: Texts = ()
+    signatures: Texts = ()
+    review_rules: Texts = ()
+
+
+class GateTable(Table, frozen=True, kw_only=True):
+    """`[gate]`."""
+
+    verify: str = ""
+
+
+class PipelineTable(Table, frozen=True, kw_only=True):
+    """`[pipeline]`."""
+
+    review: bool = True
+
+
+class Route(Table, frozen=True, kw_only=True):
+    """`[routes.TIER]`."""
+
+    model: str = ""
+    max_output_tokens: int | None = None
+
+
+class Routes(Table, frozen=True, kw_only=True):
+    """`[routes]`: one table for each tier."""
+
+    cheap: Route = Route()
+    mid: Route = Route()
+    frontier: Route = Route()
+
+
+class Price(Table, frozen=True, kw_only=True):
+    """`[prices."provider:model"]`: usd per million tokens."""
+
+    input: float
+    output: float
+    cached: float | None = None
+
+
+class TaskFile(Table, frozen=True, kw_only=True):
+    """A whole `task.toml` or `jumar.toml`."""
+
+    task: TaskTable = TaskTable()
+    files: FilesTable = FilesTable()
+    tests: TestsTable = TestsTable()
+    budget: Budget = Budget()
+    context: ContextTable = ContextTable()
+    gate: GateTable = GateTable()
+    pipeline: PipelineTable = PipelineTable()
+    routes: Routes = Routes()
+    prices: dict[str, Price] = {}
+
+
+Raw = Mapping[str, Any]
+"""Tables as they were written, before defaults."""
+
+
+def read_tables(path: Path) -> Raw:
+    """The tables in the TOML file at *path*, checked.
+
+    Raises:
+        BadInput: if the file cannot be read, is not UTF-8 or TOML, or holds a key or value that no table has.
+    """
+    try:
+        raw = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise BadInput(f"{path} is not valid TOML: {error}") from error
+    parse(raw, str(path))
+    return raw
+
+
+def parse(raw: Raw, where: str) -> TaskFile:
+    """*raw* as typed tables; *where* is named in the sentence when it is refused.
+
+    Raises:
+        BadInput: on an unknown key, a wrong type or a number out of range.
+    """
+    _refuse_unknown(raw, TaskFile, "", where)
+    try:
+        tables = msgspec.convert(raw, TaskFile)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{where}: {_type_sentence(str(error))}") from error
+    _refuse_numbers(msgspec.to_builtins(tables), "", where)
+    return tables
+
+
+def merged(low: Raw, high: Raw) -> Raw:
+    """The keys of *high*, and those of *low* that it does not set, table by table."""
+    both = dict(low)
+    for key, value in high.items():
+        under = both.get(key)
+        both[key] = merged(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
+    return both
+
+
+def _refuse_unknown(raw: Raw, struct: type[msgspec.Struct], table: str, where: str) -> None:
+    hints = get_type_hints(struct)
+    for key, value in raw.items():
+        if key not in hints:
+            label = f"table [{table}{key}]" if isinstance(value, Mapping) else f"key {key!r}"
+            near = difflib.get_close_matches(key, hints, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(hints))}"
+            raise BadInput(f"{where}: unknown {label} in {f'[{table[:-1]}]' if table else 'the file'}; {hint}")
+        if not isinstance(value, Mapping):
+            continue
+        if isinstance(hints[key], type) and issubclass(hints[key], msgspec.Struct):
+            _refuse_unknown(value, hints[key], f"{table}{key}.", where)
+        elif (inner := get_args(hints[key])[1:]) and inner[0] is Price:
+            for name, price in value.items():
+                if isinstance(price, Mapping):
+                    _refuse_unknown(price, Price, f'{table}{key}."{name}".', where)
+
+
+def _type_sentence(message: str) -> str:
+    """What msgspec says of a wrong type, in the words of the file."""
+    what, _, place = message.partition(" - at `$.")
+    place = re.sub(r"\[(\d+|\.\.\.)\]", " (one entry)", place.removesuffix("`"))
+    if match := re.fullmatch(r"Expected `(.+)`, got `(.+)`", what):
+        what = f"must be {_words(match[1])}, not {_words(match[2])}"
+    elif match := re.fullmatch(r"Object missing required field `(.+)`", what):
+        what = f"lacks the key {match[1]!r}"
+    elif what == "Number out of range":
+        what = "is out of range"
+    return f"{place or 'the file'} {what}"
+
+
+def _words(kinds: str) -> str:
+    said = {
+        "array": "a list", "str": "a string", "int": "a whole number", "float": "a number", "bool": "true or false",
+        "object": "a table", "null": "absent",
+    }  # fmt: skip
+    return " or ".join(said.get(k, k) for k in kinds.split(" | ") if k != "null" or kinds == "null")
+
+
+LARGEST = 2**53
+"""Beyond it a float skips whole numbers, and JSON readers part ways."""
+
+_MAY_BE_ZERO = re.compile(r"budget\..*|prices\..*")
+
+
+def _refuse_numbers(value: object, place: str, where: str) -> None:
+    """No number in these tables may be negative, infinite or not a number; a time or a token limit is not zero."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _refuse_numbers(inner, f"{place}.{key}" if place else str(key), where)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        zero_is_fine = bool(_MAY_BE_ZERO.fullmatch(place))
+        if not math.isfinite(value) or value < 0 or (value == 0 and not zero_is_fine):
+            least = "zero or more" if zero_is_fine else "more than zero"
+            raise BadInput(f"{where}: {place} must be {least}, not {value}")
+        if value > LARGEST:
+            raise BadInput(f"{where}: {place} is out of range")

@@ -1,0 +1,151 @@
+"""An imported task is only kept if it was seen red without the fix and green with it."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import tomli_w
+
+from jumar.core.verdict import Verdict
+from jumar.errors import BadInput, Infra
+from jumar.harness.assembly import Place, settings_of, tree_of, verifier_of
+from jumar.harness.import_pypi import with_packages
+from jumar.harness.importing import CHECKS, Sides, laid_out, write_task
+from jumar.ports import Collected
+from jumar.task import TASK_FILE, Task, load_task
+from jumar.verify.verifier import TrustedVerifier
+
+ROUNDS = 2
+"""How often each side is judged: an id that does not answer the same each time can judge nobody."""
+
+
+class Checks(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tests of an imported task do on its two sides."""
+
+    fail_to_pass: tuple[str, ...]
+    """Red at the start, green with the reference."""
+    pass_to_pass: tuple[str, ...]
+    """Green on both sides."""
+    dropped: Mapping[str, str]
+    """Id -> why it is none of the expected ids."""
+
+    @property
+    def expected(self) -> tuple[str, ...]:
+        """The ids that judge."""
+        return (*self.fail_to_pass, *self.pass_to_pass)
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that was made and checked."""
+
+    folder: Path
+    checks: Checks
+
+
+class Means(msgspec.Struct, frozen=True, kw_only=True):
+    """What an import may use of the person's machine."""
+
+    python: str | None = None
+    """The interpreter of the tests; None is the task's own, else ours."""
+    packages: tuple[str, ...] = ()
+    """`PKG==VER` for a virtual environment of the task's own; none is no environment."""
+    environ: Mapping[str, str] = {}
+
+
+async def import_task(sides: Sides, out: Path, means: Means) -> Imported:
+    """Write the task between *sides* below *out*, and check it. A task that does not hold is removed again.
+
+    Raises:
+        BadInput: if nothing turns from red to green, or the tests do not run here.
+        Infra: if the machine failed, or the tests gave no usable evidence.
+    """
+    folder = write_task(laid_out(sides.old, sides.new, sides.about), sides.about, out)
+    try:
+        if means.packages:
+            await with_packages(folder, means.packages)
+        return Imported(folder=folder, checks=await checked(folder, means))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+async def checked(folder: Path, means: Means) -> Checks:
+    """Judge the task in *folder* on both sides, and write what holds into its task file and `checks.json`.
+
+    Raises:
+        BadInput: if nothing turns from red to green, or the tests do not run here.
+        Infra: if the machine failed.
+    """
+    task = load_task(folder)
+    with TemporaryDirectory(prefix="jumar-import-") as scratch:
+        place = Place.at(Path(scratch), means.environ)
+        start = tree_of(place.store, task)
+        fixed = _with_reference(place, task, start)
+        verifier = verifier_of(place, settings_of(task, place.store, start, means.python), start, ())
+        found = await verifier.collect(fixed)
+        if found.anomaly or not found.ids:
+            raise BadInput(
+                f"the tests of {task.name} do not run here: {_why(found)} (--with PKG installs what they need)"
+            )
+        verifier.expected = found.ids
+        with_fix = [await _green(verifier, fixed) for _ in range(ROUNDS)]
+        without = [await _green(verifier, start) for _ in range(ROUNDS)]
+    checks = sorted_out(found.ids, with_fix, without)
+    if not checks.fail_to_pass:
+        red = ", ".join(list(checks.dropped)[:3])
+        hint = f"; red with the fix too: {red} (a package that the tests need may be missing: --with)" if red else ""
+        raise BadInput(f"nothing in {task.name} turns from red to green: the tests pass without the fix as well{hint}")
+    _write(folder, checks)
+    return checks
+
+
+def sorted_out(ids: Iterable[str], with_fix: list[frozenset[str]], without: list[frozenset[str]]) -> Checks:
+    """Which *ids* judge, given the green ones of each round with and without the fix."""
+    always = frozenset.intersection(*with_fix)
+    red_to_green: list[str] = []
+    green: list[str] = []
+    dropped: dict[str, str] = {}
+    for i in ids:
+        rounds = sum(i in greens for greens in without)
+        if i not in always:
+            flaky = any(i in greens for greens in with_fix)
+            dropped[i] = "flaky with the reference" if flaky else "red with the reference"
+        elif rounds in (0, len(without)):
+            (green if rounds else red_to_green).append(i)
+        else:
+            dropped[i] = "flaky at the start"
+    return Checks(fail_to_pass=tuple(red_to_green), pass_to_pass=tuple(green), dropped=dropped)
+
+
+def _why(found: Collected) -> str:
+    """One line on why there is nothing to judge by."""
+    said = found.anomaly or next((why for why in found.broken.values() if why.strip()), "") or "there are none"
+    lines = said.strip().splitlines()
+    return next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
+
+
+def _with_reference(place: Place, task: Task, start: str) -> str:
+    """The start tree with the fix laid over."""
+    if task.reference is None:
+        raise BadInput(f"{task.name} has no reference to be checked with; set [task] reference")
+    fix = place.store.manifest(place.store.capture(task.reference))
+    return place.store.keep({**place.store.manifest(start), **fix})
+
+
+async def _green(verifier: TrustedVerifier, tree: str) -> frozenset[str]:
+    verdict: Verdict = (await verifier.verify(tree, None)).verdict
+    if verdict.void is not None:
+        raise Infra(f"the tests gave no usable evidence: {verdict.void.reason}")
+    return verdict.green_ids
+
+
+def _write(folder: Path, checks: Checks) -> None:
+    tables = tomllib.loads((folder / TASK_FILE).read_text("utf-8"))
+    tables["tests"]["expected"] = list(checks.expected)
+    (folder / TASK_FILE).write_bytes(tomli_w.dumps(tables).encode())
+    (folder / CHECKS).write_bytes(msgspec.json.format(msgspec.json.encode(checks)) + b"\n")

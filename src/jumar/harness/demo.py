@@ -1,0 +1,115 @@
+"""The demo is the main job and nothing else: real tasks, the real kernel, one journal a bug."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from jumar.core.budget import Budget
+from jumar.core.state import replay
+from jumar.core.stop import StopReason
+from jumar.errors import BadInput
+from jumar.harness.recipes import Planted, Prepared
+from jumar.harness.result import Result
+from jumar.harness.runs import Begun, start
+from jumar.journal import read_journal
+from jumar.objects import Store
+from jumar.options import Options, with_options
+from jumar.patch import readable_diff
+from jumar.task import load_task
+
+BOUNDS = Budget(attempts=10, seconds=40.0)
+"""For one bug: what is not found by then is said to be not found."""
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """One bug of the demo, worked on."""
+
+    prepared: Prepared
+    result: Result
+    diff: str
+    candidates: int
+    """How many were screened; few of them were worth a verification."""
+
+    @property
+    def planted(self) -> bool:
+        """Whether the bug is ours."""
+        return isinstance(self.prepared.recipe, Planted)
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """What `batch` and `demo` print for programs (DESIGN.md section 11)."""
+
+    campaign: str
+    runs: tuple[Result, ...]
+    usd: float
+    tokens: int
+    test_runs: int
+    executions: int
+    verdicts_cached: int
+    seconds: float
+    by_stop: dict[str, int]
+
+
+async def work_through(
+    prepared: tuple[Prepared, ...], runs: Path, environ: Mapping[str, str], begun: Begun
+) -> AsyncIterator[Shown]:
+    """Run every task that could be prepared, one after the other, offline."""
+    for one in prepared:
+        if one.folder is None:
+            continue
+        task = with_options(load_task(one.folder), Options(model="repair"))
+        task = replace(task, budget=replace(task.budget, attempts=BOUNDS.attempts, seconds=BOUNDS.seconds))
+        result = await start(task, runs, environ=environ, begun=begun)
+        yield _shown(one, result)
+        if result.stop is StopReason.INTERRUPTED:
+            return
+
+
+def _shown(prepared: Prepared, result: Result) -> Shown:
+    folder = Path(result.events).parent
+    entries = read_journal(folder)
+    state = replay(entries)
+    diff = readable_diff(Store(folder / "objects"), state.run.tree, state.tree)
+    return Shown(prepared, result, diff, candidates=_tried(folder))
+
+
+def _tried(folder: Path) -> int:
+    from jumar.core.events import ModelCall  # noqa: PLC0415  one reader of one field
+
+    calls = [e.event for e in read_journal(folder) if isinstance(e.event, ModelCall)]
+    return sum(int(str(c.reply.opaque.get("tried", 0))) for c in calls)
+
+
+def summary(campaign: str, shown: list[Shown], started: float) -> Summary:
+    """All the runs of a demo that began at *started* (monotonic seconds)."""
+    results = tuple(s.result for s in shown)
+    return Summary(
+        campaign=campaign,
+        runs=results,
+        usd=sum(r.usd for r in results),
+        tokens=sum(r.tokens for r in results),
+        test_runs=sum(r.test_runs for r in results),
+        executions=sum(r.executions for r in results),
+        verdicts_cached=0,
+        seconds=round(time.monotonic() - started, 3),
+        by_stop=dict(Counter(r.stop.value for r in results)),
+    )
+
+
+def chosen(prepared: tuple[Prepared, ...]) -> tuple[Prepared, ...]:
+    """Those that could be fetched.
+
+    Raises:
+        BadInput: if none could be.
+    """
+    there = tuple(p for p in prepared if p.folder is not None)
+    if not there:
+        why = prepared[0].fault if prepared else "there are no recipes"
+        raise BadInput(f"nothing could be fetched ({why}); the first call needs a package registry")
+    return there

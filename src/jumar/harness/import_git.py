@@ -1,0 +1,102 @@
+"""Reads two commits out of a repository's object store: no checkout, no hooks, nothing of it is run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+
+from jumar.errors import BadInput, Infra
+from jumar.harness.importing import About, Blob, Sides, Tree
+
+HARDENED = (
+    "env", "-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "-u", "GIT_OBJECT_DIRECTORY",
+    "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0",
+    "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh", "LC_ALL=C",
+    "git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.sshCommand=ssh -oBatchMode=yes",
+)  # fmt: skip
+"""Git with nothing in it that a repository could turn into a program, and nobody to ask for a password."""
+
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/]+@[^/]+:")
+
+
+async def git_sides(repo: str, revisions: str, name: str = "") -> Sides:
+    """The trees of `OLD..NEW`, or of a commit and its first parent, in *repo* (a folder or any URL git knows).
+
+    Raises:
+        BadInput: if there is no such repository or commit, or OLD and NEW are the same.
+    """
+    if not URL.match(repo):
+        if not await anyio.Path(repo).is_dir():
+            raise BadInput(f"there is no repository at {repo}; give a folder or a URL")
+        return await _sides(Path(repo), _called(repo), revisions, name)
+    with TemporaryDirectory(prefix="jumar-git-") as scratch:
+        clone = Path(scratch) / "clone"
+        await _git("clone", "--quiet", "--bare", "--", repo, str(clone), what=f"cannot clone {repo}")
+        return await _sides(clone, _called(repo), revisions, name)
+
+
+def _called(repo: str) -> str:
+    """The last part of a path or URL, as a name for a folder."""
+    last = str(Path(repo).resolve()) if not URL.match(repo) else repo
+    last = last.rstrip("/").removesuffix(".git").rpartition("/")[2].rpartition(":")[2]
+    return re.sub(r"[^A-Za-z0-9._-]", "-", last).strip(".-") or "task"
+
+
+async def _sides(store: Path, called: str, revisions: str, name: str) -> Sides:
+    left, dots, right = revisions.partition("..")
+    if not dots:
+        left, right = f"{revisions}^", revisions
+    old, new = await _commit(store, left or "HEAD"), await _commit(store, right.lstrip(".") or "HEAD")
+    if old == new:
+        raise BadInput(f"{revisions} names one commit twice; give OLD..NEW, or the commit of a fix")
+    about = About(name=name or f"{called}-{new[:10]}", old=f"{called} at {old[:10]}", new=f"{called} at {new[:10]}")
+    return Sides(about, await _tree(store, old), await _tree(store, new))
+
+
+async def _commit(store: Path, revision: str) -> str:
+    what = f"there is no commit {revision!r} in {store}"
+    out = await _git("-C", str(store), "rev-parse", "--verify", "--quiet", "--end-of-options",
+                     f"{revision}^{{commit}}", what=what)  # fmt: skip
+    return out.decode().strip()
+
+
+async def _tree(store: Path, commit: str) -> Tree:
+    """All files of *commit*. Read object by object: `git archive` would leave out what `export-ignore` names."""
+    listing = await _git("-C", str(store), "ls-tree", "-r", "-z", "--full-tree", commit, what="cannot list a tree")
+    entries = []
+    for line in filter(None, listing.split(b"\0")):
+        meta, _, name = line.partition(b"\t")
+        mode, kind, oid = meta.split()
+        if kind == b"blob":  # a submodule is no file of this repository
+            entries.append((os.fsdecode(name), mode, oid))
+    wanted = b"".join(oid + b"\n" for _, _, oid in entries)
+    bodies = await _git("-C", str(store), "cat-file", "--batch", what="cannot read a tree", stdin=wanted)
+    tree, at = {}, 0
+    for path, mode, _ in entries:
+        end = bodies.index(b"\n", at)
+        header = bodies[at:end].split()
+        if len(header) != 3:  # noqa: PLR2004  id, kind, size; "missing" has no size
+            raise BadInput(f"{store} lacks the content of {path!r} (a partial clone?); fetch it, or clone it whole")
+        size = int(header[2])
+        data = bodies[end + 1 : end + 1 + size]
+        at = end + 2 + size
+        tree[path] = Blob(data, executable=mode == b"100755", link=mode == b"120000")
+    return tree
+
+
+async def _git(*args: str, what: str, stdin: bytes = b"") -> bytes:
+    try:
+        done = await anyio.run_process([*HARDENED, *args], input=stdin, check=False, stderr=subprocess.PIPE)
+    except OSError as error:
+        raise Infra(f"git cannot be started: {error.strerror}; install git") from error
+    if done.returncode == 0:
+        return done.stdout
+    if done.returncode == 127:  # noqa: PLR2004  what env answers when there is no such program
+        raise Infra("git is not installed, or not on PATH; install git")
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    raise BadInput(f"{what}: {said[-1]}" if said else what)

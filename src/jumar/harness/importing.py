@@ -1,0 +1,174 @@
+"""A task made from a past fix: the source from before it, the tests from after it, nothing of the fix itself."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import shutil
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+import msgspec
+import tomli_w
+
+from jumar.core.guard import CONFIGURATION, escape
+from jumar.errors import BadInput
+from jumar.task import TASK_FILE, TESTS, literal, spec
+
+REFERENCE = "reference"
+"""The folder of a task that holds the fix; it never enters a workspace."""
+
+CHECKS = "task.checks.json"
+
+LEFTOVERS = (".git/", "__pycache__/", "*.pyc", ".jumar/")
+"""What is never taken over from either side."""
+
+PROSE = ("*.md", "*.rst", "docs/", "doc/", "PKG-INFO", "CHANGE*", "HISTORY*", "NEWS*", "README*", "LICEN[CS]E*", ".*")
+"""What a release changes without changing the program: no repair begins there."""
+
+
+class Blob(msgspec.Struct, frozen=True):
+    """One file of a source tree. The data of a link is its target."""
+
+    data: bytes
+    executable: bool = False
+    link: bool = False
+
+
+Tree = Mapping[str, Blob]
+"""Path, relative with forward slashes -> file."""
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said of an imported task."""
+
+    name: str
+    """The folder's name."""
+    old: str
+    new: str
+    """The two sides, in words: `humanize 4.12.0`, a commit."""
+    planted: bool = False
+    select: tuple[str, ...] = ()
+
+
+class Sides(msgspec.Struct, frozen=True):
+    """The two trees of an import and what they are called."""
+
+    about: About
+    old: Tree
+    new: Tree
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes into a task folder."""
+
+    start: Tree
+    """The old source under the new tests."""
+    reference: Tree
+    """The new text of each source file that the fix changed."""
+    editable: tuple[str, ...]
+    """Those of them that are text, and the text files that the fix removed."""
+
+
+def laid_out(old: Tree, new: Tree, about: About) -> Layout:
+    """The task between two trees.
+
+    What steers the runner (conftest files, pytest's configuration) comes with the tests, from the new side.
+
+    Raises:
+        BadInput: if the new side has no tests, or no source file differs.
+    """
+    judges, leftover, prose = spec((*TESTS, *CONFIGURATION)), spec(LEFTOVERS), spec(PROSE)
+    if not any(spec(TESTS[:-1])(path) and path.endswith(".py") for path in new):
+        raise BadInput(f"{about.new} has no tests (tests/, test/, test_*.py); import a version that ships them")
+    source = {p: b for p, b in old.items() if not judges(p) and not leftover(p)}
+    fixed = {p: b for p, b in new.items() if not judges(p) and not leftover(p) and not prose(p)}
+    reference = {p: b for p, b in fixed.items() if source.get(p) != b}
+    changed = {**{p: b for p, b in source.items() if not prose(p) and p not in fixed}, **reference}
+    editable = sorted(p for p, blob in changed.items() if _is_text(blob))
+    if not editable:
+        raise BadInput(f"{about.old} and {about.new} have the same source; nothing was fixed between them")
+    tests = {p: b for p, b in new.items() if judges(p) and not leftover(p)}
+    return Layout(start={**source, **tests}, reference=reference, editable=tuple(editable))
+
+
+def _is_text(blob: Blob) -> bool:
+    """Whether an agent could write it: no link, and no compiled catalogue or picture."""
+    return not blob.link and b"\0" not in blob.data
+
+
+def write_task(layout: Layout, about: About, out: Path) -> Path:
+    """Write the task folder `OUT/NAME` and answer its path. A half-written folder is never seen under that name.
+
+    Raises:
+        BadInput: if something that is no task of ours lies there, or the folder cannot be written.
+    """
+    folder = out / about.name
+    if folder.exists() and any(folder.iterdir()) and not (folder / TASK_FILE).is_file():
+        raise BadInput(f"{folder} is there already and is no task; choose another --out")
+    fresh = out / f".{about.name}.{os.getpid()}"
+    try:
+        write_tree(layout.start, fresh)
+        write_tree(layout.reference, fresh / REFERENCE)
+        (fresh / TASK_FILE).write_bytes(tomli_w.dumps(task_tables(layout, about)).encode())
+        if folder.exists():
+            shutil.rmtree(folder)
+        fresh.rename(folder)
+    except OSError as error:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise BadInput(f"cannot write {folder}: {error.strerror}") from error
+    return folder
+
+
+def task_tables(layout: Layout, about: About) -> dict[str, dict[str, object]]:
+    """The tables of the task file."""
+    bug = "one planted bug" if about.planted else f"a bug that {about.new} fixed"
+    task: dict[str, object] = {
+        "name": about.name,
+        "instruction": f"{about.old} has {bug}. Make its tests pass.",
+        "reference": REFERENCE,
+        "env": {"PYTHONPATH": python_path(layout.start)},
+    }
+    tests: dict[str, object] = {"runner": "pytest"}
+    if about.select:
+        tests["select"] = list(about.select)
+    return {"task": task, "files": {"editable": [literal(p) for p in layout.editable]}, "tests": tests}
+
+
+def python_path(tree: Tree) -> str:
+    """Where the room's own copy of the package is imported from, relative to the room."""
+    inside = any(p.startswith("src/") and p.endswith(".py") and p.count("/") <= 2 for p in tree)  # noqa: PLR2004  src/a/b.py
+    return "src:." if inside else "."
+
+
+def write_tree(tree: Tree, folder: Path) -> None:
+    """Lay *tree* out in *folder*.
+
+    Raises:
+        BadInput: if a path or a link would lead outside.
+        OSError: if the disk refuses.
+    """
+    links = {path for path, blob in tree.items() if blob.link}
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, blob in tree.items():
+        target = folder / path
+        if _astray(path, links) or (blob.link and _leaves(path, os.fsdecode(blob.data))):
+            raise BadInput(f"the source holds {path!r}, which leads outside its folder; it is not imported")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if blob.link:
+            target.symlink_to(os.fsdecode(blob.data))
+        else:
+            target.write_bytes(blob.data)
+            target.chmod(0o755 if blob.executable else 0o644)
+
+
+def _astray(path: str, links: set[str]) -> bool:
+    """Whether *path* leaves by its name, or passes through a link: what a link in there points to, no name tells."""
+    above = (parent.as_posix() for parent in PurePosixPath(path).parents)
+    return escape(path) is not None or posixpath.normpath(path) != path or not links.isdisjoint(above)
+
+
+def _leaves(path: str, target: str) -> bool:
+    """Whether a link at *path* to *target* leads out of the tree."""
+    end = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    return target.startswith("/") or end.split("/")[0] == ".."

@@ -1,0 +1,156 @@
+"""The demo's bugs are named, never shipped: a recipe says what to fetch, and a planted bug says that it is planted."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+
+from jumar.errors import Infra, JumarError
+from jumar.harness.import_pypi import Release, fetched, pypi_sides, unpacked
+from jumar.harness.importing import About, Blob, Sides, laid_out, write_task
+
+AT_ONCE = 2
+"""Fetches in flight: pip's own start is the slow part, and it takes a core."""
+
+
+class Pin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A version and the sha256 of its source distribution."""
+
+    version: str
+    sha256: str
+
+
+class Fixed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A real bug: the release with it, and the release that mended it."""
+
+    name: str
+    old: Pin
+    new: Pin
+    bug: str
+    select: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    """Files left out: configuration that asks for plug-ins of pytest which nothing here needs."""
+
+    @property
+    def task_name(self) -> str:
+        """The folder's name."""
+        return f"{self.name}-{self.old.version}-{self.new.version}"
+
+
+class Planted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A bug of ours: one line of a sound release replaced."""
+
+    name: str
+    new: Pin
+    file: str
+    line: int
+    """Counted from 1."""
+    original: str
+    replacement: str
+    bug: str
+    select: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+
+    @property
+    def task_name(self) -> str:
+        """The folder's name; it says that the bug is planted."""
+        return f"{self.name}-{self.new.version}-planted"
+
+
+Recipe = Fixed | Planted
+
+
+class Recipes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The shipped list, most telling first."""
+
+    fixed: tuple[Fixed, ...]
+    planted: tuple[Planted, ...]
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """What became of a recipe."""
+
+    recipe: Recipe
+    folder: Path | None
+    """The task, or None if it could not be prepared."""
+    fault: str = ""
+    """One sentence on why not."""
+
+
+def shipped() -> Recipes:
+    """The recipes that come with jumar."""
+    text = (files("jumar.harness") / "recipes.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), Recipes)
+
+
+async def recipe_tasks(
+    cache: Path, out: Path, recipes: tuple[Recipe, ...] | None = None, told: Callable[[Prepared], None] = lambda _: None
+) -> tuple[Prepared, ...]:
+    """Fetch and lay out *recipes* (default: the shipped ones, real bugs first) as task folders below *out*.
+
+    One that cannot be had does not keep the others from being prepared; *told* hears of each as it is done.
+
+    Args:
+        cache: Where archives are kept; a second call needs no network.
+        out: Gets one folder per recipe. A task of that name from an earlier call is replaced.
+        recipes: What to prepare.
+        told: Is called once per recipe, in the order they get done.
+    """
+    if recipes is None:
+        listed = shipped()
+        recipes = (*listed.fixed, *listed.planted)
+    done: dict[int, Prepared] = {}
+    turn = anyio.CapacityLimiter(AT_ONCE)
+
+    async def prepare(number: int, recipe: Recipe) -> None:
+        async with turn:
+            done[number] = await _prepared(recipe, cache, out)
+        told(done[number])
+
+    async with anyio.create_task_group() as group:
+        for number, recipe in enumerate(recipes):
+            group.start_soon(prepare, number, recipe)
+    return tuple(done[number] for number in sorted(done))
+
+
+async def _prepared(recipe: Recipe, cache: Path, out: Path) -> Prepared:
+    try:
+        sides = await (_fixed(recipe, cache) if isinstance(recipe, Fixed) else _planted(recipe, cache))
+        about = replace(sides.about, select=recipe.select)
+        old, new = ({p: b for p, b in side.items() if p not in recipe.drop} for side in (sides.old, sides.new))
+        return Prepared(recipe, write_task(laid_out(old, new, about), about, out))
+    except JumarError as fault:
+        return Prepared(recipe, None, str(fault))
+
+
+async def _fixed(recipe: Fixed, cache: Path) -> Sides:
+    old, new = (Release(recipe.name, pin.version, pin.sha256) for pin in (recipe.old, recipe.new))
+    return await pypi_sides(old, new, cache)
+
+
+async def _planted(recipe: Planted, cache: Path) -> Sides:
+    release = Release(recipe.name, recipe.new.version, recipe.new.sha256)
+    sound = unpacked(await fetched(release, cache))
+    about = About(
+        name=recipe.task_name, old=f"{release.called} with one line replaced", new=release.called, planted=True
+    )
+    return Sides(about, {**sound, recipe.file: planted(sound.get(recipe.file), recipe)}, sound)
+
+
+def planted(blob: Blob | None, recipe: Planted) -> Blob:
+    """The file of *recipe* with its bug.
+
+    Raises:
+        Infra: if the line is not what the recipe says; then the recipe is wrong.
+    """
+    lines = blob.data.split(b"\n") if blob else []
+    if blob is None or not 0 < recipe.line <= len(lines) or lines[recipe.line - 1] != recipe.original.encode():
+        raise Infra(f"line {recipe.line} of {recipe.file} is not what the recipe for {recipe.task_name} says")
+    lines[recipe.line - 1] = recipe.replacement.encode()
+    return replace(blob, data=b"\n".join(lines))

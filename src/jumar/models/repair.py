@@ -1,0 +1,84 @@
+"""A model that asks nobody: it searches for a small change that turns the red tests green. It knows only the tests."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+from jumar.core.budget import Cost
+from jumar.core.events import Reply, Suite, ToolCall
+from jumar.core.gate import Action
+from jumar.ports import Answer, Ask, Runner
+from jumar.repair.candidates import Candidate, Tree
+from jumar.repair.screening import Ground
+from jumar.repair.search import Bounds, Search
+from jumar.repair.strategy import Strategy
+from jumar.verify.room import Store
+
+CAVEAT = "A patch that passes is only as right as the tests."
+
+SPARE_SECONDS = 2.0
+"""Left of a run's time for the verification of what is found."""
+
+
+class RepairModel:
+    """Proposes the next candidate for the best tree, or says that it found none."""
+
+    name = "repair"
+
+    def __init__(self, store: Store, suite: Suite, runner: Runner, rooms: Path, bounds: Bounds) -> None:
+        """*rooms*: where trees are laid out for screening; *bounds*: what one answer may use."""
+        self._store, self._suite, self._runner, self._rooms = store, suite, runner, rooms
+        self._bounds = bounds
+        self._tree = ""
+        self._search: Search | None = None
+
+    def worst(self, ask: Ask) -> Cost:  # noqa: ARG002  the port's signature
+        """Nothing: it calls nobody."""
+        return Cost()
+
+    async def complete(self, ask: Ask) -> Answer:
+        """The next proposal as a `write_files` call, or `final`."""
+        files = _sources(ask)
+        if self._search is None or self._tree != ask.tree:
+            self._tree, self._search = ask.tree, Search(Strategy(_suspected(ask, files), ask.red, ask.seed))
+        bounds = self._bounds
+        if ask.seconds is not None:
+            bounds = Bounds(max(min(bounds.seconds, ask.seconds - SPARE_SECONDS), 0.0), bounds.attempts, bounds.workers)
+        ground = Ground(
+            self._store, self._runner, self._suite, self._rooms, ask.tree, ask.red, ask.green, tuple(files),
+            bounds.seconds + SPARE_SECONDS,
+        )  # fmt: skip
+        search = self._search
+        found = await search.run(ground, bounds, lambda candidate: fingerprint(candidate) in ask.refused)
+        counters: dict[str, object] = {"tried": search.tried, "survivors": search.survivors}
+        if found is None:
+            text = f"No small change makes the red tests pass; {search.tried} were tried."
+            return Answer(reply=Reply(text, (ToolCall("final", {"message": text}, f"repair_{ask.position}"),), counters))
+        text = f"{found.what} ({search.tried} candidates tried). {CAVEAT}"
+        call = ToolCall("write_files", {"files": {found.path: found.text}}, f"repair_{ask.position}")
+        return Answer(reply=Reply(text, (call,), counters))
+
+
+def fingerprint(candidate: Candidate) -> str:
+    """How the run names the proposal of *candidate*."""
+    return Action("write_files", {candidate.path: candidate.text}).digest
+
+
+def _sources(ask: Ask) -> dict[str, str]:
+    """The editable Python sources that are text."""
+    sources = {}
+    for path, data in ask.files.items():
+        if path.endswith(".py"):
+            try:
+                sources[path] = data.decode()
+            except UnicodeDecodeError:
+                continue
+    return sources
+
+
+def _suspected(ask: Ask, files: dict[str, str]) -> Tree:
+    suspects: dict[str, dict[int, float]] = defaultdict(dict)
+    for path, line, score in ask.localisation.suspects if ask.localisation else ():
+        suspects[path][line] = score
+    return Tree(files, suspects)

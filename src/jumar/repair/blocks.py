@@ -1,0 +1,97 @@
+"""Whole statements as lines: where each begins and ends, how deep it stands, and how one is put beside another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from jumar.repair.edits import Edit
+from jumar.repair.site import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A statement that has its lines to itself."""
+
+    node: cst.CSTNode
+    start: int
+    """Offset of the start of its first line."""
+    end: int
+    """Offset after the end of its last line, line ending included."""
+    indent: str
+    text: str
+    """All of its lines, line ending included."""
+    number: int
+
+    @property
+    def body(self) -> str:
+        """The statement without its first indentation and its last line ending."""
+        return self.text.strip("\r\n")[len(self.indent) :]
+
+
+def line_of(site: Site, node: cst.CSTNode) -> Line | None:
+    """*node* as lines, or None where it shares one (`if x: return`) or continues another statement (`elif`)."""
+    if not isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
+        return None
+    if isinstance(node, cst.FunctionDef | cst.ClassDef) or isinstance(site.parent(node), cst.If):
+        return None
+    first, last = site.lines(node)
+    start, end = site.line_offset(first), site.line_offset(min(last + 1, site.snippet.count("\n") + 1))
+    head, _ = site.span(node)
+    indent = site.snippet[start:head]
+    if indent.strip():
+        return None
+    text = site.snippet[start:end]
+    return Line(node, start, end, indent, text if text.endswith("\n") else f"{text}\n", first)
+
+
+def statements(site: Site) -> Iterator[Line]:
+    """Every statement inside functions that has its lines to itself, in order."""
+    for node in site.nodes:
+        if isinstance(node, cst.IndentedBlock):
+            for inner in node.body:
+                line = line_of(site, inner)
+                if line is not None and not is_docstring(line.node):
+                    yield line
+
+
+def is_docstring(node: cst.CSTNode) -> bool:
+    """Whether *node* is a string that stands alone."""
+    if not isinstance(node, cst.SimpleStatementLine) or not isinstance(node.body[0], cst.Expr):
+        return False
+    return isinstance(node.body[0].value, cst.SimpleString | cst.ConcatenatedString)
+
+
+def inserted(line: Line, text: str, operator: str, prior: float, *, after: bool = False) -> Edit:
+    """*text* (one statement, no indentation) on a line of its own before or *after* *line*."""
+    place = line.end if after else line.start
+    return Edit(place, place, f"{indented(text, line.indent)}\n", operator, prior, line.number)
+
+
+def replaced(line: Line, text: str, operator: str, prior: float) -> Edit:
+    """*text* in the place of *line*."""
+    return Edit(line.start, line.end, f"{indented(text, line.indent)}\n", operator, prior, line.number)
+
+
+def indented(text: str, indent: str) -> str:
+    """*text* with every line but empty ones moved in by *indent*."""
+    return "\n".join(f"{indent}{row}" if row.strip() else row for row in text.split("\n"))
+
+
+def dedented(text: str, indent: str) -> str:
+    """*text* with *indent* taken off every line that has it."""
+    return "\n".join(row.removeprefix(indent) for row in text.split("\n"))
+
+
+def siblings(site: Site, line: Line) -> tuple[Line | None, Line | None]:
+    """The statements before and after *line* in its own block."""
+    block = site.parent(line.node)
+    if not isinstance(block, cst.IndentedBlock):
+        return None, None
+    found = [line_of(site, node) for node in block.body]
+    place = next(i for i, node in enumerate(block.body) if node is line.node)
+    before = found[place - 1] if place else None
+    after = found[place + 1] if place + 1 < len(found) else None
+    return before, after

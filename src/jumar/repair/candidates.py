@@ -1,0 +1,208 @@
+"""Candidates in order: every operator at every suspect place, most suspicious and most usual first, none twice."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from heapq import heappop, heappush
+
+import libcst as cst
+
+from jumar.repair import (
+    boundaries,
+    calls,
+    conditions,
+    constants,
+    expressions,
+    guards,
+    names,
+    statements,
+)
+from jumar.repair.blocks import Line
+from jumar.repair.blocks import statements as lines_of
+from jumar.repair.edits import Edit
+from jumar.repair.outline import Outline, Unit, outline
+from jumar.repair.scope import scope_of
+from jumar.repair.site import Operator, Site
+
+NODE_OPERATORS: tuple[Operator, ...] = (
+    expressions.comparisons, expressions.arithmetic, expressions.boolean, expressions.operands,
+    boundaries.integers, boundaries.floats, boundaries.neighbours, boundaries.slices, boundaries.indices,
+    boundaries.ranges, names.variables, names.attributes, names.members, names.elements, names.seen,
+    calls.arguments, calls.unwrapped, calls.wrapped, calls.clamped, calls.combined,
+    constants.singles, constants.containers, constants.strings,
+    conditions.strengthened, conditions.replaced, conditions.filters, guards.handlers,
+)  # fmt: skip
+"""What can be done at a node."""
+
+LINE_OPERATORS = (
+    statements.deleted, statements.moved, statements.keywords, statements.copied, statements.assigned,
+    statements.ended, guards.conditional, guards.early, guards.caught,
+)  # fmt: skip
+"""What can be done at a statement that has its lines to itself."""
+
+THINNING = -0.1
+"""How fast the later alternatives of an operator at one place lose against other operators."""
+
+_HEADER = 0.6
+"""A `def` line is run at import, not by a test: its defaults inherit this share of the suspicion of its body."""
+_MENTIONED = 0.8
+"""A module's constant inherits this share of the suspicion of the lines that mention it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A changed unit of a file and the whole new text of that file."""
+
+    path: str
+    unit: Unit
+    edit: Edit
+    """In offsets and lines of the file."""
+    snippet: str
+    """The changed unit in its shell: what a screening compiles."""
+    text: str
+    """The whole changed file."""
+    rank: float
+    swappable: bool
+    """Whether the change lies inside a function, so that it can be swapped into a living module."""
+
+    first: str = ""
+    """Of a pair: the change that came before this one, in a few words."""
+
+    @property
+    def what(self) -> str:
+        """The change in a few words."""
+        change = f"{self.path}:{self.edit.line}: {self.edit.operator}"
+        return f"{self.first}; {change}" if self.first else change
+
+
+class Tree:
+    """The editable sources and how suspicious their lines are."""
+
+    def __init__(self, files: Mapping[str, str], suspects: Mapping[str, Mapping[int, float]]) -> None:
+        """*suspects*: path -> line -> suspiciousness; without any, every line is as good as the other."""
+        self.files = dict(sorted(files.items()))
+        self.suspects = suspects
+        self.outlines = {path: found for path, text in self.files.items() if (found := outline(text))}
+
+    def units(self) -> Iterator[tuple[str, Unit, dict[int, float]]]:
+        """Each unit that holds a suspect line, with the scores of its lines in the file."""
+        for path, found in self.outlines.items():
+            scores = self.suspects.get(path, {}) if self.suspects else None
+            for unit in found.units:
+                mine = self._scores(path, unit, scores)
+                if mine:
+                    yield path, unit, mine
+
+    def _scores(self, path: str, unit: Unit, scores: Mapping[int, float] | None) -> dict[int, float]:
+        lines = range(unit.first, unit.last + 1)
+        if scores is None:
+            return dict.fromkeys(lines, 1.0 if unit.function else 0.5)
+        if unit.function:
+            return {line: scores[line] for line in lines if scores.get(line, 0.0) > 0}
+        top = max((s for line, s in scores.items() if _mentions(self.files[path], line, unit.name)), default=0.0)
+        return dict.fromkeys(lines, top * _MENTIONED) if top and unit.name else {}
+
+
+def _mentions(text: str, line: int, name: str) -> bool:
+    rows = text.split("\n")
+    return bool(name) and line <= len(rows) and name in rows[line - 1]
+
+
+def candidates(tree: Tree, seed: int = 0, least: float = 0.0) -> Iterator[Candidate]:
+    """All candidates of *tree* ranked *least* or more, best first. The same arguments give the same order."""
+    heap: list[tuple[float, int, int, str, Unit, Edit]] = []
+    units = sorted(tree.units(), key=lambda entry: -max(entry[2].values()))
+    known = {_shape(tree.files[path][unit.start : unit.end], unit) for path, unit, _ in units}
+    count = 0
+    while heap or units:
+        # No edit ranks above the suspicion of its unit: less suspicious ones are opened when their turn comes.
+        while units and (not heap or -heap[0][0] <= max(units[0][2].values())):
+            path, unit, scores = units.pop(0)
+            for edit in edits_of(tree.files[path], tree.outlines[path], unit):
+                rank = edit.prior * _suspicion(scores, edit.line)
+                if rank > least:
+                    count += 1
+                    heappush(heap, (-rank, _tie(seed, count), count, path, unit, edit))
+        if not heap:
+            return
+        negative, _, _, path, unit, edit = heappop(heap)
+        candidate = _candidate(tree.files[path], path, unit, edit, -negative)
+        shape = _shape(candidate.snippet[len(unit.shell) :], unit)
+        if shape and shape not in known:
+            known.add(shape)
+            yield candidate
+
+
+def followers(tree: Tree, first: Candidate, seed: int = 0, least: float = 0.3) -> Iterator[Candidate]:
+    """Pairs: *first* and one more change of the same unit, best first."""
+    lines = dict.fromkeys(range(first.unit.first, first.unit.last + 1), 1.0)
+    changed = Tree({first.path: first.text}, {first.path: lines})
+    for second in candidates(changed, seed, least):
+        same = second.unit.first == first.unit.first and second.unit.name == first.unit.name
+        if same and second.text != tree.files[first.path]:
+            yield replace(second, first=first.what, swappable=first.swappable and second.swappable)
+
+
+def _tie(seed: int, index: int) -> int:
+    """Where an edit stands among those of its rank: as they were thought of under seed 0, shuffled under others."""
+    return int.from_bytes(sha256(f"{seed}:{index}".encode()).digest()[:8]) if seed else index
+
+
+def _candidate(source: str, path: str, unit: Unit, edit: Edit, rank: float) -> Candidate:
+    text = edit.applied(source)
+    snippet = unit.shell + text[unit.start : unit.end + len(text) - len(source)]
+    return Candidate(path, unit, edit, snippet, text, rank, unit.function and edit.start >= unit.body)
+
+
+def _shape(body: str, unit: Unit) -> bytes:
+    """What the unit means to the compiler, or nothing if it does not parse."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # What the compiler warns of here (calling a list, indexing None) is never the mending of a bug.
+            warnings.filterwarnings("error", r".*(is not callable|is not subscriptable|indices must be|with a)")
+            tree = ast.parse(unit.shell + body)
+            compile(tree, unit.name, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return b""
+    return sha256(f"{unit.first}:{unit.name}:{ast.dump(tree)}".encode()).digest()
+
+
+def _suspicion(scores: Mapping[int, float], line: int) -> float:
+    if line in scores:
+        return scores[line]
+    below = [n for n in scores if n <= line]
+    return scores[max(below)] if below else max(scores.values()) * _HEADER
+
+
+def edits_of(source: str, found: Outline, unit: Unit) -> Iterator[Edit]:
+    """The changes of all operators in *unit*, in offsets and lines of the file."""
+    snippet = unit.shell + source[unit.start : unit.end]
+    try:
+        site = Site(snippet, scope_of(snippet, found.variables, found.callables))
+    except (cst.ParserSyntaxError, SyntaxError, RecursionError):
+        return
+    offset, lines = unit.start - len(unit.shell), unit.first - 1 - unit.shell_lines
+    for edit in _unit_edits(site):
+        if edit.start >= len(unit.shell) and site.snippet[edit.start : edit.end] != edit.text:
+            yield edit.shifted(offset, lines)
+
+
+def _unit_edits(site: Site) -> Iterator[Edit]:
+    for node in site.nodes:
+        for operator in NODE_OPERATORS:
+            yield from _thinned(operator(site, node))
+    found: list[Line] = list(lines_of(site))
+    for line in found:
+        for statement_operator in LINE_OPERATORS:
+            yield from _thinned(statement_operator(site, line))
+
+
+def _thinned(edits: Iterator[Edit]) -> Iterator[Edit]:
+    """The more ways an operator has at one place, the less likely is each: the likely ones come first."""
+    for ordinal, edit in enumerate(edits, 1):
+        yield replace(edit, prior=edit.prior * ordinal**THINNING)

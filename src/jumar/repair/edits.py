@@ -1,0 +1,32 @@
+"""An edit is a span of a text and what stands there instead; outside of the span every byte stays as it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change of one source text."""
+
+    start: int
+    """Offset of the first replaced character."""
+    end: int
+    """Offset after the last replaced character."""
+    text: str
+    operator: str
+    """What kind of change it is, in a few words for people."""
+    prior: float
+    """How often this shape of change mends a bug, by rule of thumb: 0 to 1."""
+    line: int
+    """The line (from 1) whose suspicion the edit inherits."""
+
+    def applied(self, source: str) -> str:
+        """*source* with this change."""
+        return source[: self.start] + self.text + source[self.end :]
+
+    def shifted(self, offset: int, lines: int) -> Edit:
+        """The same change in a text where its surroundings begin *offset* characters and *lines* lines later."""
+        return Edit(
+            self.start + offset, self.end + offset, self.text, self.operator, self.prior, self.line + lines
+        )

@@ -1,0 +1,139 @@
+"""Another name, attribute or expression of the same neighbourhood in the place of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from jumar.repair.edits import Edit
+from jumar.repair.site import Site
+
+_FAMILIES: tuple[tuple[str, ...], ...] = (
+    ("any", "all"),
+    ("min", "max"),
+    ("sum", "len", "max", "min"),
+    ("sorted", "reversed", "list", "tuple", "set", "frozenset"),
+    ("int", "float", "round", "str"),
+    ("str", "repr"),
+    ("floor", "ceil", "trunc"),
+    ("append", "extend", "add", "insert", "remove", "appendleft"),
+    ("add", "update", "discard", "remove"),
+    ("pop", "popleft", "remove"),
+    ("startswith", "endswith"),
+    ("strip", "lstrip", "rstrip"),
+    ("removeprefix", "removesuffix", "lstrip", "rstrip", "strip"),
+    ("upper", "lower", "title", "capitalize", "casefold"),
+    ("find", "rfind", "index", "rindex"),
+    ("split", "rsplit", "partition", "rpartition", "splitlines"),
+    ("partition", "rpartition"),
+    ("ljust", "rjust", "center", "zfill"),
+    ("match", "search", "fullmatch", "findall"),
+    ("group", "groups"),
+    ("items", "keys", "values"),
+    ("get", "pop", "setdefault"),
+    ("union", "intersection", "difference", "symmetric_difference"),
+    ("issubset", "issuperset", "isdisjoint"),
+    ("isdigit", "isdecimal", "isnumeric", "isalnum", "isalpha"),
+    ("days", "seconds", "microseconds", "total_seconds"),
+    ("year", "month", "day"),
+    ("isinstance", "issubclass"),
+    ("sort", "reverse"),
+    ("copy", "deepcopy"),
+    ("read", "readline", "readlines"),
+    ("chain", "product", "zip", "zip_longest"),
+)
+"""Functions and methods of the language and its library that are mistaken for one another."""
+
+
+def _siblings(name: str) -> tuple[str, ...]:
+    found = [sibling for family in _FAMILIES if name in family for sibling in family]
+    return tuple(s for s in dict.fromkeys(found) if s != name)
+
+
+def variables(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+    """A name to another name that is bound there."""
+    if not isinstance(node, cst.Name) or not site.is_used(node):
+        return
+    called = isinstance(site.parent(node), cst.Call)
+    if called:
+        for sibling in _siblings(node.value):
+            yield site.edit(node, sibling, f"{node.value} to {sibling}", 0.7)
+    else:
+        for name in site.locals(node):
+            if name != node.value:
+                yield site.edit(node, name, f"{node.value} to {name}", 0.75)
+        if node.value in site.scope.variables:
+            for name in site.scope.variables:
+                if name != node.value:
+                    yield site.edit(node, name, f"{node.value} to {name}", 0.3)
+    others = site.scope.callables if called else ()
+    if node.value in others or called:
+        for name in others:
+            if name != node.value:
+                yield site.edit(node, name, f"{node.value} to {name}", 0.2)
+
+
+def attributes(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+    """An attribute to one that is used nearby, or to one it is mistaken for."""
+    if not isinstance(node, cst.Attribute):
+        return
+    old = node.attr.value
+    for sibling in _siblings(old):
+        yield site.edit(node.attr, sibling, f".{old} to .{sibling}", 0.6)
+    for name in site.scope.attributes:
+        if name != old:
+            yield site.edit(node.attr, name, f".{old} to .{name}", 0.5)
+    if site.is_used(node) and not isinstance(site.parent(node), cst.Call):
+        yield site.put(node, site.text(node.value), f".{old} dropped", 0.3)
+
+
+def members(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+    """A name to an attribute of it, as seen elsewhere in the unit."""
+    if not isinstance(node, cst.Name) or not site.is_used(node) or isinstance(site.parent(node), cst.Call):
+        return
+    parent = site.parent(node)
+    if not (isinstance(parent, cst.Attribute) and parent.value is node):
+        for name in site.scope.attributes:
+            yield site.put(node, f"{node.value}.{name}", f".{name} added", 0.2)
+
+
+def seen(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+    """An expression to another one that the unit already has."""
+    if not isinstance(node, cst.BaseExpression) or isinstance(node, cst.Name | cst.Tuple):
+        return
+    if isinstance(site.parent(node), cst.Expr | cst.Attribute | cst.Decorator):
+        return
+    target = isinstance(site.parent(node), cst.AssignTarget) and isinstance(node, cst.Subscript | cst.Attribute)
+    if not (site.is_used(node) or target):
+        return
+    text, names = site.text(node), site.locals(node)
+    candidates = names if target else (*names, *site.seen)
+    for other in dict.fromkeys(candidates if not target else (*site.seen, *names)):
+        if other != text and len(other) <= 40 and not (target and not _assignable(other)):  # noqa: PLR2004 - short
+            yield site.put(node, other, f"{_short(text)} to {_short(other)}", 0.35 if other in names else 0.3)
+
+
+def _assignable(text: str) -> bool:
+    return text.isidentifier() or text.endswith("]") and not text.startswith("[") and ":" not in text
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 30 else f"{text[:27]}..."  # noqa: PLR2004 - fits in a sentence
+
+
+def elements(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+    """The members of an index or a tuple exchanged or dropped."""
+    if isinstance(node, cst.Subscript) and len(node.slice) > 1:
+        yield from _exchanged(site, [e.slice for e in node.slice], 0.8)
+    elif isinstance(node, cst.Tuple) and len(node.elements) > 1:
+        yield from _exchanged(site, [e.value for e in node.elements], 0.5)
+
+
+def _exchanged(site: Site, parts: list[cst.CSTNode], prior: float) -> Iterator[Edit]:
+    for i, left in enumerate(parts):
+        for right in parts[i + 1 :]:
+            if site.text(left) != site.text(right):
+                (start, mid), (after, end) = site.span(left), site.span(right)
+                text = site.text(right) + site.snippet[mid:after] + site.text(left)
+                yield Edit(start, end, text, "members exchanged", prior, site.line(left))

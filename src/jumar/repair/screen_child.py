@@ -1,0 +1,184 @@
+"""Tries candidates inside the project's interpreter: one fork each, from a process that is ready to run its tests.
+
+Run by path as `python -I -B screen_child.py PYTEST_BOOT`; standard library and pytest only, Python 3.8 or newer.
+What it reports is never a verdict: a candidate runs in the very process that reports.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import importlib.util
+import json
+import os
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import ModuleType
+
+OPTIONS = ["--assert=plain", "--capture=no", "-q"]
+"""Nobody reads what the tests print or why they fail, so nothing is spent on it."""
+
+REPORT_BYTES = 1 << 20
+"""A candidate that writes more than this to our pipe is talking to it itself."""
+
+
+class Server:
+    """Takes one job after the other: forks, waits, reports."""
+
+    def __init__(self, config: Mapping[str, Any], send: Callable[[list[object]], None], parts: Parts) -> None:
+        self._config, self._send, self._parts = config, send, parts
+        self._room = Path.cwd()
+        self._greens: list[tuple[str, str, float]] = []
+
+    def warm(self, requests: Iterable[Any], plugin: Any) -> None:
+        """Serve from a process whose tests are collected: changes of functions are swapped into the living modules."""
+        swaps = self._parts.swap.Swaps(self._room, self._config["editable"])
+        for name in self._config["red"]:
+            if name not in plugin.items:
+                self._send(["unready", f"{name} was not collected"])
+                os._exit(0)
+
+        def change(job: Mapping[str, Any], attempt: Any) -> None:
+            if "snippet" in job:
+                swaps.swap(job)
+            attempt.screen(plugin)
+
+        self._serve(requests, change)
+
+    def cold(self, requests: Iterable[Any], run: Callable[[list[Any]], object]) -> None:
+        """Serve from a process that has imported nothing but pytest: for changes that only an import brings to life."""
+
+        def change(job: Mapping[str, Any], attempt: Any) -> None:
+            self._parts.swap.override(self._room, job["files"])
+            run([self._parts.plugin.Plugin(self._config, attempt.screen)])
+
+        self._serve(requests, change)
+
+    def _serve(self, requests: Iterable[Any], change: Callable[[Mapping[str, Any], Any], None]) -> None:
+        gc.collect()
+        gc.freeze()
+        self._send(["ready"])
+        for job in requests:
+            lines = self._forked({**job, "greens": self._greens}, change)
+            if job.get("baseline"):
+                measured = [tuple(line[1:]) for line in lines if line[0] == "green"]
+                kept = [entry for entry in measured if entry[1] not in ("failed", "missing")]
+                self._greens = sorted(kept, key=lambda entry: entry[2])
+            for line in lines:
+                if line[0] == "lost":
+                    # What caught one candidate will catch the next: it goes first.
+                    self._greens = _first(self._greens, line[1])
+            self._send(["screened", job["number"], lines])
+        os._exit(0)
+
+    def _forked(self, job: Mapping[str, Any], change: Callable[[Mapping[str, Any], Any], None]) -> list[Any]:
+        """The lines that a child wrote about the changed tests, and how it ended if it did not say so itself."""
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            with contextlib.suppress(BaseException):
+                os.close(read)
+                attempt = self._parts.plugin.Attempt(self._config, job, write)
+                try:
+                    attempt.confine()
+                    change(job, attempt)
+                except self._parts.swap.MisfitError:
+                    attempt.tell("misfit")
+            os._exit(1)
+        os.close(write)
+        data = _drained(read, time.monotonic() + job["wall"])
+        for end in (os.killpg, os.kill):
+            with contextlib.suppress(OSError):
+                end(pid, signal.SIGKILL)
+        status = os.waitpid(pid, 0)[1]
+        return _lines(data, killed=os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGKILL))
+
+
+def _first(greens: list[tuple[str, str, float]], name: str) -> list[tuple[str, str, float]]:
+    return sorted(greens, key=lambda entry: entry[0] != name)
+
+
+def _lines(data: bytes, *, killed: bool) -> list[Any]:
+    lines = []
+    with contextlib.suppress(ValueError):
+        for row in data.split(b"\n")[:-1]:
+            lines.append(json.loads(row))
+    if not lines or lines[-1][0] not in ("done", "misfit"):
+        lines.append(["hung" if killed else "crashed"])
+    return lines
+
+
+def _drained(fd: int, deadline: float) -> bytes:
+    """What comes from *fd* until it ends, says that it is done, or the deadline passes."""
+    data = b""
+    while not data.endswith((b'["done"]\n', b'["misfit"]\n')) and len(data) < REPORT_BYTES:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([fd], [], [], left)[0]:
+            break
+        piece = os.read(fd, 1 << 16)
+        if not piece:
+            break
+        data += piece
+    os.close(fd)
+    return data
+
+
+class Parts:
+    """The modules beside this one."""
+
+    def __init__(self) -> None:
+        self.swap = _loaded(Path(__file__).with_name("screen_swap.py"))
+        self.plugin = _loaded(Path(__file__).with_name("screen_plugin.py"))
+
+
+def _loaded(path: Path) -> ModuleType:
+    """The module at *path*, without a trace in sys.modules."""
+    spec = importlib.util.spec_from_file_location(path.stem, str(path))
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def main() -> None:
+    """Get ready as the verifier does, then serve."""
+    boot = _loaded(Path(sys.argv[1]))
+    config, send, requests = boot.beside("channel").join()
+    room = Path.cwd()
+    parts = Parts()
+    try:
+        pytest = importlib.import_module("pytest")
+    except ImportError as error:
+        send(["unready", str(error)])
+        os._exit(3)
+    for name in boot.FRIENDS:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(f"_pytest.{name}")
+    sys.dont_write_bytecode = True
+    boot.furnish(room, config["paths"])
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    args = [*OPTIONS, *boot.arguments(room, Path(os.environ["TMPDIR"]), config)]
+    sys.argv[:] = ["pytest", *args]
+    send(["hello", {}])
+    server = Server(config, send, parts)
+    if config["cold"]:
+        server.cold(requests, lambda plugins: pytest.main(args, plugins=plugins))
+    with contextlib.suppress(BaseException):
+        pytest.main(args, plugins=[parts.plugin.Plugin(config, lambda plugin: server.warm(requests, plugin))])
+    send(["unready", "pytest did not get to the tests"])
+    os._exit(3)
+
+
+if __name__ == "__main__":
+    main()

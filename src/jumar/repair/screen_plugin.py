@@ -1,0 +1,148 @@
+"""Runs the tests of one candidate inside a forked child, and tells its parent one line about each.
+
+Loaded by path inside the project's interpreter; standard library and pytest only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+MEMORY_BYTES = 1 << 30
+"""What a candidate may map beyond what its parent has."""
+
+FILE_BYTES = 64 << 20
+"""What a candidate may write to one file."""
+
+HOPELESS = 4
+"""As many red tests fail before the first turns green: the rest are not run."""
+
+SLACK = 5.0
+"""A green test may take so many times longer than it did without the change."""
+
+
+class Plugin:
+    """Knows the asked tests of a pytest session and runs them one by one, when told."""
+
+    def __init__(self, config: Mapping[str, Any], ready: Callable[[Plugin], None]) -> None:
+        """*ready* is called when the tests are collected; it leaves the process."""
+        self._asked = frozenset([*config["red"], *config["green"]])
+        self._ready = ready
+        self._outcome = ""
+        self._sign = ""
+        self.items: dict[str, list[Any]] = {}
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Find the items of each asked id; an id without parameters stands for all of its parametrisations."""
+        for item in items:
+            name = item.nodeid if item.nodeid in self._asked else item.nodeid.partition("[")[0]
+            if name in self._asked:
+                self.items.setdefault(name, []).append(item)
+
+    def pytest_runtestloop(self) -> bool:
+        """Hand over."""
+        self._ready(self)
+        return True
+
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> object:
+        """A lean report of a failure: nobody will read the traceback, and long ones take longer than the test."""
+        if call.excinfo is None or call.excinfo.typename in ("Skipped", "XFailed"):
+            return None
+        self._sign = self._sign or f"{call.excinfo.typename}: {str(call.excinfo.value)[:200]}"
+        reports = import_module("_pytest.reports")
+        report: object = reports.TestReport(
+            item.nodeid, item.location, {}, "failed", self._sign, call.when, duration=call.duration
+        )
+        return report
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Fold the phases of a test: the first that is no pass counts."""
+        if self._outcome in ("", "passed") and report.outcome != "rerun":
+            expected = hasattr(report, "wasxfail")
+            outcomes = {"skipped": "xfailed" if expected else "skipped", "failed": "failed"}
+            self._outcome = outcomes.get(report.outcome, "xpassed" if expected else "passed")
+
+    def run(self, name: str) -> tuple[str, str]:
+        """The outcome of the asked id (`missing` if it was not collected), and how it failed."""
+        found = self.items.get(name, [])
+        self._sign = ""
+        for item in found:
+            self._outcome = ""
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+            if self._outcome != "passed":
+                return self._outcome or "missing", self._sign
+        return "passed" if found else "missing", ""
+
+
+class Attempt:
+    """One candidate in its forked child."""
+
+    def __init__(self, config: Mapping[str, Any], job: Mapping[str, Any], fd: int) -> None:
+        self._config, self._job, self._fd = config, job, fd
+
+    def tell(self, *what: object) -> None:
+        """One line to the waiting parent."""
+        os.write(self._fd, json.dumps(what).encode() + b"\n")
+
+    def confine(self) -> None:
+        """Bound what the candidate may take; called first thing in the child."""
+        os.setsid()
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        with contextlib.suppress(OSError, ValueError):
+            mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY_BYTES,) * 2)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES,) * 2)
+        self._limit(self._job["seconds"] + 2.0)
+
+    def screen(self, plugin: Plugin) -> None:
+        """Run what the job asks for, and leave."""
+        if self._job.get("baseline"):
+            self._measure(plugin)
+        elif self._reds(plugin):
+            self._greens(plugin)
+        self.tell("done")
+        os._exit(0)
+
+    def _limit(self, seconds: float) -> None:
+        """Die of SIGPROF after so many more seconds of processor time."""
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+    def _measure(self, plugin: Plugin) -> None:
+        for name in self._config["green"]:
+            started = time.process_time()
+            self._limit(self._job["seconds"])
+            outcome, _ = plugin.run(name)
+            self.tell("green", name, outcome, time.process_time() - started)
+
+    def _reds(self, plugin: Plugin) -> bool:
+        """Whether enough red tests turned green for the green ones to be worth their time."""
+        turned = failed = 0
+        for name in self._config["red"]:
+            started = time.process_time()
+            self._limit(self._job["seconds"])
+            outcome, sign = plugin.run(name)
+            self.tell("red", name, outcome, sign, time.process_time() - started)
+            turned += outcome == "passed"
+            failed += outcome != "passed"
+            if failed >= HOPELESS and not turned:
+                return False
+        return bool(turned > self._job["floor"])
+
+    def _greens(self, plugin: Plugin) -> None:
+        for name, known, seconds in self._job["greens"]:
+            self._limit(max(self._job["seconds"], SLACK * seconds))
+            outcome, _ = plugin.run(name)
+            if outcome not in ("passed", known):
+                self.tell("lost", name, outcome)
+                return
+        self.tell("kept")

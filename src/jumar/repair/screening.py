@@ -1,0 +1,173 @@
+"""The parent's side of screening: trials in, sightings out. A sighting is never a verdict; it says what to propose."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from jumar.core.events import Suite
+from jumar.errors import Infra
+from jumar.ports import Invocation, Runner
+from jumar.repair import screen_child
+from jumar.repair.candidates import Candidate
+from jumar.verify import pytest_boot
+from jumar.verify.process import Child, confined
+from jumar.verify.room import Store, laid_out
+
+WALL_FACTOR = 4.0
+"""Limits are in processor seconds; on a busy machine as many times more pass on the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where and on what candidates are screened."""
+
+    store: Store
+    runner: Runner
+    suite: Suite
+    rooms: Path
+    tree: str
+    red: tuple[str, ...]
+    green: tuple[str, ...]
+    editable: tuple[str, ...]
+    seconds: float
+    """How long a screening process may live."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One candidate, how long each of its tests may take, and how much it must achieve."""
+
+    index: int
+    candidate: Candidate | None
+    """None is the tree as it is."""
+    seconds: float
+    floor: int = 0
+    """Unless more red tests than this turn green, the green ones are not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What was seen of one candidate."""
+
+    turned: frozenset[str] = frozenset()
+    """Red tests that passed."""
+    kept: bool = False
+    """All green tests were run and none was lost."""
+    hung: bool = False
+    signs: tuple[str, ...] = ()
+    """How the red tests failed, in order."""
+    seconds: float = 0.0
+    """Processor time of the slowest red test that came to its end."""
+    misfit: bool = False
+    """The change could not be swapped in; it has to be imported."""
+
+
+def sighted(lines: Sequence[Sequence[Any]]) -> Sighting:
+    """What the lines of a screening child say."""
+    turned = frozenset(str(line[1]) for line in lines if line[0] == "red" and line[2] == "passed")
+    signs = tuple(str(line[3]) for line in lines if line[0] == "red" and line[2] != "passed")
+    kinds = {str(line[0]) for line in lines}
+    seconds = max((float(line[4]) for line in lines if line[0] == "red"), default=0.0)
+    return Sighting(turned, "kept" in kinds, "hung" in kinds, signs, seconds, "misfit" in kinds)
+
+
+class Worker:
+    """Screens one trial at a time, in a warm process where it can and in a cold one where it must."""
+
+    def __init__(self, ground: Ground, stack: AsyncExitStack) -> None:
+        self._ground = ground
+        self._stack = stack
+        self._warm: Child | None = None
+        self._cold: Child | None = None
+        self._importing = False
+        """Whether no change can be swapped in, because the tests do not import yet."""
+
+    async def screen(self, trial: Trial) -> Sighting:
+        """What becomes of *trial*."""
+        candidate = trial.candidate
+        if not self._importing and (candidate is None or candidate.swappable):
+            lines = await self._swapped(trial)
+            if lines is not None and not (sighting := sighted(lines)).misfit:
+                return sighting
+        if self._cold is None:
+            self._cold = await self._start(cold=True)
+            if self._cold is None:
+                raise Infra("the screening process did not start; run `jumar doctor`")
+        files = {candidate.path: candidate.text} if candidate else {}
+        lines = await _exchange(self._cold, _job(trial, len(self._ground.green)) | {"files": files})
+        if lines is None:
+            self._cold = None
+            return Sighting()
+        return sighted(lines)
+
+    async def _swapped(self, trial: Trial) -> list[Any] | None:
+        if self._warm is None:
+            self._warm = await self._start(cold=False)
+            self._importing = self._warm is None
+        if self._warm is None:
+            return None
+        lines = await _exchange(self._warm, _job(trial, len(self._ground.green)) | _swap(trial.candidate))
+        if lines is None:
+            self._warm = None
+        return lines
+
+    async def _start(self, *, cold: bool) -> Child | None:
+        """A process that is ready for trials, or None if it cannot be made ready."""
+        ground = self._ground
+        room = await self._stack.enter_async_context(laid_out(ground.store, ground.tree, ground.rooms))
+        invocation = _invocation(ground, room, cold=cold)
+        child = await self._stack.enter_async_context(
+            confined(invocation, room=room, output=None, timeout=ground.seconds)
+        )
+        while (record := await child.receive()) is not None:
+            if record[0] == "ready":
+                limit = ground.suite.test_timeout_seconds
+                baseline = {"number": -1, "baseline": True, "seconds": limit, "wall": ground.seconds, "floor": 0}
+                return child if await _exchange(child, baseline) is not None else None
+            if record[0] == "unready":
+                return None
+        return None
+
+
+@asynccontextmanager
+async def worker(ground: Ground) -> AsyncIterator[Worker]:
+    """A worker on *ground*; leaving ends its processes."""
+    async with AsyncExitStack() as stack:
+        yield Worker(ground, stack)
+
+
+def _invocation(ground: Ground, room: Path, *, cold: bool) -> Invocation:
+    """The runner's own invocation, with our script in the place of its."""
+    ids = [*ground.red, *ground.green]
+    plain = ground.runner.verification(ground.suite, room, ids)
+    argv = (*plain.argv[:-1], screen_child.__file__, pytest_boot.__file__)
+    own = {"red": ground.red, "green": ground.green, "editable": ground.editable, "cold": cold}
+    return msgspec.structs.replace(plain, argv=argv, config={**plain.config, **own})
+
+
+def _job(trial: Trial, greens: int) -> dict[str, object]:
+    wall = WALL_FACTOR * trial.seconds + 2.0 + 0.1 * greens
+    return {"number": trial.index, "seconds": trial.seconds, "wall": wall, "floor": trial.floor}
+
+
+def _swap(candidate: Candidate | None) -> dict[str, object]:
+    if candidate is None:
+        return {}
+    unit = candidate.unit
+    return {"path": candidate.path, "first": unit.first, "name": unit.name, "snippet": candidate.snippet}
+
+
+async def _exchange(child: Child, job: Mapping[str, object]) -> list[Any] | None:
+    """Send *job* and await its lines; None if the process is gone."""
+    await child.send(job)
+    while (record := await child.receive()) is not None:
+        if record[0] == "screened" and record[1] == job["number"]:
+            lines = record[2]
+            return lines if isinstance(lines, list) else None
+    return None

@@ -1,0 +1,176 @@
+"""One unit laid open for editing: its concrete tree, where each node stands, and which names it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import libcst as cst
+from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
+
+from jumar.repair.edits import Edit
+from jumar.repair.outline import line_starts
+from jumar.repair.scope import Scope
+
+Operator = Callable[["Site", cst.CSTNode], Iterator[Edit]]
+"""Yields the changes one operator makes at one node."""
+
+_TIGHT = (
+    cst.BinaryOperation, cst.BooleanOperation, cst.UnaryOperation, cst.Comparison, cst.ComparisonTarget,
+    cst.Attribute, cst.Await, cst.StarredElement, cst.IfExp, cst.CompIf,
+)  # fmt: skip
+"""Parents in which a compound replacement needs parentheses of its own."""
+
+
+class Site:
+    """A unit's snippet, parsed. Offsets and lines are those of the snippet."""
+
+    def __init__(self, snippet: str, scope: Scope) -> None:
+        """Parse *snippet*; raises `libcst.ParserSyntaxError` if it is beyond the parser."""
+        self.snippet = snippet
+        self.scope = scope
+        wrapper = MetadataWrapper(cst.parse_module(snippet), unsafe_skip_copy=True)
+        self.module = wrapper.module
+        self._positions: Mapping[cst.CSTNode, CodeRange] = wrapper.resolve(PositionProvider)
+        self._parents: Mapping[cst.CSTNode, cst.CSTNode] = wrapper.resolve(ParentNodeProvider)
+        self._starts = line_starts(snippet)
+        self.nodes = tuple(_walk(self.module))
+        loads = _Loads(self)
+        self.expressions = tuple(n for n in self.nodes if isinstance(n, cst.BaseExpression) and loads(n))
+        """Expressions whose value is used: no targets, parameters, keywords, annotations or docstrings."""
+        self._used = frozenset(map(id, self.expressions))
+        self.seen = tuple(dict.fromkeys(self.text(n) for n in self.expressions))
+        """The text of every such expression, in order of appearance."""
+
+    def is_used(self, node: cst.CSTNode) -> bool:
+        """Whether *node* is an expression whose value is used."""
+        return id(node) in self._used
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Offsets of *node* without parentheses of its own."""
+        place = self._positions[node]
+        return (
+            self._starts[place.start.line - 1] + place.start.column,
+            self._starts[place.end.line - 1] + place.end.column,
+        )
+
+    def lines(self, node: cst.CSTNode) -> tuple[int, int]:
+        """First and last line of *node*."""
+        place = self._positions[node]
+        return place.start.line, place.end.line
+
+    def text(self, node: cst.CSTNode) -> str:
+        """The source of *node* without parentheses of its own."""
+        start, end = self.span(node)
+        return self.snippet[start:end]
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The node around *node*; the module is its own."""
+        return self._parents.get(node, self.module)
+
+    def line(self, node: cst.CSTNode) -> int:
+        """The first line of *node*."""
+        return self._positions[node].start.line
+
+    def line_offset(self, line: int) -> int:
+        """Offset of the start of *line*; one past the last line is the end of the text."""
+        return self._starts[line - 1]
+
+    def locals(self, node: cst.CSTNode) -> tuple[str, ...]:
+        """The local names in scope at *node*."""
+        return self.scope.locals(self.line(node))
+
+    def edit(self, node: cst.CSTNode, text: str, operator: str, prior: float) -> Edit:
+        """Put *text* in the place of *node*, word for word."""
+        start, end = self.span(node)
+        return Edit(start, end, text, operator, prior, self.line(node))
+
+    def put(self, node: cst.BaseExpression, text: str, operator: str, prior: float) -> Edit:
+        """Put the expression *text* in the place of *node*, in parentheses where its surroundings would tear it."""
+        return self.edit(node, f"({text})" if self._tears(node) and not _atomic(text) else text, operator, prior)
+
+    def atom(self, node: cst.BaseExpression) -> str:
+        """The text of *node* such that an operator may stand beside it."""
+        text = self.text(node)
+        return text if _atomic(text) else f"({text})"
+
+    def _tears(self, node: cst.BaseExpression) -> bool:
+        if node.lpar:
+            return False
+        parent = self.parent(node)
+        if isinstance(parent, cst.Subscript):
+            return parent.value is node
+        if isinstance(parent, cst.Call):
+            return parent.func is node
+        return isinstance(parent, _TIGHT)
+
+
+def _atomic(text: str) -> bool:
+    """Whether *text* is one name, number, string, call, index or bracket, judged by its brackets alone."""
+    if text.replace(".", "").replace("_", "").isalnum():
+        return True
+    depth, quote = 0, ""
+    for i, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote and text[i - 1] != "\\" else quote
+        elif char in "\"'":
+            quote = char
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif depth == 0 and not (char.isalnum() or char in "._"):
+            return False
+    return not quote
+
+
+def _walk(root: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(node.children))
+
+
+class _Loads:
+    """Tells expressions whose value is used from those that only name something."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def __call__(self, node: cst.BaseExpression) -> bool:
+        if isinstance(node, cst.SimpleString) and isinstance(self._site.parent(node), cst.Expr):
+            return False
+        if isinstance(node, cst.FormattedStringExpression):
+            return False
+        inner: cst.CSTNode = node
+        parent = self._site.parent(node)
+        while not isinstance(parent, cst.BaseStatement | cst.BaseSmallStatement | cst.Module):
+            if self._names(parent, inner):
+                return False
+            if self._shields(parent, inner):
+                return True
+            inner, parent = parent, self._site.parent(parent)
+        return not self._names(parent, inner)
+
+    @staticmethod
+    def _shields(parent: cst.CSTNode, inner: cst.CSTNode) -> bool:
+        """Inside an index or the owner of an attribute even a target's parts are read."""
+        return (isinstance(parent, cst.Subscript)) or (isinstance(parent, cst.Attribute) and parent.value is inner)
+
+    @staticmethod
+    def _names(parent: cst.CSTNode, inner: cst.CSTNode) -> bool:
+        match parent:
+            case cst.AssignTarget() | cst.Annotation() | cst.AsName() | cst.NameItem():
+                return True
+            case cst.Import() | cst.ImportFrom() | cst.Global() | cst.Nonlocal() | cst.Del():
+                return True
+            case cst.For() | cst.CompFor() | cst.AugAssign() | cst.AnnAssign() | cst.NamedExpr():
+                return parent.target is inner
+            case cst.Param() | cst.FunctionDef() | cst.ClassDef():
+                return parent.name is inner
+            case cst.Attribute():
+                return parent.attr is inner
+            case cst.Arg():
+                return parent.keyword is inner
+            case _:
+                return False

@@ -1,0 +1,201 @@
+"""Statements deleted, exchanged, moved, turned into others, or added from what the unit already has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from jumar.repair.blocks import Line, dedented, indented, inserted, line_of, replaced, siblings, statements
+from jumar.repair.edits import Edit
+from jumar.repair.site import Site
+
+_INDENT = "    "
+
+
+def deleted(site: Site, line: Line) -> Iterator[Edit]:
+    """A statement dropped, or a compound one opened up."""
+    yield replaced(line, "pass", "statement dropped", 0.5)
+    if isinstance(line.node, cst.If | cst.For | cst.While | cst.With | cst.Try) and (body := _body(site, line)):
+        yield replaced(line, body, "statement replaced by its body", 0.4)
+    if isinstance(line.node, cst.If) and line.node.orelse is not None:
+        yield from _branches(site, line, line.node)
+
+
+def _branches(site: Site, line: Line, node: cst.If) -> Iterator[Edit]:
+    if isinstance(node.orelse, cst.If):
+        start, _ = site.span(node.orelse)
+        keyword = site.snippet.find("elif", line.start, start + 4)
+        if keyword == start:
+            yield Edit(start, start + 4, "if", "elif to if", 0.4, site.line(node.orelse))
+    elif node.orelse is not None and isinstance(node.orelse.body, cst.IndentedBlock):
+        start, end = site.span(node.orelse)
+        rows = dedented(site.snippet[start:end].partition("\n")[2], line.indent + _INDENT)
+        last = site.line_offset(site.lines(node.orelse)[0])
+        yield Edit(last, line.end, f"{indented(rows, line.indent)}\n", "else dropped, its body kept", 0.4, line.number)
+
+
+def _body(site: Site, line: Line) -> str:
+    """The text of the body of a compound statement, without its indentation."""
+    node = line.node
+    if not isinstance(node, cst.If | cst.For | cst.While | cst.With | cst.Try) or not isinstance(
+        node.body, cst.IndentedBlock
+    ):
+        return ""
+    first, last = site.lines(node.body)
+    rows = site.snippet[site.line_offset(first) : site.span(node.body)[1]]
+    indent = rows[: len(rows) - len(rows.lstrip())]
+    return dedented(rows, indent) if last >= first else ""
+
+
+def moved(site: Site, line: Line) -> Iterator[Edit]:
+    """A statement exchanged with the next one, or moved into or out of a block beside it."""
+    _, after = siblings(site, line)
+    if after is not None and after.start == line.end:
+        text = after.text + line.text
+        yield Edit(line.start, after.end, text, "statements exchanged", 0.55, line.number)
+    if after is not None and (inner := _ends(site, after)):
+        first, last, indent = inner
+        body = indented(line.body, indent) + "\n"
+        between, rest = site.snippet[line.end : first], site.snippet[first:last]
+        yield Edit(line.start, last, between + body + rest, "statement moved into the next block", 0.35, line.number)
+    block = site.parent(line.node)
+    owner = line_of(site, site.parent(block))
+    if owner is not None and isinstance(owner.node, cst.For | cst.While | cst.If | cst.With):
+        body = dedented(line.body, line.indent)
+        rest = site.snippet[line.end : owner.end]
+        yield Edit(
+            line.start, owner.end, f"{rest}{indented(body, owner.indent)}\n", "statement moved behind its block", 0.4,
+            line.number,
+        )  # fmt: skip
+        front = site.snippet[owner.start : line.start]
+        yield Edit(
+            owner.start, line.end, f"{indented(body, owner.indent)}\n{front}", "statement moved before its block", 0.3,
+            line.number,
+        )  # fmt: skip
+    yield from _into_previous(site, line)
+
+
+def _into_previous(site: Site, line: Line) -> Iterator[Edit]:
+    before, _ = siblings(site, line)
+    if before is not None and before.end == line.start and (inner := _ends(site, before)):
+        text = indented(dedented(line.body, line.indent), inner[2]) + "\n"
+        yield Edit(line.start, line.end, text, "statement moved into the block before", 0.45, line.number)
+
+
+def _ends(site: Site, line: Line) -> tuple[int, int, str] | None:
+    """Offsets of the start and the end of a block's body, and its indentation."""
+    node = line.node
+    if not isinstance(node, cst.For | cst.While | cst.If | cst.With) or not isinstance(node.body, cst.IndentedBlock):
+        return None
+    first = site.line_offset(site.lines(node.body)[0])
+    start, _ = site.span(node.body.body[0])
+    return first, line.end, site.snippet[first:start]
+
+
+def keywords(site: Site, line: Line) -> Iterator[Edit]:
+    """The keyword that a statement begins with to a related one."""
+    head, rest = _split(line.body)
+    match head:
+        case "if" if "\nelse" not in line.body and "elif" not in line.body:
+            yield replaced(line, f"while {rest}", "if to while", 0.5)
+        case "while":
+            yield replaced(line, f"if {rest}", "while to if", 0.4)
+        case "break" | "continue" | "return" | "pass" if not rest:
+            for new in ("break", "continue", "return", "pass"):
+                if new != head:
+                    yield replaced(line, new, f"{head} to {new}", 0.5)
+        case "return":
+            yield replaced(line, f"yield {rest}", "return to yield", 0.4)
+            yield replaced(line, rest, "return dropped", 0.4)
+            yield replaced(line, f"raise {rest}", "return to raise", 0.1)
+        case "yield":
+            if rest.startswith("from "):
+                yield replaced(line, f"yield {rest[5:]}", "yield from to yield", 0.6)
+            else:
+                yield replaced(line, f"yield from {rest}", "yield to yield from", 0.6)
+            yield replaced(line, f"return {rest}", "yield to return", 0.4)
+        case "raise":
+            yield replaced(line, "return", "raise to return", 0.3)
+            yield replaced(line, "return None", "raise to return None", 0.2)
+        case _ if _is_value(line.node):
+            for new in ("return", "yield", "yield from", "await"):
+                yield replaced(line, f"{new} {line.body}", f"{new} added", 0.5 if new == "return" else 0.25)
+    if isinstance(line.node, cst.SimpleStatementLine) and isinstance(line.node.body[0], cst.Return):
+        value = line.node.body[0].value
+        for name in (*site.locals(line.node), "None", "[]", "0", "True", "False", "''"):
+            if value is None or site.text(value) != name:
+                yield replaced(line, f"return {name}", f"return of {name}", 0.35)
+
+
+def _split(body: str) -> tuple[str, str]:
+    match = re.match(r"(\w+)\b ?(.*)", body, re.DOTALL)
+    return (match[1], match[2]) if match else ("", body)
+
+
+def _is_value(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.SimpleStatementLine) and isinstance(node.body[0], cst.Expr)
+
+
+def copied(site: Site, line: Line) -> Iterator[Edit]:
+    """Another simple statement of the unit put before or after *line*, as it is or with one name replaced."""
+    names = site.locals(line.node)
+    for other in statements(site):
+        simple = isinstance(other.node, cst.SimpleStatementLine) and "\n" not in other.body
+        if not simple or len(other.body) > 80:  # noqa: PLR2004 - a line's length
+            continue
+        if other.node is not line.node:
+            yield from _around(line, other.body, "statement copied", 0.35)
+        if other.body.startswith(("return", "import", "from", "global")):
+            continue
+        used = dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", other.body))
+        for old in (n for n in used if n in names):
+            for new in names:
+                if new != old:
+                    text = re.sub(rf"(?<![.\w]){old}\b", new, other.body)
+                    yield from _around(line, text, f"statement copied with {new} for {old}", 0.28)
+
+
+def _around(line: Line, text: str, operator: str, prior: float) -> Iterator[Edit]:
+    yield inserted(line, text, operator, prior)
+    if not line.body.startswith(("return", "raise", "break", "continue")):
+        yield inserted(line, text, operator, prior, after=True)
+
+
+def assigned(site: Site, line: Line) -> Iterator[Edit]:
+    """A plain assignment or collection among local names, put before or after *line*."""
+    names = site.locals(line.node)
+    variables = [n for n in names if f"{n} =" in site.snippet or f"{n}," in site.snippet]
+    for left in variables:
+        for right in names:
+            if left != right:
+                yield from _around(line, f"{left} = {right}", "assignment added", 0.3)
+        for form in ("{} += 1", "{} -= 1"):
+            yield from _around(line, form.format(left), "count added", 0.25)
+        for value in ("None", "0", "[]", "''", "False", "True"):
+            yield from _around(line, f"{left} = {value}", "assignment added", 0.15)
+    collections = [n for n in names if _collects(site.snippet, n)]
+    for owner in collections:
+        for item in names:
+            if item != owner:
+                for method in ("append", "add"):
+                    yield from _around(line, f"{owner}.{method}({item})", "collection added", 0.3)
+        for method in ("pop()", "sort()", "clear()"):
+            yield from _around(line, f"{owner}.{method}", "collection changed", 0.1)
+
+
+def _collects(snippet: str, name: str) -> bool:
+    return any(mark in snippet for mark in (f"in {name}", f"{name}.", f"{name} = [", f"{name} = set", f"{name} = {{"))
+
+
+def ended(site: Site, line: Line) -> Iterator[Edit]:
+    """A return at the end of the function."""
+    block = site.parent(line.node)
+    if not isinstance(block, cst.IndentedBlock) or block.body[-1] is not line.node:
+        return
+    if isinstance(site.parent(block), cst.FunctionDef):
+        returned = [t.value for t in site.nodes if isinstance(t, cst.Return) and t.value is not None]
+        values = dict.fromkeys((*site.locals(line.node), *(site.text(v) for v in returned), "None", "True", "False"))
+        for value in values:
+            yield inserted(line, f"return {value}", "return added at the end", 0.4, after=True)

@@ -1,0 +1,163 @@
+"""Which trial comes next: a pure decision from the sightings so far, so that the same sightings give the same search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import inf
+
+from jumar.repair.candidates import Candidate, Tree, candidates, followers
+from jumar.repair.screening import Sighting, Trial
+
+LIMITS = (0.03, 0.25, 2.0, 12.0)
+"""Processor seconds a test of a candidate may take at first, and again, later, if it took them all."""
+
+ROOM = 6.0
+"""A test may take so many times longer under a candidate than it takes to fail on the tree as it is."""
+
+QUICK = 0.02
+"""Processor seconds a candidate takes that does not hang: what retries are weighed against."""
+
+RETRY_SHARE = 0.2
+"""The retries of each limit may cost as much of what the fresh candidates cost."""
+
+CREDIT_SECONDS = 6.0
+"""Candidates that turned a test green before they hung are retried at once, up to so much more than fresh ones cost."""
+
+HOPEFUL = -1
+"""The purse that such retries are paid from; the others are named by their level."""
+
+PAIRS_AFTER = 1200
+"""From so many single changes on, every third trial is a pair."""
+
+SEEDS = 24
+"""First halves of pairs: those that got furthest."""
+
+PATIENCE = 2500
+"""Trials after the first partial candidate before it has to do, and as many again as before it."""
+
+BREAKAGE = ("NameError", "UnboundLocalError", "TypeError", "AttributeError", "SyntaxError", "ImportError")
+"""A failure that changes into one of these is no progress."""
+
+
+@dataclass(order=True, slots=True)
+class _Retry:
+    turned: int
+    index: int
+    level: int
+    candidate: Candidate = field(compare=False)
+
+
+@dataclass(order=True, slots=True)
+class _Half:
+    order: tuple[int, int]
+    pairs: Iterator[Candidate] = field(compare=False)
+
+
+class Strategy:
+    """Chooses trials for one tree. Sightings must be noted in the order of the trials."""
+
+    def __init__(self, tree: Tree, red: tuple[str, ...], seed: int = 0) -> None:
+        """*red*: the tests that shall turn green."""
+        self._tree, self._red, self._seed = tree, frozenset(red), seed
+        self._singles = candidates(tree, seed)
+        self._signs: tuple[str, ...] | None = None
+        self._hopeful: list[_Retry] = []
+        self._retries: dict[int, list[_Retry]] = {level: [] for level in range(1, len(LIMITS))}
+        self._halves: list[_Half] = []
+        self._levels: dict[int, tuple[int, int]] = {}
+        self._spent: dict[int, float] = dict.fromkeys([HOPEFUL, *range(len(LIMITS))], 0.0)
+        self._scale = 1.0
+        self._fresh = 0
+        self._pair_turn = 0
+        self._next = 0
+        self.partials: list[tuple[int, int, Candidate]] = []
+        """Candidates that turn some red tests green and lose none: minus the number, index, candidate."""
+
+    def trial(self) -> Trial | None:
+        """The next trial; None when nothing is left to try."""
+        index, self._next = self._next, self._next + 1
+        if index == 0:
+            return Trial(0, None, LIMITS[2])
+        if trial := self._again(index):
+            return trial
+        candidate = self._pair() if self._fresh > PAIRS_AFTER and self._fresh % 3 == 0 else None
+        candidate = candidate or next(self._singles, None) or self._pair()
+        if candidate is not None:
+            self._fresh += 1
+            return self._trial(index, candidate, 0, 0)
+        return self._again(index, share=inf)
+
+    def note(self, trial: Trial, sighting: Sighting) -> None:
+        """Learn from what was seen of *trial*."""
+        if trial.candidate is None:
+            self._signs = sighting.signs
+            self._scale = max(1.0, ROOM * sighting.seconds / LIMITS[0])
+            return
+        level, purse = self._levels.pop(trial.index)
+        self._spent[purse] += trial.seconds if sighting.hung else QUICK
+        if sighting.hung and level + 1 < len(LIMITS):
+            retry = _Retry(-len(sighting.turned), trial.index, level + 1, trial.candidate)
+            heappush(self._hopeful if sighting.turned else self._retries[level + 1], retry)
+        elif self.partial(sighting):
+            heappush(self.partials, (-len(sighting.turned), trial.index, trial.candidate))
+        if self._promises(trial.candidate, sighting):
+            pairs = followers(self._tree, trial.candidate, self._seed)
+            self._halves.append(_Half((-len(sighting.turned), trial.index), pairs))
+            self._halves.sort()
+            del self._halves[SEEDS:]
+
+    def full(self, sighting: Sighting) -> bool:
+        """Whether the candidate is worth proposing at once."""
+        return sighting.kept and sighting.turned == self._red
+
+    def partial(self, sighting: Sighting) -> bool:
+        """Whether the candidate is progress without loss."""
+        return sighting.kept and bool(sighting.turned)
+
+    @property
+    def patient(self) -> bool:
+        """Whether it is worth looking on for more than the best partial candidate."""
+        first = min((index for _, index, _ in self.partials), default=None)
+        return first is None or self._next < 2 * first + PATIENCE
+
+    @property
+    def _floor(self) -> int:
+        return -self.partials[0][0] if self.partials else 0
+
+    def _again(self, index: int, share: float = RETRY_SHARE) -> Trial | None:
+        """A candidate that hung, under a longer limit, if its turn has come."""
+        if self._hopeful and self._spent[HOPEFUL] <= self._spent[0] + CREDIT_SECONDS:
+            retry = heappop(self._hopeful)
+            return self._trial(index, retry.candidate, retry.level, HOPEFUL)
+        for level, retries in self._retries.items():
+            if retries and self._spent[level] + LIMITS[level] * self._scale <= share * self._spent[0]:
+                return self._trial(index, heappop(retries).candidate, level, level)
+        if share == inf and self._hopeful:
+            retry = heappop(self._hopeful)
+            return self._trial(index, retry.candidate, retry.level, HOPEFUL)
+        return None
+
+    def _trial(self, index: int, candidate: Candidate, level: int, purse: int) -> Trial:
+        self._levels[index] = (level, purse)
+        return Trial(index, candidate, LIMITS[level] * self._scale, self._floor)
+
+    def _pair(self) -> Candidate | None:
+        """The next pair, taking turns among the first halves."""
+        while self._halves:
+            self._pair_turn = (self._pair_turn + 1) % len(self._halves)
+            candidate = next(self._halves[self._pair_turn].pairs, None)
+            if candidate is not None:
+                return candidate
+            del self._halves[self._pair_turn]
+        return None
+
+    def _promises(self, candidate: Candidate, sighting: Sighting) -> bool:
+        """Whether *candidate* may be the first half of a pair: the red tests came further, or failed otherwise."""
+        if candidate.first or sighting.hung or self.full(sighting):
+            return False
+        if sighting.turned:
+            return True
+        changed = bool(sighting.signs) and sighting.signs != (self._signs or ())
+        return changed and not sighting.signs[0].startswith(BREAKAGE)

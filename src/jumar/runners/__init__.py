@@ -1,0 +1,1 @@
+"""One file = one test runner adapter. Found by module name; it starts no process."""

@@ -1,0 +1,290 @@
+"""A task is settled before anything runs: what may change, what judges it, and with which interpreter."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+
+import msgspec
+from pathspec import GitIgnoreSpec
+
+from jumar.config import (
+    ContextTable,
+    PipelineTable,
+    Price,
+    Raw,
+    Routes,
+    TaskFile,
+    merged,
+    parse,
+    read_tables,
+)
+from jumar.core.budget import Budget
+from jumar.core.events import Settings, Suite
+from jumar.core.guard import CONFIGURATION, Guard, Matches, escape
+from jumar.core.policy import Gate, TestPolicy
+from jumar.core.ratchet import Rule
+from jumar.errors import BadInput
+
+TASK_FILE = "task.toml"
+DEFAULTS_FILE = "jumar.toml"
+
+TESTS = ("tests/", "test/", "test_*.py", "*_test.py", "conftest.py")
+"""What is a test, or belongs to one, by its name alone."""
+
+VENVS = (".venv", "venv")
+
+NAME = re.compile(r"[^/\\\x00-\x1f]{1,100}")
+"""A task's name becomes part of the name of its runs' folders."""
+
+NEVER = (".git/", ".hg/", ".svn/", ".jumar/", ".venv/", ".tox/", ".nox/", "node_modules/", "__pycache__/", "*.pyc")
+"""What is no part of any task's tree."""
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """A workspace, an instruction, the tests that judge it, limits: everything known before a run."""
+
+    root: Path
+    """The folder the tree is copied from."""
+    name: str
+    instruction: str = ""
+    env: Mapping[str, str] = {}
+    editable: tuple[str, ...] = ("*.py",)
+    protected: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+    """Globs of what never enters a workspace: the reference, hidden tests, the task file, virtual environments."""
+    reference: Path | None = None
+    hidden: Path | None = None
+    suite: Suite = Suite()
+    verify_timeout_seconds: float = 120.0
+    command_for: str = ""
+    expected: tuple[str, ...] = ()
+    """The ids that judge; empty is whatever the runner collects."""
+    budget: Budget = Budget()
+    budget_set: frozenset[str] = frozenset()
+    """The caps that somebody chose; an agent may have defaults of its own for the others."""
+    context: ContextTable = ContextTable()
+    verify: str = ""
+    """`[gate] verify`: the command of the last gate."""
+    pipeline: PipelineTable = PipelineTable()
+    routes: Routes = Routes()
+    prices: Mapping[str, Price] = {}
+    agent: str = ""
+    model: str = ""
+    test_policy: TestPolicy = TestPolicy.ON_WRITE
+    gate: Gate = Gate.OFF
+    rule: Rule = Rule()
+    seed: int = 0
+
+
+def load_task(path: Path, config: Path | None = None) -> Task:
+    """The task at *path*: a `task.toml`, a folder with one, or any repository.
+
+    Args:
+        path: What the person named.
+        config: A file of defaults; without it, `jumar.toml` in the folder or beside it is used if there is one.
+
+    Raises:
+        BadInput: if anything is missing, unreadable or contradicts itself; nothing was run.
+    """
+    root, task_file = _locate(path)
+    defaults = config or next((p for p in (root / DEFAULTS_FILE, root.parent / DEFAULTS_FILE) if p.is_file()), None)
+    low: Raw = read_tables(defaults) if defaults else {}
+    high: Raw = read_tables(task_file) if task_file else {}
+    raw = merged(low, high)
+    tables = parse(raw, str(task_file or defaults or path))
+    task = _built(root, tables, frozenset(raw.get("budget", {})), str(task_file or defaults or path))
+    _refuse_undecodable(task)
+    return task
+
+
+def spec(lines: Iterable[str]) -> Matches:
+    """Whether a path is matched by *lines*, with gitignore semantics.
+
+    Raises:
+        BadInput: if a line is no valid pattern.
+    """
+    kept = tuple(lines)
+    try:
+        compiled = GitIgnoreSpec.from_lines(kept, backend="simple")
+    except ValueError as error:
+        raise BadInput(f"one of the globs {', '.join(map(repr, kept))} is not valid: {error}") from error
+    return lambda path: bool(compiled.match_file(path))
+
+
+def literal(path: str) -> str:
+    """The gitignore line that matches the file *path* and no other."""
+    # White space goes into brackets: at the end of a line it would be cut off, escaped or not.
+    return "/" + re.sub(r"(\s)", r"[\1]", re.sub(r"([\\*?\[\]!#])", r"\\\1", path))
+
+
+def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
+    """What may not be written: the task's own list, then its tests and what steers the runner.
+
+    Later lines win in gitignore, so no negation of the task's can open the tests.
+    """
+    return (*task.protected, *(literal(p) for p in test_files), *CONFIGURATION)
+
+
+def guard_for(task: Task, test_files: Iterable[str]) -> Guard:
+    """The write rules of *task*, whose tests lie in *test_files*."""
+    return Guard(spec(task.editable), spec(protected_lines(task, test_files)))
+
+
+def guard_of(settings: Settings) -> Guard:
+    """The write rules of a run that is resumed from its journal."""
+    return Guard(spec(settings.editable), spec(settings.protected))
+
+
+def settings_for(task: Task, test_files: Iterable[str], python: Path | None = None) -> Settings:
+    """What the journal keeps of *task*, so that a run directory is enough to resume."""
+    return Settings(
+        instruction=task.instruction,
+        editable=task.editable,
+        protected=protected_lines(task, test_files),
+        rule=task.rule,
+        suite=msgspec.structs.replace(task.suite, python=str(python)) if python else task.suite,
+        seed=task.seed,
+        origin=str(task.root),
+    )
+
+
+def interpreter(task: Task, flag: str | None = None) -> Path:
+    """The Python that runs the tests: *flag*, else the task's own virtual environment, else ours.
+
+    Raises:
+        BadInput: if *flag* names no program.
+    """
+    if flag:
+        found = shutil.which(flag)
+        if found is None:
+            raise BadInput(f"--python {flag} is not a program that can be run; give the path of a Python interpreter")
+        return Path(found).absolute()
+    own = (task.root / venv / "bin" / "python" for venv in VENVS)
+    # Resolving the link would leave the virtual environment.
+    return next((p.absolute() for p in own if os.access(p, os.X_OK)), Path(sys.executable))
+
+
+def tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
+    """The regular files under *root* that belong to the task's tree, relative, sorted, with forward slashes."""
+    out = spec((*NEVER, *withheld))
+    for folder, folders, files in os.walk(root):
+        here = Path(folder).relative_to(root)
+        folders[:] = sorted(f for f in folders if not out((here / f).as_posix() + "/"))
+        for name in sorted(files):
+            path = (here / name).as_posix()
+            if not out(path) and (root / path).is_file() and not (root / path).is_symlink():
+                yield path
+
+
+def _locate(path: Path) -> tuple[Path, Path | None]:
+    """The folder of a task and its task file, if it has one."""
+    try:
+        there, folder = path.exists(), path.is_dir()
+        root = path.resolve()
+        task_file = root / TASK_FILE if folder and (root / TASK_FILE).exists() else None
+    except (OSError, ValueError, RuntimeError) as error:
+        raise BadInput(f"cannot look at {path}: {error}") from error
+    if folder:
+        return root, task_file
+    if not there:
+        raise BadInput(f"there is no {path}; name a task file, or a folder with a {TASK_FILE} or a repository in it")
+    if path.suffix != ".toml":
+        raise BadInput(f"{path} is no task: name a task file (*.toml) or a folder")
+    return root.parent, root
+
+
+def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str) -> Task:
+    name = tables.task.name or root.name or "task"
+    if not NAME.fullmatch(name):
+        raise BadInput(f"{where}: the name {name!r} cannot be part of a folder's name; set a plain [task] name")
+    folders = {"task.reference": tables.task.reference, "tests.hidden": tables.tests.hidden}
+    for key, folder in folders.items():
+        if folder and (escape(folder) or not (root / folder).exists()):
+            raise BadInput(f"{where}: {key} = {folder!r} is not in the task's folder")
+    for entry in tables.tests.select:
+        inside = entry.partition("::")[0]
+        if escape(entry) or not (root / inside).exists():
+            raise BadInput(f"{where}: tests.select names {inside!r}, which is not in the task's folder")
+    for key, value in tables.task.env.items():
+        if not key or "=" in key or "\0" in key + value:
+            raise BadInput(f"{where}: task.env has {key!r}, which cannot be an environment variable")
+    withheld = [literal(f.strip("/")) for f in folders.values() if f]
+    withheld += [f"/{v}/" for v in VENVS if (root / v / "pyvenv.cfg").is_file()]
+    tests = tables.tests
+    task = Task(
+        root=root,
+        name=name,
+        instruction=tables.task.instruction,
+        env=tables.task.env,
+        editable=("*.py",) if tables.files.editable is None else tables.files.editable,
+        protected=(*tables.files.protected, *TESTS) if tables.files.editable is None else tables.files.protected,
+        withheld=(*withheld, f"/{TASK_FILE}", f"/{DEFAULTS_FILE}", "/task.checks.json"),
+        reference=root / tables.task.reference if tables.task.reference else None,
+        hidden=root / tests.hidden if tests.hidden else None,
+        suite=_suite(tables),
+        verify_timeout_seconds=tests.verify_timeout_seconds or tests.timeout_seconds,
+        command_for=tests.command_for,
+        expected=tests.expected,
+        budget=tables.budget,
+        budget_set=budget_set,
+        context=tables.context,
+        verify=tables.gate.verify,
+        pipeline=tables.pipeline,
+        routes=tables.routes,
+        prices=tables.prices,
+    )
+    spec(task.editable), spec(task.protected)  # refused here, before anything runs
+    return task
+
+
+def _suite(tables: TaskFile) -> Suite:
+    tests = tables.tests
+    return Suite(
+        runner=tests.runner,
+        select=tests.select,
+        env=tables.task.env,
+        timeout_seconds=tests.timeout_seconds,
+        test_timeout_seconds=min(tests.test_timeout_seconds, tests.timeout_seconds),
+    )
+
+
+def _refuse_undecodable(task: Task) -> None:
+    """Every editable Python source must decode as it says it does, or nothing could be proposed for it."""
+    editable, protected = spec(task.editable), spec((*task.protected, *TESTS, *CONFIGURATION))
+    for path in tree_files(task.root, task.withheld):
+        if path.endswith(".py") and editable(path) and not protected(path):
+            try:
+                decode_source((task.root / path).read_bytes(), path)
+            except OSError as error:
+                raise BadInput(f"cannot read {path}: {error.strerror}") from error
+
+
+def decode_source(source: bytes, path: str) -> str:
+    """The text of a Python *source*, by its byte order mark or PEP 263 cookie, else UTF-8.
+
+    Raises:
+        BadInput: if it does not decode; the sentence names *path* and the offset in bytes.
+    """
+    try:
+        encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
+        return source.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not valid {error.encoding} (byte {error.start}); save it as UTF-8") from error
+    except (SyntaxError, LookupError, ValueError):
+        return _refuse_encoding(source, path)
+
+
+def _refuse_encoding(source: bytes, path: str) -> str:
+    """`detect_encoding` hides where a byte does not decode: find it, or name the cookie."""
+    try:
+        source.decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    raise BadInput(f"{path} declares an encoding that Python does not know, or two; save it as UTF-8")

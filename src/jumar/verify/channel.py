@@ -1,0 +1,125 @@
+"""Both ends of the record channel: a line without the right number and the right MAC is no record.
+
+Standard library only and Python 3.8 or newer: the writing end is loaded by path inside the tested interpreter.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hmac
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Send = Callable[[list[object]], None]
+
+RECORD_BYTES = 1 << 20
+"""A longer line is junk: it bounds what one record can cost the reader."""
+
+TOTAL_BYTES = 256 << 20
+"""More than this on one channel is junk: it bounds what one process can cost the reader."""
+
+ANOMALIES = 10
+"""As many are kept; the first one already voids the verdict."""
+
+HIGH_FD = 200
+"""The channel moves above the numbers that tests open, close and hand on."""
+
+
+class Reader:
+    """The reading end: bytes in, authenticated records out, everything else is an anomaly."""
+
+    def __init__(self, key: bytes) -> None:
+        self.anomalies: list[str] = []
+        self._key = key
+        self._tail = b""
+        self._bytes = 0
+        self._expected = 1
+
+    def feed(self, data: bytes) -> list[list[object]]:
+        """The records that *data* completes."""
+        self._bytes += len(data)
+        if self._bytes > TOTAL_BYTES:
+            self._tail = b""
+            self._odd("the channel carried too much")
+            return []
+        *lines, self._tail = (self._tail + data).split(b"\n")
+        records = [record for record in map(self._record, lines) if record is not None]
+        if len(self._tail) > RECORD_BYTES:
+            self._tail = b""
+            self._odd("a line on the channel has no end")
+        return records
+
+    def close(self) -> None:
+        """Say that nothing more will come from a process that ended well: half a line is then an anomaly."""
+        if self._tail:
+            self._tail = b""
+            self._odd("half a line on the channel")
+
+    def _record(self, line: bytes) -> list[object] | None:
+        mac, _, body = line.partition(b" ")
+        if not hmac.compare_digest(mac, hmac.digest(self._key, body, "sha256").hex().encode()):
+            self._odd("a line on the channel has a wrong MAC")
+            return None
+        number, record = json.loads(body)
+        if number != self._expected:
+            self._odd(f"record {self._expected} is missing from the channel or came twice")
+            return None
+        self._expected += 1
+        return list(record)
+
+    def _odd(self, what: str) -> None:
+        if len(self.anomalies) < ANOMALIES and what not in self.anomalies:
+            self.anomalies.append(what)
+
+
+def join() -> tuple[dict[str, Any], Send, Iterator[object]]:
+    """Join the channel from inside the tested process: its config, a sender of records, and the requests to it.
+
+    The config is read from standard input and wiped there, so that code loaded later finds no key in a file.
+    """
+    with os.fdopen(os.dup(0), "rb") as stream:
+        config = json.loads(stream.read())
+    os.ftruncate(0, 0)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    wire = config.pop("channel")
+    sender = _sender(bytes.fromhex(wire["key"]), _raised(wire["records"]))
+    return config, sender, _requests(_raised(wire["requests"]))
+
+
+def _raised(fd: int) -> int:
+    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH_FD)
+    os.close(fd)
+    return high
+
+
+def _requests(fd: int) -> Iterator[object]:
+    with os.fdopen(fd, "rb") as stream:
+        for line in stream:
+            yield json.loads(line)
+
+
+def _sender(key: bytes, fd: int) -> Send:
+    """A sender that forked children cannot use and that looks up nothing which tests may have replaced."""
+    write, dumps, digest, getpid, leave = os.write, json.dumps, hmac.digest, os.getpid, os._exit
+    owner, count = getpid(), 0
+
+    def send(record: list[object]) -> None:
+        nonlocal count
+        if getpid() != owner:
+            return
+        count += 1
+        body = dumps([count, record]).encode()
+        line = digest(key, body, "sha256").hex().encode() + b" " + body + b"\n"
+        try:
+            while line:
+                line = line[write(fd, line) :]
+        except OSError:
+            leave(70)
+
+    return send

@@ -1,0 +1,289 @@
+"""The only door to a process: it is fed a config, it answers in authenticated records, and nothing of it is left."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO
+
+import anyio
+from anyio import to_thread
+
+from jumar.beneath import disk
+from jumar.core.verdict import Ended
+from jumar.ports import Invocation, Record
+from jumar.verify import reaper
+from jumar.verify.channel import Reader
+from jumar.verify.room import discard
+
+OUTPUT_BYTES = 8 << 20
+"""As much is kept of the start of the output, and as much of its end."""
+
+GRACE_SECONDS = reaper.KILL_SECONDS + 0.4
+"""After its deadline a reaper has this long to answer; then it is dead or stopped, and jumar does the killing."""
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+"""Where programs are found if the caller lets no PATH through."""
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class Child:
+    """A confined process. `ended`, `detail` and `anomalies` are final once `receive` has returned None."""
+
+    def __init__(self, invocation: Invocation, pipes: _Pipes, process: subprocess.Popen[bytes], seconds: float) -> None:
+        self.ended = Ended.EXIT
+        self.detail = "still running"
+        self._argv, self._pipes, self._reaper, self._seconds = invocation.argv, pipes, process, seconds
+        self._reader = Reader(pipes.key)
+        self._records: collections.deque[Record] = collections.deque()
+        self._deadline = time.monotonic() + seconds + GRACE_SECONDS
+        self._status = b""
+        self._faults: list[str] = []
+        self._greeted = False
+        self._goodbye: object = None
+        self._over = False
+
+    @property
+    def anomalies(self) -> tuple[str, ...]:
+        """What the channel should not have carried, and what should not have happened to the supervisor."""
+        return (*self._faults, *self._reader.anomalies)
+
+    async def receive(self) -> Record | None:
+        """The next authenticated record, or None when the process and all it started are gone."""
+        while not self._records and not self._over:
+            await self._wait()
+        return self._records.popleft() if self._records else None
+
+    async def send(self, request: object) -> None:
+        """Give *request* to the process as one JSON line. One that is gone hears nothing; `receive` will tell."""
+        line = memoryview(json.dumps(request).encode() + b"\n")
+        with suppress(BrokenPipeError):
+            while line:
+                try:
+                    line = line[os.write(self._pipes.requests, line) :]
+                except BlockingIOError:
+                    await anyio.wait_writable(self._pipes.requests)
+
+    async def close(self) -> None:
+        """Kill the process and all it started, if that has not happened yet; about a second at most."""
+        self._pipes.cut()
+        self._deadline = min(self._deadline, time.monotonic() + GRACE_SECONDS)
+        while not self._over:
+            await self._wait()
+        await to_thread.run_sync(self._reaper.wait)
+        self._pipes.close()
+
+    async def _wait(self) -> None:
+        with anyio.move_on_after(self._deadline - time.monotonic()) as patience:
+            await anyio.wait_readable(self._pipes.selector)
+        if patience.cancelled_caught:
+            await to_thread.run_sync(self._overpower, self._reaper.pid)
+            self._conclude({"how": "stopped"})
+            return
+        ready = {key.fd for key, _ in self._pipes.selector.select(0)}
+        if self._pipes.records in ready:
+            self._read()
+        if self._pipes.status in ready:
+            piece = os.read(self._pipes.status, 1 << 16)
+            self._status += piece
+            if not piece:
+                await self._settle()
+
+    def _read(self) -> bool:
+        """Take what lies in the record pipe; whether there was something."""
+        try:
+            data = os.read(self._pipes.records, 1 << 16)
+        except BlockingIOError:
+            return False
+        if not data:
+            with suppress(KeyError):
+                self._pipes.selector.unregister(self._pipes.records)
+        for record in self._reader.feed(data):
+            self._greeted = self._greeted or record[0] == "hello"
+            if record[0] == "end":
+                self._goodbye = record[1]
+            self._records.append(record)
+        return bool(data)
+
+    async def _settle(self) -> None:
+        """The reaper has reported, or is gone without a word: then whoever killed it must not survive it."""
+        if not self._status:
+            await to_thread.run_sync(self._overpower, None)
+        while self._read():
+            pass
+        self._conclude(json.loads(self._status or b'{"how": "killed"}'))
+
+    def _overpower(self, root: int | None) -> None:
+        reaper.destroy(self._pipes.nonce, root)
+        self._reaper.kill()
+        reaper.destroy(self._pipes.nonce, None)
+
+    def _conclude(self, status: Mapping[str, object]) -> None:
+        self._over = True
+        self.ended, self.detail = self._verdict(status)
+        if self.ended is Ended.NORMAL:
+            self._reader.close()
+        if status["how"] in ("killed", "stopped"):
+            self._faults.append(self.detail)
+        if status.get("survivors"):
+            self._faults.append(f"{status['survivors']} processes could not be killed")
+        if not self._greeted and self.ended is not Ended.UNSTARTED:
+            self.ended, self.detail = Ended.UNSTARTED, f"{self._argv[0]} did not get to the tests: {self.detail}"
+
+    def _verdict(self, status: Mapping[str, object]) -> tuple[Ended, str]:  # noqa: PLR0911  # one line per end
+        match status:
+            case {"how": "unstarted", "error": error}:
+                return Ended.UNSTARTED, f"cannot start {self._argv[0]}: {error}"
+            case {"how": "timeout"}:
+                return Ended.TIMEOUT, f"killed after {self._seconds:g} s"
+            case {"how": "lifeline"}:
+                return Ended.EXIT, "stopped by jumar"
+            case {"how": "exit", "code": int(code)} if code < 0:
+                return Ended.CRASH, f"killed by {signal.Signals(-code).name}"
+            case {"how": "exit", "code": code} if self._goodbye is None:
+                return Ended.EXIT, f"left with status {code} and without a goodbye"
+            case {"how": "exit", "code": code} if code != self._goodbye:
+                return Ended.EXIT, f"announced status {self._goodbye} and left with {code}"
+            case {"how": "exit"}:
+                return Ended.NORMAL, ""
+            case {"how": how}:
+                return Ended.CRASH, f"the supervisor of the process was {how}"
+        raise TypeError(f"not a status: {status}")
+
+
+class _Pipes:
+    """The descriptors of one confined process: ours until `close`, the reaper's as inherited numbers."""
+
+    def __init__(self) -> None:
+        self.key, self.nonce = os.urandom(32), os.urandom(16).hex()
+        self.records, self.records_w = os.pipe()
+        self.status, self.status_w = os.pipe()
+        self.requests_r, self.requests = os.pipe()
+        self.lifeline_r, self._lifeline = os.pipe()
+        os.set_blocking(self.records, False)
+        os.set_blocking(self.requests, False)
+        self.selector = selectors.DefaultSelector()
+        for fd in (self.records, self.status):
+            self.selector.register(fd, selectors.EVENT_READ)
+
+    def handed_over(self) -> None:
+        """Close the ends that are the reaper's now."""
+        for fd in (self.records_w, self.status_w, self.requests_r, self.lifeline_r):
+            os.close(fd)
+
+    def cut(self) -> None:
+        """End the lifeline."""
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    def close(self) -> None:
+        """Close what is left."""
+        self.cut()
+        self.selector.close()
+        for fd in (self.records, self.status, self.requests):
+            os.close(fd)
+
+
+@asynccontextmanager
+async def confined(
+    invocation: Invocation,
+    *,
+    room: Path,
+    output: Path | None,
+    timeout: float,  # noqa: ASYNC109  # the reaper keeps this deadline, so that it holds while nobody awaits
+    environ: Mapping[str, str] = NOTHING,
+) -> AsyncIterator[Child]:
+    """Run *invocation* in *room*, for at most *timeout* seconds; leaving kills it and all that it started.
+
+    Args:
+        invocation: what to run; its config reaches the process through `verify.channel.join`.
+        room: the working directory, an absolute path. A private home and temporary directory lie beside it for as long.
+        output: the file for what the process prints, head and tail; None drops it.
+        timeout: seconds for the whole process.
+        environ: the environment to choose from; PATH, LANG, LC_* and TZ are let through.
+
+    Raises:
+        Infra: if the machine cannot start a process (no descriptors, no space); a program that is not there is no
+            such fault but an end (`Ended.UNSTARTED`).
+    """
+    private = room.with_name(room.name + ".private")
+    try:
+        with disk("cannot start a process for the tests"):
+            child = _start(invocation, room, output, timeout, scrub(environ, invocation, private))
+        try:
+            yield child
+        finally:
+            with anyio.CancelScope(shield=True):
+                await child.close()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(discard, private)
+
+
+def scrub(environ: Mapping[str, str], invocation: Invocation, private: Path) -> dict[str, str]:
+    """The environment of a confined process: nothing of the person's but what decides how text and time look."""
+    kept = {k: v for k, v in environ.items() if k in ("LANG", "TZ") or k.startswith("LC_")}
+    interpreter = Path(invocation.argv[0]).parent
+    path = environ.get("PATH") or PATH
+    own = {
+        "PATH": f"{interpreter}:{path}" if interpreter.is_absolute() else path,
+        "HOME": str(private / "home"),
+        "TMPDIR": str(private / "tmp"),
+    }
+    return {"LANG": "C.UTF-8", **kept, **own, **invocation.env}
+
+
+def _start(invocation: Invocation, room: Path, output: Path | None, seconds: float, env: dict[str, str]) -> Child:
+    for name in ("HOME", "TMPDIR"):
+        Path(env[name]).mkdir(parents=True, exist_ok=True, mode=0o700)
+    pipes = _Pipes()
+    wire = {"key": pipes.key.hex(), "records": pipes.records_w, "requests": pipes.requests_r}
+    program = invocation.argv[0]
+    keep = [pipes.records_w, pipes.requests_r]
+    order = {
+        "argv": [shutil.which(program, path=env["PATH"]) or program, *invocation.argv[1:]],
+        "env": {**env, "JUMAR_ROOM": pipes.nonce},
+        "cwd": str(room),
+        "keep": keep,
+        "cap": OUTPUT_BYTES,
+        "seconds": seconds,
+        "nonce": pipes.nonce,
+    }
+    with (
+        _memory({**invocation.config, "channel": wire}) as config,
+        open(output or os.devnull, "wb") as sink,  # noqa: PTH123  # a path or the null device
+        _memory({**order, "config": config.fileno(), "output": sink.fileno()}) as orders,
+    ):
+        process = subprocess.Popen(  # noqa: S603  # our interpreter, our script, numbers
+            [sys.executable, "-I", "-S", "-B", reaper.__file__, str(orders.fileno()), str(pipes.status_w)],
+            stdin=pipes.lifeline_r,
+            stdout=subprocess.DEVNULL,
+            stderr=sink,
+            env={},
+            pass_fds=[*keep, pipes.status_w, config.fileno(), sink.fileno(), orders.fileno()],
+            start_new_session=True,
+        )
+    pipes.handed_over()
+    return Child(invocation, pipes, process, seconds)
+
+
+def _memory(content: object) -> IO[bytes]:
+    """A file without a name that holds *content* as JSON, ready to be read from its start."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # the caller's `with` closes it
+    file.write(json.dumps(content).encode())
+    file.seek(0)
+    return file

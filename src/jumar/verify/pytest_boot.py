@@ -1,0 +1,139 @@
+"""Runs pytest inside the confined process: pytest is loaded before the room can be seen, and only our plug-in reports.
+
+Run by path as `python -I pytest_boot.py`; standard library and pytest only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+CONFIGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+"""Where pytest looks for its configuration, in its order."""
+
+FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main", "mark.structures", "monkeypatch",
+           "outcomes", "python", "python_api", "raises", "reports", "runner", "skipping", "terminal", "tmpdir",
+           "unittest")  # fmt: skip
+"""Parts of pytest that it may load late, and then must not find in the room."""
+
+WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_collection", "pytest_make_collect_report",
+            "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown",
+            "pytest_runtest_protocol")  # fmt: skip
+"""The hooks of our plug-ins that wrap the others."""
+
+
+def main() -> None:
+    """Read the config, run pytest once, report, and leave without asking anybody."""
+    config, send, _ = beside("channel").join()
+    room, private = Path.cwd(), Path(os.environ["TMPDIR"])
+    try:
+        pytest = importlib.import_module("pytest")
+    except ImportError as error:
+        why = "no pytest" if error.name == "pytest" else f"a pytest that does not import ({error})"
+        send(["unusable", f"{sys.executable} has {why}; install it there or pass --python"])
+        os._exit(3)
+    for name in FRIENDS:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(f"_pytest.{name}")
+    ours = beside("reporter")
+    plugins = [ours.Reporter(config, send, ours.plain_in(str(room), str(private)))]
+    if "trace" in config:
+        plugins.append(beside("tracer").Tracer(config["trace"], room, send))
+    for plugin in plugins:
+        mark(plugin, pytest)
+    furnish(room, config["paths"])
+    args = arguments(room, private, config)
+    sys.argv[:] = ["pytest", *args]
+    send(["hello", {"python": ".".join(map(str, sys.version_info[:3])), "pytest": pytest.__version__}])
+    status = 3
+    try:
+        status = int(pytest.main(args, plugins=plugins))
+    except BaseException as error:  # noqa: BLE001  # whatever the code under test let fly, it is a record
+        send(["stopped", repr(error)[:1000]])
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    send(["end", status])
+    # Not sys.exit: what was left in atexit must not have the last word.
+    os._exit(status)
+
+
+def beside(name: str) -> ModuleType:
+    """The module *name* that lies next to this file, loaded without a trace in sys.modules."""
+    spec = importlib.util.spec_from_file_location(name, str(Path(__file__).with_name(f"{name}.py")))
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{name} is not beside {__file__}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def mark(plugin: object, pytest: ModuleType) -> None:
+    """Tell pytest which hooks of *plugin* wrap others; its class was made without pytest."""
+    for name, hook in vars(type(plugin)).items():
+        if name in WRAPPERS:
+            pytest.hookimpl(hookwrapper=True, tryfirst=True)(hook)
+        elif name.startswith("pytest_"):
+            pytest.hookimpl(trylast=True)(hook)
+
+
+def furnish(room: Path, extra: Sequence[str]) -> None:
+    """Put the room on sys.path: it shadows no standard library module, and no installed package shadows it.
+
+    Source folders come along: *extra* (the task's PYTHONPATH), `src`, and what an editable installation of the
+    original points to; else that original would be judged.
+    """
+    site = [i for i, path in enumerate(sys.path) if Path(path).name in ("site-packages", "dist-packages")]
+    place = site[0] if site else len(sys.path)
+    prefixes = {Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix)}
+    linked = [Path(path).name for path in sys.path[place:] if not prefixes.intersection(Path(path).resolve().parents)]
+    folders = dict.fromkeys(room / folder for folder in (*extra, ".", "src", *linked))
+    sys.path[place:place] = [
+        str(folder)
+        for folder in folders
+        if folder.is_dir() and (folder == room or not (folder / "__init__.py").exists())
+    ]
+
+
+def arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
+    """The command line for pytest. What a project's own options would break of a verdict is switched off last."""
+    there = [arg for arg in config["args"] if (room / arg.partition("::")[0]).exists()]
+    options = ["-c", configuration(room, there), f"--rootdir={room}", f"--confcutdir={room}",
+               "-o", f"cache_dir={private / 'cache'}", f"--basetemp={private / 'pytest'}",
+               "--continue-on-collection-errors", "--maxfail=0", "--tb=short", "--color=no",
+               "--verbosity=1"]  # fmt: skip
+    if importlib.util.find_spec("xdist"):
+        options.append("-n0")
+    if importlib.util.find_spec("pytest_cov"):
+        options.append("--no-cov")
+    if config["mode"] == "collect":
+        options.append("--collect-only")
+    # One absent test file must not keep the others from running; if all are absent, pytest shall say so.
+    return [*options, *(there or config["args"])]
+
+
+def configuration(room: Path, args: Sequence[str]) -> str:
+    """The configuration file that pytest would choose, looked for no higher than the room; the null device if none."""
+    readable = importlib.import_module("_pytest.config.findpaths").load_config_dict_from_file
+    starts = [room / arg.partition("::")[0] for arg in args] or [room]
+    common = Path(os.path.commonpath([start if start.is_dir() else start.parent for start in starts]))
+    for folder in (common, *common.parents):
+        for path in (folder / name for name in CONFIGS):
+            if path.is_file() and readable(path) is not None:
+                return str(path)
+        if folder == room:
+            break
+    return os.devnull
+
+
+if __name__ == "__main__":
+    main()

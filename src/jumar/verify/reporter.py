@@ -1,0 +1,241 @@
+"""The plug-in that reports: one result per asked id, folded from its phases, and whatever kept ids from running.
+
+Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. pytest hands it all it needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import re
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    import pytest
+
+    Wrapper = Generator[None, Any, None]
+    Send = Callable[[list[object]], None]
+    Plain = Callable[[str], str]
+
+EXCERPT = 4000
+"""Characters of a traceback that are reported, head and tail."""
+
+BATCH = 500
+"""Ids in one record: a record has a size that it may not pass."""
+
+STUCK_SECONDS = 5
+"""A test that outlives its time limit by this much sits in C code or swallows everything: the process is given up."""
+
+WORST_FIRST = ("failed", "error", "skipped", "xfailed", "xpassed", "passed")
+"""What decides a test among its phases. A test that failed and could not clean up either has failed."""
+
+
+AGAIN = "rerun"
+"""What plug-ins that repeat red tests call the phases of all attempts but the last."""
+
+
+class TestTimeLimit(BaseException):
+    """A test ran longer than it may. No Exception, so that tests do not catch it by habit."""
+
+    __test__ = False
+
+
+class Alarm:
+    """The time limit of one phase of one test, rung every second until the phase ends."""
+
+    def __init__(self, seconds: float) -> None:
+        self.rung = False
+        self._seconds = seconds
+        self._armed = False
+        # Tests move descriptor 2; the last words of a stuck process go where it was.
+        self._stderr = os.dup(2)
+
+    @contextlib.contextmanager
+    def limit(self) -> Iterator[None]:
+        """Raise TestTimeLimit in the main thread while the body runs too long."""
+        before = signal.signal(signal.SIGALRM, self._ring)
+        self._armed = True
+        signal.setitimer(signal.ITIMER_REAL, self._seconds, 1.0)
+        faulthandler.dump_traceback_later(self._seconds + STUCK_SECONDS, exit=True, file=self._stderr)
+        try:
+            yield
+        finally:
+            self._armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            faulthandler.cancel_dump_traceback_later()
+            signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+
+    def _ring(self, *_: object) -> None:
+        if self._armed:
+            self.rung = True
+            raise TestTimeLimit(f"the test ran longer than {self._seconds:g} s")
+
+
+class Reporter:
+    """Selects the asked ids and sends a record for everything that happens to them."""
+
+    def __init__(self, config: dict[str, Any], send: Send, plain: Plain) -> None:
+        self._asked = None if config["mode"] == "collect" else frozenset(config["ids"])
+        self._files = sorted({i.partition("::")[0] for i in config["ids"]})
+        self._send = send
+        self._plain = plain
+        self._alarm = Alarm(config["limit"])
+        self._phases: dict[str, list[tuple[str, pytest.TestReport]]] = {}
+        self._started = 0.0
+
+    def pytest_load_initial_conftests(self) -> Wrapper:
+        """See a conftest file that does not import: pytest would stop without naming a test."""
+        outcome = yield
+        if _raised(outcome) == "ConftestImportFailure":
+            self._broken("", str(outcome.excinfo[1]))
+
+    def pytest_cmdline_parse(self) -> Wrapper:
+        """Hear why pytest refuses its own configuration."""
+        outcome = yield
+        self._refusal(outcome)
+
+    def pytest_collection(self) -> Wrapper:
+        """Hear why pytest does not even look for tests.
+
+        From here on no bytecode is kept. That of plug-ins was, as some take a second to compile; that of the room
+        could only outlive its source when a test rewrites it.
+        """
+        sys.dont_write_bytecode = True
+        outcome = yield
+        self._refusal(outcome)
+
+    def pytest_make_collect_report(self) -> Wrapper:
+        """An endless import is a broken file, not an endless run."""
+        with self._alarm.limit():
+            yield
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Name what could not be collected."""
+        if report.failed:
+            self._broken(report.nodeid, report.longreprtext)
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Run what was asked for; an id without parameters asks for all of its parametrisations."""
+        if self._asked is None:
+            return
+        kept = [i for i in items if i.nodeid in self._asked or i.nodeid.partition("[")[0] in self._asked]
+        dropped = set(items).difference(kept)
+        if dropped:
+            config.hook.pytest_deselected(items=list(dropped))
+            items[:] = kept
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Say what was found."""
+        ids = [item.nodeid for item in session.items]
+        for start in range(0, len(ids), BATCH):
+            self._send(["collected", ids[start : start + BATCH]])
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Say what is about to run, so that a process that is lost in it can be told from one that is not."""
+        self._alarm.rung = False
+        self._started = time.monotonic()
+        self._phases[nodeid] = []
+        self._send(["start", nodeid])
+
+    def pytest_runtest_setup(self) -> Wrapper:
+        """Limit the set-up."""
+        with self._alarm.limit():
+            yield
+
+    def pytest_runtest_call(self) -> Wrapper:
+        """Limit the test."""
+        with self._alarm.limit():
+            yield
+
+    def pytest_runtest_teardown(self) -> Wrapper:
+        """Limit the clean-up."""
+        with self._alarm.limit():
+            yield
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep a phase. Subtests report here too, under the id of their test, which fails if one of them does."""
+        if report.failed or not hasattr(report, "context"):
+            self._phases.setdefault(report.nodeid, []).append((_outcome(report), report))
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Report the test, unless a plug-in that repeats red tests is about to run it again."""
+        ms = int(1000 * (time.monotonic() - self._started))
+        phases = self._phases.pop(nodeid, [])
+        if any(outcome == AGAIN for outcome, _ in phases):
+            return
+        outcome, reason = "error", "pytest reported no phase of this test"
+        if phases:
+            outcome, report = min(phases, key=lambda phase: WORST_FIRST.index(phase[0]))
+            reason = "" if outcome == "passed" else _reason(report)
+        if self._alarm.rung:
+            outcome = "timeout"
+        self._send(["result", nodeid, outcome, ms, self._plain(reason)])
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Say that something stopped the session (pytest.exit, KeyboardInterrupt)."""
+        self._send(["stopped", self._plain(excinfo.exconly())])
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Say that something broke the session (sys.exit at import, a faulty plug-in)."""
+        self._send(["stopped", self._plain(excinfo.exconly())])
+
+    def _refusal(self, outcome: Any) -> None:
+        if _raised(outcome) == "UsageError":
+            self._send(["usage", self._plain(str(outcome.excinfo[1]))])
+
+    def _broken(self, where: str, why: str) -> None:
+        """Name the files a collector stands for. Where ids are asked for, a folder is spelled out as their files."""
+        where = where.partition("::")[0]
+        where = "" if where == "." else where
+        inside = [f for f in self._files if not where or f == where or f.startswith(where + "/")]
+        for path in [where] if self._asked is None else inside:
+            self._send(["broken", path, self._plain(why)])
+
+
+def plain_in(room: str, private: str) -> Plain:
+    """A function that cuts text to size and removes what differs from run to run: the room, scratch paths, addresses.
+
+    A prompt made from the text is then the same for the same behaviour.
+    """
+    rooms, scratches = ((path, os.path.realpath(path)) for path in (room, private))
+
+    def plain(text: str) -> str:
+        for scratch in scratches:
+            text = text.replace(scratch, "TMP")
+        for place in rooms:
+            text = text.replace(place + os.sep, "").replace(place, ".")
+        text = re.sub(r"\b0x[0-9a-f]{6,}\b", "0x...", text)
+        if len(text) > EXCERPT:
+            text = text[: EXCERPT // 2] + "\n[...]\n" + text[-EXCERPT // 2 :]
+        return text
+
+    return plain
+
+
+def _raised(outcome: Any) -> str:
+    """The class name of what a wrapped hook raised. By name, as classes moved between versions of pytest."""
+    return outcome.excinfo[0].__name__ if outcome.excinfo else ""
+
+
+def _outcome(report: pytest.TestReport) -> str:
+    outcome: str = report.outcome
+    if outcome == AGAIN:
+        return AGAIN
+    expected = hasattr(report, "wasxfail")
+    if report.failed:
+        return "failed" if report.when == "call" else "error"
+    if report.skipped:
+        return "xfailed" if expected else "skipped"
+    return "xpassed" if expected else "passed"
+
+
+def _reason(report: pytest.TestReport) -> str:
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[-1])
+    return report.longreprtext or str(getattr(report, "wasxfail", ""))
