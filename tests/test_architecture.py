@@ -19,7 +19,10 @@ PURE = {
     "__future__", "collections", "contextlib", "dataclasses", "difflib", "enum", "fractions", "functools", "hashlib",
     "itertools", "math", "msgspec", "operator", "re", "string", "textwrap", "typing",
 }  # fmt: skip
-CHILDREN = {"verify/reaper.py", "verify/pytest_boot.py", "repair/screen_child.py"}
+CHILDREN = {
+    "verify/reaper.py", "verify/pytest_boot.py", "verify/reporter.py", "verify/tracer.py", "verify/channel.py",
+    "repair/screen_child.py", "repair/screen_plugin.py", "repair/screen_swap.py",
+}  # fmt: skip
 """Programs that run in processes of their own, in the interpreter of the task: they import nothing of jumar."""
 LAYERS = ("surfaces", "harness", "kernel", "core")
 """One arrow each way: an earlier one may import a later one, never the reverse."""
@@ -68,6 +71,11 @@ def test_imports_go_one_way(path: Path) -> None:
             assert above == "core" or (parts[0] == "__init__" and above == "harness"), f"{name(path)} imports {module}"
         else:
             assert LAYERS.index(above) >= LAYERS.index(layer), f"{name(path)} imports {module}"
+
+
+@pytest.mark.parametrize("child", sorted(CHILDREN))
+def test_what_runs_in_the_task_s_interpreter_imports_nothing_of_jumar(child: str) -> None:
+    assert not [m for m in imports(ROOT / child) if m.split(".")[0] == "jumar"]
 
 
 def test_only_the_verifier_and_git_start_processes() -> None:

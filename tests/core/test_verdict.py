@@ -23,6 +23,8 @@ def report(ended: Ended = Ended.NORMAL, **outcomes: str) -> Report:
         (report(a="passed"), ("passed", "missing")),
         (report(Ended.TIMEOUT, a="passed"), ("passed", "error")),
         (report(Ended.EXIT), ("error", "error")),
+        (report(Ended.EXIT, a="passed", b="passed"), ("passed", "error")),
+        (report(Ended.CRASH, b="passed", a="passed"), ("error", "passed")),
         (Report(Ended.NORMAL, broken={"t.py": "ImportError"}), ("import_error", "import_error")),
         (report(a="passed", b="passed", extra="failed"), ("passed", "passed")),
     ],
@@ -84,6 +86,7 @@ def test_green_means_every_id_earned_it(
     verdict = reconcile(EXPECTED, Report(ended, tuple(TestResult(i, o) for i, o in outcomes.items())), accepted)
 
     if verdict.green:
+        assert ended is Ended.NORMAL
         assert set(EXPECTED) <= set(outcomes)
         assert all(outcomes[i] is Outcome.PASSED or i in accepted for i in EXPECTED)
     if verdict.void is None:

@@ -37,12 +37,13 @@ _OPEN: dict[type[ev.Event], Phase | None] = {
 TRANSITIONS: dict[Phase, dict[type[ev.Event], Phase | None]] = {
     Phase.NEW: {ev.RunStart: Phase.OPEN},
     Phase.OPEN: _OPEN,
-    Phase.ASKED: {ev.ModelCall: Phase.OPEN, ev.Resume: Phase.OPEN},
+    Phase.ASKED: {ev.ModelCall: Phase.OPEN, ev.Limit: Phase.ASKED, ev.Resume: Phase.OPEN},
     Phase.WRITTEN: {
         ev.Write: Phase.WRITTEN,
         ev.TestRun: Phase.TESTING,
         ev.Tests: Phase.JUDGED,
         ev.Revert: Phase.OPEN,
+        ev.Limit: Phase.WRITTEN,
         ev.Resume: Phase.WRITTEN,
     },
     Phase.TESTING: {ev.TestRun: Phase.TESTING, ev.Tests: Phase.JUDGED},
@@ -51,9 +52,10 @@ TRANSITIONS: dict[Phase, dict[type[ev.Event], Phase | None]] = {
         ev.BestFound: Phase.OPEN,
         ev.Revert: Phase.OPEN,
         ev.Final: Phase.CLOSED,
+        ev.Limit: Phase.JUDGED,
         ev.Resume: None,
     },
-    Phase.CLOSED: {ev.RunEnd: Phase.ENDED, ev.Resume: Phase.CLOSED},
+    Phase.CLOSED: {ev.RunEnd: Phase.ENDED, ev.Limit: Phase.CLOSED, ev.Resume: Phase.CLOSED},
     Phase.ENDED: {ev.Resume: Phase.OPEN, ev.Limit: Phase.ENDED},
 }
 """Phase -> event -> next phase. None: the event and the state pick it (see `_picked`)."""
@@ -205,8 +207,11 @@ def _resumed(state: RunState, _resume: ev.Resume) -> RunState:
     spend = state.spend
     if state.request is not None:
         spend = settle(spend, state.request.reserved_usd, state.request.reserved_tokens)
-    final = state.final if state.phase is Phase.CLOSED else None
-    return replace(state, spend=spend, request=None, fault="", end=None, final=final)
+    closed = state.phase is Phase.CLOSED
+    said = state.said if closed or state.end is None else None  # who resumes an ended run wants it to try again
+    return replace(
+        state, spend=spend, request=None, fault="", said=said, end=None, final=state.final if closed else None
+    )
 
 
 def _closed(state: RunState, final: ev.Final) -> RunState:

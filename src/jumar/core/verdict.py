@@ -148,6 +148,11 @@ def reconcile(expected: Iterable[str], report: Report, accepted: Mapping[str, Ou
     families = _families(reported)
     results = {i: reported.get(i) or _family(i, families.get(i)) or _unreported(i, report) for i in expected}
     green = frozenset(i for i, r in results.items() if counts_as_pass(r.outcome, accepted.get(i)))
+    if report.ended is not Ended.NORMAL and len(green) == len(results) > 0:
+        # All passed, and then the process left without a goodbye: whoever did that is not believed.
+        last = next((r.id for r in reversed(report.results) if r.id in results), next(reversed(results)))
+        results[last] = TestResult(last, Outcome.ERROR, 0, f"passed, and then {report.detail or report.ended}")
+        green -= {last}
     return Verdict(results, green)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import inf
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -14,7 +16,10 @@ from jumar.repair.screening import Ground, Sighting, Trial, worker
 from jumar.repair.strategy import Strategy
 
 LAG = 24
-"""A trial is chosen knowing the sightings of all but the last so many: the same ones on every machine."""
+"""A trial is chosen without knowing what was seen of the last so many: they may still be running."""
+
+PACE_SECONDS = 0.02
+"""The lag of a trial grows by one for each of these that it may take: nobody waits for a slow one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,82 +37,94 @@ class Search:
 
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
-        self._issued: dict[int, Trial] = {}
+        self._trials: dict[int, Trial] = {}
         """Trials that the strategy has not heard of yet."""
         self._seen: dict[int, Sighting] = {}
+        self._pending: list[tuple[int, int]] = []
+        """Of trials that are not judged: before which trial the strategy hears of it, its index."""
+        self._judged: list[tuple[int, int]] = []
+        """The same, of trials that are judged and that the strategy has not heard of."""
         self._next = 0
-        self._noted = 0
-        self._judged = 0
         self._exhausted = False
+        self.tried = 0
         self.survivors = 0
-
-    @property
-    def tried(self) -> int:
-        """Candidates with a sighting."""
-        return self._judged
 
     async def run(self, ground: Ground, bounds: Bounds, refused: Callable[[Candidate], bool]) -> Candidate | None:
         """The next candidate worth proposing that is not *refused*, or None if the bounds or the candidates end first."""
         deadline = time.monotonic() + bounds.seconds
-        jobs_in, jobs_out = anyio.create_memory_object_stream[Trial](2 * LAG)
-        seen_in, seen_out = anyio.create_memory_object_stream[tuple[int, Sighting]](2 * LAG)
+        jobs_in, jobs_out = anyio.create_memory_object_stream[Trial](inf)
+        seen_in, seen_out = anyio.create_memory_object_stream[tuple[int, Sighting]](inf)
         found: Candidate | None = None
         with anyio.move_on_at(anyio.current_time() + bounds.seconds), seen_out, jobs_in, jobs_out, seen_in:
             async with anyio.create_task_group() as group:
                 for _ in range(bounds.workers):
                     group.start_soon(_serve, ground, jobs_out.clone(), seen_in.clone())
-                for trial in self._issued.values():
+                for trial in self._trials.values():
                     if trial.index not in self._seen:
                         jobs_in.send_nowait(trial)
                 while found is None and time.monotonic() < deadline:
                     self._issue(jobs_in, bounds)
-                    if self._idle or not self._strategy.patient:
+                    if self._over:
                         break
                     index, sighting = await seen_out.receive()
                     self._seen[index] = sighting
+                    self.tried += 1
                     found = self._judge(refused)
                 group.cancel_scope.cancel()
         return found or self._second_best(refused)
 
     @property
-    def _idle(self) -> bool:
-        return all(index in self._seen for index in self._issued) and self._judged == self._next
+    def _over(self) -> bool:
+        """Whether nothing is left to wait for, or nothing better is to be hoped for."""
+        return not self._pending or not self._strategy.patient
 
     def _issue(self, jobs: MemoryObjectSendStream[Trial], bounds: Bounds) -> None:
-        """Hand out trials, each chosen in the knowledge of everything but the last LAG ones."""
-        while self._next < bounds.attempts:
-            due = self._next - LAG if not self._exhausted else self._next - 1
-            while self._noted <= due and self._noted in self._seen:
-                self._strategy.note(self._issued.pop(self._noted), self._seen.pop(self._noted))
-                self._noted += 1
-            if self._noted <= due:
-                return
-            trial = self._strategy.trial()
+        """Hand out trials, each chosen in the knowledge of the same sightings on every machine."""
+        while self._next < bounds.attempts and self._heard_until(self._next):
+            trial = self._strategy.trial(self._next)
             self._exhausted = trial is None
-            if trial is None:
+            if trial is None and not self._pending and not self._judged:
                 return
-            self._issued[self._next] = trial
+            if trial is None:
+                # Only what is still out can bring up something new, so its turn is now.
+                if not self._judged:
+                    return
+                self._hear()
+                continue
+            self._trials[self._next] = trial
+            heappush(self._pending, (self._next + LAG + int(trial.seconds / PACE_SECONDS), self._next))
             self._next += 1
             jobs.send_nowait(trial)
 
+    def _heard_until(self, index: int) -> bool:
+        """Whether the strategy knows all that it has to know to choose trial *index*; tells it."""
+        while self._judged and self._judged[0][0] <= index:
+            self._hear()
+        return not self._pending or self._pending[0][0] > index
+
+    def _hear(self) -> None:
+        _, index = heappop(self._judged)
+        self._strategy.note(self._trials.pop(index), self._seen.pop(index))
+
     def _judge(self, refused: Callable[[Candidate], bool]) -> Candidate | None:
-        """The first survivor among the trials whose predecessors are all seen."""
-        while self._judged in self._seen:
-            trial, sighting = self._issued[self._judged], self._seen[self._judged]
-            self._judged += 1
-            if trial.candidate is not None and self._strategy.full(sighting):
+        """The first survivor, in the order in which the strategy hears of them."""
+        soon = inf if self._exhausted else self._next + LAG
+        while self._pending and self._pending[0][1] in self._seen and self._pending[0][0] <= soon:
+            entry = heappop(self._pending)
+            heappush(self._judged, entry)
+            candidate, sighting = self._trials[entry[1]].candidate, self._seen[entry[1]]
+            if candidate is not None and self._strategy.full(sighting):
                 self.survivors += 1
-                if not refused(trial.candidate):
-                    return trial.candidate
+                if not refused(candidate):
+                    return candidate
         return None
 
     def _second_best(self, refused: Callable[[Candidate], bool]) -> Candidate | None:
         """The candidate that makes most progress, if none does it all."""
-        for index in sorted(self._seen):
-            if index == self._noted:
-                self._strategy.note(self._issued.pop(index), self._seen.pop(index))
-                self._noted += 1
-        return next((c for _, _, c in sorted(self._strategy.partials, key=lambda p: p[:2]) if not refused(c)), None)
+        while self._judged:
+            self._hear()
+        partials = sorted(self._strategy.partials, key=lambda partial: partial[:2])
+        return next((candidate for _, _, candidate in partials if not refused(candidate)), None)
 
 
 async def _serve(

@@ -71,13 +71,12 @@ class Strategy:
         self._scale = 1.0
         self._fresh = 0
         self._pair_turn = 0
-        self._next = 0
+        self._issued = 0
         self.partials: list[tuple[int, int, Candidate]] = []
         """Candidates that turn some red tests green and lose none: minus the number, index, candidate."""
 
-    def trial(self) -> Trial | None:
-        """The next trial; None when nothing is left to try."""
-        index, self._next = self._next, self._next + 1
+    def trial(self, index: int) -> Trial | None:
+        """Trial number *index*; None when nothing is left to try until more is noted."""
         if index == 0:
             return Trial(0, None, LIMITS[2])
         if trial := self._again(index):
@@ -120,7 +119,7 @@ class Strategy:
     def patient(self) -> bool:
         """Whether it is worth looking on for more than the best partial candidate."""
         first = min((index for _, index, _ in self.partials), default=None)
-        return first is None or self._next < 2 * first + PATIENCE
+        return first is None or self._issued < 2 * first + PATIENCE
 
     @property
     def _floor(self) -> int:
@@ -141,6 +140,7 @@ class Strategy:
 
     def _trial(self, index: int, candidate: Candidate, level: int, purse: int) -> Trial:
         self._levels[index] = (level, purse)
+        self._issued += 1
         return Trial(index, candidate, LIMITS[level] * self._scale, self._floor)
 
     def _pair(self) -> Candidate | None:

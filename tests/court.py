@@ -1,0 +1,70 @@
+"""A court for one small project: its files go into a store, and the trusted verifier judges them in real processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+
+from jumar.core.events import Suite
+from jumar.core.verdict import Outcome
+from jumar.objects import Store
+from jumar.ports import Verification
+from jumar.runners.pytest import PytestRunner
+from jumar.verify.verifier import TrustedVerifier
+
+QUICK = Suite(timeout_seconds=20.0, test_timeout_seconds=5.0)
+
+
+class Court:
+    """Judges trees below *folder*."""
+
+    def __init__(self, folder: Path, suite: Suite = QUICK) -> None:
+        self.folder = folder
+        self.store = Store(folder / "objects")
+        self.verifier = TrustedVerifier(self.store, PytestRunner(), suite, folder / "run")
+        self._trees = 0
+
+    def tree(self, files: Mapping[str, str]) -> str:
+        """The tree of *files*: path to text."""
+        self._trees += 1
+        source = self.folder / f"source{self._trees}"
+        for path, text in files.items():
+            (source / path).parent.mkdir(parents=True, exist_ok=True)
+            (source / path).write_text(text, "utf-8")
+        return self.store.capture(source)
+
+    def collect(self, tree: str) -> tuple[str, ...]:
+        """The ids of *tree*, which are the expected ones from now on."""
+        self.verifier.expected = ()
+        self.verifier.base = tree
+        self.verifier.expected = anyio.run(self.verifier.collect, tree).ids
+        return self.verifier.expected
+
+    def judge(self, tree: str, accepted: Mapping[str, Outcome] | None = None, *, control: str = "") -> Verification:
+        """The verification of *tree*."""
+
+        async def verify() -> Verification:
+            return await self.verifier.verify(tree, accepted, control=control)
+
+        return anyio.run(verify)
+
+    def outcomes(self, done: Verification) -> dict[str, str]:
+        """Test name -> outcome."""
+        return {i.partition("::")[2]: str(r.outcome) for i, r in done.verdict.results.items()}
+
+    def output(self, done: Verification) -> str:
+        """What the processes of *done* printed."""
+        return (self.folder / "run" / "output" / done.output).read_text("utf-8", "replace")
+
+    def survivors(self) -> list[str]:
+        """The command lines of living processes that were started for a room below *folder*."""
+        mark = str(self.folder).encode()
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (process / "environ").read_bytes() and b"JUMAR_ROOM=" in (process / "environ").read_bytes():
+                    found.append((process / "cmdline").read_text("utf-8", "replace"))
+        return found

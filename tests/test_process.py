@@ -1,0 +1,318 @@
+"""Whatever a test does to the process it runs in: a typed verdict, in time, and nothing of it left."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+
+from court import Court
+from jumar.core.events import Suite
+from jumar.core.verdict import Cause, Ended
+from jumar.ports import Invocation
+from jumar.verify import channel, process
+from jumar.verify.channel import Reader
+from jumar.verify.process import Child, confined, scrub
+
+SECONDS = 3.5
+"""For a whole verification that will not end by itself."""
+
+AROUND = "def test_before():\n    pass\n\n\n{}\n\n\ndef test_after():\n    pass\n"
+"""A test that behaves, the one in question, and one that still should run."""
+
+SLEEPER = 'subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])'
+
+LOOP = "def test_it():\n    while True:\n        {}"
+
+HOSTILE = {
+    "hangs": (LOOP.format("pass"), "normal", "passed timeout passed"),
+    "ignores SIGTERM and hangs in C": (
+        "def test_it():\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    sum(iter(int, 1))",
+        "timeout", "passed timeout error",
+    ),
+    "swallows every exception": (
+        LOOP.format("try: time.sleep(60)\n        except BaseException: pass"), "timeout", "passed timeout error",
+    ),
+    "stops itself": ("def test_it():\n    os.kill(os.getpid(), signal.SIGSTOP)", "timeout", "passed timeout error"),
+    "leaves a child": (f"def test_it():\n    globals()['kept'] = {SLEEPER}", "normal", "passed passed passed"),
+    "leaves a daemon that holds stdout": (
+        f"def test_it():\n    globals()['kept'] = {SLEEPER[:-1]}, start_new_session=True, stdout=2, stderr=2)",
+        "normal", "passed passed passed",
+    ),
+    "leaves a double-forked daemon without an environment": (
+        (
+            "def test_it():\n    if os.fork() == 0:\n        os.setsid()\n        if os.fork() == 0:\n"
+            "            os.execve('/bin/sleep', ['sleep', '600'], {})\n        os._exit(0)"
+        ),
+        "normal", "passed passed passed",
+    ),
+    "leaves a daemon that forks without end": (
+        (
+            "def test_it():\n    if os.fork() == 0:\n        while True:\n            os.setsid()\n"
+            "            if os.fork(): os._exit(0)"
+        ),
+        "normal", "passed passed passed",
+    ),
+    "exits with 0": ("def test_it():\n    os._exit(0)", "exit", "passed error error"),
+    "exits with 0 at the end": (
+        "import atexit\n\n\ndef test_it():\n    atexit.register(os._exit, 0)\n    assert False",
+        "normal", "passed failed passed",
+    ),
+    "becomes another program": ("def test_it():\n    os.execvp('true', ['true'])", "exit", "passed error error"),
+    "stops the session": ("def test_it():\n    pytest.exit('enough', returncode=0)", "exit", "passed error error"),
+    "interrupts the session": ("def test_it():\n    raise KeyboardInterrupt", "exit", "passed error error"),
+    "crashes": ("def test_it():\n    os.kill(os.getpid(), signal.SIGSEGV)", "crash", "passed error error"),
+    "deletes its file": ("def test_it():\n    os.remove(__file__)\n    assert False", "normal", "passed failed passed"),
+    "deletes the room": (
+        "import shutil\n\n\ndef test_it():\n    shutil.rmtree(os.getcwd())\n    assert False",
+        "exit", "passed failed passed",
+    ),
+    "answers twice through a fork": (
+        "def test_it():\n    if os.fork() == 0:\n        return\n    assert False", "normal", "passed failed passed",
+    ),
+}  # fmt: skip
+"""What a test does -> its source, how the process ends, and the outcomes of the three tests."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_test_gets_a_typed_verdict_in_time(tmp_path: Path, what: str) -> None:
+    source, ended, outcomes = HOSTILE[what]
+    court = Court(tmp_path, Suite(timeout_seconds=SECONDS, test_timeout_seconds=0.5))
+    court.verifier.expected = tuple(f"test_it.py::test_{name}" for name in ("before", "it", "after"))
+    header = "import os\nimport signal\nimport subprocess\nimport sys\nimport time\n\nimport pytest\n\n\n"
+
+    started = time.monotonic()
+    done = court.judge(court.tree({"test_it.py": header + AROUND.format(source)}))
+
+    assert time.monotonic() - started < SECONDS + 2
+    assert (done.ended, list(court.outcomes(done).values())) == (ended, outcomes.split()), court.output(done)
+    assert done.verdict.void is None
+    assert court.survivors() == []
+    assert list((tmp_path / "run" / "rooms").iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "ended", "outcome"),
+    [
+        ("os._exit(0)", Ended.EXIT, "error"),
+        ("raise SystemExit(0)", Ended.EXIT, "error"),
+        ("pytest.exit('no', returncode=0)", Ended.NORMAL, "import_error"),
+        ("import no_such_package", Ended.NORMAL, "import_error"),
+        ("1 / 0", Ended.NORMAL, "import_error"),
+        ("while True: pass", Ended.NORMAL, "import_error"),
+    ],
+)
+def test_what_happens_at_import_is_typed_and_no_pass(tmp_path: Path, what: str, ended: Ended, outcome: str) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=20.0, test_timeout_seconds=0.5))
+    court.verifier.expected = ("test_it.py::test_it",)
+
+    done = court.judge(court.tree({"test_it.py": f"import os\nimport pytest\n{what}\n\n\ndef test_it():\n    pass\n"}))
+
+    assert done.ended is ended
+    assert court.outcomes(done) == {"test_it": outcome}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_an_attack_on_the_supervisor_is_noticed_and_survived(tmp_path: Path, number: int) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=SECONDS))
+    court.verifier.expected = ("test_it.py::test_it",)
+    source = f"import os, time\n\n\ndef test_it():\n    os.kill(os.getppid(), {int(number)})\n    time.sleep(600)\n"
+
+    started = time.monotonic()
+    done = court.judge(court.tree({"test_it.py": source}))
+
+    assert time.monotonic() - started < SECONDS + 2
+    assert done.verdict.void is not None
+    assert done.verdict.void.cause is Cause.TAMPER
+    assert "supervisor" in done.verdict.void.reason
+    assert court.survivors() == []
+
+
+CHANNEL = f"""
+import importlib.util, json, os, sys
+spec = importlib.util.spec_from_file_location("channel", {channel.__file__!r})
+channel = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(channel)
+config, send, requests = channel.join()
+send(["hello", {{}}])
+"""
+"""The start of a small program at the other end of the channel."""
+
+
+def program(source: str, **config: object) -> Invocation:
+    return Invocation(argv=(sys.executable, "-I", "-c", CHANNEL + source), config=config)
+
+
+def run(invocation: Invocation, folder: Path, seconds: float = 20.0) -> tuple[list[list[object]], Child]:
+    async def main() -> tuple[list[list[object]], Child]:
+        records = []
+        async with confined(invocation, room=folder, output=folder / "output", timeout=seconds) as child:
+            while (record := await child.receive()) is not None:
+                records.append(record)
+        return records, child
+
+    return anyio.run(main)
+
+
+@pytest.mark.slow
+def test_a_gigabyte_of_output_costs_a_few_megabytes(tmp_path: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    flood = "block = b'x' * (1 << 20)\nos.write(1, b'first')\nfor _ in range(1024): os.write(1, block)\n"
+    records, child = run(program(flood + "os.write(1, b'last'); send(['end', 0]); os._exit(0)"), tmp_path)
+
+    kept = (tmp_path / "output").read_bytes()
+    assert (child.ended, len(records)) == (Ended.NORMAL, 2)
+    assert len(kept) < 2 * process.OUTPUT_BYTES + (1 << 20)
+    assert kept.startswith(b"first")
+    assert kept.endswith(b"last")
+    assert b"bytes of output dropped here" in kept
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10, "kibibytes"
+
+
+@pytest.mark.slow
+def test_a_server_is_asked_and_answers(tmp_path: Path) -> None:
+    async def main() -> tuple[object, object]:
+        source = "for request in requests: send(['answer', request, config['factor'] * len(request)])"
+        async with confined(program(source, factor=3), room=tmp_path, output=None, timeout=20.0) as child:
+            await child.receive()
+            await child.send("x" * 300_000)
+            answer = await child.receive()
+        return answer, await child.receive()
+
+    answer, after = anyio.run(main)
+
+    assert answer == ["answer", "x" * 300_000, 900_000]
+    assert after is None
+
+
+@pytest.mark.slow
+def test_cancelling_leaves_nothing(tmp_path: Path) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=60.0, test_timeout_seconds=60.0))
+    court.verifier.expected = ("test_it.py::test_it",)
+    tree = court.tree({"test_it.py": "def test_it():\n    while True:\n        pass\n"})
+
+    async def main() -> float:
+        with anyio.move_on_after(1.0):
+            await court.verifier.verify(tree, None)
+        return time.monotonic()
+
+    started = time.monotonic()
+
+    assert anyio.run(main) - started < 3.0
+    assert court.survivors() == []
+    assert list((tmp_path / "run" / "rooms").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_kill_9_of_jumar_leaves_nothing(tmp_path: Path) -> None:
+    source = program("send(['pid', os.getpid()])\nwhile True: pass")
+    script = (
+        "import anyio, json, sys\nfrom pathlib import Path\nfrom jumar.ports import Invocation\n"
+        "from jumar.verify.process import confined\n\nasync def main():\n"
+        "    invocation = Invocation(argv=tuple(json.loads(sys.argv[1])))\n"
+        "    async with confined(invocation, room=Path(sys.argv[2]), output=None, timeout=60) as child:\n"
+        "        while record := await child.receive():\n            print(record[-1], flush=True)\n\nanyio.run(main)\n"
+    )
+    jumar = subprocess.Popen(
+        [sys.executable, "-c", script, json.dumps(source.argv), str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    with jumar:
+        assert jumar.stdout is not None
+        jumar.stdout.readline()
+        confined_pid = os.pidfd_open(int(jumar.stdout.readline()))
+        jumar.kill()
+
+    assert select.select([confined_pid], [], [], 3.0)[0], "the confined process is still there"
+    os.close(confined_pid)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("source", "ended", "anomaly"),
+    [
+        ("os.write(200, b'junk\\n'); send(['end', 0]); os._exit(0)", Ended.NORMAL, "a wrong MAC"),
+        ("os.write(200, b'half a line'); send(['end', 0]); os._exit(0)", Ended.EXIT, "a wrong MAC"),
+        ("send(['end', 0]); os.write(200, b'half a line'); os._exit(0)", Ended.NORMAL, "half a line"),
+        ("send(['end', 0]); os._exit(1)", Ended.EXIT, ""),
+        ("os._exit(0)", Ended.EXIT, ""),
+        ("os.close(200); send(['end', 0])", Ended.EXIT, ""),
+    ],
+)
+def test_what_the_channel_should_not_carry_is_an_anomaly(
+    tmp_path: Path, source: str, ended: Ended, anomaly: str
+) -> None:
+    _, child = run(program(source), tmp_path)
+
+    assert child.ended is ended
+    assert anomaly in "; ".join(child.anomalies)
+    assert bool(child.anomalies) is bool(anomaly)
+
+
+@pytest.mark.slow
+def test_a_program_that_cannot_start_is_unstarted_and_named(tmp_path: Path) -> None:
+    _, child = run(Invocation(argv=("/no/such/python", "-I")), tmp_path)
+
+    assert child.ended is Ended.UNSTARTED
+    assert child.detail == "cannot start /no/such/python: No such file or directory"
+
+
+@pytest.mark.slow
+def test_nothing_but_the_channel_is_inherited(tmp_path: Path) -> None:
+    source = "send(['open', sorted(map(int, os.listdir('/proc/self/fd')))]); send(['end', 0]); os._exit(0)"
+    records, _ = run(program(source), tmp_path)
+
+    assert records[1] == ["open", [0, 1, 2, 3, 200, 201]], "3 is the listing itself"
+
+
+@pytest.mark.slow
+def test_the_key_is_gone_before_anything_else_is_loaded(tmp_path: Path) -> None:
+    records, _ = run(program("send(['stdin', sys.stdin.read(), config]); send(['end', 0]); os._exit(0)", x=1), tmp_path)
+
+    assert records[1] == ["stdin", "", {"x": 1}]
+
+
+def test_a_confined_process_sees_nothing_of_the_persons_environment(tmp_path: Path) -> None:
+    person = {"PATH": "/p", "LANG": "de_DE.UTF-8", "LC_ALL": "C", "TZ": "UTC", "API_KEY": "k", "PYTEST_ADDOPTS": "-x"}
+
+    seen = scrub(person, Invocation(argv=("/v/bin/python",), env={"PYTHONPATH": "src"}), tmp_path)
+
+    assert seen == {
+        "PATH": "/v/bin:/p", "LANG": "de_DE.UTF-8", "LC_ALL": "C", "TZ": "UTC", "PYTHONPATH": "src",
+        "HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"),
+    }  # fmt: skip
+
+
+def test_the_reader_knows_a_gap_a_repetition_and_a_forgery() -> None:
+    lines: list[bytes] = []
+    read, write = os.pipe()
+    send = channel._sender(b"key", write)  # noqa: SLF001  # the other end of the same wire
+    for number in range(3):
+        send(["record", number])
+        lines.append(os.read(read, 1 << 16))
+    os.close(read)
+    os.close(write)
+
+    def anomalies(*pieces: bytes) -> list[str]:
+        reader = Reader(b"key")
+        for piece in pieces:
+            reader.feed(piece)
+        return reader.anomalies
+
+    assert anomalies(*lines) == []
+    assert anomalies(*(line[i : i + 1] for line in lines for i in range(len(line)))) == []
+    assert anomalies(lines[0], lines[2]) == ["record 2 is missing from the channel or came twice"]
+    assert anomalies(lines[0], lines[0]) == ["record 2 is missing from the channel or came twice"]
+    assert anomalies(lines[0].replace(b"0", b"1")) == ["a line on the channel has a wrong MAC"]
+    assert anomalies(b"x" * (channel.RECORD_BYTES + 1)) == ["a line on the channel has no end"]

@@ -1,0 +1,162 @@
+"""The trusted verifier: a fresh room each time, blame where it belongs, and suspicion where red tests went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from court import Court
+from jumar.core.events import Suite
+from jumar.core.verdict import Cause, Ended, Outcome
+from jumar.repair.localise import IMPORTED, ochiai, rank
+from jumar.testing import check_verifier
+
+GOOD = {
+    "app.py": "def double(n):\n    if n < 0:\n        return 0\n    return 2 * n\n",
+    "test_app.py": "from app import double\n\n\ndef test_two(): assert double(2) == 4\n\n\n"
+    "def test_less(): assert double(-1) == 0\n",
+}
+BAD = {**GOOD, "app.py": GOOD["app.py"].replace("2 * n", "3 * n")}
+HANGING = {**GOOD, "app.py": "def double(n):\n    return sum(iter(int, 1))\n"}
+LEAVING = {**GOOD, "app.py": "import os\n\n\ndef double(n):\n    os._exit(0)\n"}
+
+
+@pytest.mark.slow
+def test_the_trusted_verifier_keeps_the_contract(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    good, bad = court.tree(GOOD), court.tree(BAD)
+
+    anyio.run(check_verifier, court.verifier, court.collect(good), good, bad)
+
+
+@pytest.mark.slow
+def test_a_bad_end_is_the_candidates_doing_where_the_best_tree_ends_well(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    best, leaving = court.tree(BAD), court.tree(LEAVING)
+    court.collect(best)
+    assert court.judge(best).ended is Ended.NORMAL
+
+    done = court.judge(leaving, {}, control=best)
+
+    assert (done.ended, done.executions, done.verdict.void) == (Ended.EXIT, 2, None)
+    assert court.outcomes(done) == {"test_two": "error", "test_less": "error"}
+
+
+@pytest.mark.slow
+def test_a_bad_end_is_nobodys_doing_where_the_best_tree_does_not_end_well_any_more(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    trap = tmp_path / "trap"
+    source = (
+        f"import os\n\n\ndef double(n):\n    if os.path.exists({str(trap)!r}):\n        os._exit(0)\n    return 3 * n\n"
+    )
+    best, leaving = court.tree({**GOOD, "app.py": source}), court.tree(LEAVING)
+    court.collect(best)
+    assert court.judge(best).ended is Ended.NORMAL
+    trap.touch()
+
+    done = court.judge(leaving, {}, control=best)
+
+    assert done.verdict.void is not None
+    assert done.verdict.void.cause is Cause.HARNESS
+    assert done.executions == 2
+
+
+@pytest.mark.slow
+def test_the_task_itself_may_end_badly_and_is_red(tmp_path: Path) -> None:
+    court = Court(tmp_path, Suite(timeout_seconds=3.0))
+    base = court.tree(HANGING)
+    court.collect(base)
+
+    done = court.judge(base, None, control=base)
+
+    assert (done.ended, done.executions, done.verdict.void) == (Ended.TIMEOUT, 1, None)
+    assert court.outcomes(done) == {"test_two": "timeout", "test_less": "error"}
+
+
+@pytest.mark.slow
+def test_a_skip_is_a_pass_only_where_the_task_itself_skipped(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    tests = "import pytest\nimport app\n\n\ndef test_old(): pytest.skip('no')\n\n\n"
+    tests += "def test_new():\n    if app.SKIP: pytest.skip('no')\n"
+    base, cheat = (
+        court.tree({"app.py": "SKIP = 0\n", "test_it.py": tests}),
+        court.tree({"app.py": "SKIP = 1\n", "test_it.py": tests}),
+    )
+    court.collect(base)
+
+    done = court.judge(cheat)
+
+    assert court.outcomes(done) == {"test_old": "skipped", "test_new": "skipped"}
+    assert done.verdict.green_ids == {"test_it.py::test_old"}
+    assert done.executions == 2, "the base was run to learn what may be skipped"
+    assert court.judge(base).verdict.green
+    assert court.judge(cheat, {"test_it.py::test_new": Outcome.SKIPPED}).verdict.green_ids == {"test_it.py::test_new"}
+
+
+@pytest.mark.slow
+def test_a_room_never_holds_what_another_run_left(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    source = "import pathlib\n\n\ndef test_it():\n    assert not pathlib.Path('left').exists()\n"
+    source += "    pathlib.Path('left').touch()\n"
+    tree = court.tree({"test_it.py": source + "    pathlib.Path('closed/in').mkdir(parents=True, mode=0)\n"})
+    court.collect(tree)
+
+    assert [court.judge(tree).verdict.green for _ in range(2)] == [True, True]
+    assert list((tmp_path / "run" / "rooms").iterdir()) == []
+    assert [path.name for path in sorted((tmp_path / "run" / "output").iterdir())] == ["001.txt", "002.txt", "003.txt"]
+
+
+@pytest.mark.slow
+def test_a_same_size_edit_within_a_second_is_seen(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    trees = [court.tree({**GOOD, "app.py": GOOD["app.py"].replace("2 *", f"{n} *")}) for n in (2, 3, 2, 3)]
+    court.collect(trees[0])
+
+    assert [court.judge(tree).verdict.green for tree in trees] == [True, False, True, False]
+
+
+@pytest.mark.slow
+def test_the_line_of_the_fault_is_suspected_first(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    court.verifier.sources = lambda path: path == "app.py"
+
+    async def localise(tree: str) -> tuple[tuple[str, int, float], ...]:
+        return (await court.verifier.localise(tree, ["test_app.py::test_two"], ["test_app.py::test_less"])).suspects
+
+    assert anyio.run(localise, court.tree(BAD)) == (
+        ("app.py", 4, 1.0),
+        ("app.py", 2, 0.707107),
+        ("app.py", 1, 0.070711),
+    )
+    hanging = court.tree(
+        {**GOOD, "app.py": "def double(n):\n    if n < 0:\n        return 0\n    while n:\n        pass\n"}
+    )
+    court.verifier.suite = Suite(test_timeout_seconds=0.5)
+    assert {line for _, line, score in anyio.run(localise, hanging) if score == 1.0} == {4, 5}
+
+
+lines = st.lists(st.frozensets(st.tuples(st.sampled_from(["a.py", "b.py"]), st.integers(1, 5))), max_size=5)
+
+
+@given(red=lines, green=lines, imported=st.frozensets(st.tuples(st.just("a.py"), st.integers(1, 9))))
+def test_suspicion_is_ordered_and_bounded_and_names_each_line_once(
+    red: list[frozenset[tuple[str, int]]], green: list[frozenset[tuple[str, int]]], imported: frozenset[tuple[str, int]]
+) -> None:
+    suspects = rank(red, green, imported)
+
+    assert [score for *_, score in suspects] == sorted((score for *_, score in suspects), reverse=True)
+    assert all(0 < score <= 1 for *_, score in suspects)
+    assert len({(path, line) for path, line, _ in suspects}) == len(suspects)
+    assert {(path, line) for path, line, _ in suspects} <= {line for test in red for line in test} | imported
+    assert rank(red, green, imported) == suspects
+
+
+def test_ochiai_is_the_cosine_of_failing_and_running() -> None:
+    assert ochiai(2, 0, 2) == 1.0
+    assert ochiai(0, 3, 2) == 0.0
+    assert ochiai(1, 3, 4) == 0.25
+    assert rank([[]], [], [("a.py", 1)]) == (("a.py", 1, IMPORTED),), "a test that does not import is red too"
