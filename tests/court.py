@@ -10,7 +10,7 @@ import anyio
 
 from jumar.core.events import Suite
 from jumar.core.verdict import Outcome
-from jumar.objects import Store
+from jumar.disk.objects import Store
 from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier

@@ -18,9 +18,9 @@ from jumar.core.ratchet import Rule
 from jumar.core.run import RunState
 from jumar.core.state import replay
 from jumar.core.verdict import Cause, Void
+from jumar.disk.objects import Store
 from jumar.journal import Journal
 from jumar.kernel import Kernel
-from jumar.objects import Store
 from jumar.ports import Model
 from jumar.shell import Parts, Shell
 from jumar.testing import FakeClock, FakeVerifier, script

@@ -20,10 +20,10 @@ from jumar.core import events as ev
 from jumar.core.budget import Budget
 from jumar.core.state import replay
 from jumar.core.stop import StopReason
+from jumar.disk.objects import Store
 from jumar.errors import BadInput, Infra
 from jumar.harness.runs import resume
 from jumar.journal import Journal, read_journal
-from jumar.objects import Store
 from stories import TOTAL, Terms, program, world
 
 

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from jumar.core.events import Suite
-from jumar.objects import Store
+from jumar.disk.objects import Store
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier
 

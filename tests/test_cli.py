@@ -204,6 +204,21 @@ def test_a_score_takes_nothing_but_what_was_editable(jumar: Called, tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_held_out_tests_judge_a_score_and_enter_no_workspace(jumar: Called, tmp_path: Path) -> None:
+    hidden = "from app import f\ndef test_g():\n    assert f() + 1 == 3\ndef test_h():\n    assert f.__doc__\n"
+    lay(tmp_path / "task", {**GOOD, "hidden/test_more.py": hidden, "task.toml": "[tests]\nhidden = 'hidden'\n"})
+    lay(tmp_path, {"script.jsonl": SCRIPT})
+
+    code, out, _ = jumar("run", "task", "--model", "script:script.jsonl", "--json", "-q")
+    run = Path(json.loads(out.splitlines()[-1])["events"]).parent
+    scored = json.loads(jumar("score", "task", str(run), "--json")[1].splitlines()[-1])
+
+    assert code == 0
+    assert sorted(p.name for p in (run / "workspace").rglob("*.py")) == ["app.py", "test_app.py"]
+    assert (scored["grade"], scored["passed"], scored["total"]) == ("D+H", 2, 3)
+
+
+@pytest.mark.slow
 def test_caps_can_be_raised_by_resume(jumar: Called, tmp_path: Path) -> None:
     lay(tmp_path / "task", GOOD)
     lay(tmp_path, {"script.jsonl": SCRIPT})

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jumar.core import events as ev
 from jumar.core.budget import Budget
 from jumar.core.policy import TestPolicy
-from jumar.core.ratchet import Rule, Ties
+from jumar.core.ratchet import Rule, Score, Ties
 from jumar.core.run import IllegalEvent, Phase
 from jumar.core.state import reduce
 from jumar.core.step import Halt, Verify
@@ -195,7 +195,7 @@ def test_an_illegal_event_changes_nothing(tmp_path: Path) -> None:
     before = made.kernel.state
 
     with pytest.raises(IllegalEvent):
-        reduce(before, ev.Entry(1, 1.0, ev.BestFound(tree="x", score=ev.Score(1, 0, 0))))
+        reduce(before, ev.Entry(1, 1.0, ev.BestFound(tree="x", score=Score(1, 0, 0))))
 
     assert made.kernel.state is before
     assert before.phase is Phase.OPEN

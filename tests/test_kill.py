@@ -132,11 +132,11 @@ def test_all_points(tmp_path: Path) -> None:
     every = points(11, 7)
     assert len(every) >= 200
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda p: killed_and_resumed(tmp_path / f"{p[0]}-{p[1]}", *p), every))
+        list(pool.map(lambda p: killed_and_resumed(tmp_path / f"{p[0]}-{p[1]}", p[0], p[1]), every))
 
 
 @pytest.mark.proof
 def test_points_with_real_tests(tmp_path: Path) -> None:
     every = random.Random(13).sample(points(13, 3), 20)
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda p: killed_and_resumed(tmp_path / f"{p[0]}-{p[1]}", *p, "real"), every))
+        list(pool.map(lambda p: killed_and_resumed(tmp_path / f"{p[0]}-{p[1]}", p[0], p[1], "real"), every))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jumar.objects import Store
-from jumar.patch import best_patch, readable_diff
+from jumar.disk.objects import Store
+from jumar.disk.patch import best_patch, readable_diff
 
 ODD = [
     "plain.py",

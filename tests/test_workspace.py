@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar import trees
+from jumar.disk import trees
+from jumar.disk.objects import Store
+from jumar.disk.trees import Kind
 from jumar.errors import BadInput
-from jumar.objects import Store
-from jumar.trees import Kind
 from jumar.workspace import Workspace
 
 
@@ -134,7 +134,7 @@ def test_locked_folders_are_no_hindrance_for_their_owner(tmp_path: Path) -> None
     code = textwrap.dedent("""
         import os, sys
         from pathlib import Path
-        from jumar.objects import Store
+        from jumar.disk.objects import Store
         from jumar.workspace import Workspace
         if os.getuid() == 0:
             os.setuid(65534)

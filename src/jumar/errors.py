@@ -14,9 +14,9 @@ class JumarError(Exception):
     """What jumar itself raises; any other exception is a bug."""
 
 
-class BadInput(JumarError):
+class BadInput(JumarError):  # noqa: N818  it is an answer to a person, named for what it says
     """The request was wrong. The message is one sentence that names the thing and the fix."""
 
 
-class Infra(JumarError):
+class Infra(JumarError):  # noqa: N818  named like the stop reason it leads to
     """The machine, the disk or the runner failed; nothing is known about the agent."""

@@ -13,9 +13,9 @@ from typing import Self
 
 import msgspec
 
-from jumar import beneath
 from jumar.chain import Mark, Torn, digest, group, groups
 from jumar.core.events import Entry, Event, Final, RunEnd
+from jumar.disk import beneath
 from jumar.errors import BadInput, Infra
 
 EVENTS, LOCK, ANCHOR, BALLAST = "events.jsonl", "lock", "head", "ballast"

@@ -205,16 +205,7 @@ def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str)
     if not NAME.fullmatch(name):
         raise BadInput(f"{where}: the name {name!r} cannot be part of a folder's name; set a plain [task] name")
     folders = {"task.reference": tables.task.reference, "tests.hidden": tables.tests.hidden}
-    for key, folder in folders.items():
-        if folder and (escape(folder) or not (root / folder).exists()):
-            raise BadInput(f"{where}: {key} = {folder!r} is not in the task's folder")
-    for entry in tables.tests.select:
-        inside = entry.partition("::")[0]
-        if escape(entry) or not (root / inside).exists():
-            raise BadInput(f"{where}: tests.select names {inside!r}, which is not in the task's folder")
-    for key, value in tables.task.env.items():
-        if not key or "=" in key or "\0" in key + value:
-            raise BadInput(f"{where}: task.env has {key!r}, which cannot be an environment variable")
+    _refuse_paths(root, tables, folders, where)
     withheld = [literal(f.strip("/")) for f in folders.values() if f]
     withheld += [f"/{v}/" for v in VENVS if (root / v / "pyvenv.cfg").is_file()]
     tests = tables.tests
@@ -242,6 +233,20 @@ def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str)
     )
     spec(task.editable), spec(task.protected)  # refused here, before anything runs
     return task
+
+
+def _refuse_paths(root: Path, tables: TaskFile, folders: Mapping[str, str], where: str) -> None:
+    """What the tables name must be there, and inside the task's folder."""
+    for key, folder in folders.items():
+        if folder and (escape(folder) or not (root / folder).exists()):
+            raise BadInput(f"{where}: {key} = {folder!r} is not in the task's folder")
+    for entry in tables.tests.select:
+        inside = entry.partition("::")[0]
+        if escape(entry) or not (root / inside).exists():
+            raise BadInput(f"{where}: tests.select names {inside!r}, which is not in the task's folder")
+    for key, value in tables.task.env.items():
+        if not key or "=" in key or "\0" in key + value:
+            raise BadInput(f"{where}: task.env has {key!r}, which cannot be an environment variable")
 
 
 def _suite(tables: TaskFile) -> Suite:

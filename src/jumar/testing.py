@@ -8,8 +8,8 @@ from pathlib import Path
 
 from jumar.core.events import Localisation, Suite
 from jumar.core.verdict import EXCUSED, Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
+from jumar.disk.objects import Store
 from jumar.models.script import Line, ScriptModel
-from jumar.objects import Store
 from jumar.ports import Runner, Verification, Verifier
 from jumar.verify.verifier import TrustedVerifier
 

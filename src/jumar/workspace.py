@@ -8,10 +8,10 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from jumar import beneath, trees
-from jumar.apply import apply
-from jumar.objects import Store
-from jumar.trees import Kind, Manifest, Node
+from jumar.disk import beneath, trees
+from jumar.disk.apply import apply
+from jumar.disk.objects import Store
+from jumar.disk.trees import Kind, Manifest, Node
 
 
 class Workspace:

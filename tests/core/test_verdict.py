@@ -11,7 +11,7 @@ from jumar.core.verdict import EXCUSED, Cause, Ended, Outcome, Report, TestResul
 EXPECTED = ("t.py::a", "t.py::b")
 
 
-def report(ended: Ended = Ended.NORMAL, **outcomes: str) -> Report:
+def report(ended: Ended = Ended.NORMAL, /, **outcomes: str) -> Report:
     return Report(ended, tuple(TestResult(f"t.py::{n}", Outcome(o)) for n, o in outcomes.items()))
 
 
@@ -69,8 +69,8 @@ def test_an_excuse_counts_only_where_the_frozen_run_had_it(outcome: str, frozen:
 
 
 def test_an_id_read_from_the_syntax_tree_stands_for_its_parametrisations() -> None:
-    good = report(**{"a[1]": "passed", "a[2]": "passed", "b": "passed"})
-    bad = report(**{"a[1]": "passed", "a[2]": "failed", "b": "passed"})
+    good = report(Ended.NORMAL, **{"a[1]": "passed", "a[2]": "passed", "b": "passed"})
+    bad = report(Ended.NORMAL, **{"a[1]": "passed", "a[2]": "failed", "b": "passed"})
 
     assert reconcile(EXPECTED, good).green
     assert reconcile(EXPECTED, bad).red_ids == ("t.py::a",)

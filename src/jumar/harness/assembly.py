@@ -9,8 +9,8 @@ import msgspec
 
 from jumar.core.events import Settings
 from jumar.core.guard import Guard
+from jumar.disk.objects import Store
 from jumar.errors import BadInput
-from jumar.objects import Store
 from jumar.plugins import load
 from jumar.ports import Runner
 from jumar.task import Task, guard_of, interpreter, settings_for, spec

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from jumar.core.budget import Budget
 from jumar.core.state import replay
 from jumar.core.stop import StopReason
+from jumar.disk.objects import Store
+from jumar.disk.patch import readable_diff
 from jumar.errors import BadInput
 from jumar.harness.recipes import Planted, Prepared
 from jumar.harness.result import Result
 from jumar.harness.runs import Begun, start
 from jumar.journal import read_journal
-from jumar.objects import Store
 from jumar.options import Options, with_options
-from jumar.patch import readable_diff
 from jumar.task import load_task
 
 BOUNDS = Budget(attempts=10, seconds=40.0)

@@ -18,13 +18,13 @@ from jumar.core.run import Phase, RunState
 from jumar.core.state import replay
 from jumar.core.step import Strategy
 from jumar.core.stop import StopReason
+from jumar.disk.patch import best_patch
 from jumar.errors import BadInput, Infra
 from jumar.harness.assembly import Place, expected_ids, runner_of, settings_of, tree_of, verifier_of
 from jumar.harness.result import Result, result_of
 from jumar.journal import Journal, read_journal
 from jumar.kernel import Kernel
 from jumar.models.script import ScriptModel, load_script
-from jumar.patch import best_patch
 from jumar.ports import Model
 from jumar.shell import Parts, Shell
 from jumar.task import Task, guard_of, interpreter, literal

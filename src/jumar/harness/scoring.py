@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from jumar.core.state import replay
+from jumar.disk.objects import Store
+from jumar.disk.trees import difference, overlay
 from jumar.errors import BadInput
-from jumar.harness.assembly import Place, expected_ids, settings_of, tree_of, verifier_of
+from jumar.harness.assembly import Place, expected_ids, runner_of, settings_of, tree_of, verifier_of
 from jumar.journal import read_journal
-from jumar.objects import Store
 from jumar.task import Task, guard_of
-from jumar.trees import difference
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,25 +61,35 @@ def _laid_out(run: Path, folder: Path) -> Path:
 async def _scored(task: Task, folder: Path, place: Place, python: str | None) -> Scored:
     store = place.store
     base, given = tree_of(store, task), tree_of(store, task, folder)
-    settings = settings_of(task, store, base, python)
-    guard = guard_of(settings)
-    candidate = store.overlay(base, given, lambda path: guard.editable(path) and not guard.protected(path))
-    verifier = verifier_of(place, settings, base, task.expected)
+    visible = guard_of(settings_of(task, store, base, python))
+    candidate = store.overlay(base, given, lambda path: visible.editable(path) and not visible.protected(path))
+    ignored = difference(store.manifest(candidate), store.manifest(given))
+    if task.hidden:
+        held_out = store.manifest(store.capture(task.hidden))
+        base, candidate = (
+            store.keep(overlay(store.manifest(t), held_out, held_out.__contains__)) for t in (base, candidate)
+        )
+        task = _with_hidden(task, tuple(held_out))
+    verifier = verifier_of(place, settings_of(task, store, base, python), base, task.expected)
     verifier.expected = await expected_ids(verifier, task)
     done = await verifier.verify(candidate, None, control=base)
     verdict = done.verdict
     return Scored(
         ok=verdict.green,
         void=f"{verdict.void.cause}: {verdict.void.reason}" if verdict.void else "",
-        grade="D",
+        grade="D+H" if task.hidden else "D",
         sandbox="S0",
         passed=verdict.passed,
         failed=verdict.failed,
         errors=verdict.errors,
         total=len(verifier.expected),
-        warnings=tuple(
-            f"{path} differs from the task's own and was not taken: it is not editable"
-            for path in difference(store.manifest(candidate), store.manifest(given))
-        ),
+        warnings=tuple(f"{path} differs from the task's own and was not taken: it is not editable" for path in ignored),
         tree=candidate,
     )
+
+
+def _with_hidden(task: Task, paths: tuple[str, ...]) -> Task:
+    """*task* judged by its held-out tests too. What it expects is then whatever both have."""
+    tests = runner_of(task.suite.runner).test_files(paths, ())
+    select = (*task.suite.select, *tests) if task.suite.select else ()
+    return replace(task, suite=replace(task.suite, select=select), expected=())

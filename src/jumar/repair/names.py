@@ -115,7 +115,7 @@ def seen(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
 
 
 def _assignable(text: str) -> bool:
-    return text.isidentifier() or text.endswith("]") and not text.startswith("[") and ":" not in text
+    return text.isidentifier() or (text.endswith("]") and not text.startswith("[") and ":" not in text)
 
 
 def _short(text: str) -> str:

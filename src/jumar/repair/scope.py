@@ -65,10 +65,9 @@ def _assigned(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> 
     for node in _own(body):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            yield node.name
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler):
+            if node.name:
+                yield node.name
         elif isinstance(node, ast.Import | ast.ImportFrom):
             yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
 

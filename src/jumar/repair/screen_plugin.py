@@ -24,9 +24,6 @@ MEMORY_BYTES = 1 << 30
 FILE_BYTES = 64 << 20
 """What a candidate may write to one file."""
 
-HOPELESS = 4
-"""As many red tests fail before the first turns green: the rest are not run."""
-
 SLACK = 5.0
 """A green test may take so many times longer than it did without the change."""
 
@@ -134,7 +131,7 @@ class Attempt:
             self.tell("red", name, outcome, sign, time.process_time() - started)
             turned += outcome == "passed"
             failed += outcome != "passed"
-            if failed >= HOPELESS and not turned:
+            if failed >= self._config["hopeless"] and not turned:
                 return False
         return bool(turned > self._job["floor"])
 

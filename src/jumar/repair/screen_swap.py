@@ -4,8 +4,8 @@ Loaded by path inside the project's interpreter; standard library only, Python 3
 """
 
 from __future__ import annotations
-
 import __future__ as futures
+
 import gc
 import importlib.machinery
 import os

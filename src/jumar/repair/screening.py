@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ from jumar.verify.room import Store, laid_out
 
 WALL_FACTOR = 4.0
 """Limits are in processor seconds; on a busy machine as many times more pass on the clock."""
+
+
+HOPELESS = (2, 8)
+"""After so many red tests failed and none passed, the rest are not run: one per test function, within these bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +152,24 @@ def _invocation(ground: Ground, room: Path, *, cold: bool) -> Invocation:
     ids = [*ground.red, *ground.green]
     plain = ground.runner.verification(ground.suite, room, ids)
     argv = (*plain.argv[:-1], screen_child.__file__, pytest_boot.__file__)
-    own = {"red": ground.red, "green": ground.green, "editable": ground.editable, "cold": cold}
+    red, functions = spread(ground.red)
+    own = {
+        "red": red,
+        "green": ground.green,
+        "editable": ground.editable,
+        "cold": cold,
+        "hopeless": min(max(functions, HOPELESS[0]), HOPELESS[1]),
+    }
     return msgspec.structs.replace(plain, argv=argv, config={**plain.config, **own})
+
+
+def spread(red: Sequence[str]) -> tuple[list[str], int]:
+    """The *red* ids with those of different test functions first, and how many functions there are."""
+    functions: dict[str, list[str]] = {}
+    for test_id in red:
+        functions.setdefault(test_id.partition("[")[0], []).append(test_id)
+    rounds = zip_longest(*functions.values())
+    return [test_id for each in rounds for test_id in each if test_id is not None], len(functions)
 
 
 def _job(trial: Trial, greens: int) -> dict[str, object]:

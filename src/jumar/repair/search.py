@@ -62,21 +62,19 @@ class Search:
                 for trial in self._trials.values():
                     if trial.index not in self._seen:
                         jobs_in.send_nowait(trial)
-                while found is None and time.monotonic() < deadline:
+                while time.monotonic() < deadline:
                     self._issue(jobs_in, bounds)
-                    if self._over:
+                    last = self._exhausted or self._next >= bounds.attempts
+                    found = self._judge(refused, everything=last)
+                    if found is not None or not self._strategy.patient or (last and not self._pending):
                         break
+                    if not self._pending:
+                        continue
                     index, sighting = await seen_out.receive()
                     self._seen[index] = sighting
                     self.tried += 1
-                    found = self._judge(refused)
                 group.cancel_scope.cancel()
         return found or self._second_best(refused)
-
-    @property
-    def _over(self) -> bool:
-        """Whether nothing is left to wait for, or nothing better is to be hoped for."""
-        return not self._pending or not self._strategy.patient
 
     def _issue(self, jobs: MemoryObjectSendStream[Trial], bounds: Bounds) -> None:
         """Hand out trials, each chosen in the knowledge of the same sightings on every machine."""
@@ -106,9 +104,9 @@ class Search:
         _, index = heappop(self._judged)
         self._strategy.note(self._trials.pop(index), self._seen.pop(index))
 
-    def _judge(self, refused: Callable[[Candidate], bool]) -> Candidate | None:
+    def _judge(self, refused: Callable[[Candidate], bool], *, everything: bool) -> Candidate | None:
         """The first survivor, in the order in which the strategy hears of them."""
-        soon = inf if self._exhausted else self._next + LAG
+        soon = inf if everything else self._next + LAG
         while self._pending and self._pending[0][1] in self._seen and self._pending[0][0] <= soon:
             entry = heappop(self._pending)
             heappush(self._judged, entry)

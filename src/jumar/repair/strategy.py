@@ -43,9 +43,9 @@ BREAKAGE = ("NameError", "UnboundLocalError", "TypeError", "AttributeError", "Sy
 
 @dataclass(order=True, slots=True)
 class _Retry:
+    level: int
     turned: int
     index: int
-    level: int
     candidate: Candidate = field(compare=False)
 
 
@@ -95,9 +95,9 @@ class Strategy:
             self._scale = max(1.0, ROOM * sighting.seconds / LIMITS[0])
             return
         level, purse = self._levels.pop(trial.index)
-        self._spent[purse] += trial.seconds if sighting.hung else QUICK
+        self._spent[purse] += 0.0 if sighting.hung else QUICK - trial.seconds
         if sighting.hung and level + 1 < len(LIMITS):
-            retry = _Retry(-len(sighting.turned), trial.index, level + 1, trial.candidate)
+            retry = _Retry(level + 1, -len(sighting.turned), trial.index, trial.candidate)
             heappush(self._hopeful if sighting.turned else self._retries[level + 1], retry)
         elif self.partial(sighting):
             heappush(self.partials, (-len(sighting.turned), trial.index, trial.candidate))
@@ -139,9 +139,12 @@ class Strategy:
         return None
 
     def _trial(self, index: int, candidate: Candidate, level: int, purse: int) -> Trial:
+        """Trial of *candidate*; the worst case is set aside from *purse* until it is noted."""
+        seconds = LIMITS[level] * self._scale
         self._levels[index] = (level, purse)
+        self._spent[purse] += seconds
         self._issued += 1
-        return Trial(index, candidate, LIMITS[level] * self._scale, self._floor)
+        return Trial(index, candidate, seconds, self._floor)
 
     def _pair(self) -> Candidate | None:
         """The next pair, taking turns among the first halves."""

@@ -21,8 +21,8 @@ from typing import IO
 import anyio
 from anyio import to_thread
 
-from jumar.beneath import disk
 from jumar.core.verdict import Ended
+from jumar.disk.beneath import disk
 from jumar.ports import Invocation, Record
 from jumar.verify import reaper
 from jumar.verify.channel import Reader

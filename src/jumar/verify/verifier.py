@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 from anyio import to_thread
 
-from jumar.beneath import disk
 from jumar.core.events import Localisation, Suite
 from jumar.core.verdict import EXCUSED, Cause, Ended, Outcome, Report, Verdict, Void, reconcile
+from jumar.disk.beneath import disk
 from jumar.ports import Collected, Invocation, Record, Runner, Verification
 from jumar.verify.process import Child, confined
 from jumar.verify.room import Store, laid_out

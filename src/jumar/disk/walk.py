@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from jumar import beneath, trees
+from jumar.disk import beneath, trees
+from jumar.disk.trees import Kind
 from jumar.errors import BadInput
-from jumar.trees import Kind
 
 _DEEPEST = 100
 """Folders within folders: each costs a descriptor while it is read."""

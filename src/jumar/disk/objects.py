@@ -9,11 +9,11 @@ from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
-from jumar import beneath, trees
-from jumar.align import align
+from jumar.disk import beneath, trees
+from jumar.disk.align import align
+from jumar.disk.trees import Kind, Manifest, Node
+from jumar.disk.walk import Walk
 from jumar.errors import BadInput, Infra
-from jumar.trees import Kind, Manifest, Node
-from jumar.walk import Walk
 
 LIMIT_BYTES = 1 << 30
 """What the files of one tree may weigh together."""

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from jumar import beneath, trees
+from jumar.disk import beneath, trees
+from jumar.disk.objects import Store
+from jumar.disk.trees import Kind, Manifest, Node
 from jumar.errors import BadInput
-from jumar.objects import Store
-from jumar.trees import Kind, Manifest, Node
 
 
 class Change(msgspec.Struct, frozen=True):

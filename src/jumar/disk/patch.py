@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from jumar import beneath, trees
+from jumar.disk import beneath, trees
+from jumar.disk.objects import Store
+from jumar.disk.trees import Kind, Manifest, Node
 from jumar.errors import BadInput, Infra
-from jumar.objects import Store
-from jumar.trees import Kind, Manifest, Node
 
 _SETTINGS = (
     "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.autocrlf=false",

@@ -7,8 +7,8 @@ import stat
 from collections.abc import Callable
 from hashlib import sha256
 
-from jumar import beneath, trees
-from jumar.trees import Folder, Kind, Node
+from jumar.disk import beneath, trees
+from jumar.disk.trees import Folder, Kind, Node
 
 Get = Callable[[str], bytes]
 """From a hash to the bytes."""
