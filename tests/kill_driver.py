@@ -3,7 +3,8 @@
     python kill_driver.py FOLDER GROUP BYTES REAL
 
 GROUP counts the groups this process writes (a negative one never comes); BYTES is how many bytes of it reach the disk
-(negative: all, and synced). Every verification and model call leaves a line in FOLDER/calls, outside the journal.
+(-1: all, and synced; -2, -3, ...: its first one, two, ... lines). Every verification and model call leaves a line in
+FOLDER/calls, outside the journal.
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ class Killer:
         if self._left != 0:
             self._left -= 1
             return os.write(fd, data)
-        os.write(fd, data if self._many < 0 else data[: self._many % len(data)])
+        lines = data.splitlines(keepends=True)
+        cut = b"".join(lines[: -1 - self._many]) if self._many < -1 else data[: self._many % len(data)]
+        os.write(fd, data if self._many == -1 else cut)
         if self._many < 0:
             os.fsync(fd)
         os.kill(os.getpid(), signal.SIGKILL)

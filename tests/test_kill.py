@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -127,10 +128,25 @@ def test_a_run_killed_again_and_again_gets_there(tmp_path: Path) -> None:
     assert not verify(run_in(folder))
 
 
+def every_event(folder: Path) -> list[tuple[int, int]]:
+    """After every single event of the run in *folder*: those inside a group are points of their own."""
+    found, group, line = [], -1, 0  # the first group is the first event, which is there before the driver is
+    for raw in (run_in(folder) / "events.jsonl").read_bytes().splitlines():
+        line += 1
+        more = json.loads(raw).get("more", 0)
+        if more and group >= 0:
+            found.append((group, -1 - line))
+        if not more:
+            group, line = group + 1, 0
+    return found
+
+
 @pytest.mark.proof
 def test_all_points(tmp_path: Path) -> None:
-    every = points(11, 7)
-    assert len(every) >= 200
+    lay_out(tmp_path / "whole")
+    assert drive(tmp_path / "whole") == 0
+    every = [*points(11, 7), *every_event(tmp_path / "whole")]
+    assert len(every) >= 300
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda p: killed_and_resumed(tmp_path / f"{p[0]}-{p[1]}", p[0], p[1]), every))
 
