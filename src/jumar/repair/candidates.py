@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from heapq import heappop, heappush
+from itertools import islice
 
 import libcst as cst
 
@@ -24,25 +25,30 @@ from jumar.repair import (
 from jumar.repair.blocks import Line
 from jumar.repair.blocks import statements as lines_of
 from jumar.repair.edits import Edit
-from jumar.repair.outline import Outline, Unit, outline
+from jumar.repair.outline import Unit, outline
 from jumar.repair.scope import scope_of
 from jumar.repair.site import Operator, Site
 
-NODE_OPERATORS: tuple[Operator, ...] = (
-    expressions.comparisons, expressions.arithmetic, expressions.boolean, expressions.operands,
-    boundaries.integers, boundaries.floats, boundaries.neighbours, boundaries.slices, boundaries.indices,
-    boundaries.ranges, names.variables, names.attributes, names.members, names.elements, names.seen,
-    calls.arguments, calls.unwrapped, calls.wrapped, calls.clamped, calls.combined,
-    constants.singles, constants.containers, constants.strings,
-    conditions.strengthened, conditions.replaced, conditions.filters, guards.handlers,
+NODE_OPERATORS: tuple[tuple[Operator, float], ...] = (
+    (expressions.comparisons, 1.0), (expressions.arithmetic, 0.9), (expressions.boolean, 0.9),
+    (expressions.operands, 0.8), (boundaries.integers, 0.8), (boundaries.floats, 0.4), (boundaries.neighbours, 0.8),
+    (boundaries.slices, 0.6), (boundaries.indices, 0.4), (boundaries.ranges, 0.6), (names.variables, 0.75),
+    (names.attributes, 0.6), (names.members, 0.2), (names.elements, 0.8), (names.seen, 0.35), (calls.arguments, 0.8),
+    (calls.unwrapped, 0.6), (calls.wrapped, 0.35), (calls.clamped, 0.45), (calls.combined, 0.35),
+    (constants.singles, 0.8), (constants.containers, 0.5), (constants.strings, 0.5), (conditions.strengthened, 0.45),
+    (conditions.replaced, 0.4), (conditions.filters, 0.5), (guards.handlers, 0.5),
 )  # fmt: skip
-"""What can be done at a node."""
+"""What can be done at a node, and the highest prior each operator gives: until that counts, it is not asked."""
 
-LINE_OPERATORS = (
-    statements.deleted, statements.moved, statements.keywords, statements.copied, statements.assigned,
-    statements.ended, guards.conditional, guards.early, guards.caught,
+LINE_OPERATORS: tuple[tuple[Callable[[Site, Line], Iterator[Edit]], float], ...] = (
+    (statements.deleted, 0.5), (statements.moved, 0.55), (statements.keywords, 0.6), (statements.copied, 0.35),
+    (statements.assigned, 0.3), (statements.ended, 0.4), (guards.conditional, 0.42), (guards.early, 0.4),
+    (guards.caught, 0.25),
 )  # fmt: skip
-"""What can be done at a statement that has its lines to itself."""
+"""The same at a statement that has its lines to itself."""
+
+AT_ONCE = 16
+"""Edits asked of an operator at a time: some have ten thousand for one statement of a large function."""
 
 THINNING = -0.1
 """How fast the later alternatives of an operator at one place lose against other operators."""
@@ -112,29 +118,71 @@ def _mentions(text: str, line: int, name: str) -> bool:
     return bool(name) and line <= len(rows) and name in rows[line - 1]
 
 
+@dataclass(slots=True)
+class _Lot:
+    """What one operator can do at one place; only as much of it as is wanted is ever thought of."""
+
+    path: str
+    unit: Unit
+    edits: Iterator[Edit]
+    bound: float
+    """No edit of it ranks above this, before thinning."""
+    asked: int = 0
+
+    @property
+    def rank(self) -> float:
+        """The highest rank that is left in it."""
+        return self.bound * _thinned(self.asked)
+
+
 def candidates(tree: Tree, seed: int = 0, least: float = 0.0) -> Iterator[Candidate]:
     """All candidates of *tree* ranked *least* or more, best first. The same arguments give the same order."""
-    heap: list[tuple[float, int, int, str, Unit, Edit]] = []
+    heap: list[tuple[float, bool, int, int, _Lot | tuple[str, Unit, Edit]]] = []
     units = sorted(tree.units(), key=lambda entry: -max(entry[2].values()))
+    scores = {(path, unit): lines for path, unit, lines in units}
     known = {_shape(tree.files[path][unit.start : unit.end], unit) for path, unit, _ in units}
     count = 0
+
+    def push(rank: float, item: _Lot | tuple[str, Unit, Edit]) -> None:
+        nonlocal count
+        if rank > least:
+            count += 1
+            heappush(heap, (-rank, isinstance(item, _Lot), _tie(seed, count), count, item))
+
     while heap or units:
-        # No edit ranks above the suspicion of its unit: less suspicious ones are opened when their turn comes.
+        # Nothing ranks above the suspicion of its unit: less suspicious ones are opened when their turn comes.
         while units and (not heap or -heap[0][0] <= max(units[0][2].values())):
-            path, unit, scores = units.pop(0)
-            for edit in edits_of(tree.files[path], tree.outlines[path], unit):
-                rank = edit.prior * _suspicion(scores, edit.line)
-                if rank > least:
-                    count += 1
-                    heappush(heap, (-rank, _tie(seed, count), count, path, unit, edit))
+            path, unit, lines = units.pop(0)
+            for lot in _lots(tree, path, unit, lines):
+                push(lot.rank, lot)
         if not heap:
             return
-        negative, _, _, path, unit, edit = heappop(heap)
+        negative, *_, item = heappop(heap)
+        if isinstance(item, _Lot):
+            _ask(item, scores[item.path, item.unit], push)
+            continue
+        path, unit, edit = item
         candidate = _candidate(tree.files[path], path, unit, edit, -negative)
         shape = _shape(candidate.snippet[len(unit.shell) :], unit)
         if shape and shape not in known:
             known.add(shape)
             yield candidate
+
+
+def _ask(lot: _Lot, scores: Mapping[int, float], push: Callable[[float, _Lot | tuple[str, Unit, Edit]], None]) -> None:
+    """Push the next edits of *lot*, and what is left of it."""
+    before = lot.asked
+    for edit in islice(lot.edits, AT_ONCE):
+        rank = min(edit.prior * _suspicion(scores, edit.line), lot.bound) * _thinned(lot.asked)
+        lot.asked += 1
+        push(rank, (lot.path, lot.unit, edit))
+    if lot.asked == before + AT_ONCE:
+        push(lot.rank, lot)
+
+
+def _thinned(asked: int) -> float:
+    """The share that is left of a rank after *asked* others of its lot."""
+    return float((asked + 1) ** THINNING)
 
 
 def followers(tree: Tree, first: Candidate, seed: int = 0, least: float = 0.3) -> Iterator[Candidate]:
@@ -179,30 +227,27 @@ def _suspicion(scores: Mapping[int, float], line: int) -> float:
     return scores[max(below)] if below else max(scores.values()) * _HEADER
 
 
-def edits_of(source: str, found: Outline, unit: Unit) -> Iterator[Edit]:
-    """The changes of all operators in *unit*, in offsets and lines of the file."""
+def _lots(tree: Tree, path: str, unit: Unit, scores: Mapping[int, float]) -> Iterator[_Lot]:
+    """What all operators can do in *unit*, place by place."""
+    source, found = tree.files[path], tree.outlines[path]
     snippet = unit.shell + source[unit.start : unit.end]
     try:
         site = Site(snippet, scope_of(snippet, found.variables, found.callables))
     except (cst.ParserSyntaxError, SyntaxError, RecursionError):
         return
-    offset, lines = unit.start - len(unit.shell), unit.first - 1 - unit.shell_lines
-    for edit in _unit_edits(site):
+    shift = unit.first - 1 - unit.shell_lines
+    places: list[tuple[int, Iterator[Edit], float]] = [
+        (site.line(node), operator(site, node), most) for node in site.nodes for operator, most in NODE_OPERATORS
+    ]
+    places += [
+        (line.number, operator(site, line), most) for line in lines_of(site) for operator, most in LINE_OPERATORS
+    ]
+    for line, edits, most in places:
+        yield _Lot(path, unit, _placed(site, unit, edits, shift), most * _suspicion(scores, line + shift))
+
+
+def _placed(site: Site, unit: Unit, edits: Iterator[Edit], shift: int) -> Iterator[Edit]:
+    """*edits* in offsets and lines of the file, without those that change nothing or the shell."""
+    for edit in edits:
         if edit.start >= len(unit.shell) and site.snippet[edit.start : edit.end] != edit.text:
-            yield edit.shifted(offset, lines)
-
-
-def _unit_edits(site: Site) -> Iterator[Edit]:
-    for node in site.nodes:
-        for operator in NODE_OPERATORS:
-            yield from _thinned(operator(site, node))
-    found: list[Line] = list(lines_of(site))
-    for line in found:
-        for statement_operator in LINE_OPERATORS:
-            yield from _thinned(statement_operator(site, line))
-
-
-def _thinned(edits: Iterator[Edit]) -> Iterator[Edit]:
-    """The more ways an operator has at one place, the less likely is each: the likely ones come first."""
-    for ordinal, edit in enumerate(edits, 1):
-        yield replace(edit, prior=edit.prior * ordinal**THINNING)
+            yield edit.shifted(unit.start - len(unit.shell), shift)

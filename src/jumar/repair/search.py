@@ -68,7 +68,7 @@ class Search:
                     found = self._judge(refused, everything=last)
                     if found is not None or not self._strategy.patient or (last and not self._pending):
                         break
-                    if not self._pending:
+                    if not self._out():
                         continue
                     index, sighting = await seen_out.receive()
                     self._seen[index] = sighting
@@ -93,6 +93,10 @@ class Search:
             heappush(self._pending, (self._next + LAG + int(trial.seconds / PACE_SECONDS), self._next))
             self._next += 1
             jobs.send_nowait(trial)
+
+    def _out(self) -> int:
+        """How many trials were handed out and not seen yet; without one there is nothing to wait for."""
+        return len(self._pending) - (len(self._seen) - len(self._judged))
 
     def _heard_until(self, index: int) -> bool:
         """Whether the strategy knows all that it has to know to choose trial *index*; tells it."""

@@ -28,13 +28,13 @@ CREDIT_SECONDS = 6.0
 HOPEFUL = -1
 """The purse that such retries are paid from; the others are named by their level."""
 
-PAIRS_AFTER = 1200
+PAIRS_AFTER = 4000
 """From so many single changes on, every third trial is a pair."""
 
 SEEDS = 24
 """First halves of pairs: those that got furthest."""
 
-PATIENCE = 2500
+PATIENCE = 5000
 """Trials after the first partial candidate before it has to do, and as many again as before it."""
 
 BREAKAGE = ("NameError", "UnboundLocalError", "TypeError", "AttributeError", "SyntaxError", "ImportError")
