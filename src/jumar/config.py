@@ -152,6 +152,22 @@ def parse(raw: Raw, where: str) -> TaskFile:
     return tables
 
 
+WAITING = ("context", "pipeline", "prices", "routes.cheap", "routes.frontier", "gate.verify", "tests.command_for",
+           "tests.verify_timeout_seconds")  # fmt: skip
+"""Tables and keys that a task may have and that nothing here reads yet: whoever sets one is told."""
+
+
+def waiting(raw: Raw) -> tuple[str, ...]:
+    """Which of `WAITING` are set in *raw*."""
+    found = []
+    for name in WAITING:
+        table, _, key = name.partition(".")
+        value = raw.get(table, {})
+        if value and (not key or key in value):
+            found.append(name)
+    return tuple(found)
+
+
 def merged(low: Raw, high: Raw) -> Raw:
     """The keys of *high*, and those of *low* that it does not set, table by table."""
     both = dict(low)

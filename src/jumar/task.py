@@ -24,6 +24,7 @@ from jumar.config import (
     merged,
     parse,
     read_tables,
+    waiting,
 )
 from jumar.core.budget import Budget
 from jumar.core.events import Settings, Suite
@@ -67,6 +68,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     expected: tuple[str, ...] = ()
     """The ids that judge; empty is whatever the runner collects."""
     budget: Budget = Budget()
+    unread: tuple[str, ...] = ()
+    """Tables and keys that were set and have no effect yet."""
     budget_set: frozenset[str] = frozenset()
     """The caps that somebody chose; an agent may have defaults of its own for the others."""
     context: ContextTable = ContextTable()
@@ -101,7 +104,7 @@ def load_task(path: Path, config: Path | None = None) -> Task:
     tables = parse(raw, str(task_file or defaults or path))
     task = _built(root, tables, frozenset(raw.get("budget", {})), str(task_file or defaults or path))
     _refuse_undecodable(task)
-    return task
+    return msgspec.structs.replace(task, unread=waiting(raw))
 
 
 def spec(lines: Iterable[str]) -> Matches:

@@ -36,6 +36,8 @@ class Fixed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     select: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     """Files left out: configuration that asks for plug-ins of pytest which nothing here needs."""
+    beyond: bool = False
+    """Whether mutation search does not reach the fix: the demo passes it over unless asked for all."""
 
     @property
     def task_name(self) -> str:
@@ -56,6 +58,8 @@ class Planted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     bug: str
     select: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    beyond: bool = False
+    """As for real bugs."""
 
     @property
     def task_name(self) -> str:

@@ -24,16 +24,17 @@ PLEDGE = 5
 
 @click.command(epilog="Example: jumar demo --only humanize")
 @click.option("--only", help="Only recipes whose name holds this text.")
+@click.option("--all", "everything", is_flag=True, help="The bugs that repair is known not to reach too.")
 @click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
 @speaking
-def demo(only: str | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
+def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet: bool) -> int:
     """Repair real bugs of third-party libraries, offline, with no key."""
     voice = Voice(json=as_json, quiet=quiet)
     listed = shipped()
-    everything: tuple[Recipe, ...] = (*listed.fixed, *listed.planted)
-    recipes = tuple(r for r in everything if not only or only in r.task_name)
+    known: tuple[Recipe, ...] = (*listed.fixed, *listed.planted)
+    recipes = tuple(r for r in known if (only in r.task_name if only else everything or not r.beyond))
     if not recipes:
-        names = ", ".join(sorted({r.name for r in everything}))
+        names = ", ".join(sorted({r.name for r in known}))
         raise click.BadParameter(f"no recipe's name holds {only!r}; they are of {names}", param_hint="--only")
     started, attendant, shown = time.monotonic(), Attendant(), list[Shown]()
     with Live(voice) as live:

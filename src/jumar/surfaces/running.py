@@ -82,6 +82,8 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
     settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen))
     attendant = Attendant()
     with Live(voice) as live:
+        if settled.unread:
+            live.line(f"{', '.join(settled.unread)} of the task: set, and without effect in this version")
         result = attendant.run(
             lambda: harness.start(
                 settled, runs, python=chosen["python"], environ=environment(), begun=_following(live, attendant)
