@@ -21,7 +21,7 @@ fast: $(READY)
 	$(BIN)/python -m pytest -m "not slow and not proof" -q
 
 prove: $(READY)
-	$(BIN)/python -m pytest -m "proof"
+	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data $(DATA))
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+FIGURES = Path(__file__).parent.parent / "docs" / "proofs.json"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,3 +22,14 @@ def data(request: pytest.FixtureRequest) -> Path:
     if folder is None:
         pytest.skip("no real tasks: give their folder with --data DIR")
     return folder
+
+
+@pytest.fixture
+def figure() -> Callable[[str, str], None]:
+    """Writes what a proof measured to where README and docs quote it from: a name and a sentence."""
+
+    def write(name: str, said: str) -> None:
+        known = json.loads(FIGURES.read_text("utf-8")) if FIGURES.is_file() else {}
+        FIGURES.write_text(json.dumps({**known, name: said}, indent=2, sort_keys=True) + "\n", "utf-8")
+
+    return write

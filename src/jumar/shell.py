@@ -200,7 +200,8 @@ class Shell:
             raise Infra("the workspace is not what the journal says; resume the run to lay it out again")
         scored = state.run.test_policy is not TestPolicy.NEVER
         shown = dict(state.shown or state.seen) if scored else None
-        message = " ".join(part for part in (halt.why, self._parts.agent.note) if part)
+        note = self._parts.agent.note if state.tree != state.run.tree else ""
+        message = " ".join(f"{part.rstrip('.')}." for part in (halt.why, note) if part)
         return (ev.Final(message=message, stop=halt.stop, test_result=shown or None),)
 
     def _settled(self, state: RunState, usd: float, tokens: int) -> ev.ModelCall:
