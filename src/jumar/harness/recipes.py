@@ -26,12 +26,12 @@ class Pin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
-class Fixed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A real bug: the release with it, and the release that mended it."""
+class Listed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What every recipe says."""
 
     name: str
-    old: Pin
     new: Pin
+    """The sound release: its tests judge."""
     bug: str
     select: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
@@ -39,27 +39,26 @@ class Fixed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     beyond: bool = False
     """Whether mutation search does not reach the fix: the demo passes it over unless asked for all."""
 
+
+class Fixed(Listed, frozen=True, kw_only=True):
+    """A real bug: the release with it, and the release that mended it."""
+
+    old: Pin
+
     @property
     def task_name(self) -> str:
         """The folder's name."""
         return f"{self.name}-{self.old.version}-{self.new.version}"
 
 
-class Planted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Planted(Listed, frozen=True, kw_only=True):
     """A bug of ours: one line of a sound release replaced."""
 
-    name: str
-    new: Pin
     file: str
     line: int
     """Counted from 1."""
     original: str
     replacement: str
-    bug: str
-    select: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    beyond: bool = False
-    """As for real bugs."""
 
     @property
     def task_name(self) -> str:
