@@ -1,7 +1,7 @@
 """Runs inside a task's tree: records how its tests call a function, or calls it on given inputs, one fork each.
 
-    python behaviour.py harvest FILE FUNCTION TEST...     -> JSON: reprs of argument lists
-    python behaviour.py call FILE FUNCTION < reprs        -> JSON: what each call did
+python behaviour.py harvest FILE FUNCTION TEST...     -> JSON: reprs of argument lists
+python behaviour.py call FILE FUNCTION < reprs        -> JSON: what each call did
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import resource
 import signal
 import sys
@@ -88,7 +89,7 @@ def _outcome(target: Any, arguments: list[Any]) -> str:
     except Exception as error:  # noqa: BLE001  # what it raises is what it does
         return f"raises {type(error).__name__}"
     # A function may work by changing what it is given.
-    return repr((value, arguments))
+    return re.sub(r" at 0x[0-9a-f]+", "", repr((value, arguments)))
 
 
 if __name__ == "__main__":

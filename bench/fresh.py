@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -28,23 +28,16 @@ def fresh(samples: Sequence[Input], count: int, seed: int = 0) -> list[Input]:
 
 def varied(value: Any, random: Random) -> Any:
     """*value* with its size and some of its parts changed; its type stays."""
-    match value:
-        case bool():
-            return random.choice((value, not value))
-        case int():
-            return random.choice((value, value + random.randint(-3, 3), random.randint(0, max(2 * abs(value), 5))))
-        case float():
-            return random.choice((value, value * random.uniform(0.5, 2.0), value + random.uniform(-1.0, 1.0)))
-        case str():
-            return "".join(_resized(list(value), random, lambda c: random.choice((c, c, random.choice(value)))))
-        case list():
-            return _resized(value, random, lambda v: varied(v, random))
-        case tuple():
-            return tuple(varied(v, random) for v in value)
-        case dict():
-            return {k: varied(v, random) for k, v in value.items()}
-        case _:
-            return value
+    kinds: dict[type, Callable[[Any, Random], Any]] = {
+        bool: lambda v, r: r.choice((v, not v)),
+        int: lambda v, r: r.choice((v, v + r.randint(-3, 3), r.randint(0, max(2 * abs(v), 5)))),
+        float: lambda v, r: r.choice((v, v * r.uniform(0.5, 2.0), v + r.uniform(-1.0, 1.0))),
+        str: lambda v, r: "".join(_resized(list(v), r, lambda c: r.choice((c, c, r.choice(v))))),
+        list: lambda v, r: _resized(v, r, lambda w: varied(w, r)),
+        tuple: lambda v, r: tuple(varied(w, r) for w in v),
+        dict: lambda v, r: {k: varied(w, r) for k, w in v.items()},
+    }
+    return kinds[type(value)](value, random) if type(value) in kinds else value
 
 
 def _resized(parts: list[Any], random: Random, vary: Any) -> list[Any]:

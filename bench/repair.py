@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from fresh import fresh
 
 import jumar
+from fresh import fresh
 from jumar.core.events import ModelCall
 from jumar.journal import read_journal
 
@@ -81,7 +81,9 @@ def measured(task: Mapping[str, Any], data: Path, scratch: Path, seconds: float)
     run = next(path for path in (scratch / "runs").iterdir() if path.is_dir())
     replies = [e.event.reply for e in read_journal(run) if isinstance(e.event, ModelCall)]
     tried = sum(int(str(reply.opaque.get("tried", 0))) for reply in replies)
-    changes = [r.content.partition(" (")[0].split(": ", 1)[-1] for r in replies if r.tool_calls[0].name == "write_files"]
+    changes = [
+        r.content.partition(" (")[0].split(": ", 1)[-1] for r in replies if r.tool_calls[0].name == "write_files"
+    ]
     solved = result.stop == "green"
     equal = compared(task, data, run / "workspace") if solved else ""
     return Row(task["id"], str(result.stop), took, tried, "; ".join(changes) if solved else "", equal)
@@ -157,8 +159,9 @@ def table(rows: list[Row], seconds: float) -> str:
     return "\n".join([
         "# What `--model repair` mends",
         "",
-        f"Written by `bench/repair.py`; at most {seconds:g} s a task. *Equals reference*: on up to {INPUTS} fresh inputs, made",
-        "from those of the tests, the patched function does what the reference does (`n/a`: such inputs cannot be made).",
+        f"Written by `bench/repair.py`; at most {seconds:g} s a task, the tests before and after included.",
+        f"*Equals reference*: on up to {INPUTS} fresh inputs, made from those of the tests, the patched function",
+        "does what the reference does (`n/a`: such inputs cannot be made).",
         "A patch that passes is only as right as the tests.",
         "",
         "| task | solved | seconds | candidates | change | equals reference |",

@@ -9,10 +9,10 @@ from jumar.core.budget import Cost
 from jumar.core.events import Reply, Suite, ToolCall
 from jumar.core.gate import Action
 from jumar.ports import Answer, Ask, Runner
-from jumar.repair.candidates import Candidate, Tree
 from jumar.repair.screening import Ground
 from jumar.repair.search import Bounds, Search
 from jumar.repair.strategy import Strategy
+from jumar.repair.suspicion import Tree
 from jumar.verify.room import Store
 
 CAVEAT = "A patch that passes is only as right as the tests."
@@ -50,19 +50,20 @@ class RepairModel:
             bounds.seconds + SPARE_SECONDS,
         )  # fmt: skip
         search = self._search
-        found = await search.run(ground, bounds, lambda candidate: fingerprint(candidate) in ask.refused)
+        found = await search.run(ground, bounds, lambda found: fingerprint(found.path, found.text) in ask.refused)
         counters: dict[str, object] = {"tried": search.tried, "survivors": search.survivors}
         if found is None:
             text = f"No small change makes the red tests pass; {search.tried} were tried."
-            return Answer(reply=Reply(text, (ToolCall("final", {"message": text}, f"repair_{ask.position}"),), counters))
+            call = ToolCall("final", {"message": text}, f"repair_{ask.position}")
+            return Answer(reply=Reply(text, (call,), counters))
         text = f"{found.what} ({search.tried} candidates tried). {CAVEAT}"
         call = ToolCall("write_files", {"files": {found.path: found.text}}, f"repair_{ask.position}")
         return Answer(reply=Reply(text, (call,), counters))
 
 
-def fingerprint(candidate: Candidate) -> str:
-    """How the run names the proposal of *candidate*."""
-    return Action("write_files", {candidate.path: candidate.text}).digest
+def fingerprint(path: str, text: str) -> str:
+    """How a run names the proposal to write *text* to *path*."""
+    return Action("write_files", {path: text}).digest
 
 
 def _sources(ask: Ask) -> dict[str, str]:

@@ -10,7 +10,7 @@ from jumar.repair.edits import Edit
 from jumar.repair.site import Site
 
 _NUMERIC_CALLS = frozenset({"range", "min", "max", "abs", "int", "round", "divmod", "pow", "enumerate"})
-_SEQUENCE_CALLS = frozenset({"len", "enumerate", "sorted", "list", "tuple", "reversed", "set", "sum", "iter"})
+_SEQUENCE_CALLS = frozenset({"len", "sorted", "list", "tuple", "reversed", "set", "sum", "iter"})
 
 
 def integers(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
@@ -60,11 +60,7 @@ def _counts(site: Site, node: cst.BaseExpression) -> float:
         case cst.Index() | cst.Slice():
             return 0.8
         case cst.Arg() as argument:
-            call = site.parent(argument)
-            name = site.text(call.func) if isinstance(call, cst.Call) else ""
-            if name in _SEQUENCE_CALLS and name != "enumerate":
-                return 0.0
-            return 0.8 if name in _NUMERIC_CALLS else 0.6
+            return _counted(site, argument)
         case cst.BinaryOperation():
             return 0.6
         case cst.Comparison() | cst.ComparisonTarget():
@@ -73,6 +69,12 @@ def _counts(site: Site, node: cst.BaseExpression) -> float:
             return 0.35
         case _:
             return 0.0
+
+
+def _counted(site: Site, argument: cst.Arg) -> float:
+    call = site.parent(argument)
+    name = site.text(call.func) if isinstance(call, cst.Call) else ""
+    return 0.0 if name in _SEQUENCE_CALLS else 0.8 if name in _NUMERIC_CALLS else 0.6
 
 
 def slices(site: Site, node: cst.CSTNode) -> Iterator[Edit]:

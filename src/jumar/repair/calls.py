@@ -11,8 +11,8 @@ from jumar.repair.site import Site
 
 _WRAPPERS = ("list", "len", "str", "int", "abs", "set", "sorted", "reversed", "tuple", "sum", "max", "min", "float",
              "bool", "round", "iter", "repr", "any", "all", "next")  # fmt: skip
-_METHODS = ("strip()", "lower()", "upper()", "copy()", "keys()", "values()", "items()", "split()", "encode()", "decode()",
-            "rstrip()", "lstrip()", "read()", "group()", "total_seconds()")  # fmt: skip
+_METHODS = ("strip()", "lower()", "upper()", "copy()", "keys()", "values()", "items()", "split()", "encode()",
+            "decode()", "rstrip()", "lstrip()", "read()", "group()", "total_seconds()")  # fmt: skip
 
 
 def arguments(site: Site, node: cst.CSTNode) -> Iterator[Edit]:

@@ -25,9 +25,10 @@ from jumar.repair import (
 from jumar.repair.blocks import Line
 from jumar.repair.blocks import statements as lines_of
 from jumar.repair.edits import Edit
-from jumar.repair.outline import Unit, outline
+from jumar.repair.outline import Unit
 from jumar.repair.scope import scope_of
 from jumar.repair.site import Operator, Site
+from jumar.repair.suspicion import Tree
 
 NODE_OPERATORS: tuple[tuple[Operator, float], ...] = (
     (expressions.comparisons, 1.0), (expressions.arithmetic, 0.9), (expressions.boolean, 0.9),
@@ -41,9 +42,9 @@ NODE_OPERATORS: tuple[tuple[Operator, float], ...] = (
 """What can be done at a node, and the highest prior each operator gives: until that counts, it is not asked."""
 
 LINE_OPERATORS: tuple[tuple[Callable[[Site, Line], Iterator[Edit]], float], ...] = (
-    (statements.deleted, 0.5), (statements.moved, 0.55), (statements.keywords, 0.6), (statements.copied, 0.35),
-    (statements.assigned, 0.3), (statements.ended, 0.4), (guards.conditional, 0.42), (guards.early, 0.4),
-    (guards.caught, 0.25),
+    (statements.deleted, 0.5), (statements.moved, 0.55), (statements.keywords, 0.6), (statements.returns, 0.35),
+    (statements.copied, 0.35), (statements.assigned, 0.3), (statements.collected, 0.3), (statements.ended, 0.4),
+    (guards.conditional, 0.42), (guards.early, 0.4), (guards.caught, 0.25),
 )  # fmt: skip
 """The same at a statement that has its lines to itself."""
 
@@ -52,11 +53,6 @@ AT_ONCE = 16
 
 THINNING = -0.1
 """How fast the later alternatives of an operator at one place lose against other operators."""
-
-_HEADER = 0.6
-"""A `def` line is run at import, not by a test: its defaults inherit this share of the suspicion of its body."""
-_MENTIONED = 0.8
-"""A module's constant inherits this share of the suspicion of the lines that mention it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,39 +79,6 @@ class Candidate:
         """The change in a few words."""
         change = f"{self.path}:{self.edit.line}: {self.edit.operator}"
         return f"{self.first}; {change}" if self.first else change
-
-
-class Tree:
-    """The editable sources and how suspicious their lines are."""
-
-    def __init__(self, files: Mapping[str, str], suspects: Mapping[str, Mapping[int, float]]) -> None:
-        """*suspects*: path -> line -> suspiciousness; without any, every line is as good as the other."""
-        self.files = dict(sorted(files.items()))
-        self.suspects = suspects
-        self.outlines = {path: found for path, text in self.files.items() if (found := outline(text))}
-
-    def units(self) -> Iterator[tuple[str, Unit, dict[int, float]]]:
-        """Each unit that holds a suspect line, with the scores of its lines in the file."""
-        for path, found in self.outlines.items():
-            scores = self.suspects.get(path, {}) if self.suspects else None
-            for unit in found.units:
-                mine = self._scores(path, unit, scores)
-                if mine:
-                    yield path, unit, mine
-
-    def _scores(self, path: str, unit: Unit, scores: Mapping[int, float] | None) -> dict[int, float]:
-        lines = range(unit.first, unit.last + 1)
-        if scores is None:
-            return dict.fromkeys(lines, 1.0 if unit.function else 0.5)
-        if unit.function:
-            return {line: scores[line] for line in lines if scores.get(line, 0.0) > 0}
-        top = max((s for line, s in scores.items() if _mentions(self.files[path], line, unit.name)), default=0.0)
-        return dict.fromkeys(lines, top * _MENTIONED) if top and unit.name else {}
-
-
-def _mentions(text: str, line: int, name: str) -> bool:
-    rows = text.split("\n")
-    return bool(name) and line <= len(rows) and name in rows[line - 1]
 
 
 @dataclass(slots=True)
@@ -173,7 +136,7 @@ def _ask(lot: _Lot, scores: Mapping[int, float], push: Callable[[float, _Lot | t
     """Push the next edits of *lot*, and what is left of it."""
     before = lot.asked
     for edit in islice(lot.edits, AT_ONCE):
-        rank = min(edit.prior * _suspicion(scores, edit.line), lot.bound) * _thinned(lot.asked)
+        rank = min(edit.prior * scores.get(edit.line, 0.0), lot.bound) * _thinned(lot.asked)
         lot.asked += 1
         push(rank, (lot.path, lot.unit, edit))
     if lot.asked == before + AT_ONCE:
@@ -220,13 +183,6 @@ def _shape(body: str, unit: Unit) -> bytes:
     return sha256(f"{unit.first}:{unit.name}:{ast.dump(tree)}".encode()).digest()
 
 
-def _suspicion(scores: Mapping[int, float], line: int) -> float:
-    if line in scores:
-        return scores[line]
-    below = [n for n in scores if n <= line]
-    return scores[max(below)] if below else max(scores.values()) * _HEADER
-
-
 def _lots(tree: Tree, path: str, unit: Unit, scores: Mapping[int, float]) -> Iterator[_Lot]:
     """What all operators can do in *unit*, place by place."""
     source, found = tree.files[path], tree.outlines[path]
@@ -243,11 +199,11 @@ def _lots(tree: Tree, path: str, unit: Unit, scores: Mapping[int, float]) -> Ite
         (line.number, operator(site, line), most) for line in lines_of(site) for operator, most in LINE_OPERATORS
     ]
     for line, edits, most in places:
-        yield _Lot(path, unit, _placed(site, unit, edits, shift), most * _suspicion(scores, line + shift))
+        yield _Lot(path, unit, _placed(site, unit, edits, shift), most * scores.get(line + shift, 0.0))
 
 
 def _placed(site: Site, unit: Unit, edits: Iterator[Edit], shift: int) -> Iterator[Edit]:
     """*edits* in offsets and lines of the file, without those that change nothing or the shell."""
     for edit in edits:
         if edit.start >= len(unit.shell) and site.snippet[edit.start : edit.end] != edit.text:
-            yield edit.shifted(unit.start - len(unit.shell), shift)
+            yield edit.fitted(site.snippet).shifted(unit.start - len(unit.shell), shift)

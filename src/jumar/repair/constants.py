@@ -16,6 +16,8 @@ _SINGLES: dict[str, tuple[str, ...]] = {
     "None": ("''", "0", "[]", "False", "True", "{}"),
 }
 
+_EMPTY = ("None", "[0]", "[None]", "[1]", "{}", "()", "''")
+
 
 def singles(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
     """True, False and None to one another, or to a name or a condition of the place."""
@@ -35,29 +37,30 @@ def singles(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
 
 def containers(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
     """A literal container emptied, nested in itself, or with one member more or less."""
-    if not isinstance(node, cst.List | cst.Tuple | cst.Dict | cst.Set) or not site.is_used(node):
+    if not isinstance(node, cst.List | cst.Tuple) or not site.is_used(node):
         return
-    text, items = site.text(node), [site.text(e) for e in node.elements]
+    items = [site.text(e) for e in node.elements]
     if isinstance(node, cst.List):
-        yield site.put(node, f"[{text}]", "list nested", 0.5 if not items else 0.25)
-        for name in site.locals(node):
-            if name not in items:
-                yield site.put(node, f"[{', '.join([*items, name])}]", f"{name} added to the list", 0.4)
-                yield site.put(node, f"[{', '.join([name, *items])}]", f"{name} added to the list", 0.3)
-        if items:
-            yield site.put(node, "[]", "list emptied", 0.4)
-        else:
-            for new in ("None", "[0]", "[None]", "[1]", "{}", "()", "''"):
-                yield site.put(node, new, f"[] to {new}", 0.3)
-    if isinstance(node, cst.List | cst.Tuple) and not isinstance(site.parent(node), cst.ComparisonTarget):
-        for i in range(len(items)):
-            rest = ", ".join(items[:i] + items[i + 1 :])
-            if isinstance(node, cst.List):
-                yield site.put(node, f"[{rest}]", f"{items[i]} dropped from the list", 0.4)
-            elif len(items) > 2:  # noqa: PLR2004 - a pair stays a pair
-                yield site.edit(node, rest, f"{items[i]} dropped from the tuple", 0.3)
-    if isinstance(node, cst.Tuple) and len(items) == 1:
+        yield from _list(site, node, items)
+    elif len(items) == 1:
         yield site.put(node, items[0], "tuple of one to its member", 0.4)
+    elif len(items) > 2:  # noqa: PLR2004  # a pair stays a pair
+        for i, item in enumerate(items):
+            rest = ", ".join(items[:i] + items[i + 1 :])
+            yield site.edit(node, f"({rest})", f"{item} dropped from the tuple", 0.3)
+
+
+def _list(site: Site, node: cst.List, items: list[str]) -> Iterator[Edit]:
+    yield site.put(node, f"[{site.text(node)}]", "list nested", 0.25 if items else 0.5)
+    for name in site.locals(node):
+        if name not in items:
+            yield site.put(node, f"[{', '.join([*items, name])}]", f"{name} added to the list", 0.4)
+            yield site.put(node, f"[{', '.join([name, *items])}]", f"{name} added to the list", 0.3)
+    for i, item in enumerate(items):
+        rest = ", ".join(items[:i] + items[i + 1 :])
+        yield site.put(node, f"[{rest}]", f"{item} dropped from the list", 0.4)
+    for new in ("[]",) if items else _EMPTY:
+        yield site.put(node, new, f"list to {new}", 0.4 if items else 0.3)
 
 
 def strings(site: Site, node: cst.CSTNode) -> Iterator[Edit]:

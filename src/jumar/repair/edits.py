@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,16 @@ class Edit:
         """*source* with this change."""
         return source[: self.start] + self.text + source[self.end :]
 
+    def fitted(self, source: str) -> Edit:
+        """The same change with the line endings of *source*, whose last line may have none."""
+        text, start = self.text, self.start
+        if not source.endswith("\n") and self.end >= len(source):
+            text = text.removesuffix("\n")
+            text = f"\n{text}" if start >= len(source) else text
+        if "\r\n" in source:
+            text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+        return replace(self, start=min(start, len(source)), end=min(self.end, len(source)), text=text)
+
     def shifted(self, offset: int, lines: int) -> Edit:
         """The same change in a text where its surroundings begin *offset* characters and *lines* lines later."""
-        return Edit(
-            self.start + offset, self.end + offset, self.text, self.operator, self.prior, self.line + lines
-        )
+        return Edit(self.start + offset, self.end + offset, self.text, self.operator, self.prior, self.line + lines)

@@ -49,10 +49,12 @@ def comparisons(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
         yield site.edit(node.operator, new, f"comparison {old} to {new}", prior)
     if isinstance(node.comparator, cst.Integer):
         value = int(node.comparator.value, 0)
+        start, end = site.span(node.operator)[0], site.span(node.comparator)[1]
         for new, _ in _COMPARISONS.get(old, ()):
             if new in ("<", "<=", ">", ">=", "!=", "=="):
                 for other in (value - 1, value + 1):
-                    yield site.edit(node, f"{new} {other}", f"bound {old} {value} to {new} {other}", 0.5)
+                    text = f"{new} {other}"
+                    yield Edit(start, end, text, f"bound {old} {value} to {text}", 0.5, site.line(node))
 
 
 def arithmetic(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
@@ -104,9 +106,11 @@ def boolean(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
         yield site.edit(
             node, f"{site.atom(node.right)} {old} {site.atom(node.left)}", f"operands of {old} exchanged", 0.4
         )
-    if isinstance(node, cst.BaseExpression) and is_condition(site, node) and not isinstance(node, cst.UnaryOperation):
+    if not isinstance(node, cst.BaseExpression) or isinstance(node, cst.UnaryOperation):
+        return
+    if is_condition(site, node):
         yield site.put(node, f"not {_grouped(site, node)}", "condition negated", 0.7)
-    elif isinstance(node, cst.BaseExpression) and site.is_used(node) and isinstance(site.parent(node), cst.BinaryOperation):
+    elif site.is_used(node) and isinstance(site.parent(node), cst.BinaryOperation):
         yield site.put(node, f"-{site.atom(node)}", "sign changed", 0.2)
 
 

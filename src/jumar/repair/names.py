@@ -55,23 +55,15 @@ def variables(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
     """A name to another name that is bound there."""
     if not isinstance(node, cst.Name) or not site.is_used(node):
         return
-    called = isinstance(site.parent(node), cst.Call)
-    if called:
-        for sibling in _siblings(node.value):
-            yield site.edit(node, sibling, f"{node.value} to {sibling}", 0.7)
+    old = node.value
+    if isinstance(site.parent(node), cst.Call):
+        others = [(_siblings(old), 0.7), (site.scope.callables, 0.2)]
     else:
-        for name in site.locals(node):
-            if name != node.value:
-                yield site.edit(node, name, f"{node.value} to {name}", 0.75)
-        if node.value in site.scope.variables:
-            for name in site.scope.variables:
-                if name != node.value:
-                    yield site.edit(node, name, f"{node.value} to {name}", 0.3)
-    others = site.scope.callables if called else ()
-    if node.value in others or called:
-        for name in others:
-            if name != node.value:
-                yield site.edit(node, name, f"{node.value} to {name}", 0.2)
+        others = [(site.locals(node), 0.75), (site.scope.variables if old in site.scope.variables else (), 0.3)]
+    for names, prior in others:
+        for name in names:
+            if name != old:
+                yield site.edit(node, name, f"{old} to {name}", prior)
 
 
 def attributes(site: Site, node: cst.CSTNode) -> Iterator[Edit]:

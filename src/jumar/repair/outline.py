@@ -92,6 +92,10 @@ def _bound(node: ast.stmt) -> list[str]:
     return [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
 class _Walk:
     """Goes down through classes and conditional blocks, building the shell on its way."""
 
@@ -123,9 +127,8 @@ class _Walk:
                 yield from self.block(body, f"{shell}{indent}if 1:\n")
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield self._unit(node.name, (first, last, node.body[0].lineno), shell, function=True)
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return | ast.Expr):
-            if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-                yield self._unit(next(iter(_bound(node)), ""), (first, last, first), shell, function=False)
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr) and not _is_docstring(node):
+            yield self._unit(next(iter(_bound(node)), ""), (first, last, first), shell, function=False)
 
     def _unit(self, name: str, lines: tuple[int, int, int], shell: str, *, function: bool) -> Unit:
         first, last, body = lines

@@ -17,7 +17,12 @@ _PIECE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_CLASSES = {r"\d": r"\D", r"\w": r"\W", r"\s": r"\S"}
+_CLASSES = {
+    r"\d": (r"\D", r"\w", r"[\d.]", r"\S"),
+    r"\w": (r"\W", r"[\w-]", r"\S", "."),
+    r"\s": (r"\S", " ", r"[\s_]", r"\W"),
+}
+_GROUPS = {"(": ("(?:",), "(?:": ("(",)}
 _SET_ADDITIONS = (r"\s", r"\d", r"\w", ".", ":", "-", "_", "/", ",", "+", "'", '"', "?", "#", "&", "=", " ", "@", "%")
 _ATOMS = (r"\b", r"\s*", r"\.?", ":?", "-?", "/?", r"\d*", "^", "$", r"\s+", ".*?", " ?", "[+-]?")
 _LONGEST = 1500
@@ -91,9 +96,8 @@ def _repeated(before: str, after: str) -> Iterator[Rewriting]:
 def _piece(kind: str, piece: str) -> Iterator[Rewriting]:
     match kind:
         case "repeat":
-            for new in ("*", "+", "?", "*?", "+?", ""):
-                if new != piece:
-                    yield new, f"repetition {piece} to {new or 'none'}", 0.5
+            changes = (c for c in ("*", "+", "?", "*?", "+?", "") if c != piece)
+            yield from ((c, f"repetition {piece} to {c or 'none'}", 0.5) for c in changes)
             yield from _counted(piece)
         case "set":
             yield from _set(piece)
@@ -101,18 +105,21 @@ def _piece(kind: str, piece: str) -> Iterator[Rewriting]:
             yield "", f"{piece} dropped from the pattern", 0.5
         case "escape":
             yield "", f"{piece} dropped from the pattern", 0.35
-            if piece in _CLASSES:
-                for new in (_CLASSES[piece], r"\w", ".", r"\d", r"\s", r"[\d.]", r"[\w-]", r"\S"):
-                    yield new, f"{piece} to {new}", 0.4
-        case "group" if piece in ("(", "(?:"):
-            yield "(?:" if piece == "(" else "(", "group captures or not", 0.2
-        case "other" if piece == ".":
-            yield r"\.", "dot of the pattern escaped", 0.5
-        case "other" if piece == "|":
-            yield "", "alternatives of the pattern joined", 0.1
-        case "other" if piece not in "()#" and not piece.isspace():
-            yield "", f"{piece} dropped from the pattern", 0.25
-            yield f"{piece}?", f"{piece} made optional", 0.35
+            yield from ((c, f"{piece} to {c}", 0.4) for c in _CLASSES.get(piece, ()))
+        case "group":
+            yield from ((c, "group captures or not", 0.2) for c in _GROUPS.get(piece, ()))
+        case _:
+            yield from _literal(piece)
+
+
+def _literal(piece: str) -> Iterator[Rewriting]:
+    if piece == ".":
+        yield r"\.", "dot of the pattern escaped", 0.5
+    elif piece == "|":
+        yield "", "alternatives of the pattern joined", 0.1
+    elif piece not in "()#" and not piece.isspace():
+        yield "", f"{piece} dropped from the pattern", 0.25
+        yield f"{piece}?", f"{piece} made optional", 0.35
 
 
 def _counted(piece: str) -> Iterator[Rewriting]:
@@ -136,5 +143,5 @@ def _set(piece: str) -> Iterator[Rewriting]:
             yield rest, f"{match[0]} dropped from the character set", 0.45
     for addition in _SET_ADDITIONS:
         if addition not in piece:
-            end = "]" if addition != "-" else "-]"
-            yield piece[:-1] + (addition if addition != "-" else "") + end, f"{addition} added to the character set", 0.4
+            end = f"{addition}]"
+            yield f"{piece[:-1]}{end}", f"{addition} added to the character set", 0.4

@@ -1,4 +1,4 @@
-"""Which names may be used where: what a function, the functions around it and its module bind, in order of appearance."""
+"""Which names may be used where: what a function, the functions around it and its module bind, in their order."""
 
 from __future__ import annotations
 

@@ -107,10 +107,9 @@ def _first(greens: list[tuple[str, str, float]], name: str) -> list[tuple[str, s
 
 
 def _lines(data: bytes, *, killed: bool) -> list[Any]:
-    lines = []
+    lines: list[Any] = []
     with contextlib.suppress(ValueError):
-        for row in data.split(b"\n")[:-1]:
-            lines.append(json.loads(row))
+        lines.extend(json.loads(row) for row in data.split(b"\n")[:-1])
     if not lines or lines[-1][0] not in ("done", "misfit"):
         lines.append(["hung" if killed else "crashed"])
     return lines

@@ -47,10 +47,12 @@ class Search:
         self._next = 0
         self._exhausted = False
         self.tried = 0
+        """Trials that are judged, retries included."""
         self.survivors = 0
+        """Of these, the ones that turned all red tests green and lost none."""
 
     async def run(self, ground: Ground, bounds: Bounds, refused: Callable[[Candidate], bool]) -> Candidate | None:
-        """The next candidate worth proposing that is not *refused*, or None if the bounds or the candidates end first."""
+        """The next candidate worth proposing that is not *refused*; None if the bounds or the candidates end first."""
         deadline = time.monotonic() + bounds.seconds
         jobs_in, jobs_out = anyio.create_memory_object_stream[Trial](inf)
         seen_in, seen_out = anyio.create_memory_object_stream[tuple[int, Sighting]](inf)
@@ -58,7 +60,7 @@ class Search:
         with anyio.move_on_at(anyio.current_time() + bounds.seconds), seen_out, jobs_in, jobs_out, seen_in:
             async with anyio.create_task_group() as group:
                 for _ in range(bounds.workers):
-                    group.start_soon(_serve, ground, jobs_out.clone(), seen_in.clone())
+                    group.start_soon(_serve, ground, jobs_out, seen_in)
                 for trial in self._trials.values():
                     if trial.index not in self._seen:
                         jobs_in.send_nowait(trial)
@@ -72,7 +74,6 @@ class Search:
                         continue
                     index, sighting = await seen_out.receive()
                     self._seen[index] = sighting
-                    self.tried += 1
                 group.cancel_scope.cancel()
         return found or self._second_best(refused)
 
@@ -114,6 +115,7 @@ class Search:
         while self._pending and self._pending[0][1] in self._seen and self._pending[0][0] <= soon:
             entry = heappop(self._pending)
             heappush(self._judged, entry)
+            self.tried += 1
             candidate, sighting = self._trials[entry[1]].candidate, self._seen[entry[1]]
             if candidate is not None and self._strategy.full(sighting):
                 self.survivors += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import libcst as cst
@@ -13,6 +14,9 @@ from jumar.repair.scope import Scope
 
 Operator = Callable[["Site", cst.CSTNode], Iterator[Edit]]
 """Yields the changes one operator makes at one node."""
+
+_STRING = re.compile(r"""(?s)(["'])(?:\\.|(?!\1).)*\1""")
+_BRACKETS = re.compile(r"\([^()\[\]{}]*\)|\[[^()\[\]{}]*\]|\{[^()\[\]{}]*\}")
 
 _TIGHT = (
     cst.BinaryOperation, cst.BooleanOperation, cst.UnaryOperation, cst.Comparison, cst.ComparisonTarget,
@@ -94,33 +98,19 @@ class Site:
         return text if _atomic(text) else f"({text})"
 
     def _tears(self, node: cst.BaseExpression) -> bool:
-        if node.lpar:
-            return False
-        parent = self.parent(node)
-        if isinstance(parent, cst.Subscript):
-            return parent.value is node
-        if isinstance(parent, cst.Call):
-            return parent.func is node
-        return isinstance(parent, _TIGHT)
+        match self.parent(node):
+            case cst.Subscript() | cst.Call() as parent:
+                return not node.lpar and node in (getattr(parent, "value", None), getattr(parent, "func", None))
+            case parent:
+                return not node.lpar and isinstance(parent, _TIGHT)
 
 
 def _atomic(text: str) -> bool:
     """Whether *text* is one name, number, string, call, index or bracket, judged by its brackets alone."""
-    if text.replace(".", "").replace("_", "").isalnum():
-        return True
-    depth, quote = 0, ""
-    for i, char in enumerate(text):
-        if quote:
-            quote = "" if char == quote and text[i - 1] != "\\" else quote
-        elif char in "\"'":
-            quote = char
-        elif char in "([{":
-            depth += 1
-        elif char in ")]}":
-            depth -= 1
-        elif depth == 0 and not (char.isalnum() or char in "._"):
-            return False
-    return not quote
+    outside = _STRING.sub("s", text)
+    while (shorter := _BRACKETS.sub("", outside)) != outside:
+        outside = shorter
+    return outside.replace(".", "").replace("_", "").isalnum() or not outside
 
 
 def _walk(root: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -159,18 +149,22 @@ class _Loads:
 
     @staticmethod
     def _names(parent: cst.CSTNode, inner: cst.CSTNode) -> bool:
-        match parent:
-            case cst.AssignTarget() | cst.Annotation() | cst.AsName() | cst.NameItem():
-                return True
-            case cst.Import() | cst.ImportFrom() | cst.Global() | cst.Nonlocal() | cst.Del():
-                return True
-            case cst.For() | cst.CompFor() | cst.AugAssign() | cst.AnnAssign() | cst.NamedExpr():
-                return parent.target is inner
-            case cst.Param() | cst.FunctionDef() | cst.ClassDef():
-                return parent.name is inner
-            case cst.Attribute():
-                return parent.attr is inner
-            case cst.Arg():
-                return parent.keyword is inner
-            case _:
-                return False
+        if isinstance(parent, _NAMING):
+            return True
+        field = next((field for kind, field in _NAMED if isinstance(parent, kind)), "")
+        return bool(field) and getattr(parent, field) is inner
+
+
+_NAMING = (
+    cst.AssignTarget, cst.Annotation, cst.AsName, cst.NameItem, cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal,
+    cst.Del,
+)  # fmt: skip
+"""What is below these is named, not read."""
+
+_NAMED = (
+    ((cst.For, cst.CompFor, cst.AugAssign, cst.AnnAssign, cst.NamedExpr), "target"),
+    ((cst.Param, cst.FunctionDef, cst.ClassDef), "name"),
+    ((cst.Attribute,), "attr"),
+    ((cst.Arg,), "keyword"),
+)
+"""Of these, one field is."""

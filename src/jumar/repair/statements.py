@@ -12,6 +12,15 @@ from jumar.repair.edits import Edit
 from jumar.repair.site import Site
 
 _INDENT = "    "
+_BARE = ("break", "continue", "return", "pass")
+_KEYWORDS: dict[str, tuple[tuple[str, float], ...]] = {
+    "if": (("while", 0.5),),
+    "while": (("if", 0.4),),
+    "return": (("yield", 0.4), ("", 0.4), ("raise", 0.1)),
+    "yield": (("yield from", 0.6), ("yield", 0.6), ("return", 0.4)),
+    "raise": (("return", 0.3),),
+}
+_VALUES = (("return", 0.5), ("yield", 0.25), ("yield from", 0.25), ("await", 0.2))
 
 
 def deleted(site: Site, line: Line) -> Iterator[Edit]:
@@ -94,39 +103,31 @@ def _ends(site: Site, line: Line) -> tuple[int, int, str] | None:
     return first, line.end, site.snippet[first:start]
 
 
-def keywords(site: Site, line: Line) -> Iterator[Edit]:
+def keywords(site: Site, line: Line) -> Iterator[Edit]:  # noqa: ARG001  # an operator's signature
     """The keyword that a statement begins with to a related one."""
     head, rest = _split(line.body)
-    match head:
-        case "if" if "\nelse" not in line.body and "elif" not in line.body:
-            yield replaced(line, f"while {rest}", "if to while", 0.5)
-        case "while":
-            yield replaced(line, f"if {rest}", "while to if", 0.4)
-        case "break" | "continue" | "return" | "pass" if not rest:
-            for new in ("break", "continue", "return", "pass"):
-                if new != head:
-                    yield replaced(line, new, f"{head} to {new}", 0.5)
-        case "return":
-            yield replaced(line, f"yield {rest}", "return to yield", 0.4)
-            yield replaced(line, rest, "return dropped", 0.4)
-            yield replaced(line, f"raise {rest}", "return to raise", 0.1)
-        case "yield":
-            if rest.startswith("from "):
-                yield replaced(line, f"yield {rest[5:]}", "yield from to yield", 0.6)
-            else:
-                yield replaced(line, f"yield from {rest}", "yield to yield from", 0.6)
-            yield replaced(line, f"return {rest}", "yield to return", 0.4)
-        case "raise":
-            yield replaced(line, "return", "raise to return", 0.3)
-            yield replaced(line, "return None", "raise to return None", 0.2)
-        case _ if _is_value(line.node):
-            for new in ("return", "yield", "yield from", "await"):
-                yield replaced(line, f"{new} {line.body}", f"{new} added", 0.5 if new == "return" else 0.25)
-    if isinstance(line.node, cst.SimpleStatementLine) and isinstance(line.node.body[0], cst.Return):
-        value = line.node.body[0].value
-        for name in (*site.locals(line.node), "None", "[]", "0", "True", "False", "''"):
-            if value is None or site.text(value) != name:
-                yield replaced(line, f"return {name}", f"return of {name}", 0.35)
+    if head in _BARE and not rest:
+        for new in _BARE:
+            if new != head:
+                yield replaced(line, new, f"{head} to {new}", 0.5)
+    elif head == "if" and ("\nelse" in line.body or "elif" in line.body):
+        return
+    elif head in _KEYWORDS:
+        for new, prior in _KEYWORDS[head]:
+            yield replaced(line, f"{new} {rest.removeprefix('from ')}".strip(), f"{head} to {new or 'nothing'}", prior)
+    elif _is_value(line.node):
+        for new, prior in _VALUES:
+            yield replaced(line, f"{new} {line.body}", f"{new} added", prior)
+
+
+def returns(site: Site, line: Line) -> Iterator[Edit]:
+    """What is returned to a name or a constant."""
+    if not isinstance(line.node, cst.SimpleStatementLine) or not isinstance(line.node.body[0], cst.Return):
+        return
+    value = line.node.body[0].value
+    for name in (*site.locals(line.node), "None", "[]", "0", "True", "False", "''"):
+        if value is None or site.text(value) != name:
+            yield replaced(line, f"return {name}", f"return of {name}", 0.35)
 
 
 def _split(body: str) -> tuple[str, str]:
@@ -164,25 +165,30 @@ def _around(line: Line, text: str, operator: str, prior: float) -> Iterator[Edit
 
 
 def assigned(site: Site, line: Line) -> Iterator[Edit]:
-    """A plain assignment or collection among local names, put before or after *line*."""
+    """A plain assignment among local names, put before or after *line*."""
     names = site.locals(line.node)
-    variables = [n for n in names if f"{n} =" in site.snippet or f"{n}," in site.snippet]
-    for left in variables:
-        for right in names:
-            if left != right:
-                yield from _around(line, f"{left} = {right}", "assignment added", 0.3)
-        for form in ("{} += 1", "{} -= 1"):
-            yield from _around(line, form.format(left), "count added", 0.25)
-        for value in ("None", "0", "[]", "''", "False", "True"):
-            yield from _around(line, f"{left} = {value}", "assignment added", 0.15)
-    collections = [n for n in names if _collects(site.snippet, n)]
-    for owner in collections:
-        for item in names:
-            if item != owner:
-                for method in ("append", "add"):
-                    yield from _around(line, f"{owner}.{method}({item})", "collection added", 0.3)
-        for method in ("pop()", "sort()", "clear()"):
-            yield from _around(line, f"{owner}.{method}", "collection changed", 0.1)
+    for left in names:
+        if f"{left} =" in site.snippet or f"{left}," in site.snippet:
+            for right in names:
+                if left != right:
+                    yield from _around(line, f"{left} = {right}", "assignment added", 0.3)
+            for form in (f"{left} += 1", f"{left} -= 1"):
+                yield from _around(line, form, "count added", 0.25)
+            for value in ("None", "0", "[]", "''", "False", "True"):
+                yield from _around(line, f"{left} = {value}", "assignment added", 0.15)
+
+
+def collected(site: Site, line: Line) -> Iterator[Edit]:
+    """A local name put into a local collection, before or after *line*."""
+    names = site.locals(line.node)
+    for owner in names:
+        if _collects(site.snippet, owner):
+            for item in names:
+                if item != owner:
+                    for method in ("append", "add"):
+                        yield from _around(line, f"{owner}.{method}({item})", "collection added", 0.3)
+            for method in ("pop()", "sort()", "clear()"):
+                yield from _around(line, f"{owner}.{method}", "collection changed", 0.1)
 
 
 def _collects(snippet: str, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which trial comes next: a pure decision from the sightings so far, so that the same sightings give the same search."""
+"""Which trial comes next: decided from the sightings so far alone, so the same sightings give the same search."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
 
-from jumar.repair.candidates import Candidate, Tree, candidates, followers
+from jumar.repair.candidates import Candidate, candidates, followers
 from jumar.repair.screening import Sighting, Trial
+from jumar.repair.suspicion import Tree
 
 LIMITS = (0.03, 0.25, 2.0, 12.0)
 """Processor seconds a test of a candidate may take at first, and again, later, if it took them all."""
@@ -162,5 +163,5 @@ class Strategy:
             return False
         if sighting.turned:
             return True
-        changed = bool(sighting.signs) and sighting.signs != (self._signs or ())
-        return changed and not sighting.signs[0].startswith(BREAKAGE)
+        first = sighting.signs[0] if sighting.signs else ""
+        return bool(first) and sighting.signs != self._signs and not first.startswith(BREAKAGE)
