@@ -23,8 +23,14 @@ from jumar.journal import read_journal
 from jumar.options import Options, with_options
 from jumar.task import load_task
 
-BOUNDS = Budget(attempts=10, seconds=40.0)
+BOUNDS = Budget(attempts=10, seconds=60.0)
 """For one bug: what is not found by then is said to be not found."""
+
+WHOLE_SECONDS = 165.0
+"""For all of them, so that nobody waits longer for a demonstration; the last ones get what is left."""
+
+LEAST_SECONDS = 10.0
+"""With less than this left, a bug is not begun."""
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -59,12 +65,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 async def work_through(
     prepared: tuple[Prepared, ...], runs: Path, environ: Mapping[str, str], begun: Begun
 ) -> AsyncIterator[Shown]:
-    """Run every task that could be prepared, one after the other, offline."""
+    """Run every task that could be prepared, one after the other, offline, while there is time."""
+    ends = time.monotonic() + WHOLE_SECONDS
     for one in prepared:
-        if one.folder is None:
+        left = ends - time.monotonic()
+        if one.folder is None or left < LEAST_SECONDS:
             continue
         task = with_options(load_task(one.folder), Options(model="repair"))
-        task = replace(task, budget=replace(task.budget, attempts=BOUNDS.attempts, seconds=BOUNDS.seconds))
+        seconds = min(left, BOUNDS.seconds or left)
+        task = replace(task, budget=replace(task.budget, attempts=BOUNDS.attempts, seconds=seconds))
         result = await start(task, runs, environ=environ, begun=begun)
         yield _shown(one, result)
         if result.stop is StopReason.INTERRUPTED:

@@ -39,6 +39,8 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
     started, attendant, shown = time.monotonic(), Attendant(), list[Shown]()
     with Live(voice) as live:
         attendant.run(lambda: _work(recipes, runs, _Stage(voice, live, attendant, shown)))
+    if len(shown) < len(recipes):
+        voice.say(f"\n{len(recipes) - len(shown)} not tried: not fetched, or no time left")
     return _told(voice, shown, summary("demo", shown, started), wanted=min(PLEDGE, len(recipes)))
 
 
