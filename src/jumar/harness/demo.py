@@ -63,10 +63,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def work_through(
-    prepared: tuple[Prepared, ...], runs: Path, environ: Mapping[str, str], begun: Begun
+    prepared: tuple[Prepared, ...], runs: Path, environ: Mapping[str, str], begun: Begun, whole_seconds: float
 ) -> AsyncIterator[Shown]:
-    """Run every task that could be prepared, one after the other, offline, while there is time."""
-    ends = time.monotonic() + WHOLE_SECONDS
+    """Run every task that could be prepared, one after the other, offline, for *whole_seconds*."""
+    ends = time.monotonic() + whole_seconds
     for one in prepared:
         left = ends - time.monotonic()
         if one.folder is None or left < LEAST_SECONDS:

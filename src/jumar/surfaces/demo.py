@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 import click
 
 from jumar.core.stop import EXIT_CODES, StopReason
-from jumar.harness.demo import Shown, Summary, chosen, summary, work_through
+from jumar.harness.demo import WHOLE_SECONDS, Shown, Summary, chosen, summary, work_through
 from jumar.harness.recipes import Planted, Prepared, Recipe, recipe_tasks, shipped
 from jumar.kernel import Kernel
 from jumar.surfaces.attend import Attendant
@@ -37,8 +38,10 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
         names = ", ".join(sorted({r.name for r in known}))
         raise click.BadParameter(f"no recipe's name holds {only!r}; they are of {names}", param_hint="--only")
     started, attendant, shown = time.monotonic(), Attendant(), list[Shown]()
+    whole_seconds = inf if everything or only else WHOLE_SECONDS
     with Live(voice) as live:
-        attendant.run(lambda: _work(recipes, runs, _Stage(voice, live, attendant, shown)))
+        stage = _Stage(voice, live, attendant, shown)
+        attendant.run(lambda: _work(recipes, runs, stage, whole_seconds))
     if len(shown) < len(recipes):
         voice.say(f"\n{len(recipes) - len(shown)} not tried: not fetched, or no time left")
     return _told(voice, shown, summary("demo", shown, started), wanted=min(PLEDGE, len(recipes)))
@@ -56,10 +59,10 @@ class _Stage:
         self.attendant.begun(kernel)
 
 
-async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage) -> None:
+async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage, whole_seconds: float) -> None:
     live = stage.live
     prepared = await recipe_tasks(cache_folder() / "sdists", runs.parent / "demo", recipes, _fetched(live))
-    async for one in work_through(chosen(prepared), runs, environment(), stage.begun):
+    async for one in work_through(chosen(prepared), runs, environment(), stage.begun, whole_seconds):
         stage.shown.append(one)
         _show(stage.voice, one)
 
