@@ -42,9 +42,10 @@ stateDiagram-v2
     ended --> [*]
 ```
 
-An event that the table does not allow in a phase raises `IllegalEvent` and changes nothing. Dashed-in names (`?`) are
-arrows whose end the state picks: a `write` awaits a verification only where the policy is `on_write`, and a resumed
-verdict is judged again only if it was usable.
+An event that the table does not allow in a phase raises `IllegalEvent` and changes nothing. Names with `?` are arrows
+whose end the state picks: a `write` awaits a verification only where the policy is `on_write`, a `revert` to a tree
+that an interrupt kept from its verification brings it back to be verified, and a resumed verdict is acted on only if it
+was usable.
 
 ## Where to put a new thing
 
@@ -70,6 +71,7 @@ def arrows() -> str:
 
 PICKED = {
     (Phase.OPEN, "Write"): (Phase.WRITTEN, Phase.OPEN),
+    (Phase.OPEN, "Revert"): (Phase.OPEN, Phase.WRITTEN),
     (Phase.JUDGED, "Resume"): (Phase.JUDGED, Phase.OPEN),
 }
 

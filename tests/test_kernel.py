@@ -16,9 +16,11 @@ from jumar.core.budget import Budget
 from jumar.core.policy import TestPolicy
 from jumar.core.ratchet import Rule, Score, Ties
 from jumar.core.run import IllegalEvent, Phase
-from jumar.core.state import reduce
+from jumar.core.state import reduce, replay
 from jumar.core.step import Halt, Verify
 from jumar.core.stop import StopReason
+from jumar.journal import Journal
+from jumar.kernel import Kernel
 from stories import TOTAL, Terms, World, program, world
 
 
@@ -140,6 +142,50 @@ def test_an_interrupt_keeps_the_best_and_goes_on_where_it_stopped(tmp_path: Path
 
     assert told(made) is StopReason.INTERRUPTED
     assert made.text == program(12)
+
+
+def test_a_candidate_that_an_interrupt_kept_from_its_verdict_is_judged_when_the_run_goes_on(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(12), program(13)), Terms(budget=Budget(attempts=2)))
+    made.kernel.watch = lambda _, effect: (
+        made.kernel.halt(Halt(StopReason.INTERRUPTED)) if type(effect).__name__ == "Act" else None
+    )
+
+    assert told(made) is StopReason.INTERRUPTED
+    assert made.text == program(8)
+
+    with Journal.open(tmp_path) as journal:
+        again = Kernel(journal, made.kernel.shell, made.kernel.agent, replay(journal.entries))
+        again.record((ev.Resume(from_seq=journal.entries[-1].seq),))
+        end = anyio.run(again.run)
+
+    assert end.end
+    assert (end.end.stop, end.spend.attempts) == (StopReason.ATTEMPTS, 2)
+    assert made.text == program(13)
+    assert len(made.events(ev.ModelCall)) == 2
+    assert made.replayed() == end
+
+
+def test_a_forged_last_verification_is_not_the_machine_s_fault(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(99),), Terms(policy=TestPolicy.ON_FINAL))
+
+    assert told(made) is StopReason.FINAL
+    assert made.text == program(8)
+    assert len(made.events(ev.Tests)) == 1
+
+
+def test_what_was_written_into_the_workspace_by_others_is_not_shipped(tmp_path: Path) -> None:
+    made = world(tmp_path, (program(TOTAL),))
+
+    def meddle(_: object, effect: object) -> None:
+        if type(effect).__name__ == "Keep":
+            (tmp_path / "workspace" / "test_app.py").write_text("# nothing\n")
+            (tmp_path / "workspace" / "junk.py").write_text("x = 1\n")
+
+    made.kernel.watch = meddle
+
+    assert told(made) is StopReason.GREEN
+    assert sorted(p.name for p in (tmp_path / "workspace").iterdir()) == ["app.py", "test_app.py"]
+    assert (tmp_path / "workspace" / "test_app.py").read_text() == "# the tests\n"
 
 
 @pytest.mark.parametrize("passing", [10, TOTAL])

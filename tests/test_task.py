@@ -328,7 +328,7 @@ class TestOptions:
         assert task.rule == Rule(Ratchet.IDENTITY, Ties.REVERT)
 
     def test_test_narrows_the_expected_ids(self, folder: Path) -> None:
-        task = loaded(folder, "[tests]\nexpected = ['test_gcd.py::test_gcd', 'test_gcd.py::test_gcdx', 'other.py::a']")
+        task = loaded(folder, "[tests]\nexpected = ['test_gcd.py::test_gcd', 'test_gcd.py::test_gcdx', 'gcd.py::a']")
 
         assert with_options(task, chosen(tests=("test_gcd.py",))).expected == task.expected[:2]
         assert with_options(task, chosen(tests=("test_gcd.py::test_gcd",))).expected == task.expected[:1]

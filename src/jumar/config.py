@@ -125,6 +125,8 @@ def read_tables(path: Path) -> Raw:
     Raises:
         BadInput: if the file cannot be read, is not UTF-8 or TOML, or holds a key or value that no table has.
     """
+    if path.exists() and not path.is_file():
+        raise BadInput(f"{path} is not a file")
     try:
         raw = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
@@ -219,6 +221,9 @@ def _words(kinds: str) -> str:
 LARGEST = 2**53
 """Beyond it a float skips whole numbers, and JSON readers part ways."""
 
+LONGEST_SECONDS = 1_000_000
+"""Eleven days: what is longer is a slip, and some clocks cannot count it."""
+
 _MAY_BE_ZERO = re.compile(r"budget\..*|prices\..*")
 
 
@@ -229,8 +234,10 @@ def _refuse_numbers(value: object, place: str, where: str) -> None:
             _refuse_numbers(inner, f"{place}.{key}" if place else str(key), where)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         zero_is_fine = bool(_MAY_BE_ZERO.fullmatch(place))
-        if not math.isfinite(value) or value < 0 or (value == 0 and not zero_is_fine):
+        too_long = place.endswith("seconds") and value > LONGEST_SECONDS
+        if not math.isfinite(value) or value < 0 or (value == 0 and not zero_is_fine) or too_long:
             least = "zero or more" if zero_is_fine else "more than zero"
+            least = f"{LONGEST_SECONDS} or less" if too_long else least
             raise BadInput(f"{where}: {place} must be {least}, not {value}")
         if value > LARGEST:
             raise BadInput(f"{where}: {place} is out of range")

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 import jumar.agents
 import jumar.models
+from jumar.config import LONGEST_SECONDS
 from jumar.core.budget import Budget
 from jumar.core.events import Suite
 from jumar.core.guard import escape
@@ -125,8 +126,8 @@ def _suite(task: Task, options: Options) -> Suite:
         if escape(test) or not (task.root / path).exists():
             raise BadInput(f"--test {path}: no such file or folder in {task.root}; name it relative to that")
     for flag, seconds in (("--timeout", options.timeout_seconds), ("--test-timeout", options.test_timeout_seconds)):
-        if seconds is not None and not 0 < seconds < float("inf"):
-            raise BadInput(f"{flag} must be more than zero seconds, not {seconds}")
+        if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
+            raise BadInput(f"{flag} must be more than zero seconds and at most {LONGEST_SECONDS}, not {seconds:g}")
     timeout = options.timeout_seconds or task.suite.timeout_seconds
     return replace(
         task.suite,

@@ -45,7 +45,6 @@ NAME = re.compile(r"[^/\\\x00-\x1f]{1,100}")
 """A task's name becomes part of the name of its runs' folders."""
 
 NEVER = (".git/", ".hg/", ".svn/", ".jumar/", ".venv/", ".tox/", ".nox/", "node_modules/", "__pycache__/", "*.pyc")
-"""What is no part of any task's tree."""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,7 +224,7 @@ def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str)
         suite=_suite(tables),
         verify_timeout_seconds=tests.verify_timeout_seconds or tests.timeout_seconds,
         command_for=tests.command_for,
-        expected=tests.expected,
+        expected=tuple(dict.fromkeys(tests.expected)),
         budget=tables.budget,
         budget_set=budget_set,
         context=tables.context,
@@ -248,8 +247,11 @@ def _refuse_paths(root: Path, tables: TaskFile, folders: Mapping[str, str], wher
         if escape(entry) or not (root / inside).exists():
             raise BadInput(f"{where}: tests.select names {inside!r}, which is not in the task's folder")
     for key, value in tables.task.env.items():
-        if not key or "=" in key or "\0" in key + value:
-            raise BadInput(f"{where}: task.env has {key!r}, which cannot be an environment variable")
+        if not key or "=" in key or "\0" in key + value or key in ("HOME", "TMPDIR"):
+            raise BadInput(f"{where}: task.env has {key!r}, which cannot be set for the tests; take it out")
+    for path in {i.partition("::")[0] for i in tables.tests.expected}:
+        if not path or escape(path) or not (root / path).is_file():
+            raise BadInput(f"{where}: tests.expected names {path!r}, which is no file in the task's folder")
 
 
 def _suite(tables: TaskFile) -> Suite:

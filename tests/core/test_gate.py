@@ -29,6 +29,9 @@ GUARD = Guard(editable=lambda p: p.endswith(".py"), protected=lambda p: p.starts
         ("~/a.py", False, True),
         ("a\\..\\b.py", False, True),
         ("a\0.py", False, True),
+        ("x" * 256 + ".py", False, False),
+        ("d/" * 60 + "a.py", False, False),
+        ("d/" * 1200 + "a.py", False, False),
     ],
 )
 def test_writes(path: str, *, admitted: bool, hit: bool) -> None:

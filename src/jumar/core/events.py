@@ -232,7 +232,7 @@ class Guardrail(Fact, frozen=True, kw_only=True, tag="guardrail"):
     what: str
 
 
-class Final(Fact, frozen=True, kw_only=True, tag="final"):
+class Final(Fact, frozen=True, kw_only=True, tag="final", omit_defaults=True):
     """Written on every exit path. `test_result` is of the tree that is shipped; absent under `never`."""
 
     message: str

@@ -10,11 +10,16 @@ Matches = Callable[[str], bool]
 """Whether a path (relative, with forward slashes) is one of a set of globs."""
 
 CONFIGURATION = (
-    "conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini",
-    "setup.cfg", "setup.py", "sitecustomize.py", "usercustomize.py", "*.pth", "*.egg-info/", "*.dist-info/",
+    "conftest.py", "conftest/", "conftest.*", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml",
+    "pyproject.toml", "tox.ini", "setup.cfg", "setup.py", "sitecustomize.py", "usercustomize.py", "*.pth",
+    "*.egg-info/", "*.dist-info/",
     "__pycache__/", "*.pyc", ".git/", ".jumar/",
 )  # fmt: skip
 """What steers the runner or the interpreter: it is the task's, never a candidate's, whatever `editable` says."""
+
+
+NAME_BYTES, PATH_BYTES, DEEPEST = 255, 2048, 50
+"""What file systems take for a name, what is sure to fit below the folder of a run, and folders within folders."""
 
 
 class Guard(msgspec.Struct, frozen=True):
@@ -43,6 +48,10 @@ def refusal(path: str, guard: Guard) -> str | None:
     """Why a write to *path* is refused, or None. The run goes on; the sentence is told to the model."""
     if not path or path.endswith("/") or any(part in ("", ".") for part in path.split("/")):
         return f"{path!r} is not the path of a file; give it relative to the workspace, without ./"
+    if len(path.encode()) > PATH_BYTES or any(len(part.encode()) > NAME_BYTES for part in path.split("/")):
+        return f"{path[:60]}... is too long for the name of a file"
+    if path.count("/") >= DEEPEST:
+        return f"{path[:60]}... is nested too deep"
     if guard.protected(path):
         return f"{path} is read-only: the task's tests and configuration are its own"
     if not guard.editable(path):

@@ -77,6 +77,8 @@ class RunState(msgspec.Struct, frozen=True):
     reply: ev.Reply | None = None
     """The reply whose actions are being performed."""
     actions_done: int = 0
+    postponed: str = ""
+    """A tree that was written and, because the run had to stop, not verified; empty is none."""
     refused: frozenset[str] = frozenset()
     """Digests of all proposals that were verified or refused in this run."""
     localisation: ev.Localisation | None = None

@@ -25,7 +25,7 @@ _OPEN: dict[type[ev.Event], Phase | None] = {
     ev.Localisation: Phase.OPEN,
     ev.Observation: Phase.OPEN,
     ev.Guardrail: Phase.OPEN,
-    ev.Revert: Phase.OPEN,
+    ev.Revert: None,
     ev.Write: None,
     ev.TestRun: Phase.TESTING,
     ev.Tests: Phase.JUDGED,
@@ -95,6 +95,8 @@ def _picked(state: RunState, event: ev.Event) -> Phase:
     """The next phase where the table alone does not tell."""
     if isinstance(event, ev.Write):
         return Phase.WRITTEN if state.run.test_policy is TestPolicy.ON_WRITE else Phase.OPEN
+    if isinstance(event, ev.Revert):
+        return Phase.WRITTEN if event.to == state.postponed else Phase.OPEN
     # A baseline that was void is no verdict to act on: the new segment verifies again.
     lost = state.best is None and state.judged is not None and state.judged.tests.void is not None
     return Phase.OPEN if lost else Phase.JUDGED
@@ -185,7 +187,10 @@ def _kept(state: RunState, _best: ev.BestFound) -> RunState:
 
 
 def _reverted(state: RunState, revert: ev.Revert) -> RunState:
-    return replace(state, tree=revert.to, told=revert.why)
+    if state.phase is Phase.WRITTEN:  # back to what was postponed
+        return replace(state, tree=revert.to, postponed="")
+    unjudged = state.best is not None and (state.judged is None or state.judged.tests.tree != state.tree)
+    return replace(state, tree=revert.to, told=revert.why, postponed=state.tree if unjudged else "")
 
 
 def _localised(state: RunState, found: ev.Localisation) -> RunState:

@@ -12,6 +12,7 @@ from jumar.core.policy import TestPolicy, Trigger
 from jumar.core.ratchet import Attempt, holds
 from jumar.core.run import IllegalEvent, Phase, RunState
 from jumar.core.stop import StopReason
+from jumar.core.verdict import Cause
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -160,6 +161,8 @@ def _broken(halt: Halt | None) -> bool:
 
 def _turn(state: RunState, agent: Strategy) -> Effect:
     """The next thing of the agent's own: an action of its reply, or a question."""
+    if state.postponed:
+        return GoBack(state.postponed, "taken up again: it was never verified")
     if state.reply is not None:
         actions = agent.actions(state)
         return Act(actions[state.actions_done], last=state.actions_done + 1 == len(actions))
@@ -177,7 +180,7 @@ def _judge(state: RunState) -> Effect:
     if judged is None:
         raise IllegalEvent("judged without a verdict")
     void = judged.tests.void
-    if void is not None and state.best is None:
+    if void is not None and state.best is None and (void.cause is Cause.HARNESS or state.tree == state.run.tree):
         return Finish(Halt(StopReason.INFRA, void.reason))
     if void is None and holds(judged.attempt, state.best, state.run.settings.rule):
         return Keep(judged.attempt)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from jumar.core.events import Settings
 from jumar.core.guard import Guard
@@ -13,7 +14,7 @@ from jumar.disk.objects import Store
 from jumar.errors import BadInput
 from jumar.plugins import load
 from jumar.ports import Runner
-from jumar.task import Task, guard_of, interpreter, settings_for, spec
+from jumar.task import Task, guard_of, interpreter, literal, settings_for, spec
 from jumar.verify.verifier import TrustedVerifier
 
 
@@ -52,6 +53,16 @@ def settings_of(task: Task, store: Store, tree: str, python: str | None) -> Sett
     """What the journal keeps of *task*: its rules, and which of the files in *tree* are its tests."""
     test_files = runner_of(task.suite.runner).test_files(tuple(store.manifest(tree)), task.suite.select)
     return settings_for(task, test_files, interpreter(task, python))
+
+
+def sealed(settings: Settings, ids: Iterable[str]) -> Settings:
+    """*settings* that also protect the files in which the expected *ids* lie, and what could be imported instead."""
+    lines: list[str] = []
+    for path in dict.fromkeys(i.partition("::")[0] for i in ids):
+        stem = path.removesuffix(".py")
+        # A package of the same name, or a compiled module, would win over the test file.
+        lines += [literal(path), literal(stem) + "/", literal(stem) + ".*"]
+    return replace(settings, protected=(*settings.protected, *lines))
 
 
 def verifier_of(place: Place, settings: Settings, base: str, expected: tuple[str, ...]) -> TrustedVerifier:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from jumar.chain import Mark
+from jumar.core.events import Entry
 from jumar.core.run import RunState
+from jumar.core.state import IllegalEvent, reduce
 from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.errors import BadInput
+from jumar.journal import read_journal
 
 
 class Best(msgspec.Struct, frozen=True):
@@ -72,6 +77,30 @@ def result_of(state: RunState, folder: Path, head: Mark) -> Result:
         why=end.why if end else "the run could not be ended in its journal",
         head=head,
     )
+
+
+def state_in(folder: Path) -> RunState:
+    """Where the run in *folder* stands, by its journal.
+
+    Raises:
+        BadInput: if there is no journal, or it tells what cannot have happened.
+    """
+    return state_of(read_journal(folder))
+
+
+def state_of(entries: Iterable[Entry]) -> RunState:
+    """The state after *entries*.
+
+    Raises:
+        BadInput: if one of them cannot have happened where it stands; the sentence names its line.
+    """
+    state = RunState()
+    for entry in entries:
+        try:
+            state = reduce(state, entry)
+        except IllegalEvent as error:
+            raise BadInput(f"line {entry.seq + 1} of the journal cannot have happened: {error}") from None
+    return state
 
 
 def head_in(folder: Path) -> Mark | None:

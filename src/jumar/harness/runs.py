@@ -6,6 +6,8 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 
 import msgspec
@@ -18,13 +20,14 @@ from jumar.core.run import Phase, RunState
 from jumar.core.state import replay
 from jumar.core.step import Strategy
 from jumar.core.stop import StopReason
+from jumar.disk.apply import apply
 from jumar.disk.patch import best_patch
 from jumar.errors import BadInput, Infra
-from jumar.harness.assembly import Place, expected_ids, runner_of, settings_of, tree_of, verifier_of
-from jumar.harness.result import Result, result_of
-from jumar.journal import Journal, read_journal
+from jumar.harness.assembly import Place, expected_ids, runner_of, sealed, settings_of, tree_of, verifier_of
+from jumar.harness.result import Result, result_of, state_in, state_of
+from jumar.journal import Journal
 from jumar.kernel import Kernel
-from jumar.models.script import ScriptModel, load_script
+from jumar.models.script import parse_script, read_script
 from jumar.ports import Model
 from jumar.shell import Parts, Shell
 from jumar.task import Task, guard_of, interpreter, literal
@@ -33,6 +36,9 @@ from jumar.workspace import Workspace
 Begun = Callable[[Kernel], None]
 """Is handed the kernel before it runs: to watch it, or to halt it on a signal."""
 
+
+SCRIPT = "script.jsonl"
+"""The replies of a scripted model, as they were when the run began."""
 
 SEARCH_SECONDS = 600.0
 """For one proposal of `repair`, where the run has no cap on its time; a run's cap cuts it shorter."""
@@ -54,11 +60,15 @@ async def start(
         BadInput: if it cannot be run as asked; nothing was run and nothing is left behind.
         Infra: if the machine failed before the end could be written down; the journal and the best tree are intact.
     """
-    interpreter(task, python), _scripted(task.model)  # refused before anything is made
+    interpreter(task, python)  # refused before anything is made
+    script = _script(task.model)
     task = _without(task, runs)
+    new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
     place = Place.at(_fresh(runs, task.name), environ)
     journal = None
     try:
+        if script:
+            (place.folder / SCRIPT).write_bytes(script)
         first = await _first_event(task, place, python)
         journal = Journal.create(place.folder)
         entries = journal.append((first,), time.time())
@@ -66,6 +76,10 @@ async def start(
         if journal is not None:
             journal.close()
         shutil.rmtree(place.folder, ignore_errors=True)
+        if new:
+            shutil.rmtree(runs, ignore_errors=True)
+            with suppress(OSError):
+                runs.parent.rmdir()
         raise
     with journal:
         kernel = _kernel(place, journal, replay(entries))
@@ -84,7 +98,7 @@ async def resume(
     """
     place = Place.at(folder, environ)
     with Journal.open(folder) as journal:
-        state = replay(journal.entries)
+        state = state_of(journal.entries)
         if state.start is None:
             raise BadInput(f"the run in {folder} was killed before its first event; start it again")
         if state.phase is Phase.ENDED and state.end and state.end.stop is StopReason.GREEN:
@@ -104,10 +118,9 @@ def apply_best(folder: Path) -> tuple[str, ...]:
     Raises:
         BadInput: if a file there changed since the run began; nothing is written.
     """
-    state = replay(read_journal(folder))
+    state = state_in(folder)
     place = Place.at(folder, {})
-    workspace = Workspace(folder / "workspace", place.store)
-    return workspace.apply_to(Path(state.run.settings.origin), state.run.tree)
+    return apply(place.store, state.run.tree, state.tree, Path(state.run.settings.origin))
 
 
 def _without(task: Task, runs: Path) -> Task:
@@ -115,8 +128,8 @@ def _without(task: Task, runs: Path) -> Task:
     inside = runs.resolve()
     if not inside.is_relative_to(task.root):
         return task
-    if inside == task.root:
-        raise BadInput(f"--runs {runs} is the task's own folder; choose a folder in it or elsewhere")
+    if runs.exists() and not (runs / ".gitignore").is_file():
+        raise BadInput(f"--runs {runs} is a folder of the task's own; name one that is not there yet, or one elsewhere")
     return replace(task, withheld=(*task.withheld, literal(inside.relative_to(task.root).as_posix()) + "/"))
 
 
@@ -125,9 +138,10 @@ def _fresh(runs: Path, name: str) -> Path:
     slug = "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:48]
     folder = runs.absolute() / f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}-{secrets.token_hex(3)}"
     try:
-        folder.mkdir(parents=True)
-        if not (runs / ".gitignore").exists():
+        if not runs.exists():
+            runs.mkdir(parents=True)
             (runs / ".gitignore").write_text("*\n")
+        folder.mkdir()
     except OSError as error:
         raise BadInput(f"cannot make {folder}: {error.strerror}; choose another place with --runs") from None
     return folder
@@ -138,6 +152,7 @@ async def _first_event(task: Task, place: Place, python: str | None) -> ev.RunSt
     tree = tree_of(place.store, task)
     settings = settings_of(task, place.store, tree, python)
     expected = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
+    settings = sealed(settings, expected)
     Workspace(place.folder / "workspace", place.store).reset(tree)
     return ev.RunStart(
         run=place.folder.name,
@@ -165,25 +180,28 @@ def _kernel(place: Place, journal: Journal, state: RunState) -> Kernel:
 
 
 def _model(run: ev.RunStart, place: Place) -> Model:
-    if scripted := _scripted(run.model):
-        return scripted
+    if run.agent != "repair":
+        return parse_script((place.folder / SCRIPT).read_bytes(), run.model)
     from jumar.models.repair import RepairModel  # noqa: PLC0415  libcst is slow to import, and only repair needs it
     from jumar.repair.search import Bounds  # noqa: PLC0415  as above
 
     suite = run.settings.suite
-    return RepairModel(
-        place.store, suite, runner_of(suite.runner), place.folder / "rooms", Bounds(SEARCH_SECONDS, CANDIDATES)
-    )
+    bounds = Bounds(SEARCH_SECONDS, CANDIDATES)
+    return RepairModel(place.store, suite, runner_of(suite.runner), place.folder / "rooms", bounds)
 
 
-def _scripted(model: str) -> ScriptModel | None:
-    """The script that *model* names, if it names one.
+def _script(model: str) -> bytes:
+    """The script that *model* names; empty if it names none. It is kept with the run, so that it can be resumed.
 
     Raises:
-        BadInput: if the script cannot be read.
+        BadInput: if it cannot be read, or is no script.
     """
     kind, _, path = model.partition(":")
-    return load_script(Path(path)) if kind == "script" else None
+    if kind != "script":
+        return b""
+    data = read_script(Path(path))
+    parse_script(data, model)
+    return data
 
 
 def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...]:
@@ -193,6 +211,8 @@ def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...
         BadInput: if a new cap is below what is spent already.
     """
     for name, new in limits.items():
+        if not isfinite(new):
+            raise BadInput(f"--{name} must be a number, not {new:g}; leave it out to keep the cap")
         if new <= getattr(state.spend, name):
             raise BadInput(f"--{name} {new:g} is used up already ({getattr(state.spend, name):g}); give a higher cap")
     budget = state.run.budget

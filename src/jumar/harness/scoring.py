@@ -9,12 +9,11 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.core.state import replay
 from jumar.disk.objects import Store
 from jumar.disk.trees import difference, overlay
 from jumar.errors import BadInput
-from jumar.harness.assembly import Place, expected_ids, runner_of, settings_of, tree_of, verifier_of
-from jumar.journal import read_journal
+from jumar.harness.assembly import Place, expected_ids, runner_of, sealed, settings_of, tree_of, verifier_of
+from jumar.harness.result import state_in
 from jumar.task import Task, guard_of
 
 
@@ -54,7 +53,7 @@ async def score_tree(task: Task, where: Path, *, python: str | None, environ: Ma
 
 def _laid_out(run: Path, folder: Path) -> Path:
     """The tree that the run in *run* stands at, in *folder*."""
-    Store(run / "objects").materialise(replay(read_journal(run)).tree, folder)
+    Store(run / "objects").materialise(state_in(run).tree, folder)
     return folder
 
 
@@ -70,8 +69,11 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
             store.keep(overlay(store.manifest(t), held_out, held_out.__contains__)) for t in (base, candidate)
         )
         task = _with_hidden(task, tuple(held_out))
-    verifier = verifier_of(place, settings_of(task, store, base, python), base, task.expected)
-    verifier.expected = await expected_ids(verifier, task)
+    settings = settings_of(task, store, base, python)
+    expected = await expected_ids(verifier_of(place, settings, base, task.expected), task)
+    guard = guard_of(sealed(settings, expected))
+    candidate = store.overlay(base, candidate, lambda path: guard.editable(path) and not guard.protected(path))
+    verifier = verifier_of(place, settings, base, expected)
     done = await verifier.verify(candidate, None, control=base)
     verdict = done.verdict
     return Scored(

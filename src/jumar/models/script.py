@@ -65,18 +65,28 @@ class ScriptModel:
         return Line(tool_calls=(ToolCall("final", {"message": "the script is used up"}),))
 
 
-def load_script(path: Path) -> ScriptModel:
-    """The script in *path*.
+def read_script(path: Path) -> bytes:
+    """The bytes of the script at *path*, read once (it may be a pipe).
 
     Raises:
-        BadInput: if it cannot be read or a line is not a reply; the sentence names the line.
+        BadInput: if it cannot be read.
     """
     try:
-        texts = path.read_text("utf-8").splitlines()
+        return path.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot read the script {path}: {error.strerror}") from None
+
+
+def parse_script(data: bytes, name: str) -> ScriptModel:
+    """The model that answers with the lines of *data*; *name* is what the journal calls it.
+
+    Raises:
+        BadInput: if a line is not a reply; the sentence names the line.
+    """
+    try:
+        texts = data.decode().splitlines()
     except UnicodeDecodeError as error:
-        raise BadInput(f"the script {path} is not UTF-8 (byte {error.start})") from None
+        raise BadInput(f"{name} is not UTF-8 (byte {error.start})") from None
     lines = []
     for number, text in enumerate(texts, 1):
         if not text.strip():
@@ -84,8 +94,8 @@ def load_script(path: Path) -> ScriptModel:
         try:
             line = msgspec.json.decode(text, type=Line)
         except msgspec.MsgspecError as error:
-            raise BadInput(f"line {number} of the script {path} is no reply: {error}") from None
+            raise BadInput(f"line {number} of {name} is no reply: {error}") from None
         if not (line.content or line.tool_calls or line.error):
-            raise BadInput(f"line {number} of the script {path} has neither content nor tool_calls nor error")
+            raise BadInput(f"line {number} of {name} has neither content nor tool_calls nor error")
         lines.append(line)
-    return ScriptModel(tuple(lines), f"script:{path}")
+    return ScriptModel(tuple(lines), name)

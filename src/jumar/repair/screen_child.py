@@ -163,7 +163,8 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{name}")
     sys.dont_write_bytecode = True
-    boot.furnish(room, config["paths"])
+    entrance = boot.furnish(room, config["paths"])
+    boot.mark(entrance, pytest)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
@@ -172,9 +173,10 @@ def main() -> None:
     send(["hello", {}])
     server = Server(config, send, parts)
     if config["cold"]:
-        server.cold(requests, lambda plugins: pytest.main(args, plugins=plugins))
+        server.cold(requests, lambda plugins: pytest.main(args, plugins=[entrance, *plugins]))
     with contextlib.suppress(BaseException):
-        pytest.main(args, plugins=[parts.plugin.Plugin(config, lambda plugin: server.warm(requests, plugin))])
+        plugin = parts.plugin.Plugin(config, lambda plugin: server.warm(requests, plugin))
+        pytest.main(args, plugins=[entrance, plugin])
     send(["unready", "pytest did not get to the tests"])
     os._exit(3)
 

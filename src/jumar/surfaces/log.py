@@ -11,8 +11,7 @@ import msgspec
 
 from jumar.audit import verify
 from jumar.core import events as ev
-from jumar.core.state import replay
-from jumar.harness.result import head_in
+from jumar.harness.result import head_in, state_in, state_of
 from jumar.journal import read_journal
 from jumar.surfaces.output import Voice
 from jumar.surfaces.running import speaking
@@ -48,6 +47,8 @@ def verify_(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
     findings = verify(run_dir)
     if not findings and (head := head_in(run_dir)) is not None:
         findings = verify(run_dir, head)
+    if not findings:
+        state_in(run_dir)  # a chain may be whole and yet tell what cannot have happened
     for finding in findings:
         voice.say(f"line {finding.line}: {finding.what}")
     if not findings:
@@ -70,7 +71,7 @@ def stats(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
 
 
 def _stats(entries: tuple[ev.Entry, ...]) -> dict[str, Any]:
-    state = replay(entries)
+    state = state_of(entries)
     kinds = Counter(type(e.event).__struct_config__.tag for e in entries)
     tests = [e.event for e in entries if isinstance(e.event, ev.Tests)]
     calls = [e.event for e in entries if isinstance(e.event, ev.ModelCall)]

@@ -14,7 +14,7 @@ from jumar.harness.result import Result
 from jumar.options import Options, with_options
 from jumar.surfaces.attend import Attendant
 from jumar.surfaces.environment import environment
-from jumar.surfaces.output import Voice
+from jumar.surfaces.output import Voice, fail
 from jumar.surfaces.progress import Live
 from jumar.task import load_task
 
@@ -150,17 +150,9 @@ def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
 
 def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     """Say how the run ended; with *apply*, put its best tree onto the original."""
-    from jumar.harness import runs as harness  # noqa: PLC0415  as above
-
     if result is None:
         return EXIT_CODES[StopReason.INTERRUPTED]
     folder = Path(result.events).parent
-    if apply:
-        try:
-            written = harness.apply_best(folder)
-            voice.say("\n".join(f"wrote {path}" for path in written) or "nothing to write: the original is the best")
-        except BadInput as refused:
-            raise BadInput(f"{refused} (the best tree is in {folder / 'workspace'})") from None
     voice.say(f"{result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s")
     if result.why:
         voice.say(result.why)
@@ -169,5 +161,18 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
         voice.say(f"patch    {folder / 'best.patch'}")
     if result.stop is not StopReason.GREEN:
         voice.say(f"go on    jumar resume {folder}")
+    refused = _applied(voice, folder) if apply else ""
     voice.result(result)
-    return result.exit
+    return fail(refused, EXIT_CODES[StopReason.FINAL], as_json=False) if refused else result.exit
+
+
+def _applied(voice: Voice, folder: Path) -> str:
+    """Write the best tree of the run in *folder* onto the original; why that was refused, or nothing."""
+    from jumar.harness import runs as harness  # noqa: PLC0415  as above
+
+    try:
+        written = harness.apply_best(folder)
+    except BadInput as error:
+        return f"{error} (the best tree is in {folder / 'workspace'})"
+    voice.say("\n".join(f"wrote    {path}" for path in written) or "nothing to write: the original is the best")
+    return ""

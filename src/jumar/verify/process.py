@@ -244,7 +244,8 @@ def scrub(environ: Mapping[str, str], invocation: Invocation, private: Path) -> 
         "HOME": str(private / "home"),
         "TMPDIR": str(private / "tmp"),
     }
-    return {"LANG": "C.UTF-8", **kept, **own, **invocation.env}
+    # The task may set its PATH; where the home and the temporary files lie is ours, as they are removed afterwards.
+    return {"LANG": "C.UTF-8", **kept, **own, **invocation.env, "HOME": own["HOME"], "TMPDIR": own["TMPDIR"]}
 
 
 def _start(invocation: Invocation, room: Path, output: Path | None, seconds: float, env: dict[str, str]) -> Child:

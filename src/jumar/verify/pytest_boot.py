@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
 
 CONFIGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
@@ -48,9 +48,9 @@ def main() -> None:
     plugins = [ours.Reporter(config, send, ours.plain_in(str(room), str(private)))]
     if "trace" in config:
         plugins.append(beside("tracer").Tracer(config["trace"], room, send))
+    plugins.append(furnish(room, config["paths"]))
     for plugin in plugins:
         mark(plugin, pytest)
-    furnish(room, config["paths"])
     args = arguments(room, private, config)
     sys.argv[:] = ["pytest", *args]
     send(["hello", {"python": ".".join(map(str, sys.version_info[:3])), "pytest": pytest.__version__}])
@@ -86,22 +86,38 @@ def mark(plugin: object, pytest: ModuleType) -> None:
             pytest.hookimpl(trylast=True)(hook)
 
 
-def furnish(room: Path, extra: Sequence[str]) -> None:
+class Entrance:
+    """Puts the room in front of the installed packages, once those of them that are plug-ins of pytest are loaded."""
+
+    def __init__(self, folders: Sequence[str], place: int) -> None:
+        self._folders, self._place = list(folders), place
+
+    def pytest_load_initial_conftests(self) -> Iterator[None]:
+        """Before the first line of the room runs; a plug-in named in the project's own options was found at the end."""
+        sys.path[:] = [path for path in sys.path if path not in self._folders]
+        sys.path[self._place : self._place] = self._folders
+        yield
+
+
+def furnish(room: Path, extra: Sequence[str]) -> Entrance:
     """Put the room on sys.path: it shadows no standard library module, and no installed package shadows it.
 
     Source folders come along: *extra* (the task's PYTHONPATH), `src`, and what an editable installation of the
-    original points to; else that original would be judged.
+    original points to; else that original would be judged. The room stands last until the plug-in that comes back,
+    once marked and registered, lets it in.
     """
     site = [i for i, path in enumerate(sys.path) if Path(path).name in ("site-packages", "dist-packages")]
     place = site[0] if site else len(sys.path)
     prefixes = {Path(prefix).resolve() for prefix in (sys.prefix, sys.base_prefix)}
     linked = [Path(path).name for path in sys.path[place:] if not prefixes.intersection(Path(path).resolve().parents)]
     folders = dict.fromkeys(room / folder for folder in (*extra, ".", "src", *linked))
-    sys.path[place:place] = [
+    there = [
         str(folder)
         for folder in folders
         if folder.is_dir() and (folder == room or not (folder / "__init__.py").exists())
     ]
+    sys.path.extend(there)
+    return Entrance(there, place)
 
 
 def arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
