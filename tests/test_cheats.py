@@ -1,4 +1,4 @@
-"""What a candidate may try to look green: each is written by a script and judged by the real runner, and none is kept."""
+"""What a candidate may try to look green: a script writes it, the real runner judges it, and none is kept."""
 
 from __future__ import annotations
 
