@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Awaitable
 from pathlib import Path
 
 from jumar.core.budget import Cost
 from jumar.core.events import Reply, Suite, ToolCall
 from jumar.core.gate import Action
+from jumar.errors import Infra
 from jumar.ports import Answer, Ask, Runner
+from jumar.repair.candidates import Candidate
 from jumar.repair.screening import Ground
 from jumar.repair.search import Bounds, Search
 from jumar.repair.strategy import Strategy
@@ -50,7 +53,9 @@ class RepairModel:
             bounds.seconds + SPARE_SECONDS,
         )  # fmt: skip
         search = self._search
-        found = await search.run(ground, bounds, lambda found: fingerprint(found.path, found.text) in ask.refused)
+        found = await _unwrapped(
+            search.run(ground, bounds, lambda found: fingerprint(found.path, found.text) in ask.refused)
+        )
         counters: dict[str, object] = {"tried": search.tried, "survivors": search.survivors}
         if found is None:
             text = f"No small change makes the red tests pass; {search.tried} were tried."
@@ -83,3 +88,17 @@ def _suspected(ask: Ask, files: dict[str, str]) -> Tree:
     for path, line, score in ask.localisation.suspects if ask.localisation else ():
         suspects[path][line] = score
     return Tree(files, suspects)
+
+
+async def _unwrapped(work: Awaitable[Candidate | None]) -> Candidate | None:
+    """What *work* finds; a broken machine is said as plainly as elsewhere, not as a group of errors."""
+    try:
+        return await work
+    except ExceptionGroup as several:
+        broken = several.subgroup(Infra)
+        if broken is None:
+            raise
+        leaf: BaseException = broken
+        while isinstance(leaf, BaseExceptionGroup):
+            leaf = leaf.exceptions[0]
+        raise leaf from None
