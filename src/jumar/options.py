@@ -64,6 +64,8 @@ def with_options(task: Task, options: Options) -> Task:
     gate = _choice(Gate, "--gate", options.gate, default_gate)
     if why := contradiction(policy, gate, agent):
         raise BadInput(why)
+    if gate is not Gate.OFF:
+        raise BadInput(f"gate {gate} needs an agent that claims red tests, and this version has none; use --gate off")
     rule = Rule(
         _choice(Ratchet, "--ratchet", options.ratchet, task.rule.ratchet),
         _choice(Ties, "--ties", options.ties, task.rule.ties),

@@ -145,7 +145,8 @@ class Shell:
 
     def _ask(self, request: step.Request, state: RunState) -> Ask:
         settings = state.run.settings
-        files = self._parts.workspace.files(self._parts.guard.editable)
+        guard = self._parts.guard
+        files = self._parts.workspace.files(lambda path: guard.editable(path) and not guard.protected(path))
         texts = {path: data.decode() for path, data in files.items() if _is_text(data)}
         red, green = _sides(state)
         return Ask(

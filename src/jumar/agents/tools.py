@@ -32,8 +32,8 @@ def _action(call: ToolCall) -> Action:
             )
         case "delete_file":
             return Action("delete_file", files={str(arguments.get("path", "")): None}, call_id=call.id)
-        case "final":
-            return Action("final", message=str(arguments.get("message", "")), call_id=call.id)
+        case "final" | "out_of_time":
+            return Action(call.name, message=str(arguments.get("message", "")), call_id=call.id)
     return unparsable(f"there is no tool {call.name!r}; there are write_file, write_files, delete_file and final")
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class TestPolicy(StrEnum):
-    """When the tests of a task run (DESIGN.md section 4)."""
+    """When the tests of a task run."""
 
     __test__ = False
 
@@ -16,7 +16,7 @@ class TestPolicy(StrEnum):
 
 
 class Gate(StrEnum):
-    """Which edits are admitted (DESIGN.md section 5)."""
+    """Which edits are admitted."""
 
     OFF = "off"
     STRICT = "strict"

@@ -32,7 +32,7 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
-class IllegalEvent(Exception):  # noqa: N818  the name of DESIGN.md: it is a fact about a journal, seldom an error of ours
+class IllegalEvent(Exception):  # noqa: N818  it is a fact about a journal, seldom an error of ours
     """An event arrived that the current phase does not allow; nothing changed."""
 
 
@@ -90,6 +90,8 @@ class RunState(msgspec.Struct, frozen=True):
     """Why the newest proposal was not kept; empty when it was."""
     said: str | None = None
     """The model's own last word."""
+    expired: str = ""
+    """The model's word that its time ended before its candidates did; empty is none."""
     fault: str = ""
     """Broken infrastructure, in one sentence; empty is none."""
     hit: ev.Guardrail | None = None

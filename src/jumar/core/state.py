@@ -126,6 +126,8 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:
         state = replace(state, reply=None)
     if isinstance(digest := action.args.get("digest"), str):
         state = replace(state, refused=state.refused | {digest})
+    if action.name == "out_of_time":
+        return replace(state, expired=str(action.args.get("message", "")))
     if action.name == "final":
         return replace(state, said=str(action.args.get("message", "")))
     if not action.admitted and action.name in ("unparsable", "write_files"):
@@ -215,7 +217,14 @@ def _resumed(state: RunState, _resume: ev.Resume) -> RunState:
     closed = state.phase is Phase.CLOSED
     said = state.said if closed or state.end is None else None  # who resumes an ended run wants it to try again
     return replace(
-        state, spend=spend, request=None, fault="", said=said, end=None, final=state.final if closed else None
+        state,
+        spend=spend,
+        request=None,
+        fault="",
+        expired="",
+        said=said,
+        end=None,
+        final=state.final if closed else None,
     )
 
 

@@ -206,6 +206,8 @@ def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one
         return Halt(StopReason.INFRA, state.fault)
     if state.green and not _unstarted(state, agent):
         return Halt(StopReason.GREEN)
+    if state.expired:
+        return Halt(StopReason.BUDGET, state.expired)
     if state.said is not None:
         return Halt(StopReason.FINAL, state.said)
     if state.reply is not None:

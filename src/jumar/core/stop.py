@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class StopReason(StrEnum):
-    """The typed end of a run (DESIGN.md section 8)."""
+    """The typed end of a run."""
 
     GREEN = "green"
     ATTEMPTS = "attempts"

@@ -64,6 +64,8 @@ async def import_task(sides: Sides, out: Path, means: Means) -> Imported:
         BadInput: if nothing turns from red to green, or the tests do not run here.
         Infra: if the machine failed, or the tests gave no usable evidence.
     """
+    if (there := out / sides.about.name).exists():
+        raise BadInput(f"{there} is there already; remove it, or name another place with --out")
     folder = write_task(laid_out(sides.old, sides.new, sides.about), sides.about, out)
     try:
         if means.packages:

@@ -49,7 +49,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """What `batch` and `demo` print for programs (DESIGN.md section 11)."""
+    """What `batch` and `demo` print for programs."""
 
     campaign: str
     runs: tuple[Result, ...]

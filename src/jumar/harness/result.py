@@ -24,7 +24,7 @@ class Best(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One finished run (DESIGN.md section 11)."""
+    """One finished run."""
 
     run: str
     task: str

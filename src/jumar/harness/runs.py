@@ -153,6 +153,9 @@ async def _first_event(task: Task, place: Place, python: str | None) -> ev.RunSt
     settings = settings_of(task, place.store, tree, python)
     expected = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
     settings = sealed(settings, expected)
+    guard = guard_of(settings)
+    if not any(guard.editable(path) and not guard.protected(path) for path in place.store.manifest(tree)):
+        raise BadInput(f"no file of {task.root} may be edited: [files] editable names none that is not a test")
     Workspace(place.folder / "workspace", place.store).reset(tree)
     return ev.RunStart(
         run=place.folder.name,

@@ -18,7 +18,7 @@ from jumar.task import Task, guard_of
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict of `jumar score` (DESIGN.md section 11)."""
+    """The verdict of `jumar score`."""
 
     ok: bool
     void: str

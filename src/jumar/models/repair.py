@@ -58,12 +58,19 @@ class RepairModel:
         )
         counters: dict[str, object] = {"tried": search.tried, "survivors": search.survivors}
         if found is None:
-            text = f"No small change makes the red tests pass; {search.tried} were tried."
-            call = ToolCall("final", {"message": text}, f"repair_{ask.position}")
+            name, text = _ending(search)
+            call = ToolCall(name, {"message": text}, f"repair_{ask.position}")
             return Answer(reply=Reply(text, (call,), counters))
         text = f"{found.what} ({search.tried} candidates tried). {CAVEAT}"
         call = ToolCall("write_files", {"files": {found.path: found.text}}, f"repair_{ask.position}")
         return Answer(reply=Reply(text, (call,), counters))
+
+
+def _ending(search: Search) -> tuple[str, str]:
+    """The tool and the sentence with which a *search* that found nothing ends."""
+    if search.finished:
+        return "final", f"No small change makes the red tests pass; {search.tried} were tried"
+    return "out_of_time", f"The time ended after {search.tried} candidates; more seconds may find one"
 
 
 def fingerprint(path: str, text: str) -> str:

@@ -22,7 +22,7 @@ class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of a script (DESIGN.md section 9); every key but `content`, `tool_calls` or `error` may be absent."""
+    """One line of a script; every key but `content`, `tool_calls` or `error` may be absent."""
 
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()

@@ -46,6 +46,8 @@ class Search:
         """The same, of trials that are judged and that the strategy has not heard of."""
         self._next = 0
         self._exhausted = False
+        self.finished = False
+        """Whether nothing is left to try: else it was the time, or the number of attempts, that ended."""
         self.tried = 0
         """Trials that are judged, retries included."""
         self.survivors = 0
@@ -68,6 +70,7 @@ class Search:
                     self._issue(jobs_in, bounds)
                     last = self._exhausted or self._next >= bounds.attempts
                     found = self._judge(refused, everything=last)
+                    self.finished = self._exhausted and not self._pending
                     if found is not None or not self._strategy.patient or (last and not self._pending):
                         break
                     if not self._out():

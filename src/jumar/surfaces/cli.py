@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -62,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     raise SystemExit(call(sys.argv[1:] if argv is None else argv))
 
 
-def call(argv: Sequence[str]) -> int:  # noqa: PLR0911  one line per kind of failure reads best
+def call(argv: Sequence[str]) -> int:
     """Run the command line; the exit code."""
     as_json = "--json" in argv
     try:
@@ -76,10 +75,6 @@ def call(argv: Sequence[str]) -> int:  # noqa: PLR0911  one line per kind of fai
         return EXIT_CODES[StopReason.INTERRUPTED]
     except JumarError as error:
         return fail(str(error), exit_code(error), as_json=as_json)
-    except BrokenPipeError:
-        # Whoever read us went away (`jumar log show | head`): say nothing more, to anybody.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         sentence = f"{error.strerror or error}: {error.filename or 'the operating system refused'}"
         return fail(sentence, EXIT_CODES[StopReason.INFRA], as_json=as_json)

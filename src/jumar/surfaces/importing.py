@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.harness.checking import Imported, Means, import_task
 from jumar.harness.import_git import git_sides
 from jumar.harness.import_pypi import Release, pypi_sides
@@ -71,7 +70,7 @@ def _made(sides: Callable[[], Awaitable[Sides]], chosen: dict[str, Any]) -> int:
 
     made = Attendant().run(work)
     if made is None:
-        return EXIT_CODES[StopReason.INTERRUPTED]
+        return voice.interrupted()
     checks = made.checks
     voice.say(f"{made.folder}")
     voice.say(f"  {len(checks.fail_to_pass)} red to green, {len(checks.pass_to_pass)} green before and after")

@@ -33,6 +33,10 @@ class Voice(msgspec.Struct):
         if self.json:
             click.echo(json.dumps(msgspec.to_builtins(value)))
 
+    def interrupted(self) -> int:
+        """Say that a signal came before there was anything to keep; the exit code."""
+        return fail("interrupted before anything ran", EXIT_CODES[StopReason.INTERRUPTED], as_json=self.json)
+
 
 def exit_code(error: JumarError) -> int:
     """The documented exit code of *error*."""

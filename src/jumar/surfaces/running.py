@@ -40,7 +40,7 @@ def choosing(command: Decorated) -> Decorated:
             click.option("--agent", help="repair or pipeline; follows from --model."),
             click.option("--model", help="repair (offline search), or script:FILE (replies from a file)."),
             click.option("--test-policy", help="on_write (default), on_final or never."),
-            click.option("--gate", help="off (default here), strict or refactor."),
+            click.option("--gate", help="off: the ratchet alone (strict and refactor need agents to come)."),
             click.option("--ratchet", help="count (default) or identity: never lose a green test."),
             click.option("--ties", help="keep (default) the newer tree at a tie, or revert it."),
             click.option("--attempts", type=int, help="Cap on verified candidates."),
@@ -129,7 +129,7 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     settled = with_options(load_task(task), options_of({"model": "repair", **times}))
     scored = Attendant().run(lambda: score_tree(settled, tree, python=python, environ=environment()))
     if scored is None:
-        return EXIT_CODES[StopReason.INTERRUPTED]
+        return voice.interrupted()
     for warning in scored.warnings:
         voice.say(f"warning: {warning}")
     word = "void: " + scored.void if scored.void else "green" if scored.ok else "red"
@@ -151,7 +151,7 @@ def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
 def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     """Say how the run ended; with *apply*, put its best tree onto the original."""
     if result is None:
-        return EXIT_CODES[StopReason.INTERRUPTED]
+        return voice.interrupted()
     folder = Path(result.events).parent
     voice.say(f"{result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s")
     if result.why:
