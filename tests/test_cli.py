@@ -70,6 +70,8 @@ BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
         ("run", ".", "--model", "script:s", "--gate", "strict", "--test-policy", "never"),
         "gate",
     ),
+    ("a gate of later", GOOD, ("run", ".", "--model", "repair", "--gate", "strict"), "gate strict"),
+    ("nothing to edit", {**GOOD, "task.toml": "[files]\neditable = ['test_app.py']\n"}, ("run", "."), "--model"),
     ("a number that is none", GOOD, ("run", ".", "--model", "repair", "--attempts", "many"), "many"),
     ("a cap below zero", GOOD, ("run", ".", "--model", "repair", "--seconds", "-1"), "-1"),
     ("an endless timeout", GOOD, ("run", ".", "--model", "repair", "--timeout", "inf"), "--timeout"),
@@ -201,6 +203,28 @@ def test_a_score_takes_nothing_but_what_was_editable(jumar: Called, tmp_path: Pa
     assert (code, scored["ok"], scored["failed"]) == (1, False, 1)
     assert any("test_app.py" in w for w in scored["warnings"])
     assert any("conftest.py" in w for w in scored["warnings"])
+
+
+@pytest.mark.slow
+def test_nothing_that_may_be_edited_is_one_sentence(jumar: Called, tmp_path: Path) -> None:
+    lay(tmp_path, {**GOOD, "task.toml": "[files]\neditable = ['test_app.py']\n"})
+
+    code, _, err = jumar("run", ".", "--model", "repair", "-q")
+
+    assert (code, err.count("\n")) == (2, 1)
+    assert "may be edited" in err
+    assert not (tmp_path / ".jumar").exists()
+
+
+@pytest.mark.slow
+def test_a_search_that_ran_out_of_time_is_a_budget_and_not_a_final_word(jumar: Called, tmp_path: Path) -> None:
+    lay(tmp_path, GOOD)
+
+    code, out, _ = jumar("run", ".", "--model", "repair", "--json", "-q", "--seconds", "2.2")
+
+    result = json.loads(out.splitlines()[-1])
+    assert (code, result["stop"]) in ((3, "budget"), (0, "green"))
+    assert jumar("resume", str(Path(result["events"]).parent), "-q", "--seconds", "60")[0] == 0
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from jumar.core import events as ev
 from jumar.core.budget import Budget
+from jumar.core.events import ToolCall
 from jumar.core.policy import TestPolicy
 from jumar.core.ratchet import Rule, Score, Ties
 from jumar.core.run import IllegalEvent, Phase
@@ -21,6 +22,7 @@ from jumar.core.step import Halt, Verify
 from jumar.core.stop import StopReason
 from jumar.journal import Journal
 from jumar.kernel import Kernel
+from jumar.models.script import Line, ScriptModel
 from stories import TOTAL, Terms, World, program, world
 
 
@@ -165,6 +167,13 @@ def test_a_candidate_that_an_interrupt_kept_from_its_verdict_is_judged_when_the_
     assert made.replayed() == end
 
 
+def test_a_model_whose_time_ended_ends_the_run_as_a_budget(tmp_path: Path) -> None:
+    line = Line(tool_calls=(ToolCall("out_of_time", {"message": "more seconds may find one"}),))
+    made = world(tmp_path, (), Terms(model=ScriptModel((line,))))
+
+    assert told(made) is StopReason.BUDGET
+
+
 def test_a_forged_last_verification_is_not_the_machine_s_fault(tmp_path: Path) -> None:
     made = world(tmp_path, (program(99),), Terms(policy=TestPolicy.ON_FINAL))
 
@@ -212,9 +221,6 @@ def test_under_never_nothing_is_verified(tmp_path: Path) -> None:
 
 
 def test_a_write_outside_ends_the_run(tmp_path: Path) -> None:
-    from jumar.core.events import ToolCall  # noqa: PLC0415  this story alone speaks in tool calls
-    from jumar.models.script import Line, ScriptModel  # noqa: PLC0415  as above
-
     call = ToolCall("write_file", {"path": "../evil.py", "text": "x = 1\n"})
     made = world(tmp_path / "run", (), Terms(model=ScriptModel((Line(tool_calls=(call,)),))))
 
