@@ -21,7 +21,7 @@ fast: $(READY)
 	$(BIN)/python -m pytest -m "not slow and not proof" -q
 
 prove: $(READY)
-	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data=$(DATA))
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -30,7 +30,7 @@ lint: $(READY)
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
 bench: $(READY)
-	$(BIN)/python bench/repair.py $(if $(DATA),--data $(DATA))
+	$(BIN)/python bench/repair.py $(if $(DATA),--data=$(DATA))
 
 docs: $(READY)
 	$(BIN)/python docs/draw_kernel.py --write

@@ -47,7 +47,7 @@ class Search:
         self._next = 0
         self._exhausted = False
         self.finished = False
-        """Whether nothing is left to try: else it was the time, or the number of attempts, that ended."""
+        """Whether all was tried that may be: else it was the time that ended."""
         self.tried = 0
         """Trials that are judged, retries included."""
         self.survivors = 0
@@ -70,8 +70,8 @@ class Search:
                     self._issue(jobs_in, bounds)
                     last = self._exhausted or self._next >= bounds.attempts
                     found = self._judge(refused, everything=last)
-                    self.finished = self._exhausted and not self._pending
-                    if found is not None or not self._strategy.patient or (last and not self._pending):
+                    self.finished = last and not self._pending
+                    if found is not None or not self._strategy.patient or self.finished:
                         break
                     if not self._out():
                         continue
