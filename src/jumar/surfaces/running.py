@@ -114,7 +114,7 @@ def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: 
     return _ended(voice, result, apply=apply)
 
 
-@click.command(epilog="Example: jumar score tasks/gcd ~/work/gcd")
+@click.command(epilog="Example: jumar score tasks/gcd ~/src/gcd")
 @click.argument("task", type=click.Path(path_type=Path))
 @click.argument("tree", type=click.Path(path_type=Path))
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
