@@ -30,7 +30,8 @@ lint: $(READY)
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
 bench: $(READY)
-	$(BIN)/python bench/repair.py $(if $(DATA),--data=$(DATA))
+	@test -n "$(DATA)" || { echo "make bench needs real tasks: make bench DATA=DIR (index.json, tasks/, solutions/)"; exit 2; }
+	$(BIN)/python bench/repair.py --data=$(DATA)
 
 docs: $(READY)
 	$(BIN)/python docs/draw_kernel.py --write

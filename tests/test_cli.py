@@ -71,7 +71,6 @@ BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
         "gate",
     ),
     ("a gate of later", GOOD, ("run", ".", "--model", "repair", "--gate", "strict"), "gate strict"),
-    ("nothing to edit", {**GOOD, "task.toml": "[files]\neditable = ['test_app.py']\n"}, ("run", "."), "--model"),
     ("a number that is none", GOOD, ("run", ".", "--model", "repair", "--attempts", "many"), "many"),
     ("a cap below zero", GOOD, ("run", ".", "--model", "repair", "--seconds", "-1"), "-1"),
     ("an endless timeout", GOOD, ("run", ".", "--model", "repair", "--timeout", "inf"), "--timeout"),

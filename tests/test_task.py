@@ -18,7 +18,6 @@ from jumar.options import Options, with_options
 from jumar.task import (
     Task,
     decode_source,
-    guard_for,
     guard_of,
     interpreter,
     literal,
@@ -78,7 +77,7 @@ class TestLoading:
 
     def test_any_repository_is_a_task(self, folder: Path) -> None:
         task = load_task(folder)
-        guard = guard_for(task, ("test_gcd.py",))
+        guard = guard_of(settings_for(task, ("test_gcd.py",)))
 
         assert refusal("gcd.py", guard) is None
         for path in ("test_gcd.py", "tests/data.txt", "conftest.py", "setup.py", "notes.md"):
@@ -237,12 +236,10 @@ class TestGuard:
     )
     def test_no_glob_of_the_task_opens_its_tests(self, protected: list[str]) -> None:
         task = Task(root=Path(), name="t", editable=("*",), protected=tuple(protected))
-        guard = guard_for(task, ("test_a.py", "pkg/test_b.py"))
-        same = guard_of(settings_for(task, ("test_a.py", "pkg/test_b.py")))
+        guard = guard_of(settings_for(task, ("test_a.py", "pkg/test_b.py")))
 
         for path in ("test_a.py", "pkg/test_b.py", "conftest.py", "sub/conftest.py", "pyproject.toml", "x.pth"):
             assert guard.protected(path), path
-            assert same.protected(path), path
 
     def test_globs_have_gitignore_semantics(self) -> None:
         matches = spec(["**/*.py", "!secret.py"])

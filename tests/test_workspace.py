@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumar.disk import trees
+from jumar.disk.apply import apply
 from jumar.disk.objects import Store
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput
@@ -254,10 +255,10 @@ def test_what_is_applied_makes_the_origin_equal(first: Shapes, second: Shapes) -
         store = Store(room / "objects")
         base = store.capture(room / "origin")
         work = Workspace(room / "work", store)
-        applied = work.apply_to(room / "origin", base)
+        applied = apply(store, base, work.tree, room / "origin")
         assert shape_of(room / "origin") == second
         assert bool(applied) == (first != second)
-        assert work.apply_to(room / "origin", base) == ()
+        assert apply(store, base, work.tree, room / "origin") == ()
 
 
 def test_an_origin_that_changed_is_left_alone(work: Workspace, tmp_path: Path) -> None:
@@ -268,12 +269,12 @@ def test_an_origin_that_changed_is_left_alone(work: Workspace, tmp_path: Path) -
     work.write("pkg/b.py", b"b\n")
     (origin / "pkg" / "b.py").write_bytes(b"mine\n")
     with pytest.raises(BadInput, match=r"'pkg/b\.py' was changed while the run worked; nothing was applied"):
-        work.apply_to(origin, base)
+        apply(Store(tmp_path / "objects"), base, work.tree, origin)
     assert (origin / "pkg" / "a.py").read_bytes() == b"a = 1\n"
     (origin / "pkg" / "b.py").unlink()
     (origin / "run.sh").write_bytes(b"my own change elsewhere\n")
     (origin / "pkg" / "a.py").chmod(0o600)
-    assert work.apply_to(origin, base) == ("pkg/a.py", "pkg/b.py")
+    assert apply(Store(tmp_path / "objects"), base, work.tree, origin) == ("pkg/a.py", "pkg/b.py")
     assert (origin / "pkg" / "a.py").stat().st_mode & 0o777 == 0o600
     assert (origin / "run.sh").read_bytes() == b"my own change elsewhere\n"
     assert not [path for path in origin.rglob("*") if path.name.startswith(".jumar")]
@@ -288,9 +289,9 @@ def test_a_folder_that_must_become_a_file_keeps_what_is_unknown(work: Workspace,
     work.capture()
     (origin / "pkg" / "mine").write_bytes(b"")
     with pytest.raises(BadInput, match="'pkg' must become a file, but holds 'mine'"):
-        work.apply_to(origin, base)
+        apply(Store(tmp_path / "objects"), base, work.tree, origin)
     (origin / "pkg" / "mine").unlink()
-    assert work.apply_to(origin, base) == ("pkg", "pkg/a.py")
+    assert apply(Store(tmp_path / "objects"), base, work.tree, origin) == ("pkg", "pkg/a.py")
 
 
 def test_a_tree_of_nothing_is_a_tree(store: Store, tmp_path: Path) -> None:

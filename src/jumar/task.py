@@ -134,11 +134,6 @@ def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
     return (*task.protected, *(literal(p) for p in test_files), *CONFIGURATION)
 
 
-def guard_for(task: Task, test_files: Iterable[str]) -> Guard:
-    """The write rules of *task*, whose tests lie in *test_files*."""
-    return Guard(spec(task.editable), spec(protected_lines(task, test_files)))
-
-
 def guard_of(settings: Settings) -> Guard:
     """The write rules of a run that is resumed from its journal."""
     return Guard(spec(settings.editable), spec(settings.protected))

@@ -9,7 +9,6 @@ from hashlib import sha256
 from pathlib import Path
 
 from jumar.disk import beneath, trees
-from jumar.disk.apply import apply
 from jumar.disk.objects import Store
 from jumar.disk.trees import Kind, Manifest, Node
 
@@ -87,15 +86,6 @@ class Workspace:
         """The regular files of the tree whose path *matches*, with their bytes."""
         wanted = {p: n for p, n in sorted(self._now().items()) if n.kind is Kind.FILE and matches(p)}
         return {path: self._store.get(node.sha256) for path, node in wanted.items()}
-
-    def apply_to(self, origin: Path, base: str) -> tuple[str, ...]:
-        """Write what differs from *base* onto the folder the task came from; the paths written, sorted.
-
-        Raises:
-            BadInput: naming the file of *origin* that is no longer what *base* has; nothing was written then.
-            Infra: if the disk refuses half-way; the files written before stay, each of them whole.
-        """
-        return apply(self._store, base, self.tree, origin)
 
     def _now(self) -> Manifest:
         tree = self.tree
