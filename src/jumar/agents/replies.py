@@ -2,65 +2,155 @@
 
 from __future__ import annotations
 
-import ast
+import re
+from collections.abc import Mapping
 
-from markdown_it import MarkdownIt
-
+from jumar.agents import syntax, whole
+from jumar.agents.choice import chosen
+from jumar.agents.fences import Fence, fences
+from jumar.agents.outline import Outline
 from jumar.agents.tools import encodable
 
+THOUGHTS = ("think", "thinking", "thought", "reasoning", "reflection", "scratchpad", "analysis")
+"""The tags models put around what they think before they answer."""
+CLOSING = tuple(f"</{tag}>" for tag in THOUGHTS)
+ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&#x27;", "'"), ("&amp;", "&"))
+"""What escaping turns the special characters into; the ampersand last, or `&amp;lt;` is undone twice."""
+LUCKY = frozenset({"lt", "gt", "amp", "quot"})
+"""What entities are where they parse as code: names between `&` and `;`."""
 
-def extract(content: str, targets: tuple[str, ...]) -> dict[str, str | None] | str:
-    """The whole new text of each file in *content*, or one sentence on why there is none.
 
-    One target takes the only fenced block, or the whole reply where there is no fence. With several targets each block
-    is preceded by a line that holds the path.
+def extract(
+    content: str, targets: tuple[str, ...], current: Mapping[str, str] | None = None
+) -> dict[str, str | None] | str:
+    """The whole new text of each file in *content*, or one sentence, told to the model, on why there is none.
+
+    *targets* are the paths that may be written, relative and with `/`. *current* holds their present texts, as far as
+    known: then a half of a file can be told from a rewrite, and line ends and a byte order mark follow the file.
+
+    What is read, in this order: reasoning before the answer is dropped; the whole reply, if it is code of the one
+    target and nothing else; the fenced blocks. A block belongs to the path that its info string, the line or heading
+    before it, or its first comment names; with one target a block without a name may be that file if its label fits.
+    A reply is refused if a fence is never closed, if two different blocks could be the same file, if names
+    contradict each other, and if a text is not the whole file in the language of its path (`whole.missing`).
+
+    Nothing is raised for any text; time is linear in its length.
     """
-    if not encodable(content):
-        return "the reply holds characters that are not valid Unicode"
-    blocks = _blocks(content)
-    if len(targets) == 1:
-        found = _single(content, blocks, targets[0])
+    if "\0" in content or not encodable(content):
+        return "the reply holds a NUL character" if "\0" in content else "the reply is not valid Unicode"
+    plain = content.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff\u200b")
+    answer = _answer(plain, targets)
+    if isinstance(answer, str):
+        return answer
+    plain, blocks = answer
+    current = current or {}
+    prose = _outside(plain, blocks)
+    if len(targets) == 1 and (text := _raw(plain, blocks, targets[0])):
+        found: dict[str, str] | str = {targets[0]: text}
+        prose = ""
     else:
-        found = {path: text for path, text in blocks if path in targets} or (
-            f"no fenced block is preceded by the path of one of {', '.join(targets)}"
-        )
+        found = chosen(plain, blocks, targets, current)
     if isinstance(found, str):
         return found
+    files: dict[str, str | None] = {}
     for path, text in found.items():
-        if why := _broken(path, text):
+        draft = whole.Draft(path, text.removeprefix("\ufeff"), prose, current.get(path))
+        files[path], why = _settled(draft)
+        if why:
             return why
-    return dict(found)
+    return files
 
 
-def _single(content: str, blocks: list[tuple[str, str]], target: str) -> dict[str, str] | str:
-    named = [text for path, text in blocks if path == target]
-    texts = named or [text for _, text in blocks]
-    if len(texts) > 1:
-        return f"there are {len(texts)} fenced blocks; give the complete file {target} in one"
-    return {target: texts[0] if texts else content}
+def _answer(plain: str, targets: tuple[str, ...]) -> tuple[str, list[Fence]] | str:
+    """The reply without the reasoning before it, and its blocks; or why they cannot be told apart."""
+    start = plain.lstrip()
+    opened = next((tag for tag in THOUGHTS if start[:20].lower().startswith(f"<{tag}>")), "")
+    if opened:
+        _, closing, plain = _parted(start, f"</{opened}>")
+        if not closing:
+            return "the reply ends inside its reasoning; give the complete file after it"
+    blocks = fences(plain, targets)
+    ends = [line for line in _outside(plain, blocks).lower().split("\n") if line.rstrip().endswith(CLOSING)]
+    if not ends:
+        return plain, blocks
+    tag = "</" + ends[0].rstrip().rpartition("</")[2]
+    if opened or len(ends) > 1 or plain.lower().count(tag) > 1:
+        return f"it cannot be told where the reasoning ends ({tag}); give the complete file after it"
+    plain = _parted(plain, tag)[2]
+    return plain, fences(plain, targets)
 
 
-def _blocks(content: str) -> list[tuple[str, str]]:
-    """Every closed fence with the last line of the paragraph before it, which may name a path."""
-    blocks: list[tuple[str, str]] = []
-    before = ""
-    lines = content.splitlines()
-    for token in MarkdownIt("commonmark").parse(content):
-        if token.type == "inline":
-            before = token.content.splitlines()[-1].strip(" `*:#") if token.content else ""
-        elif token.type == "fence" and token.map and lines[token.map[1] - 1].strip().startswith(token.markup):
-            blocks.append((before, token.content))
-            before = ""
-    return blocks
+def _parted(text: str, tag: str) -> tuple[str, str, str]:
+    """*text* before, at and after the first *tag*, in whatever case; nothing but the text if there is none."""
+    found = re.search(re.escape(tag), text, re.IGNORECASE)
+    return (text[: found.start()], found[0], text[found.end() :].lstrip("\n")) if found else (text, "", "")
 
 
-def _broken(path: str, text: str) -> str | None:
-    """Why *text* cannot be the file *path*, or None."""
-    if not text.strip():
-        return f"the text of {path} is empty"
-    if path.endswith((".py", ".pyi")):
-        try:
-            ast.parse(text)
-        except (SyntaxError, ValueError) as error:
-            return f"the text of {path} is not Python: {error}"
-    return None
+def _outside(plain: str, blocks: list[Fence]) -> str:
+    """What stands outside of the blocks."""
+    lines = plain.split("\n")
+    kept: list[str] = []
+    at = 0
+    for block in blocks:
+        kept += lines[at : block.start]
+        at = block.end
+    return "\n".join(kept + lines[at:])
+
+
+def _raw(plain: str, blocks: list[Fence], target: str) -> str:
+    """The reply itself, if it is nothing but the file *target*; else "".
+
+    Fences do not speak against it where they can only be part of the code: in Python no backtick and no tilde run
+    stands outside of strings and comments, so a text with fences that compiles holds them there; in other languages
+    they have to lie in comments. Every statement has to be code: `Done` and `Note: fixed` are prose that parses.
+    """
+    if syntax.language(target) is None or (blocks and not plain.strip()):
+        return ""
+    outline, why = syntax.parsed(target, plain)
+    if why or outline is None or outline.prose or not outline.substance:
+        return ""
+    if blocks and syntax.language(target) != "python":
+        covered = {line + n for line, text in outline.comments for n in range(text.count("\n") + 1)}
+        if not all(block.start + 1 in covered for block in blocks):
+            return ""
+    return plain if plain.endswith("\n") else plain + "\n"
+
+
+def _settled(draft: whole.Draft) -> tuple[str, str]:
+    """The text that is written for *draft*, and why it cannot be ("" if it can)."""
+    outline, why = syntax.parsed(draft.path, draft.text)
+    outline, draft, why = _unescaped(draft, outline, why)
+    if why:
+        return "", whole.patch(draft.path, draft.text) or why
+    if why := whole.missing(draft, outline):
+        return "", why
+    text, now = draft.text, draft.current or ""
+    if now.count("\r\n") * 2 > now.count("\n"):
+        text = text.replace("\n", "\r\n")
+    return ("\ufeff" + text if now.startswith("\ufeff") else text), ""
+
+
+def _unescaped(draft: whole.Draft, outline: Outline | None, why: str) -> tuple[Outline | None, whole.Draft, str]:
+    """*draft* with its HTML entities undone, if that can be the only reading.
+
+    That is so if every special character is escaped, the text is no code as it stands (`a &lt; b` parses by luck, as
+    two statements), and is without the entities. A text that is code both ways is refused, unless the present file
+    holds entities as well.
+    """
+    text = bare = draft.text
+    for entity, char in ENTITIES:
+        text, bare = text.replace(entity, char), bare.replace(entity, "")
+    if text == draft.text:
+        return outline, draft, why
+    if outline and not why and outline.used & LUCKY - outline.local - outline.bound:
+        why = f"the text for {draft.path} has HTML entities (&lt;) in its code; write the characters themselves"
+    if any(char in bare for char in "<>&"):
+        return outline, draft, why
+    if not why and any(entity in (draft.current or "") for entity, _ in ENTITIES):
+        return outline, draft, why
+    undone, fault = syntax.parsed(draft.path, text)
+    if fault or (undone and undone.used & LUCKY - undone.local - undone.bound):
+        return outline, draft, why
+    if why:
+        return undone, draft._replace(text=text), ""
+    return outline, draft, f"the text for {draft.path} has HTML entities (&lt;) that may stand for themselves or not"

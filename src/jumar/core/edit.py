@@ -1,0 +1,157 @@
+"""An edit replaces what stands there exactly once. What is merely close is shown, never changed."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Callable
+from itertools import accumulate
+
+import msgspec
+
+SHOWN = 5
+"""Line numbers of matches that are told at most."""
+QUOTED = 12
+"""Lines of the closest region that are quoted at most."""
+WIDTH = 160
+"""Characters of a line that are compared and quoted at most."""
+CANDIDATES = 40
+"""Lines that are compared letter by letter at most: the cost of a refusal has a bound."""
+CLOSE = 0.6
+"""The likeness, from 0 to 1, below which nothing is called close (difflib's own bound for a close match)."""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """An edit that was not made."""
+
+    reason: str
+    """One sentence for the model, which may end in quoted lines."""
+
+
+def replaced(text: str, old: str, new: str) -> str | Refused:
+    """*text* with its one occurrence of *old* replaced by *new*, character for character, or why not.
+
+    Occurrences that overlap count as several. The cost is linear in the lengths, also of a refusal.
+    """
+    if not old:
+        return Refused("`old` is empty, which is nowhere and everywhere; use write_file to write a whole file")
+    if old == new:
+        return Refused("`old` and `new` are the same: the edit changes nothing")
+    at = text.find(old)
+    if at < 0:
+        return Refused(_absent(text, old))
+    if text.find(old, at + 1) < 0:
+        return text[:at] + new + text[at + len(old) :]
+    return Refused(_several(text, old, at))
+
+
+def _several(text: str, old: str, at: int) -> str:
+    lines: list[int] = []
+    line, seen = 1, 0
+    while at >= 0 and len(lines) <= SHOWN:
+        line += text.count("\n", seen, at)
+        lines.append(line)
+        seen, at = at, text.find(old, at + 1)
+    places = sorted(set(lines[:SHOWN]))
+    shown = ", ".join(map(str, places)) + (" and more" if len(lines) > SHOWN else "")
+    where = f"lines {shown}" if len(places) > 1 else f"line {shown}, more than once"
+    return f"`old` is not unique: it begins in {where}; add surrounding lines until it occurs once"
+
+
+def _absent(text: str, old: str) -> str:
+    """What *old* may have meant."""
+    if not text.strip():
+        return "`old` does not occur: the file is empty; use write_file"
+    if not old.strip():
+        return "`old` is nothing but blanks and does not occur like this; quote the lines around them"
+    lines = text.split("\n")
+    region = _but_for(lines, old)
+    if region:
+        first, last = region
+        how = _difference("\n".join(lines[first : last + 1]), old)
+        return f"`old` does not occur; {_where(first, last)} would match but for {how}:\n{_quote(lines, first, last)}"
+    closest = _closest(lines, old)
+    if closest is None:
+        return "`old` does not occur, nor anything like it; read the file and quote it exactly"
+    first, last = closest
+    return f"`old` does not occur; the closest text is {_where(first, last)}:\n{_quote(lines, first, last)}"
+
+
+def _where(first: int, last: int) -> str:
+    return f"lines {first + 1} to {last + 1}" if last > first else f"line {first + 1}"
+
+
+def _quote(lines: list[str], first: int, last: int) -> str:
+    shown = range(first, min(last + 1, first + QUOTED))
+    quoted = "\n".join(f"{n + 1}: {_clipped(lines[n])}" for n in shown)
+    return quoted + (f"\n(and {last - shown[-1]} lines more)" if last > shown[-1] else "")
+
+
+def _clipped(line: str) -> str:
+    line = line.removesuffix("\r")
+    return line if len(line) <= WIDTH else f"{line[:WIDTH]}..."
+
+
+def _squeezed(text: str) -> str:
+    """Without any whitespace and without case."""
+    return "".join(text.split()).casefold()
+
+
+def _but_for(lines: list[str], old: str) -> tuple[int, int] | None:
+    """The first and last line of where *old* stands if whitespace and case do not count."""
+    parts = [_squeezed(line) for line in lines]
+    wanted = _squeezed(old)
+    at = "".join(parts).find(wanted)
+    if at < 0:
+        return None
+    ends = list(accumulate(map(len, parts)))
+    first = next(n for n, end in enumerate(ends) if end > at)
+    last = next(n for n, end in enumerate(ends) if end >= at + len(wanted))
+    return first, last
+
+
+def _difference(region: str, old: str) -> str:
+    """In what *region* and *old* differ, if that is only whitespace or case."""
+    if old.replace("\r", "") in region.replace("\r", ""):
+        return "line endings"
+    if "".join(old.split()) not in "".join(region.split()):
+        return "upper and lower case" if old.casefold() in region.casefold() else "case and whitespace"
+    if _each(old, str.rstrip) in _each(region, str.rstrip):
+        return "trailing whitespace"
+    return "indentation" if _each(old, str.strip) in _each(region, str.strip) else "whitespace"
+
+
+def _each(text: str, trim: Callable[[str], str]) -> str:
+    return "\n".join(trim(line) for line in text.strip("\n").split("\n"))
+
+
+def _closest(lines: list[str], old: str) -> tuple[int, int] | None:
+    """The region that shares most lines with *old*; if it shares none, the one around the line most like one of it."""
+    wanted = [line.strip() for line in old.strip("\n").split("\n")]
+    size = min(len(wanted), len(lines))
+    places = {line: n for n, line in reversed(list(enumerate(wanted))) if any(map(str.isalnum, line))}
+    shifts = Counter(n - places[bare] for n, line in enumerate(lines) if (bare := line.strip()) in places)
+    if shifts:
+        first = max(0, min(shifts.most_common(1)[0][0], len(lines) - size))
+        return first, first + size - 1
+    offset, key = max(enumerate(wanted), key=lambda item: min(len(item[1]), WIDTH))
+    near = _likest(lines, key)
+    if near is None:
+        return None
+    first = max(0, min(near - offset, len(lines) - size))
+    return first, first + size - 1
+
+
+def _likest(lines: list[str], wanted: str) -> int | None:
+    """The number of the line most like *wanted*, among those that share most words with it."""
+    words = set(re.findall(r"\w+", wanted[:WIDTH]))
+    common = ((len(words.intersection(re.findall(r"\w+", line[:WIDTH]))), -n) for n, line in enumerate(lines))
+    candidates = sorted((pair for pair in common if pair[0]), reverse=True)[:CANDIDATES]
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted[:WIDTH])
+    best: tuple[float, int] = (0.0, 0)
+    for _, minus in candidates:
+        matcher.set_seq1(lines[-minus].strip()[:WIDTH])
+        best = max(best, (matcher.ratio(), minus))
+    return -best[1] if best[0] >= CLOSE else None
