@@ -21,6 +21,7 @@ PURE = {
 }  # fmt: skip
 CHILDREN = {
     "verify/reaper.py", "verify/pytest_boot.py", "verify/reporter.py", "verify/tracer.py", "verify/channel.py",
+    "verify/command_boot.py",
     "repair/screen_child.py", "repair/screen_plugin.py", "repair/screen_swap.py",
 }  # fmt: skip
 """Programs that run in processes of their own, in the interpreter of the task: they import nothing of jumar."""

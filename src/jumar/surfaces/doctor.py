@@ -11,13 +11,16 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import click
 import msgspec
 
 from jumar.errors import BadInput
+from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice
 from jumar.surfaces.running import RUNS, speaking
 from jumar.task import interpreter, load_task
+from jumar.verify.command import confinable
 
 ENOUGH_BYTES = 512 * 1024**2
 
@@ -39,7 +42,7 @@ class Check(msgspec.Struct, frozen=True):
 @click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
 @speaking
 def doctor(task: Path, python: str | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
-    """Try what jumar needs for TASK: Python, pytest, git, disk, permissions."""
+    """Try what jumar needs for TASK: Python, pytest, git, disk, permissions, bubblewrap."""
     voice = Voice(json=as_json, quiet=quiet)
     checks = tuple(_checks(task, python, runs))
     for check in checks:
@@ -57,6 +60,7 @@ def _checks(task: Path, python: str | None, runs: Path) -> Iterator[Check]:
     yield _disk(runs)
     yield from _permissions(runs)
     yield _system()
+    yield _commands(task, python)
     yield Check(
         "sandbox", ok=False, needed=False, found="S0: tests run as you, in a process group of their own",
         mend="run untrusted code in a container or a virtual machine",
@@ -109,6 +113,17 @@ def _system() -> Check:
     linux = sys.platform == "linux"
     mend = "" if linux else "use Linux: elsewhere a process that leaves its group may survive a kill"
     return Check("processes", ok=linux, needed=False, found=f"{platform.system()} {platform.release()}", mend=mend)
+
+
+def _commands(task: Path, flag: str | None) -> Check:
+    try:
+        python = interpreter(load_task(task), flag)
+    except BadInput:  # which has a line of its own
+        python = Path(sys.executable)
+    why = anyio.run(confinable, python.absolute(), environment())
+    mend = "install bubblewrap, or pip install 'jumar[sandbox]', where user namespaces are allowed" if why else ""
+    found = why or "commands of a model can be confined: no network, no home, a copy of the tree"
+    return Check("commands", ok=not why, needed=False, found=found, mend=mend)
 
 
 def _existing(folder: Path) -> Path:
