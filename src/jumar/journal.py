@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Self
@@ -22,6 +23,9 @@ EVENTS, LOCK, ANCHOR, BALLAST = "events.jsonl", "lock", "head", "ballast"
 """What lies in a run's directory: the lines, who may write them, the newest line's hash, space for the last words."""
 
 BALLAST_BYTES = 256 * 1024
+
+READERS_SECONDS = 2.0
+"""How long one who wants to write waits for those who hold the journal still."""
 
 Write = Callable[[int, bytes], int]
 """`os.write`, or what a test puts in its place."""
@@ -251,16 +255,45 @@ def read_journal(folder: Path) -> tuple[Entry, ...]:
     return tuple(read(folder))
 
 
+@contextmanager
+def still(folder: Path) -> Iterator[bool]:
+    """Hold the journal in *folder* still: within the block nobody writes it. False: somebody does, or it is not there.
+
+    Any number of readers may hold it at once. One who wants to write waits for them, so hold it for a moment only.
+    """
+    try:
+        fd = os.open(folder / LOCK, os.O_RDONLY)
+    except OSError:
+        yield False
+        return
+    try:
+        yield _flock(fd, fcntl.LOCK_SH)
+    finally:
+        os.close(fd)
+
+
 def _locked(folder: Path) -> int:
     fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.pread(fd, 20, 0).decode(errors="replace").strip()
-        os.close(fd)
-        raise BadInput(
-            f"another jumar (process {holder or 'unknown'}) is writing to {folder}; wait for it to end"
-        ) from None
+    until = time.monotonic() + READERS_SECONDS
+    while not _flock(fd, fcntl.LOCK_EX):
+        # Whoever can share the lock shares it with readers, who are done in a moment: they are waited for, not taken
+        # for a writer. A writer shares with nobody and is reported at once.
+        if not _flock(fd, fcntl.LOCK_SH) or time.monotonic() > until:
+            holder = os.pread(fd, 20, 0).decode(errors="replace").strip()
+            os.close(fd)
+            raise BadInput(
+                f"another jumar (process {holder or 'unknown'}) is writing to {folder}; wait for it to end"
+            ) from None
+        fcntl.flock(fd, fcntl.LOCK_UN)
+        time.sleep(0.002)
     os.ftruncate(fd, 0)
     os.pwrite(fd, b"%d\n" % os.getpid(), 0)
     return fd
+
+
+def _flock(fd: int, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,161 @@
+"""Many runs, many processes, one purse: what is spent and what is set aside never pass its caps, kill -9 or not.
+
+A call takes five steps: reserve here, write `model_request`, call, write `model_call`, settle here. After a crash the
+journal tells how far it got: a row that no `model_request` names was never called and is released; one whose request
+has its `model_call` is settled at that; one whose request is open counts as spent at what was reserved, as the
+journal's own fold has it when the run goes on.
+
+The rows of a run are touched by who writes its journal, or by who holds that journal still: never by both.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Self
+
+from jumar.core import events as ev
+from jumar.core.budget import Cost
+from jumar.errors import BadInput
+from jumar.journal import EVENTS, read, still
+from jumar.purse import Caps, Purse, Spent
+
+__all__ = ["Caps", "Drawing", "Ledger", "Spent", "bills"]
+
+
+class Ledger:
+    """A ledger that runs draw on. Make it with `open`; close it, or use it in a `with`. It belongs to one thread."""
+
+    def __init__(self, purse: Purse) -> None:
+        self._purse = purse
+        self.caps = purse.caps
+
+    @classmethod
+    def open(cls, path: Path, caps: Caps | None = None, clock: Callable[[], float] = time.time) -> Self:
+        """The ledger in *path*, which is made with *caps* if it is not there; what dead runs left is put right.
+
+        Raises:
+            BadInput: if it has other caps, is no ledger, or is not there and no *caps* are given.
+            Infra: if it cannot be read or written.
+        """
+        purse = Purse(path, caps, clock)
+        try:
+            ledger = cls(purse)
+            ledger.recover()
+        except BaseException:
+            purse.close()
+            raise
+        return ledger
+
+    def drawn_by(self, run: str, folder: Path) -> Drawing:
+        """What the run named *run* draws on; the caller holds the lock of its journal, which lies in *folder*.
+
+        Raises:
+            BadInput: if a run of that name draws on this ledger from another folder, where its journal still is.
+            Infra: if the ledger cannot be read or written.
+        """
+        folder = folder.resolve()
+        known = self._purse.enter(run, folder)
+        if known != folder:
+            if (known / EVENTS).is_file() and not known.samefile(folder):
+                raise BadInput(
+                    f"the run {run} draws on the ledger {self._purse.path} from {known} already, and {folder} is a "
+                    "copy of it; go on with the first"
+                )
+            self._purse.move(run, folder)
+        return Drawing(self, self._purse, run)
+
+    def recover(self) -> None:
+        """Release or settle what dead runs left; a run that is being written is left alone.
+
+        Raises:
+            Infra: if the ledger cannot be read or written.
+        """
+        for run, folder in self._purse.holders():
+            # Held still until the rows are right: else the run could go on meanwhile, and what it sets aside for a
+            # request that comes after the lines read here would be released under its feet.
+            with still(folder) as dead:
+                billed = _billed_in(folder) if dead else None
+                if billed is not None:
+                    self._purse.put_right(run, billed)
+
+    def total(self) -> Spent:
+        """What was drawn so far.
+
+        Raises:
+            Infra: if the ledger cannot be read.
+        """
+        return self._purse.total()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._purse.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Drawing:
+    """One run's view of a ledger: a `jumar.ports.Ledger`."""
+
+    def __init__(self, ledger: Ledger, purse: Purse, run: str) -> None:
+        self._ledger, self._purse, self._run = ledger, purse, run
+
+    def reserve(self, seq: int, worst: Cost) -> str:
+        """Set *worst* aside; the name of the cap that refuses it, once dead runs hold nothing any more, or empty.
+
+        Raises:
+            Infra: if the ledger cannot be written, or has that call as paid already.
+        """
+        if not self._purse.reserve(self._run, seq, worst):
+            return ""
+        self._ledger.recover()
+        return self._purse.reserve(self._run, seq, worst)
+
+    def settle(self, seq: int, cost: Cost) -> None:
+        """Replace what was set aside by what the call cost. Settling twice changes nothing; money is never lost.
+
+        Raises:
+            Infra: if the ledger cannot be written; what was set aside stays so until `recover`.
+        """
+        self._purse.settle(self._run, {seq: cost})
+
+    def recover_own(self, entries: Iterable[ev.Entry]) -> None:
+        """Put the run's own rows right when it goes on: *entries* is its journal, whose lock the caller holds.
+
+        Others may have done so since the run died. What they did follows from the same lines, which nobody could
+        change while they looked: doing it again changes nothing, and from here on they leave the run alone.
+
+        Raises:
+            Infra: if the ledger cannot be written.
+        """
+        self._purse.put_right(self._run, bills(entries))
+
+
+def bills(entries: Iterable[ev.Entry]) -> dict[int, Cost]:
+    """Seq of each `model_request` in a journal -> what it counts for: an open one for what was reserved."""
+    billed: dict[int, Cost] = {}
+    asked = -1
+    for entry in entries:
+        match entry.event:
+            case ev.ModelRequest(reserved_usd=usd, reserved_tokens=tokens):
+                asked = entry.seq
+                billed[asked] = Cost(usd, tokens)
+            case ev.ModelCall(usd=usd, input_tokens=sent, output_tokens=received):
+                billed[asked] = Cost(usd, sent + received)
+            case _:
+                pass
+    return billed
+
+
+def _billed_in(folder: Path) -> dict[int, Cost] | None:
+    # Without a journal nothing tells what became of the calls. They may have been made, so what was set aside for
+    # them is not given to others. It is not settled either: the folder may be back tomorrow.
+    try:
+        return bills(read(folder))
+    except BadInput:
+        return None

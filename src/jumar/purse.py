@@ -1,0 +1,240 @@
+"""One SQLite file, one short transaction at a time: what its rows add up to never passes its caps."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from math import isfinite
+from pathlib import Path
+
+import msgspec
+
+from jumar.core.budget import MICRO, Budget, Cost, Spend, micro, reserve
+from jumar.disk import beneath
+from jumar.errors import BadInput, Infra
+
+MARK, LAYOUT = 0x6A756D72, 1
+"""SQLite's application id (`jumr`) and user version of such a file: one without them is none of ours."""
+
+PATIENCE_SECONDS = 10.0
+"""How long one waits for others to let go of the file; they hold it for about a millisecond."""
+
+MOST = 2**50
+"""Micro-dollars or tokens in a row. A provider that claims more has passed every cap; what a row cannot hold would
+close the ledger to everybody else."""
+
+TABLES = (
+    """CREATE TABLE purse (
+        usd REAL, tokens INTEGER, seconds REAL, began REAL,
+        drawn_micro_usd INTEGER DEFAULT 0, drawn_tokens INTEGER DEFAULT 0
+    )""",
+    """CREATE TABLE runs (run TEXT PRIMARY KEY, folder TEXT) WITHOUT ROWID""",
+    """CREATE TABLE calls (
+        run TEXT, seq INTEGER, micro_usd INTEGER, tokens INTEGER, settled INTEGER, PRIMARY KEY (run, seq)
+    ) WITHOUT ROWID""",
+    """CREATE INDEX held ON calls (run) WHERE NOT settled""",
+    """CREATE TRIGGER added AFTER INSERT ON calls BEGIN UPDATE purse SET
+        drawn_micro_usd = drawn_micro_usd + new.micro_usd, drawn_tokens = drawn_tokens + new.tokens;
+    END""",
+    """CREATE TRIGGER changed AFTER UPDATE ON calls BEGIN UPDATE purse SET
+        drawn_micro_usd = drawn_micro_usd + new.micro_usd - old.micro_usd,
+        drawn_tokens = drawn_tokens + new.tokens - old.tokens;
+    END""",
+    """CREATE TRIGGER released AFTER DELETE ON calls BEGIN UPDATE purse SET
+        drawn_micro_usd = drawn_micro_usd - old.micro_usd, drawn_tokens = drawn_tokens - old.tokens;
+    END""",
+)
+"""`drawn` is the sum over all calls, held and settled. The triggers keep it, so that no statement can forget to, and a
+reservation takes as long with a million rows as with one."""
+
+SETTLE = """INSERT INTO calls VALUES (?, ?, ?, ?, 1) ON CONFLICT (run, seq) DO UPDATE
+    SET micro_usd = excluded.micro_usd, tokens = excluded.tokens, settled = 1 WHERE NOT settled"""
+
+TOTAL = """SELECT coalesce(sum(micro_usd * settled), 0), coalesce(sum(tokens * settled), 0),
+    coalesce(sum(micro_usd * (1 - settled)), 0), coalesce(sum(tokens * (1 - settled)), 0),
+    (SELECT began FROM purse), (SELECT count(*) FROM runs) FROM calls"""
+
+
+class Caps(msgspec.Struct, frozen=True):
+    """What all runs on a ledger may spend together; None is no cap."""
+
+    usd: float | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    """Of the wall clock, from when the ledger was made: no call is begun later."""
+
+    def __str__(self) -> str:
+        said = [f"{name} {value:,}" for name in self.__struct_fields__ if (value := getattr(self, name)) is not None]
+        return ", ".join(said) or "none"
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What was drawn on a ledger so far. Money is in micro-dollars."""
+
+    micro_usd: int
+    tokens: int
+    held_micro_usd: int
+    """Set aside for calls in flight, and for those of dead runs that left no journal to tell what became of them."""
+    held_tokens: int
+    seconds: float
+    """From when the ledger was made."""
+    runs: int
+
+    @property
+    def usd(self) -> float:
+        """Dollars spent."""
+        return self.micro_usd / MICRO
+
+
+class Purse:
+    """The rows of a ledger. It knows nothing of journals. It belongs to one thread."""
+
+    def __init__(self, path: Path, caps: Caps | None = None, clock: Callable[[], float] = time.time) -> None:
+        """Open the file *path*, or make it with *caps*.
+
+        Raises:
+            BadInput: if it has other caps, is no ledger, or is not there and no *caps* are given.
+            Infra: if it cannot be read or written; so do all methods.
+        """
+        self.path, self._clock = path.absolute(), clock
+        _check(self.path, caps)
+        with beneath.disk(f"cannot make {self.path.parent}"):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._told():
+            self._db = sqlite3.connect(self.path, timeout=PATIENCE_SECONDS, isolation_level=None)
+        try:
+            self.caps = self._begun(caps)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def enter(self, run: str, folder: Path) -> Path:
+        """Where the journal of *run* lies: in *folder*, or where it was said to be before."""
+        with self._alone() as db:
+            db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (run, str(folder)))
+            return Path(*db.execute("SELECT folder FROM runs WHERE run = ?", (run,)).fetchone())
+
+    def move(self, run: str, folder: Path) -> None:
+        """The journal of *run* lies in *folder* now."""
+        with self._alone() as db:
+            db.execute("UPDATE runs SET folder = ? WHERE run = ?", (str(folder), run))
+
+    def holders(self) -> list[tuple[str, Path]]:
+        """The runs that something is set aside for, and where their journals lie."""
+        with self._told():
+            held = "SELECT run, folder FROM runs WHERE run IN (SELECT run FROM calls WHERE NOT settled)"
+            return [(run, Path(folder)) for run, folder in self._db.execute(held)]
+
+    def reserve(self, run: str, seq: int, worst: Cost) -> str:
+        """Set *worst* aside for a call if it fits beside all else; else the name of the cap it could pass.
+
+        Raises:
+            Infra: also if that call is paid already.
+        """
+        with self._alone() as db:
+            # What this run set aside under the same number was for a request that did not get into its journal.
+            db.execute("DELETE FROM calls WHERE run = ? AND seq = ? AND NOT settled", (run, seq))
+            if db.execute("SELECT 1 FROM calls WHERE run = ? AND seq = ?", (run, seq)).fetchone():
+                raise Infra(f"the journal of {run} has lost its call {seq}, which the ledger {self.path} has as paid")
+            began, micro_usd, tokens = db.execute("SELECT began, drawn_micro_usd, drawn_tokens FROM purse").fetchone()
+            if self.caps.seconds is not None and self._clock() - began >= self.caps.seconds:
+                return "seconds"
+            budget = Budget(usd=self.caps.usd, tokens=self.caps.tokens)
+            if cap := reserve(budget, Spend(micro_usd, tokens), worst):
+                return cap
+            db.execute("INSERT INTO calls VALUES (?, ?, ?, ?, 0)", (run, seq, *_amounts(worst)))
+        return ""
+
+    def settle(self, run: str, costs: Mapping[int, Cost]) -> None:
+        """Replace what was set aside for calls, by seq, by what they cost; unknown ones are paid all the same."""
+        with self._alone() as db:
+            self._settle(db, run, costs)
+
+    def put_right(self, run: str, costs: Mapping[int, Cost]) -> None:
+        """Settle *costs*, and release what is set aside for any other call of *run*."""
+        with self._alone() as db:
+            self._settle(db, run, costs)
+            db.execute("DELETE FROM calls WHERE run = ? AND NOT settled", (run,))
+
+    def total(self) -> Spent:
+        """What was drawn so far."""
+        with self._told():
+            paid, paid_tokens, held, held_tokens, began, runs = self._db.execute(TOTAL).fetchone()
+        return Spent(paid, paid_tokens, held, held_tokens, max(0.0, self._clock() - began), runs)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def _settle(self, db: sqlite3.Connection, run: str, costs: Mapping[int, Cost]) -> None:
+        db.executemany(SETTLE, [(run, seq, *_amounts(cost)) for seq, cost in costs.items()])
+
+    def _begun(self, caps: Caps | None) -> Caps:
+        with self._alone() as db:
+            mark, layout = (db.execute(f"PRAGMA {p}").fetchone()[0] for p in ("application_id", "user_version"))
+            if not mark and not db.execute("SELECT 1 FROM sqlite_master").fetchone():
+                if caps is None:
+                    raise BadInput(f"{self.path} is empty and no ledger yet; give the caps it shall have")
+                for statement in (*TABLES, f"PRAGMA application_id = {MARK}", f"PRAGMA user_version = {LAYOUT}"):
+                    db.execute(statement)
+                began = (caps.usd, caps.tokens, caps.seconds, self._clock())
+                db.execute("INSERT INTO purse (usd, tokens, seconds, began) VALUES (?, ?, ?, ?)", began)
+            elif (mark, layout) != (MARK, LAYOUT):
+                raise _foreign(self.path)
+            known = Caps(*db.execute("SELECT usd, tokens, seconds FROM purse").fetchone())
+        if caps is not None and caps != known:
+            raise BadInput(f"the ledger {self.path} has the caps {known}, not {caps}; ask for those, or name another")
+        with self._told():
+            # No write-ahead log: up to 3.51.2, SQLite can lose pages of one that several processes write and empty.
+            # And the rollback journal is cut, not removed: only the cut is synced. One that came back after a power
+            # cut would undo what was set aside for a call that was made.
+            self._db.execute("PRAGMA journal_mode = TRUNCATE")
+            self._db.execute("PRAGMA synchronous = FULL")
+        return known
+
+    @contextmanager
+    def _alone(self) -> Iterator[sqlite3.Connection]:
+        """One transaction that no other overlaps: on the disk when the block is left, or it never was."""
+        with self._told():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:  # some faults of the disk have rolled it back already
+                    self._db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn SQLite's faults into one sentence; wrong use of it stays a bug."""
+        try:
+            yield
+        except sqlite3.ProgrammingError:
+            raise
+        except sqlite3.DatabaseError as fault:
+            if fault.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+                raise _foreign(self.path) from None
+            raise Infra(f"the ledger {self.path} cannot be used: {fault}") from fault
+
+
+def _amounts(cost: Cost) -> tuple[int, int]:
+    return min(micro(cost.usd), MOST), min(cost.tokens, MOST)
+
+
+def _check(path: Path, caps: Caps | None) -> None:
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder; name a file for the ledger")
+    if caps is None and not path.exists():
+        raise BadInput(f"there is no ledger {path}; give the caps it shall have, or name one that is there")
+    for name, value in msgspec.structs.asdict(caps or Caps()).items():
+        if value is not None and not (isfinite(value) and value >= 0):
+            raise BadInput(
+                f"the ledger's cap on {name} must be a number from 0, not {value:g}; leave it out for no cap"
+            )
+
+
+def _foreign(path: Path) -> BadInput:
+    return BadInput(f"{path} is no ledger that this jumar knows; name another file, or one that is not there yet")
