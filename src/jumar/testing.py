@@ -6,11 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from jumar.core.events import Localisation, Suite
+import msgspec
+
+from jumar.core.events import Localisation
+from jumar.core.reply import Reply
+from jumar.core.retry import ERRORS
+from jumar.core.settings import Suite
 from jumar.core.verdict import EXCUSED, Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.disk.objects import Store
 from jumar.models.script import Line, ScriptModel
-from jumar.ports import Runner, Verification, Verifier
+from jumar.models.secrets import LONGEST_DETAIL
+from jumar.ports import Answer, Ask, Model, Runner, Verification, Verifier
 from jumar.verify.verifier import TrustedVerifier
 
 Judge = Callable[[Mapping[str, bytes]], Mapping[str, str] | Void]
@@ -121,6 +127,36 @@ async def check_runner(runner: Runner, into: Path) -> None:
         _hold([r.outcome for r in said] == [outcome] * len(said), f"the sample {sample} comes out as {outcome}")
         _hold(outcome is Outcome.PASSED or all(r.excerpt for r in said), f"the sample {sample} says why")
         _hold(absent.outcome not in (Outcome.PASSED, *EXCUSED), "a test that is not there has not passed")
+
+
+async def check_model(model: Model, ask: Ask) -> Answer:
+    """The contract of every `Model`, held against what it answers to *ask*; answers and faults are held alike.
+
+    Returns:
+        The answer, for what the caller knows of it besides.
+
+    Raises:
+        AssertionError: naming the clause that is broken.
+    """
+    name, worst = model.name, model.worst(ask)
+    _hold(bool(name) and name.isprintable(), "a model has a name that fits on a line")
+    _hold(worst.usd >= 0 and worst.tokens >= 0, "the worst case is no income")
+    _hold(model.worst(ask) == worst, "the worst case of a call is the same however often it is asked for")
+    answer = await model.complete(ask)
+    _hold(model.name == name, "a model keeps its name")
+    _hold(not answer.error or answer.error in ERRORS, "a fault has one of the names in jumar.core.retry.ERRORS")
+    _hold(len(answer.detail) <= LONGEST_DETAIL and "\n" not in answer.detail, "what was said of a fault is one line")
+    _hold(0 <= answer.cached_tokens <= answer.input_tokens, "cached tokens are part of the input")
+    _hold(answer.output_tokens >= 0 and answer.usd >= 0, "a call takes tokens and money, and gives none back")
+    if not answer.assumed:
+        _hold(answer.usd <= worst.usd + 1e-9, "no call costs more than its worst case")
+        _hold(answer.input_tokens + answer.output_tokens <= worst.tokens, "no call takes more than its worst case")
+    _hold(answer.retry_after is None or answer.retry_after >= 0, "nobody waits for the past")
+    written = msgspec.json.decode(msgspec.json.encode(answer.reply), type=Reply)
+    _hold(written == answer.reply, "a reply is the same once it was written down")
+    ids = [call.id for call in answer.reply.tool_calls]
+    _hold(all(ids) and len(set(ids)) == len(ids), "tool calls have ids of their own")
+    return answer
 
 
 def _hold(clause: bool, said: str) -> None:  # noqa: FBT001  a clause is true or it is not

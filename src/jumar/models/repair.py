@@ -7,8 +7,9 @@ from collections.abc import Awaitable
 from pathlib import Path
 
 from jumar.core.budget import Cost
-from jumar.core.events import Reply, Suite, ToolCall
 from jumar.core.gate import Action
+from jumar.core.reply import Reply, ToolCall
+from jumar.core.settings import Suite
 from jumar.errors import Infra
 from jumar.ports import Answer, Ask, Runner
 from jumar.repair.candidates import Candidate

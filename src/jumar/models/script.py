@@ -8,8 +8,9 @@ from typing import Literal
 import msgspec
 
 from jumar.core.budget import Cost
-from jumar.core.events import Reply, ToolCall
+from jumar.core.reply import Reply, ToolCall
 from jumar.errors import BadInput
+from jumar.models.lines import decoded, numbered, read_once, used_up
 from jumar.ports import Answer, Ask
 
 
@@ -40,12 +41,16 @@ class ScriptModel:
 
     def worst(self, ask: Ask) -> Cost:
         """What the next line says it costs."""
-        line = self._line(ask.position)
+        line = self.line(ask.position)
+        if line is None:
+            return Cost()
         return Cost(line.usd, line.usage.input_tokens + line.usage.output_tokens)
 
     async def complete(self, ask: Ask) -> Answer:
         """The line at the run's position; when the script is used up, `final`."""
-        line = self._line(ask.position)
+        line = self.line(ask.position)
+        if line is None:
+            return Answer(reply=used_up("script", ask.position))
         calls = tuple(
             ToolCall(call.name, call.arguments, call.id or f"call_{ask.position}_{n}")
             for n, call in enumerate(line.tool_calls)
@@ -59,10 +64,14 @@ class ScriptModel:
             error=line.error,
         )
 
-    def _line(self, position: int) -> Line:
+    def line(self, position: int) -> Line | None:
+        """The reply to the call at *position*; None when the script is used up.
+
+        A provider that failed last stays down: its further failures cost nothing.
+        """
         if position < len(self._lines):
             return self._lines[position]
-        return Line(tool_calls=(ToolCall("final", {"message": "the script is used up"}),))
+        return Line(error=self._lines[-1].error) if self._lines and self._lines[-1].error else None
 
 
 def read_script(path: Path) -> bytes:
@@ -71,10 +80,7 @@ def read_script(path: Path) -> bytes:
     Raises:
         BadInput: if it cannot be read.
     """
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"cannot read the script {path}: {error.strerror}") from None
+    return read_once(path, "script")
 
 
 def parse_script(data: bytes, name: str) -> ScriptModel:
@@ -83,18 +89,9 @@ def parse_script(data: bytes, name: str) -> ScriptModel:
     Raises:
         BadInput: if a line is not a reply; the sentence names the line.
     """
-    try:
-        texts = data.decode().splitlines()
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{name} is not UTF-8 (byte {error.start})") from None
     lines = []
-    for number, text in enumerate(texts, 1):
-        if not text.strip():
-            continue
-        try:
-            line = msgspec.json.decode(text, type=Line)
-        except msgspec.MsgspecError as error:
-            raise BadInput(f"line {number} of {name} is no reply: {error}") from None
+    for number, text in numbered(data, name):
+        line = decoded(text, Line, f"line {number} of {name} is no reply")
         if not (line.content or line.tool_calls or line.error):
             raise BadInput(f"line {number} of {name} has neither content nor tool_calls nor error")
         lines.append(line)

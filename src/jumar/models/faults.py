@@ -1,0 +1,118 @@
+"""What went wrong with a call, as a value: whether it may pass, what the provider said, and who pays for it."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """A call that has no answer."""
+
+    error: str
+    """One of `jumar.core.retry.ERRORS`."""
+    detail: str
+    """The provider's words as they came: not cleaned yet."""
+    retry_after: float | None = None
+    """Seconds the provider asked to wait."""
+    billed: bool = False
+    """Whether the provider may have worked on it, and charge for that."""
+
+
+def fault_of(raised: Exception) -> Fault:
+    """The fault that the client's exception *raised* stands for.
+
+    An answer with an error status costs nothing, nor does a request that never left; whatever broke off after it was
+    sent may be billed. An exception that the client has no word for came from an answer it could not digest.
+    """
+    from pydantic_ai import exceptions as ai  # noqa: PLC0415  it raised them: it is loaded
+
+    if isinstance(raised, ai.ModelRequestTimeout | ai.ModelConnectionError):
+        return _broken_off(raised)
+    if isinstance(raised, ai.ModelAPIError):
+        return _refused(raised)
+    if isinstance(raised, ai.ContentFilterError):
+        return Fault("refusal", str(raised), billed=True)
+    if isinstance(raised, ai.UserError):
+        return Fault("rejected", str(raised))
+    return Fault("malformed", f"the answer is no valid completion: {str(raised) or type(raised).__name__}", billed=True)
+
+
+def _broken_off(raised: Exception) -> Fault:
+    """There was no whole answer."""
+    from pydantic_ai import exceptions as ai  # noqa: PLC0415  as above
+
+    unsent = getattr(raised, "phase", None) in ("pool", "connect")
+    late = isinstance(raised, ai.ModelRequestTimeout | ai.ModelTimeoutError)
+    return Fault("timeout" if late and not unsent else "connection", _first_words(raised), billed=not unsent)
+
+
+def _first_words(raised: BaseException) -> str:
+    """What the connection itself said: the clients say nothing but that it failed."""
+    words = str(raised) or type(raised).__name__
+    while raised.__cause__ is not None:
+        raised = raised.__cause__
+        words = str(raised) or words
+    return words
+
+
+def _refused(raised: Exception) -> Fault:
+    """The answer was an error; one without a status came in the body of an answer that had begun well."""
+    from pydantic_ai import exceptions as ai  # noqa: PLC0415  as above
+
+    if (redirect := _redirected(raised)) is not None:
+        return Fault("rejected", f"HTTP {redirect}: the server redirects, and redirects are not followed")
+    status = getattr(raised, "status_code", None)
+    begun = status is None or bool(getattr(raised, "in_stream", False))
+    categories = (
+        (ai.ModelContextWindowExceededError, "context"),
+        (ai.ModelQuotaExceededError, "rejected"),
+        (ai.ModelRateLimitError, "rate_limit"),
+        (ai.ModelUnavailableError, "server"),
+        (ai.ModelServerError, "server"),
+        (ai.ModelRequestRejectedError, "rejected"),
+    )
+    error = next((name for kind, name in categories if isinstance(raised, kind)), None)
+    if error in (None, "rejected") and getattr(raised, "provider_error_code", None) == "content_filter":
+        error = "refusal"
+    if error is None:
+        error = _by_status(status)
+    billed = begun and error != "rejected"
+    return Fault(error, _words(raised, status), _seconds(raised), billed)
+
+
+def _by_status(status: int | None) -> str:
+    if status is None:
+        return "malformed"
+    if status >= 500:  # noqa: PLR2004  where HTTP begins to blame the server
+        return "server"
+    return {408: "timeout", 413: "context", 429: "rate_limit"}.get(status, "rejected")
+
+
+def _redirected(raised: Exception) -> int | None:
+    """The status that the client's own exception came with, if it is a redirect: it would carry the key away."""
+    cause = raised.__cause__
+    status = getattr(cause, "status_code", getattr(cause, "code", None))
+    return status if isinstance(status, int) and 300 <= status < 400 else None  # noqa: PLR2004  HTTP's redirects
+
+
+def _words(raised: Exception, status: int | None) -> str:
+    """What the provider's body says, else what the client makes of it."""
+    body = getattr(raised, "body", None)
+    for inner in (body.get("error") if isinstance(body, dict) else None, body):
+        said = inner.get("message") if isinstance(inner, dict) else inner
+        if isinstance(said, str) and said.strip():
+            return said if status is None else f"HTTP {status}: {said}"
+    return str(raised)
+
+
+def _seconds(raised: Exception) -> float | None:
+    """What the provider asked to wait: as the client read it, or a fraction of seconds, which it does not read."""
+    asked = getattr(raised, "retry_after", None)
+    if asked is None:
+        try:
+            asked = float((getattr(raised, "headers", None) or {}).get("retry-after", ""))
+        except ValueError:
+            return None
+    return max(0.0, asked) if math.isfinite(asked) else None

@@ -1,0 +1,56 @@
+"""A file of JSON lines that is read once, and the last word of a model whose file is used up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from jumar.core.reply import Reply, ToolCall
+from jumar.errors import BadInput
+
+Line = TypeVar("Line")
+
+
+def read_once(path: Path, what: str) -> bytes:
+    """The bytes of the file at *path*, which may be a pipe. *what* names it to a person.
+
+    Raises:
+        BadInput: if it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"cannot read the {what} {path}: {error.strerror}") from None
+
+
+def numbered(data: bytes, name: str) -> Iterator[tuple[int, str]]:
+    """The lines of *data* that are not blank, with their numbers from 1.
+
+    Raises:
+        BadInput: if *data* is not UTF-8.
+    """
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{name} is not UTF-8 (byte {error.start})") from None
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
+def decoded(text: str, kind: type[Line], where: str) -> Line:
+    """The line *text* as *kind*; *where* names it to a person, with what it should be.
+
+    Raises:
+        BadInput: if it is something else.
+    """
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise BadInput(f"{where}: {error}") from None
+
+
+def used_up(what: str, position: int) -> Reply:
+    """The last word, at *position*: *what* has no more to say."""
+    return Reply(tool_calls=(ToolCall("final", {"message": f"the {what} is used up"}, f"call_{position}_0"),))

@@ -1,0 +1,156 @@
+"""A provider's model over its own client: every answer and every fault is a value, and no try goes unaccounted."""
+
+from __future__ import annotations
+
+import math
+import ssl
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from msgspec.structs import replace
+
+from jumar.core.budget import Cost
+from jumar.core.reply import Reply
+from jumar.core.settings import Route
+from jumar.models.clients import Line, check_installed, opened
+from jumar.models.faults import Fault, fault_of
+from jumar.models.prices import Tariff
+from jumar.models.providers import PLACEHOLDER, provider_of
+from jumar.models.secrets import one_line
+from jumar.models.transcript import definitions, history, most_tokens, reply_of
+from jumar.ports import Answer, Ask
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelResponse
+
+LONGEST_SECONDS = 600.0
+"""For one call, where the run has no less left."""
+
+SHORTEST_SECONDS = 0.01
+"""Zero would mean no cap to some clients."""
+
+SEEDS = 2**31
+"""Seeds that every provider takes."""
+
+REFUSED = "content_filter"
+"""The client's word for an answer that the provider or the model withheld."""
+
+CUT = "length"
+"""Its word for an answer that ended with the tokens it may have."""
+
+
+class LlmModel:
+    """The model of *route*, asked with *key* and billed by *tariff*. *secrets* are struck out beside the key.
+
+    Raises:
+        BadInput: if the provider is unknown or the clients are not installed.
+    """
+
+    def __init__(self, route: Route, key: str, tariff: Tariff, secrets: tuple[str, ...] = ()) -> None:
+        check_installed()
+        self.name = route.model
+        self._route, self._key, self._tariff = route, key, tariff
+        self._provider = provider_of(route.model)
+        self._secrets = tuple(s for s in {key: 0, **dict.fromkeys(secrets, 0)} if s != PLACEHOLDER)
+
+    def worst(self, ask: Ask) -> Cost:
+        """No less than the call will cost: see `transcript.most_tokens`; every output token, nothing from a cache."""
+        prompt, output = most_tokens(ask.messages, ask.tools, ask.measured), self._route.max_output_tokens
+        return Cost(self._tariff.worst(prompt, output), prompt + output)
+
+    async def complete(self, ask: Ask) -> Answer:
+        """The answer to *ask*, from one request. Being cancelled closes the connection."""
+        from pydantic_ai.direct import model_request  # noqa: PLC0415  0.5 s, and not part of the core install
+        from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415  as above
+
+        line = self._line(ask)
+        said, terms = history(ask.messages), self._terms(ask)
+        parameters = ModelRequestParameters(function_tools=definitions(ask.tools))
+        try:
+            with anyio.move_on_after(line.seconds):
+                async with opened(line, self._context) as client:
+                    response = await model_request(
+                        client, said, model_settings=terms, model_request_parameters=parameters, instrument=False
+                    )
+                return self._answered(response)
+        except Exception as raised:  # noqa: BLE001  the clients raise whatever an answer that is none makes them raise
+            return self._failed(fault_of(raised))
+        return self._failed(Fault("timeout", f"no answer within {line.seconds:g} seconds", billed=True))
+
+    def _line(self, ask: Ask) -> Line:
+        return Line(
+            provider=self._provider,
+            model=self._route.model.partition(":")[2],
+            base_url=self._route.base_url,
+            key=self._key,
+            seconds=LONGEST_SECONDS
+            if ask.seconds is None
+            else max(SHORTEST_SECONDS, min(LONGEST_SECONDS, ask.seconds)),
+        )
+
+    def _terms(self, ask: Ask) -> Any:
+        """What the request asks for beside the prompt. A seed goes where the provider takes one."""
+        terms: dict[str, object] = {"max_tokens": self._route.max_output_tokens}
+        if self._provider.wire == "anthropic":
+            # The breakpoint moves with the conversation and stands outside it: the messages stay as they were.
+            # A further one after the rules and tools is there for the other rollouts of the same task.
+            terms |= {"anthropic_cache": True, "anthropic_cache_instructions": True}
+            return terms
+        if self.name.startswith("openrouter:anthropic/"):
+            terms["cache"] = True
+        if self._provider.name == "ollama":
+            # It does not know the newer word for it, which the client uses.
+            terms["extra_body"] = {"max_tokens": self._route.max_output_tokens}
+        if ask.seed:
+            terms["seed"] = ask.seed % SEEDS
+        return terms
+
+    @cached_property
+    def _context(self) -> ssl.SSLContext:
+        """Certificates, read once: that takes longer than all else of a call that is ours. Plain http needs none."""
+        import httpx2  # noqa: PLC0415  not part of the core install
+
+        if (self._route.base_url or self._provider.base_url).startswith("http://"):
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return httpx2.create_ssl_context()
+
+    def _answered(self, response: ModelResponse) -> Answer:
+        usage = response.usage
+        hits = max(usage.cache_read_tokens, usage.details.get("prompt_cache_hit_tokens", 0))
+        total, output = max(0, usage.input_tokens), max(0, usage.output_tokens)
+        cached = max(0, min(hits, total))
+        reply = replace(reply_of(response, self._secrets), cut=response.finish_reason == CUT)
+        refused = response.finish_reason == REFUSED
+        said = bool(reply.content or reply.tool_calls or reply.opaque)
+        if not (said or total or output or response.finish_reason):
+            return self._failed(Fault("malformed", "the answer is no completion: there is nothing in it", billed=True))
+        why = (response.provider_details or {}).get("refusal") or "the answer was withheld"
+        return Answer(
+            reply=reply,
+            input_tokens=total,
+            cached_tokens=cached,
+            output_tokens=output,
+            usd=max(
+                self._tariff.cost(total, cached, output, max(0, usage.cache_write_tokens)), self._charged(response)
+            ),
+            error="refusal" if refused else "",
+            detail=one_line(str(why), self._secrets) if refused else "",
+            assumed=total == 0 or (output == 0 and said),
+        )
+
+    def _charged(self, response: ModelResponse) -> float:
+        """What OpenRouter says it took, which depends on where it went; nothing where a person set the price."""
+        told = (response.provider_details or {}).get("cost")
+        if self._provider.name != "openrouter" or self._route.price is not None or not isinstance(told, int | float):
+            return 0.0
+        return float(told) if math.isfinite(told) else 0.0
+
+    def _failed(self, fault: Fault) -> Answer:
+        return Answer(
+            reply=Reply(),
+            error=fault.error,
+            detail=one_line(fault.detail, self._secrets),
+            retry_after=fault.retry_after,
+            assumed=fault.billed,
+        )

@@ -1,0 +1,61 @@
+"""A tier is a place to send calls to. The frontier one is never asked inside the retry loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from jumar.core.settings import Route, Settings
+from jumar.errors import BadInput
+from jumar.models.llm import LlmModel
+from jumar.models.prices import Tariff, tariff
+from jumar.models.providers import check_base_url, key_of, provider_of
+from jumar.ports import Model
+
+ByTier = Callable[[str], Model]
+"""Tier -> the model that answers its calls. A recorder wraps one, a recording is one."""
+
+FRONTIER = "frontier"
+
+
+def routes(settings: Settings, environ: Mapping[str, str]) -> ByTier:
+    """The models of *settings*, with the keys in *environ*; each is built when it is first asked for, once.
+
+    Returns:
+        A function from tier to model. It raises BadInput on a tier that has no route, on `frontier`, and where the
+        provider, the key or the price is not known.
+    """
+    built: dict[str, Model] = {}
+
+    def by_tier(tier: str) -> Model:
+        if tier == FRONTIER:
+            raise BadInput("the frontier route is never used inside the retry loop; ask cheap or mid")
+        if tier not in settings.routes:
+            known = ", ".join(t for t in settings.routes if t != FRONTIER) or "none"
+            raise BadInput(f"there is no route for the tier {tier!r}; known are {known}")
+        if tier not in built:
+            route = settings.routes[tier]
+            price = check_route(route)
+            key = key_of(provider_of(route.model), environ, route.base_url)
+            built[tier] = LlmModel(route, key, price, keys_in(settings, environ))
+        return built[tier]
+
+    return by_tier
+
+
+def check_route(route: Route) -> Tariff:
+    """What the calls of *route* cost, if it can be used at all.
+
+    Raises:
+        BadInput: on an unknown provider or price, a base URL that is none, or room for no output.
+    """
+    if route.base_url:
+        check_base_url(route.base_url)
+    if route.max_output_tokens < 1:
+        raise BadInput(f"max_output_tokens of {route.model} is {route.max_output_tokens}; give at least 1")
+    return tariff(route)
+
+
+def keys_in(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """All keys that calls of the run may send: what one provider quotes may be another's."""
+    variables = {v for route in settings.routes.values() for v in provider_of(route.model).keys}
+    return tuple(sorted(environ[v].strip() for v in variables if environ.get(v, "").strip()))

@@ -1,0 +1,42 @@
+"""Nothing that a provider says is kept before the keys in it are struck out and its text can be written down."""
+
+from __future__ import annotations
+
+import re
+
+MASK = "[key]"
+
+SHORTEST = 8
+"""Characters: a shorter key is a placeholder, and striking it out would tear ordinary words."""
+
+LONGEST_DETAIL = 300
+"""Characters of a fault that are kept: what the provider says first tells what is wrong."""
+
+LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk)-[\w-]{16,}|\bAIza[\w-]{30,}|(?<=Bearer )[\w.~+/=-]{16,}")
+"""Shapes of keys that a message may quote although they are not ours: OpenAI's and its kin, Google's, bearer tokens."""
+
+
+def clean(text: str, secrets: tuple[str, ...]) -> str:
+    """*text* without *secrets*, and as text that UTF-8 can hold: half a surrogate pair becomes a question mark."""
+    for secret in secrets:
+        if len(secret) >= SHORTEST:
+            text = text.replace(secret, MASK)
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def cleaned(value: object, secrets: tuple[str, ...]) -> object:
+    """*value*, as decoded from JSON, with every text in it clean."""
+    if isinstance(value, str):
+        return clean(value, secrets)
+    if isinstance(value, dict):
+        return {clean(str(k), secrets): cleaned(v, secrets) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [cleaned(v, secrets) for v in value]
+    return value
+
+
+def one_line(text: str, secrets: tuple[str, ...]) -> str:
+    """The beginning of *text* on one line, without control characters and without anything that looks like a key."""
+    plain = "".join(c if c.isprintable() else " " for c in clean(text, secrets))
+    line = LOOKS_LIKE_A_KEY.sub(MASK, " ".join(plain.split()))
+    return line if len(line) <= LONGEST_DETAIL else f"{line[: LONGEST_DETAIL - 1]}…"

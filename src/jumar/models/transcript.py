@@ -1,0 +1,174 @@
+"""Our messages in the client's words and its response in ours; what a provider handed us it gets back untouched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from jumar.core.agent import Message, Tool
+from jumar.core.reply import Reply, ToolCall
+from jumar.models.secrets import clean, cleaned
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse
+    from pydantic_ai.tools import ToolDefinition
+
+MALFORMED = "_malformed"
+"""The one argument of a call whose arguments are no JSON object: their text."""
+
+PER_MESSAGE = 32
+"""Tokens around a message: role, delimiters, ids, whatever a chat template adds."""
+
+PER_REQUEST = 512
+"""Tokens of a request whatever it says: the system prompt that some templates bring, the opening of the answer."""
+
+PER_TOOLS = 2048
+"""Tokens of the prompt that providers put before tools."""
+
+JSON_OBJECT = msgspec.json.Decoder(dict[str, object])
+
+
+def history(messages: Sequence[Message]) -> list[ModelMessage]:
+    """*messages* as the client takes them: what lies between two replies is one request.
+
+    A `system` message that is not among the first ones goes as the user's: not every wire has a place for it.
+    """
+    from pydantic_ai import messages as ai  # noqa: PLC0415  0.5 s, and not part of the core install
+
+    turns: list[ModelMessage] = []
+    parts: list[ModelRequestPart] = []
+    leading = True
+    for message in messages:
+        leading = leading and message.role == "system"
+        if message.role == "assistant":
+            turns += [ai.ModelRequest(parts=parts)] if parts else []
+            parts = []
+            turns.append(_reply(message))
+        elif message.role == "tool":
+            parts.append(ai.ToolReturnPart(message.name, message.content, message.call_id))
+        elif message.role == "system" and leading:
+            parts.append(ai.SystemPromptPart(message.content))
+        else:
+            parts.append(ai.UserPromptPart(message.content))
+    return [*turns, ai.ModelRequest(parts=parts)] if parts else turns
+
+
+def definitions(tools: Sequence[Tool]) -> list[ToolDefinition]:
+    """*tools* as the client takes them."""
+    from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415  as above
+
+    return [
+        # Strict is what the client would add where a schema allows it: a schema goes out as it is.
+        ToolDefinition(
+            name=tool.name, parameters_json_schema=tool.parameters, description=tool.description, strict=False
+        )
+        for tool in tools
+    ]
+
+
+def reply_of(response: ModelResponse, secrets: tuple[str, ...]) -> Reply:
+    """What *response* says, without *secrets*.
+
+    Thinking, signatures and the like go into `Reply.opaque`: the parts in their order, texts by their length and calls
+    by nothing, since both stand in the reply already.
+    """
+    from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415  as above
+
+    ((dumped),) = ModelMessagesTypeAdapter.dump_python([response], mode="json", warnings=False)
+    texts: list[str] = []
+    calls: list[ToolCall] = []
+    parts: list[dict[str, object]] = []
+    for part in dumped["parts"]:
+        kept = {k: cleaned(v, secrets) for k, v in part.items() if v is not None}
+        if part["part_kind"] == "text":
+            texts.append(clean(part["content"], secrets))
+            kept["content"] = len(texts[-1])
+        elif part["part_kind"] == "tool-call":
+            arguments = _arguments(part["args"], secrets)
+            calls.append(ToolCall(clean(part["tool_name"], secrets), arguments, clean(part["tool_call_id"], secrets)))
+            kept = {k: v for k, v in kept.items() if k not in ("tool_name", "args", "tool_call_id")}
+        parts.append(kept)
+    plain = all(part.keys() <= {"part_kind", "content"} and part["part_kind"] != "thinking" for part in parts)
+    source = {k: dumped[k] for k in ("provider_name", "canonical_system") if dumped.get(k)}
+    return Reply("".join(texts), tuple(calls), {} if plain else {"parts": parts, "source": source})
+
+
+def most_tokens(messages: Sequence[Message], tools: Sequence[Tool], measured: tuple[int, int]) -> int:
+    """No fewer tokens than the provider will count for this prompt.
+
+    A token of a byte-pair encoding covers at least one byte, so there are never more of them than bytes. *measured*
+    (n, tokens) is what the provider counted for the first n messages and the tools: only the rest is estimated.
+    """
+    count, tokens = measured
+    if 0 < count <= len(messages) and tokens > 0:
+        return tokens + sum(_bytes(m) + PER_MESSAGE for m in messages[count:]) + PER_REQUEST
+    schemas = sum(2 * _size(tool.parameters) + _size([tool.name, tool.description]) + PER_MESSAGE for tool in tools)
+    return sum(_bytes(m) + PER_MESSAGE for m in messages) + PER_REQUEST + (schemas + PER_TOOLS if tools else 0)
+
+
+def _reply(message: Message) -> ModelResponse:
+    """The response that *message* repeats: in its own parts where they fit its text and calls, else in plain ones."""
+    from pydantic_ai import messages as ai  # noqa: PLC0415  as above
+
+    calls: list[dict[str, object]] = [
+        {"part_kind": "tool-call", "tool_name": c.name, "args": dict(c.arguments), "tool_call_id": c.id}
+        for c in message.tool_calls
+    ]
+    text = [{"part_kind": "text", "content": message.content}] if message.content else []
+    parts, source = _restored(message, calls), message.opaque.get("source")
+    whole: dict[str, object] = {"kind": "response", "parts": [*text, *calls] if parts is None else parts}
+    whole |= source if isinstance(source, Mapping) else {}
+    # The client stamps what has no time; the request it sends does not hold it.
+    (response,) = ai.ModelMessagesTypeAdapter.validate_python([whole])
+    if not isinstance(response, ai.ModelResponse):
+        raise TypeError("a reply is a response")
+    return response
+
+
+def _restored(message: Message, calls: Sequence[dict[str, object]]) -> list[dict[str, object]] | None:
+    """The parts of the reply as they came, or None where there are none or they do not fit what it says."""
+    kept = message.opaque.get("parts")
+    if not isinstance(kept, list | tuple):
+        return None
+    parts, at, call = [], 0, iter(calls)
+    for part in kept:
+        kind, content = part.get("part_kind"), part.get("content")
+        if kind == "text" and isinstance(content, int):
+            parts.append({**part, "content": message.content[at : at + content]})
+            at += content
+        elif kind == "tool-call":
+            own = next(call, None)
+            if own is None:
+                return None
+            parts.append({**part, **own})
+        else:
+            parts.append(dict(part))
+    return parts if at == len(message.content) and next(call, None) is None else None
+
+
+def _arguments(args: object, secrets: tuple[str, ...]) -> dict[str, object]:
+    """The arguments of a call; what is no JSON object that can be written down becomes the one argument `MALFORMED`."""
+    try:
+        decoded = JSON_OBJECT.decode(args or "{}") if isinstance(args, str) else args or {}
+        clear = cleaned(decoded, secrets)
+        msgspec.json.encode(clear)
+    except (msgspec.MsgspecError, ArithmeticError, TypeError, ValueError, RecursionError):
+        clear = None
+    return (
+        clear if isinstance(clear, dict) else {MALFORMED: clean(args if isinstance(args, str) else repr(args), secrets)}
+    )
+
+
+def _bytes(message: Message) -> int:
+    calls = sum(_size([c.name, c.arguments, c.id]) for c in message.tool_calls)
+    named = len(message.name) + len(message.call_id)
+    opaque = _size(message.opaque) if message.opaque else 0
+    return len(message.content.encode("utf-8", "replace")) + calls + 4 * named + opaque
+
+
+def _size(value: object) -> int:
+    """Bytes of *value* as JSON, not escaped more than it must be."""
+    return len(json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace"))
