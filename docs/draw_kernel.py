@@ -44,8 +44,8 @@ stateDiagram-v2
 
 An event that the table does not allow in a phase raises `IllegalEvent` and changes nothing. Names with `?` are arrows
 whose end the state picks: a `write` awaits a verification only where the policy is `on_write`, a `revert` to a tree
-that an interrupt kept from its verification brings it back to be verified, and a resumed verdict is acted on only if it
-was usable.
+that an interrupt kept from its verification brings it back to be verified, a resumed verdict is acted on only if it
+was usable, and `tests` that the model asked for move nothing.
 
 ## Where to put a new thing
 
@@ -73,6 +73,8 @@ PICKED = {
     (Phase.OPEN, "Write"): (Phase.WRITTEN, Phase.OPEN),
     (Phase.OPEN, "Revert"): (Phase.OPEN, Phase.WRITTEN),
     (Phase.JUDGED, "Resume"): (Phase.JUDGED, Phase.OPEN),
+    (Phase.OPEN, "Tests"): (Phase.JUDGED, Phase.OPEN),
+    (Phase.TESTING, "Tests"): (Phase.JUDGED, Phase.OPEN),
 }
 
 

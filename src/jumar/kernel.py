@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 
 import anyio
 
+from jumar.core.agent import Strategy
+from jumar.core.effects import Effect, Halt
 from jumar.core.events import Event
 from jumar.core.run import Phase, RunState
 from jumar.core.state import reduce
-from jumar.core.step import Call, Effect, Halt, Localise, Strategy, Verify, next_effect
+from jumar.core.step import next_effect
 from jumar.core.stop import StopReason
 from jumar.errors import Infra
 from jumar.journal import Journal
-from jumar.shell import Shell
+from jumar.shell import Shell, Slow
 
 Watch = Callable[[RunState, Effect], None]
 """Is told what is about to be done; may not change it."""
@@ -47,8 +49,10 @@ class Kernel:
 
     def record(self, events: Sequence[Event]) -> None:
         """Put the events of one effect on disk, then believe them."""
-        for entry in self.journal.append(events, self.shell.clock()) if events else ():
+        entries = self.journal.append(events, self.shell.clock()) if events else ()
+        for entry in entries:
             self.state = reduce(self.state, entry)
+        self.shell.recorded(entries, self.state)
 
     def halt(self, why: Halt) -> None:
         """Stop as soon as possible: what is in flight is cancelled, the best tree is kept, the end is written."""
@@ -57,7 +61,7 @@ class Kernel:
             self._flight.cancel()
 
     async def _perform(self, effect: Effect) -> Sequence[Event]:
-        if not isinstance(effect, Verify | Localise | Call):
+        if not isinstance(effect, Slow):
             return self._heed(self.shell.do(effect, self.state))
         with anyio.move_on_after(self.shell.seconds_left(effect, self.state)) as self._flight:
             return await self.shell.perform(effect, self.state)

@@ -8,9 +8,11 @@ from typing import Protocol
 
 import msgspec
 
+from jumar.core.agent import Message, Request, Tool
 from jumar.core.budget import Cost
-from jumar.core.events import Localisation, Reply, Suite
-from jumar.core.step import Message, Request
+from jumar.core.events import Localisation
+from jumar.core.reply import Reply
+from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Outcome, Report, Verdict
 
 
@@ -86,6 +88,11 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     seconds: float | None
     """What is left of the run's time; None is no cap."""
+    tools: tuple[Tool, ...] = ()
+    """What the model may call; empty is nothing."""
+    measured: tuple[int, int] = (0, 0)
+    """The first messages of an append-only conversation and the tokens they took, as the provider counted them:
+    only what follows them has to be estimated. (0, 0): nothing was measured."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,10 +100,19 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     reply: Reply
     input_tokens: int = 0
+    """All of the prompt, cached tokens included."""
     cached_tokens: int = 0
+    """Those of the prompt that came from the provider's prefix cache."""
     output_tokens: int = 0
     usd: float = 0.0
     error: str = ""
+    """One of `jumar.core.retry.ERRORS`, or empty."""
+    detail: str = ""
+    """What the provider said of the error, in one line, without keys."""
+    retry_after: float | None = None
+    """Seconds to wait before another try, as the provider asked; None: it did not."""
+    assumed: bool = False
+    """No usage was reported although the call may be billed: the kernel counts what was reserved."""
 
 
 class Model(Protocol):
@@ -110,6 +126,35 @@ class Model(Protocol):
 
     async def complete(self, ask: Ask) -> Answer:
         """The answer to *ask*. Faults of the provider are values (`Answer.error`), not exceptions."""
+        ...
+
+
+class Ledger(Protocol):
+    """What many runs, in many processes, may spend together. Rows are keyed by (run, seq of the `model_request`)."""
+
+    def reserve(self, seq: int, worst: Cost) -> str:
+        """Set *worst* aside before the request is written down; the name of the cap that refuses it, or empty."""
+        ...
+
+    def settle(self, seq: int, cost: Cost) -> None:
+        """What the call cost in the end, after that was written down. Settling twice changes nothing."""
+        ...
+
+
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
+    """A command of the model's that was run."""
+
+    exit: int | None
+    """Exit status; None: it did not end by itself."""
+    output: str
+    """Standard output and error, control sequences stripped, uncapped."""
+
+
+class Commands(Protocol):
+    """Runs commands for a model, confined, in a copy of the tree that is thrown away afterwards."""
+
+    async def run(self, tree: str, command: str, seconds: float) -> Ran:
+        """Run *command* with a shell in a fresh copy of *tree*, for at most *seconds*."""
         ...
 
 

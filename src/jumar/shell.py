@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from hashlib import sha256
+from collections.abc import Sequence
 
-import msgspec
-
+from jumar.acting import act, cut_off, execute
+from jumar.core import effects
 from jumar.core import events as ev
-from jumar.core import step
-from jumar.core.budget import reserve
-from jumar.core.gate import WRITES, Action, admits
-from jumar.core.guard import Guard
+from jumar.core.agent import Request
+from jumar.core.budget import Cost, reserve
 from jumar.core.policy import TestPolicy, Trigger
 from jumar.core.prompts import feedback
+from jumar.core.reply import Reply
 from jumar.core.run import RunState
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Verdict
 from jumar.errors import Infra
-from jumar.ports import Ask, Model, Verification, Verifier
-from jumar.workspace import Workspace
+from jumar.parts import Parts
+from jumar.ports import Ask, Verification
 
-Done = Sequence[ev.Event] | step.Halt
+Slow = effects.Verify | effects.Localise | effects.Call | effects.Execute
+"""Effects that take time."""
 
-
-class Parts(msgspec.Struct, frozen=True):
-    """What a run is put together from."""
-
-    workspace: Workspace
-    verifier: Verifier
-    model: Model
-    agent: step.Strategy
-    guard: Guard
-    clock: Callable[[], float]
+Done = Sequence[ev.Event] | effects.Halt
 
 
 class Shell:
@@ -40,59 +30,77 @@ class Shell:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._sent = False
+        """Whether the call in flight has left: before that it costs nothing."""
         self.clock = parts.clock
 
-    async def perform(self, effect: step.Verify | step.Localise | step.Call, state: RunState) -> Sequence[ev.Event]:
+    async def perform(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
         """Do what takes time and can be cancelled."""
         match effect:
-            case step.Verify(trigger):
+            case effects.Execute(action, last):
+                return await execute(self._parts, action, state, last=last)
+            case effects.Verify(trigger):
                 return await self._verify(trigger, state)
-            case step.Localise():
+            case effects.Localise():
                 return await self._localise(state)
-            case step.Call(request):
-                return await self._call(request, state)
+            case effects.Call():
+                return await self._call(effect, state)
 
-    def do(self, effect: step.Effect, state: RunState) -> Done:  # noqa: PLR0911  one line per effect reads best
+    def do(self, effect: effects.Effect, state: RunState) -> Done:  # noqa: PLR0911  one line per effect reads best
         """Do what takes no time to speak of and must not be cut in half."""
         match effect:
-            case step.Reserve(request):
+            case effects.Reserve(request):
                 return self._reserve(request, state)
-            case step.Cancel():
-                return (self._settled(state, usd=0.0, tokens=0),)
-            case step.Act(action, last):
-                return self._act(action, state, last=last)
-            case step.Keep(attempt):
+            case effects.Cancel():
+                return (self._settled(state, sent=False),)
+            case effects.Act(action, last):
+                return act(self._parts, action, state, last=last)
+            case effects.Forgo(stage, why):
+                return (_forgone(stage, why),)
+            case effects.Keep(attempt):
                 return (ev.BestFound(tree=attempt.tree, score=attempt.score),)
-            case step.GoBack(to, why):
+            case effects.GoBack(to, why):
                 return self._go_back(to, why)
-            case step.Finish(halt):
+            case effects.Finish(halt):
                 return self._finish(halt, state)
-            case step.Close():
+            case effects.Close():
                 return (_run_end(state),)
-            case step.Verify() | step.Localise() | step.Call():
+            case effects.Verify() | effects.Localise() | effects.Call() | effects.Execute():
                 raise TypeError(f"{effect} takes time: use perform")
 
-    def seconds_left(self, effect: step.Effect, state: RunState) -> float | None:
+    def seconds_left(self, effect: effects.Effect, state: RunState) -> float | None:
         """How long *effect* may take before the cap on seconds is reached; None is for ever.
 
         The last verification is not cut short: its time was set aside before.
         """
         cap = state.run.budget.seconds
-        if cap is None or (isinstance(effect, step.Verify) and effect.trigger is Trigger.FINAL):
+        if cap is None or (isinstance(effect, effects.Verify) and effect.trigger is Trigger.FINAL):
             return None
         since = state.last_ts
         return max(0.0, cap - state.spend.seconds - max(0.0, self.clock() - since))
 
-    def cancelled(self, effect: step.Effect, state: RunState) -> Sequence[ev.Event]:
+    def cancelled(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
         """The facts of an effect that was cut off: a call in flight costs what was reserved."""
-        if isinstance(effect, step.Call) and state.request is not None:
-            return (self._settled(state, state.request.reserved_usd, state.request.reserved_tokens),)
+        if isinstance(effect, effects.Call) and state.request is not None:
+            return (self._settled(state, sent=self._sent),)
+        if isinstance(effect, effects.Execute):
+            return (cut_off(effect.action, "the command was cut off", last=effect.last),)
         return ()
+
+    def recorded(self, entries: Sequence[ev.Entry], state: RunState) -> None:
+        """Settle in the ledger what the journal now says of a call; *state* has folded *entries* in."""
+        for entry in entries:
+            if isinstance(entry.event, ev.ModelCall):
+                call = entry.event
+                self._parts.ledger.settle(
+                    state.request_seq, Cost(usd=call.usd, tokens=call.input_tokens + call.output_tokens)
+                )
 
     async def _verify(self, trigger: Trigger, state: RunState) -> Sequence[ev.Event]:
         control = state.best.tree if state.best is not None else state.run.tree
         done = await self._parts.verifier.verify(state.tree, state.accepted, control=control)
         command = state.run.settings.suite.runner
+        only = state.asked_tests if trigger is Trigger.MODEL else None
         runs = [
             ev.TestRun(
                 test_id=test_id,
@@ -103,55 +111,76 @@ class Shell:
             )
             for test_id, result in done.verdict.results.items()
         ]
-        shown = ev.Observation(name="driver.run_tests", content=feedback(done.verdict))
+        shown = ev.Observation(name="driver.run_tests", content=feedback(done.verdict, only or ()))
         return (*runs, _tests(trigger, state, done), shown)
 
     async def _localise(self, state: RunState) -> Sequence[ev.Event]:
         red, green = _sides(state)
         return (await self._parts.verifier.localise(state.tree, red, green),)
 
-    def _reserve(self, request: step.Request, state: RunState) -> Done:
-        worst = self._parts.model.worst(self._ask(request, state))
-        if cap := reserve(state.run.budget, state.spend, worst):
-            return step.Halt(StopReason.BUDGET, f"the next call could pass the cap on {cap}")
-        name = self._parts.model.name
+    def _reserve(self, request: Request, state: RunState) -> Done:
+        model, ask = self._parts.route(request.tier), self._ask(request, state)
+        worst = model.worst(ask)
+        cap = reserve(state.run.budget, state.spend, worst)
+        if not cap and (shared := self._parts.ledger.reserve(state.seq + 1, worst)):
+            cap = f"{shared} of the ledger"
+        if cap:
+            why = f"the next call could pass the cap on {cap}"
+            return (_forgone(request.stage, why),) if request.optional else effects.Halt(StopReason.BUDGET, why)
         return (
             ev.ModelRequest(
                 tier=request.tier,
-                model=name,
+                model=model.name,
                 stage=request.stage,
                 reserved_usd=worst.usd,
                 reserved_tokens=worst.tokens,
+                messages=len(ask.messages),
             ),
         )
 
-    async def _call(self, request: step.Request, state: RunState) -> Sequence[ev.Event]:
+    async def _call(self, call: effects.Call, state: RunState) -> Sequence[ev.Event]:
+        request, reserved = call.request, state.request
+        if reserved is None:
+            raise Infra("there is no open request to answer")
+        self._sent = False
+        if call.pause:
+            await self._parts.sleep(call.pause)
+        self._sent = True
         started = self.clock()
-        answer = await self._parts.model.complete(self._ask(request, state))
+        answer = await self._parts.route(request.tier).complete(self._ask(request, state))
+        # What may be billed and was not reported counts as what was set aside for it: no cap is passed unseen.
+        usd, tokens = (reserved.reserved_usd, reserved.reserved_tokens) if answer.assumed else (answer.usd, None)
         return (
             ev.ModelCall(
                 reply=answer.reply,
                 tier=request.tier,
-                model=self._parts.model.name,
+                model=reserved.model,
                 stage=request.stage,
-                input_tokens=answer.input_tokens,
+                input_tokens=answer.input_tokens if tokens is None else tokens,
                 cached_tokens=answer.cached_tokens,
-                output_tokens=answer.output_tokens,
-                usd=answer.usd,
+                output_tokens=answer.output_tokens if tokens is None else 0,
+                usd=usd,
                 ms=round((self.clock() - started) * 1000),
                 error=answer.error,
+                detail=answer.detail,
+                retry_after=answer.retry_after,
+                assumed=answer.assumed,
             ),
         )
 
-    def _ask(self, request: step.Request, state: RunState) -> Ask:
-        settings = state.run.settings
-        guard = self._parts.guard
-        files = self._parts.workspace.files(lambda path: guard.editable(path) and not guard.protected(path))
+    def _ask(self, request: Request, state: RunState) -> Ask:
+        settings, agent, guard = state.run.settings, self._parts.agent, self._parts.guard
+        # An agent that reads for itself is shown no files; its conversation only grows.
+        files = (
+            {} if agent.loops else self._parts.workspace.files(lambda p: guard.editable(p) and not guard.protected(p))
+        )
         texts = {path: data.decode() for path, data in files.items() if _is_text(data)}
         red, green = _sides(state)
         return Ask(
             request=request,
-            messages=self._parts.agent.messages(state, texts),
+            messages=agent.messages(state, texts),
+            tools=agent.tools,
+            measured=state.measured if agent.loops else (0, 0),
             tree=state.tree,
             files=files,
             red=red,
@@ -160,35 +189,8 @@ class Shell:
             position=state.replies,
             refused=state.refused,
             seed=settings.seed,
-            seconds=self.seconds_left(step.Call(request), state),
+            seconds=self.seconds_left(effects.Call(request), state),
         )
-
-    def _act(self, action: Action, state: RunState, *, last: bool) -> Done:
-        ruling = admits(action, state.run.gate, self._parts.guard)
-        reason = ruling.reason or (action.message if action.name == "unparsable" else "")
-        args: dict[str, object] = {"message": action.message} if action.message else {}
-        writes: list[ev.Event] = []
-        if action.name in WRITES:
-            args |= {"files": {p: _hash(text) for p, text in action.files.items()}, "digest": action.digest}
-            writes, refused = self._write(action, state) if ruling.admitted else ([], "")
-            reason = reason or refused or ("" if writes else "the reply changes nothing")
-        taken = ev.ActionTaken(name=action.name, args=args, admitted=not reason, reason=reason, last=last)
-        hit = ruling.hit
-        return (taken, *writes, *((ev.Guardrail(rule=hit.rule, what=hit.what),) if hit else ()))
-
-    def _write(self, action: Action, state: RunState) -> tuple[list[ev.Event], str]:
-        """Write all the files of *action*, or none of them and the reason why."""
-        workspace = self._parts.workspace
-        events: list[ev.Event] = []
-        for path, text in action.files.items():
-            try:
-                before, after = workspace.write(path, None if text is None else text.encode())
-            except ValueError as refused:  # no path of a file: a folder, a link, below a file, in a cache
-                workspace.reset(state.tree)
-                return [], str(refused)
-            if before != after:
-                events.append(ev.Write(path=path, before=before, after=after, tree=workspace.tree))
-        return events, ""
 
     def _go_back(self, to: str, why: str) -> Done:
         workspace = self._parts.workspace
@@ -196,7 +198,7 @@ class Shell:
         workspace.reset(to)
         return (ev.Revert(to=to, paths=tuple(sorted(paths)), why=why),)
 
-    def _finish(self, halt: step.Halt, state: RunState) -> Done:
+    def _finish(self, halt: effects.Halt, state: RunState) -> Done:
         # Whatever wrote there meanwhile: what lies in the workspace at the end is the tree that was judged.
         self._parts.workspace.reset(state.tree)
         scored = state.run.test_policy is not TestPolicy.NEVER
@@ -205,20 +207,25 @@ class Shell:
         message = " ".join(f"{part.rstrip('.')}." for part in (halt.why, note) if part)
         return (ev.Final(message=message, stop=halt.stop, test_result=shown or None),)
 
-    def _settled(self, state: RunState, usd: float, tokens: int) -> ev.ModelCall:
-        """A call that has no answer, at what it costs."""
+    def _settled(self, state: RunState, *, sent: bool) -> ev.ModelCall:
+        """A call that has no answer: if it was sent it may be billed, and costs what was reserved."""
         request = state.request
         if request is None:
             raise Infra("there is no open request to settle")
         return ev.ModelCall(
-            reply=ev.Reply(),
+            reply=Reply(),
             tier=request.tier,
             model=request.model,
             stage=request.stage,
-            input_tokens=tokens,
-            usd=usd,
+            input_tokens=request.reserved_tokens if sent else 0,
+            usd=request.reserved_usd if sent else 0.0,
             error="cancelled",
+            assumed=sent,
         )
+
+
+def _forgone(stage: str, why: str) -> ev.ActionTaken:
+    return ev.ActionTaken(name=stage, args={}, admitted=False, reason=why, last=True)
 
 
 def _tests(trigger: Trigger, state: RunState, done: Verification) -> ev.Tests:
@@ -258,10 +265,6 @@ def _sides(state: RunState) -> tuple[tuple[str, ...], tuple[str, ...]]:
     green = state.best.green_ids if state.best else frozenset()
     expected = state.run.expected
     return tuple(i for i in expected if i not in green), tuple(i for i in expected if i in green)
-
-
-def _hash(text: str | None) -> str:
-    return "" if text is None else sha256(text.encode()).hexdigest()
 
 
 def _is_text(data: bytes) -> bool:

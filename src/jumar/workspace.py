@@ -87,6 +87,10 @@ class Workspace:
         wanted = {p: n for p, n in sorted(self._now().items()) if n.kind is Kind.FILE and matches(p)}
         return {path: self._store.get(node.sha256) for path, node in wanted.items()}
 
+    def paths(self) -> tuple[str, ...]:
+        """The names of the tree's regular files, sorted; no bytes are read."""
+        return tuple(sorted(p for p, n in self._now().items() if n.kind is Kind.FILE))
+
     def _now(self) -> Manifest:
         tree = self.tree
         if self._manifest is None:

@@ -8,15 +8,18 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jumar.core import effects, step
 from jumar.core import events as ev
-from jumar.core import step
+from jumar.core.agent import Message, Request, Tool
 from jumar.core.budget import Budget
+from jumar.core.effects import Halt
 from jumar.core.gate import Action
 from jumar.core.policy import Gate, TestPolicy, Trigger
 from jumar.core.ratchet import Ratchet, Rule, Ties
+from jumar.core.reply import Reply
 from jumar.core.run import IllegalEvent, Phase, RunState
+from jumar.core.settings import Settings
 from jumar.core.state import TRANSITIONS, reduce, replay
-from jumar.core.step import Halt, Message, Request
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Cause, Outcome, Void
 
@@ -26,7 +29,8 @@ IDS = ("a", "b", "c")
 class Writer:
     """An agent that always writes one file."""
 
-    name, localises, note = "writer", False, ""
+    name, localises, note, loops = "writer", False, "", False
+    tools: tuple[Tool, ...] = ()
 
     def request(self, state: RunState) -> Request | None:
         only_one = state.run.test_policy is not TestPolicy.ON_WRITE
@@ -51,31 +55,33 @@ class World:
         self._judged, self._answered = iter(judged), iter(answered)
         self._trees = 0
 
-    def events(self, effect: step.Effect, state: RunState) -> tuple[ev.Event, ...]:  # noqa: C901, PLR0911  one line each
+    def events(self, effect: effects.Effect, state: RunState) -> tuple[ev.Event, ...]:  # noqa: C901, PLR0911  one line each
         match effect:
-            case step.Verify(trigger):
+            case effects.Verify(trigger):
                 return self._verified(trigger, state)
-            case step.Reserve(request):
+            case effects.Reserve(request):
                 return (ev.ModelRequest(tier="mid", model="m", stage=request.stage, reserved_usd=0.2),)
-            case step.Call():
+            case effects.Call():
                 error = "server" if next(self._answered, "written") == "error" else ""
-                return (ev.ModelCall(reply=ev.Reply("x"), tier="mid", model="m", stage="fix", usd=0.1, error=error),)
-            case step.Cancel():
-                return (ev.ModelCall(reply=ev.Reply(), tier="mid", model="m", stage="fix", error="cancelled"),)
-            case step.Act(action, last):
+                return (ev.ModelCall(reply=Reply("x"), tier="mid", model="m", stage="fix", usd=0.1, error=error),)
+            case effects.Cancel():
+                return (ev.ModelCall(reply=Reply(), tier="mid", model="m", stage="fix", error="cancelled"),)
+            case effects.Act(action, last):
                 self._trees += 1
                 wrote = ev.Write(path="x.py", before="", after="1", tree=f"tree{self._trees}")
                 return (ev.ActionTaken(name=action.name, args={}, admitted=True, last=last), wrote)
-            case step.Keep(attempt):
+            case effects.Keep(attempt):
                 return (ev.BestFound(tree=attempt.tree, score=attempt.score),)
-            case step.GoBack(to, why):
+            case effects.GoBack(to, why):
                 return (ev.Revert(to=to, paths=("x.py",), why=why),)
-            case step.Finish(halt):
+            case effects.Finish(halt):
                 return (ev.Final(message=halt.why, stop=halt.stop),)
-            case step.Close():
+            case effects.Close():
                 assert state.final
                 return (ev.RunEnd(stop=state.final.stop, best=None, usd=0, tokens=0, test_runs=0, executions=0),)
-            case step.Localise():
+            case effects.Forgo(stage, why):
+                return (ev.ActionTaken(name=stage, args={}, admitted=False, reason=why, last=True),)
+            case effects.Localise() | effects.Execute():
                 return ()
 
     def _verified(self, trigger: Trigger, state: RunState) -> tuple[ev.Event, ...]:
@@ -95,7 +101,7 @@ class World:
 def opening(policy: TestPolicy, rule: Rule, attempts: int) -> ev.RunStart:
     return ev.RunStart(
         run="r", task="t", agent="writer", model="m", test_policy=policy, gate=Gate.OFF,
-        budget=Budget(attempts=attempts, turns=12), expected=IDS, tree="tree0", settings=ev.Settings(rule=rule),
+        budget=Budget(attempts=attempts, turns=12), expected=IDS, tree="tree0", settings=Settings(rule=rule),
     )  # fmt: skip
 
 

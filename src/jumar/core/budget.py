@@ -21,6 +21,13 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     test_runs: int | None = None
 
 
+PROFILES = {
+    "workday": Budget(usd=10.0, seconds=8 * 3600.0),
+    "overnight": Budget(usd=30.0, seconds=12 * 3600.0),
+}
+"""Caps for a person who watches now and then, and for nobody watching."""
+
+
 class Spend(msgspec.Struct, frozen=True):
     """What a run has used so far. Money is in micro-dollars."""
 
@@ -63,13 +70,17 @@ def settle(spend: Spend, usd: float, tokens: int) -> Spend:
     return msgspec.structs.replace(spend, micro_usd=spend.micro_usd + micro(usd), tokens=spend.tokens + tokens)
 
 
-def exhausted(budget: Budget, spend: Spend, held_seconds: float = 0.0) -> str | None:
-    """The first cap that leaves no room for another turn, or None.
+CAPS = ("attempts", "turns", "test_runs", "seconds")
+"""What is used up bit by bit; money and tokens are reserved call by call."""
+
+
+def exhausted(budget: Budget, spend: Spend, held_seconds: float = 0.0, names: tuple[str, ...] = CAPS) -> str | None:
+    """The first cap among *names* that leaves no room for more, or None.
 
     *held_seconds* are set aside for the verification that has to come at the end.
     """
-    for name, held in (("attempts", 0), ("turns", 0), ("test_runs", 0), ("seconds", held_seconds)):
+    for name in names:
         cap = getattr(budget, name)
-        if cap is not None and getattr(spend, name) + held >= cap:
+        if cap is not None and getattr(spend, name) + (held_seconds if name == "seconds" else 0) >= cap:
             return name
     return None

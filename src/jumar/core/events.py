@@ -6,41 +6,15 @@ import msgspec
 
 from jumar.core.budget import Budget
 from jumar.core.policy import Gate, TestPolicy, Trigger
-from jumar.core.ratchet import Rule, Score
+from jumar.core.ratchet import Score
+from jumar.core.reply import Reply
+from jumar.core.settings import Settings
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Outcome, Void
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
     """What all events share: they are decoded strictly, by their type."""
-
-
-class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the tests of a task are run: everything a runner adapter may depend on."""
-
-    runner: str = "pytest"
-    python: str = ""
-    """The interpreter that runs the tests; empty is jumar's own."""
-    select: tuple[str, ...] = ()
-    """Files, folders or ids given to the runner; empty is the runner's own discovery."""
-    env: dict[str, str] = {}
-    timeout_seconds: float = 120.0
-    """For one whole verification."""
-    test_timeout_seconds: float = 30.0
-    """For one test."""
-
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What resume must know beyond the named fields of `run_start`, so that a run directory is enough."""
-
-    instruction: str = ""
-    editable: tuple[str, ...] = ()
-    protected: tuple[str, ...] = ()
-    rule: Rule = Rule()
-    suite: Suite = Suite()
-    seed: int = 0
-    origin: str = ""
-    """The folder the task was copied from; only `--apply` writes there."""
 
 
 class RunStart(Fact, frozen=True, kw_only=True, tag="run_start"):
@@ -66,23 +40,8 @@ class ModelRequest(Fact, frozen=True, kw_only=True, tag="model_request"):
     stage: str
     reserved_usd: float
     reserved_tokens: int = 0
-
-
-class ToolCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One tool call of a reply."""
-
-    name: str
-    arguments: dict[str, object] = {}
-    id: str = ""
-
-
-class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a model answered."""
-
-    content: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
-    opaque: dict[str, object] = {}
-    """Provider parts that are handed back untouched; the repair model puts its counters here."""
+    messages: int = 0
+    """How many messages the prompt has."""
 
 
 class ModelCall(Fact, frozen=True, kw_only=True, tag="model_call"):
@@ -98,7 +57,13 @@ class ModelCall(Fact, frozen=True, kw_only=True, tag="model_call"):
     usd: float = 0.0
     ms: int = 0
     error: str = ""
-    """Why there is no usable reply: `timeout`, `rate_limit`, `server`, `refusal`, `cancelled`; empty: there is one."""
+    """Why there is no usable reply (`jumar.core.retry.ERRORS`); empty: there is one."""
+    detail: str = ""
+    """What the provider said of the error, one line, no key in it."""
+    retry_after: float | None = None
+    """Seconds the provider asked to wait."""
+    assumed: bool = False
+    """Whether no usage was reported and what was reserved counts as spent."""
 
 
 class ActionTaken(Fact, frozen=True, kw_only=True, tag="action"):

@@ -10,6 +10,7 @@ import msgspec
 from jumar.core import events as ev
 from jumar.core.budget import Spend
 from jumar.core.ratchet import Attempt, Score
+from jumar.core.reply import Reply
 from jumar.core.verdict import Outcome
 
 
@@ -57,6 +58,13 @@ class Cell(msgspec.Struct, frozen=True):
     rest: Cell | None
 
 
+class Said(msgspec.Struct, frozen=True):
+    """One cell of the conversation so far, newest first: requests, replies, actions, observations, reverts."""
+
+    event: ev.Event
+    rest: Said | None
+
+
 class RunState(msgspec.Struct, frozen=True):
     """Everything a run knows. Built only by `reduce`."""
 
@@ -71,12 +79,38 @@ class RunState(msgspec.Struct, frozen=True):
     spend: Spend = Spend()
     baseline_runs: int = 0
     executions: int = 0
+    seq: int = -1
+    """Number of the newest event."""
     replies: int = 0
     """How many calls were settled: where a script or recording goes on."""
     request: ev.ModelRequest | None = None
-    reply: ev.Reply | None = None
+    request_seq: int = -1
+    """Number of the newest request: its row in the ledger."""
+    tries: int = 0
+    """How many times in a row the newest request failed for a reason that may pass."""
+    pause: float = 0.0
+    """Seconds to wait before the next call."""
+    measured: tuple[int, int] = (0, 0)
+    """Messages and tokens of the newest prompt that a provider counted."""
+    reply: Reply | None = None
     """The reply whose actions are being performed."""
+    flaw: str = ""
+    """Why that reply holds nothing to perform; empty: it may."""
+    stage: str = ""
+    """The stage that reply belongs to; `draft` once a draft was taken up again."""
     actions_done: int = 0
+    draft: Reply | None = None
+    """A first draft that was not written yet: it is being reviewed."""
+    violations: str = ""
+    """What the review found in the draft."""
+    asked_tests: tuple[str, ...] | None = None
+    """The ids whose results the model asked for (empty: all); None: it did not."""
+    recent: tuple[str, ...] = ()
+    """What the last six actions did, by name: see `jumar.core.stall`."""
+    talk: Said | None = None
+    """The conversation, newest first."""
+    born_green: bool = False
+    """Whether no expected test was red when the run began."""
     postponed: str = ""
     """A tree that was written and, because the run had to stop, not verified; empty is none."""
     refused: frozenset[str] = frozenset()

@@ -2,119 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
-import msgspec
-
-from jumar.core.budget import exhausted
-from jumar.core.gate import Action
+from jumar.core.agent import Strategy
+from jumar.core.budget import CAPS, exhausted
+from jumar.core.effects import (
+    Act,
+    Call,
+    Cancel,
+    Close,
+    Effect,
+    Execute,
+    Finish,
+    Forgo,
+    GoBack,
+    Halt,
+    Keep,
+    Localise,
+    Reserve,
+    Verify,
+)  # fmt: skip
 from jumar.core.policy import TestPolicy, Trigger
-from jumar.core.ratchet import Attempt, holds
+from jumar.core.ratchet import holds
 from jumar.core.run import IllegalEvent, Phase, RunState
+from jumar.core.stall import stalled
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Cause
 
-
-class Message(msgspec.Struct, frozen=True):
-    """One message of a prompt."""
-
-    role: str
-    content: str
-
-
-class Request(msgspec.Struct, frozen=True):
-    """What an agent wants to ask: which tier, at which stage of its work."""
-
-    tier: str
-    stage: str
-
-
-class Strategy(Protocol):
-    """An agent: pure, from state to request and from reply to actions."""
-
-    name: str
-    localises: bool
-    """Whether its model wants to know which lines the red tests run."""
-    note: str
-    """What it always adds to its last word; empty is nothing."""
-
-    def request(self, state: RunState) -> Request | None:
-        """What to ask next, or None when the agent has nothing left to try."""
-        ...
-
-    def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:
-        """The prompt for `request`, given the editable *files* of the best tree."""
-        ...
-
-    def actions(self, state: RunState) -> tuple[Action, ...]:
-        """What `state.reply` asks for; at least one action."""
-        ...
-
-
-class Halt(msgspec.Struct, frozen=True):
-    """Why the run must stop now, from outside the state: an interrupt, a cap hit in flight, a broken disk."""
-
-    stop: StopReason
-    why: str = ""
-
-
-class Verify(msgspec.Struct, frozen=True):
-    """Judge the workspace's tree."""
-
-    trigger: Trigger
-
-
-class Localise(msgspec.Struct, frozen=True):
-    """Find the lines that the red tests run."""
-
-
-class Reserve(msgspec.Struct, frozen=True):
-    """Set the worst case of *request* aside, on disk, before the call is made."""
-
-    request: Request
-
-
-class Call(msgspec.Struct, frozen=True):
-    """Make the call that was reserved."""
-
-    request: Request
-
-
-class Cancel(msgspec.Struct, frozen=True):
-    """Settle a reserved call that was never made."""
-
-
-class Act(msgspec.Struct, frozen=True):
-    """Rule on one action of the reply and perform it if admitted."""
-
-    action: Action
-    last: bool
-
-
-class Keep(msgspec.Struct, frozen=True):
-    """The ratchet moves up to *attempt*."""
-
-    attempt: Attempt
-
-
-class GoBack(msgspec.Struct, frozen=True):
-    """Put the workspace back to tree *to*."""
-
-    to: str
-    why: str
-
-
-class Finish(msgspec.Struct, frozen=True):
-    """Write the last word; the workspace is what will be shipped."""
-
-    halt: Halt
-
-
-class Close(msgspec.Struct, frozen=True):
-    """End the segment, for the reason that `final` gave."""
-
-
-Effect = Verify | Localise | Reserve | Call | Cancel | Act | Keep | GoBack | Finish | Close
+FRONTIER = "frontier"
+"""The tier of what happens once: no loop of attempts may ask it."""
 
 
 def next_effect(state: RunState, agent: Strategy, halt: Halt | None = None) -> Effect:
@@ -128,7 +42,7 @@ def next_effect(state: RunState, agent: Strategy, halt: Halt | None = None) -> E
             return _between(state, agent, halt)
         case Phase.ASKED:
             request = agent.request(state)
-            return Cancel() if halt or request is None else Call(request)
+            return Cancel() if halt or request is None else Call(request, state.pause)
         case Phase.WRITTEN:
             return (
                 GoBack(_home(state), f"stopped before it was verified: {halt.stop}") if halt else Verify(Trigger.WRITE)
@@ -144,6 +58,8 @@ def next_effect(state: RunState, agent: Strategy, halt: Halt | None = None) -> E
 def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:
     policy = state.run.test_policy
     if ending := halt or _end(state, agent):
+        if _owed(state, ending):
+            return _turn(state, agent) if state.stage == "draft" else Forgo("review", ending.why)
         if policy is TestPolicy.ON_FINAL and state.judged is None and not _broken(halt):
             return Verify(Trigger.FINAL)
         if state.best is not None and state.tree != state.best.tree:
@@ -152,6 +68,15 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:
     if policy is TestPolicy.ON_WRITE and state.best is None:
         return Verify(Trigger.BASELINE)
     return _turn(state, agent)
+
+
+def _owed(state: RunState, ending: Halt) -> bool:
+    """Whether a draft must still be written: without it the run would ship less than it has.
+
+    Where writes are verified there is no time for that; the draft is taken up when the run goes on.
+    """
+    later = ending.stop in (StopReason.INTERRUPTED, StopReason.INFRA, StopReason.GUARDRAIL)
+    return state.draft is not None and state.run.test_policy is not TestPolicy.ON_WRITE and not later
 
 
 def _broken(halt: Halt | None) -> bool:
@@ -163,12 +88,17 @@ def _turn(state: RunState, agent: Strategy) -> Effect:
     """The next thing of the agent's own: an action of its reply, or a question."""
     if state.postponed:
         return GoBack(state.postponed, "taken up again: it was never verified")
+    if state.asked_tests is not None:
+        return Verify(Trigger.MODEL)
     if state.reply is not None:
         actions = agent.actions(state)
-        return Act(actions[state.actions_done], last=state.actions_done + 1 == len(actions))
+        action, last = actions[state.actions_done], state.actions_done + 1 == len(actions)
+        return Execute(action, last) if action.name == "run_command" and not action.fault else Act(action, last)
     request = agent.request(state)
     if request is None:
         raise IllegalEvent("an agent with nothing left to ask has ended the run already")
+    if request.tier == FRONTIER:
+        return Finish(Halt(StopReason.INFRA, "the agent asks the frontier model within the loop of attempts"))
     if agent.localises and (state.localisation is None or state.localisation.tree != _home(state)):
         return Localise()
     return Reserve(request)
@@ -210,23 +140,30 @@ def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one
         return Halt(StopReason.BUDGET, state.expired)
     if state.said is not None:
         return Halt(StopReason.FINAL, state.said)
+    if agent.loops and stalled(state.recent):
+        return Halt(StopReason.STALLED, "the same action came three times in six")
     if state.reply is not None:
-        return None
-    if agent.request(state) is None:
-        return Halt(StopReason.FINAL, "the agent has nothing left to try")
-    return _capped(state)
+        return _capped(state, _WITHIN_A_TURN)
+    if capped := _capped(state):
+        return capped
+    return Halt(StopReason.FINAL, "the agent has nothing left to try") if agent.request(state) is None else None
 
 
 def _unstarted(state: RunState, agent: Strategy) -> bool:
     """Green from the start with something to do: the instruction asks for more than the tests do."""
-    untouched = state.spend.attempts == 0 and state.said is None
-    return untouched and bool(state.run.settings.instruction) and not agent.localises
+    if state.said is not None or not state.run.settings.instruction:
+        return False
+    return state.born_green if agent.loops else state.spend.attempts == 0 and not agent.localises
 
 
-def _capped(state: RunState) -> Halt | None:
+_WITHIN_A_TURN = ("attempts", "test_runs")
+"""Caps that the actions of one reply can use up."""
+
+
+def _capped(state: RunState, names: tuple[str, ...] = CAPS) -> Halt | None:
     last_test = state.run.test_policy is TestPolicy.ON_FINAL
     held_seconds = state.run.settings.suite.timeout_seconds if last_test else 0.0
-    cap = exhausted(state.run.budget, state.spend, held_seconds)
+    cap = exhausted(state.run.budget, state.spend, held_seconds, names)
     if cap is None:
         return None
     stop = {"attempts": StopReason.ATTEMPTS, "turns": StopReason.TURNS}.get(cap, StopReason.BUDGET)

@@ -1,0 +1,141 @@
+"""Performs one action of a model, after the gate has ruled. A refusal is a fact with a reason, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from jumar import reading
+from jumar.core import events as ev
+from jumar.core.edit import Refused, replaced
+from jumar.core.gate import WRITES, Action, Ruling, admits
+from jumar.core.policy import TestPolicy
+from jumar.core.prompts import head_and_tail
+from jumar.core.run import RunState
+from jumar.parts import Parts
+from jumar.workspace import Workspace
+
+COMMAND_SECONDS = 60.0
+"""For one command of a model's."""
+
+
+def act(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
+    """Do what *action* asks for, if it is admitted; the facts."""
+    ruling = admits(action, state.run.gate, parts.guard)
+    if action.name in WRITES and not action.fault:
+        return _written(parts.workspace, action, ruling, last=last)
+    args = dict(action.args) | ({"message": action.message} if action.message else {})
+    reason = ruling.reason or (action.message if action.name == "unparsable" else "")
+    reason = reason or _forbidden(action, state)
+    taken = ev.ActionTaken(name=action.name, args=args, admitted=not reason, reason=reason, last=last)
+    shown = None if reason else _read(parts.workspace, action)
+    return (taken,) if shown is None else (taken, _observed(action, shown))
+
+
+async def execute(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
+    """Run the command that *action* asks for, on a copy of the workspace's tree."""
+    if parts.commands is None:
+        return (cut_off(action, "run_command is switched off in this run", last=last),)
+    ran = await parts.commands.run(state.tree, str(action.args["command"]), COMMAND_SECONDS)
+    content: dict[str, object] = {"exit": ran.exit, "output": head_and_tail(ran.output, reading.ROOM)}
+    taken = ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last)
+    return (taken, _observed(action, content))
+
+
+def cut_off(action: Action, why: str, *, last: bool) -> ev.ActionTaken:
+    """The fact that *action* was not performed to its end."""
+    return ev.ActionTaken(name=action.name, args=dict(action.args), admitted=False, reason=why, last=last)
+
+
+def _observed(action: Action, content: dict[str, object]) -> ev.Observation:
+    return ev.Observation(name=action.name, call_id=action.call_id, content=content)
+
+
+def _read(workspace: Workspace, action: Action) -> dict[str, object] | None:
+    """What a reading action shows; None: it is none."""
+    args, path = action.args, str(action.args.get("path", ""))
+    match action.name:
+        case "list_files":
+            return reading.listing(workspace.paths(), path)
+        case "read_file":
+            start, end = int(str(args["start"])), int(str(args["end"]))
+            return reading.lines(workspace.files(lambda p: p == path), path, start, end)
+        case "search":
+            files = workspace.files(lambda p: reading.within(p, path))
+            return reading.matches(files, str(args["pattern"]), path)
+    return None
+
+
+def _forbidden(action: Action, state: RunState) -> str:
+    if action.name != "run_tests":
+        return ""
+    if not state.run.settings.switches.model_may_run_tests:
+        return "run_tests is switched off in this run: the tests run by themselves when they are due"
+    cap, held = state.run.budget.test_runs, state.run.test_policy is TestPolicy.ON_FINAL  # one is for the end
+    return "no test run is left in the budget" if cap is not None and state.spend.test_runs + held >= cap else ""
+
+
+def _written(workspace: Workspace, action: Action, ruling: Ruling, *, last: bool) -> Sequence[ev.Event]:
+    files, reason = (action.files, ruling.reason) if ruling.reason else _resolved(workspace, action)
+    args: dict[str, object] = {"message": action.message} if action.message else {}
+    # An edit that cannot be resolved is named by its path; its texts are in the reply.
+    args |= (
+        {"files": {p: _hash(text) for p, text in files.items()}} if files else {"files": dict.fromkeys(action.paths)}
+    )
+    args |= {"digest": action.digest}
+    writes: list[ev.Event] = []
+    if not reason:
+        writes, reason = _write(workspace, files)
+        reason = reason or ("" if writes else _nothing(action))
+    taken = ev.ActionTaken(name=action.name, args=args, admitted=not reason, reason=reason, last=last)
+    hit = ruling.hit
+    return (taken, *writes, *((ev.Guardrail(rule=hit.rule, what=hit.what),) if hit else ()))
+
+
+def _nothing(action: Action) -> str:
+    """Why a write that was performed changed nothing."""
+    match action.name:
+        case "delete_file":
+            return f"there is no file {next(iter(action.files))!r} to delete"
+        case "write_file":
+            return f"{next(iter(action.files))} holds exactly this text already"
+    return "the reply changes nothing"
+
+
+def _resolved(workspace: Workspace, action: Action) -> tuple[dict[str, str | None], str]:
+    """The whole new texts that *action* asks for, or why an edit has none."""
+    edit = action.edit
+    if edit is None:
+        return action.files, ""
+    data = workspace.files(lambda path: path == edit.path).get(edit.path)
+    if data is None:
+        return {}, f"there is no file {edit.path!r}; list_files shows what there is, write_file makes a new one"
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return {}, f"{edit.path} is no UTF-8 text"
+    old, new = edit.old, edit.new
+    if "\r\n" in text and "\r" not in old and ("\n" not in old or old not in text):
+        # Models write plain line ends whatever the file has.
+        old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
+    done = replaced(text, old, new)
+    return ({}, done.reason) if isinstance(done, Refused) else ({edit.path: done}, "")
+
+
+def _write(workspace: Workspace, files: Mapping[str, str | None]) -> tuple[list[ev.Event], str]:
+    """Write all the *files*, or none of them and the reason why."""
+    events: list[ev.Event] = []
+    tree = workspace.tree
+    for path, text in files.items():
+        try:
+            before, after = workspace.write(path, None if text is None else text.encode())
+        except ValueError as refused:  # no path of a file: a folder, a link, below a file, in a cache
+            workspace.reset(tree)
+            return [], str(refused)
+        if before != after:
+            events.append(ev.Write(path=path, before=before, after=after, tree=workspace.tree))
+    return events, ""
+
+
+def _hash(text: str | None) -> str:
+    return "" if text is None else sha256(text.encode()).hexdigest()

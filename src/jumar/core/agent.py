@@ -1,0 +1,70 @@
+"""An agent is a pure strategy: from state to a request, from a reply to actions. It never sees the world."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from jumar.core.gate import Action
+from jumar.core.reply import ToolCall
+from jumar.core.run import RunState
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message of a prompt.
+
+    `assistant` messages repeat a reply (content, tool calls, opaque parts); `tool` messages answer one of its calls.
+    """
+
+    role: str
+    """`system`, `user`, `assistant` or `tool`."""
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    opaque: dict[str, object] = {}
+    call_id: str = ""
+    name: str = ""
+    """Of the tool that a `tool` message answers for."""
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """A tool that a model may call. *parameters* is a JSON schema of type object."""
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What an agent wants to ask: which tier, at which stage of its work."""
+
+    tier: str
+    stage: str
+    optional: bool = False
+    """Whether the work goes on without the answer where it cannot be paid for or had."""
+
+
+class Strategy(Protocol):
+    """An agent: pure, from state to request and from reply to actions."""
+
+    name: str
+    localises: bool
+    """Whether its model wants to know which lines the red tests run."""
+    note: str
+    """What it always adds to its last word; empty is nothing."""
+    loops: bool
+    """Whether it acts turn by turn: then the same action three times in six ends the run as stalled."""
+    tools: tuple[Tool, ...]
+    """What its model may call; empty is none."""
+
+    def request(self, state: RunState) -> Request | None:
+        """What to ask next, or None when the agent has nothing left to try."""
+        ...
+
+    def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:
+        """The prompt for `request`, given the editable *files* of the best tree."""
+        ...
+
+    def actions(self, state: RunState) -> tuple[Action, ...]:
+        """What `state.reply` asks for; at least one action."""
+        ...

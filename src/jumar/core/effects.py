@@ -1,0 +1,92 @@
+"""Everything the core can ask the shell to do: imperatives, performed one at a time."""
+
+from __future__ import annotations
+
+import msgspec
+
+from jumar.core.agent import Request
+from jumar.core.gate import Action
+from jumar.core.policy import Trigger
+from jumar.core.ratchet import Attempt
+from jumar.core.stop import StopReason
+
+
+class Halt(msgspec.Struct, frozen=True):
+    """Why the run must stop now, from outside the state: an interrupt, a cap hit in flight, a broken disk."""
+
+    stop: StopReason
+    why: str = ""
+
+
+class Verify(msgspec.Struct, frozen=True):
+    """Judge the workspace's tree."""
+
+    trigger: Trigger
+
+
+class Localise(msgspec.Struct, frozen=True):
+    """Find the lines that the red tests run."""
+
+
+class Reserve(msgspec.Struct, frozen=True):
+    """Set the worst case of *request* aside, on disk, before the call is made."""
+
+    request: Request
+
+
+class Call(msgspec.Struct, frozen=True):
+    """Make the call that was reserved, after *pause* seconds."""
+
+    request: Request
+    pause: float = 0.0
+
+
+class Cancel(msgspec.Struct, frozen=True):
+    """Settle a reserved call that was never made."""
+
+
+class Act(msgspec.Struct, frozen=True):
+    """Rule on one action of the reply and perform it if admitted."""
+
+    action: Action
+    last: bool
+
+
+class Execute(msgspec.Struct, frozen=True):
+    """Run the command that one action of the reply asks for: an `Act` that takes time."""
+
+    action: Action
+    last: bool
+
+
+class Forgo(msgspec.Struct, frozen=True):
+    """Go on without *stage*, which improves a draft that is there."""
+
+    stage: str
+    why: str
+
+
+class Keep(msgspec.Struct, frozen=True):
+    """The ratchet moves up to *attempt*."""
+
+    attempt: Attempt
+
+
+class GoBack(msgspec.Struct, frozen=True):
+    """Put the workspace back to tree *to*."""
+
+    to: str
+    why: str
+
+
+class Finish(msgspec.Struct, frozen=True):
+    """Write the last word; the workspace is what will be shipped."""
+
+    halt: Halt
+
+
+class Close(msgspec.Struct, frozen=True):
+    """End the segment, for the reason that `final` gave."""
+
+
+Effect = Verify | Localise | Reserve | Call | Cancel | Act | Execute | Forgo | Keep | GoBack | Finish | Close

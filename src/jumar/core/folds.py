@@ -1,0 +1,214 @@
+"""What each event changes in the state of a run. Pure: a fold reads nothing but the state and the event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from jumar.core import events as ev
+from jumar.core.budget import settle
+from jumar.core.policy import COUNTED, TestPolicy, Trigger
+from jumar.core.retry import UNUSABLE, again, pause
+from jumar.core.run import Cell, IllegalEvent, Judged, Phase, RunState
+from jumar.core.stall import mark, remembered
+from jumar.core.verdict import EXCUSED, Cause, Outcome
+
+
+def _started(state: RunState, start: ev.RunStart) -> RunState:
+    return replace(state, start=start, tree=start.tree)
+
+
+def _asked(state: RunState, request: ev.ModelRequest) -> RunState:
+    return replace(state, request=request, request_seq=state.seq)
+
+
+def _called(state: RunState, call: ev.ModelCall) -> RunState:
+    spend = settle(state.spend, call.usd, call.input_tokens + call.output_tokens)
+    counted = (state.request.messages, call.input_tokens) if state.request and call.input_tokens else None
+    # A call that was cut off gave no reply: whoever goes on gets the one that would have come.
+    answered = call.error != "cancelled"
+    state = replace(state, spend=spend, replies=state.replies + answered, request=None, pause=0.0)
+    if not call.error or call.error in UNUSABLE:
+        flaw = f"the model gave no usable answer: {_said(call)}" if call.error else ""
+        state = replace(state, spend=replace(spend, turns=spend.turns + 1), tries=0, actions_done=0, flaw=flaw)
+        state = replace(state, measured=counted if counted and not call.assumed else state.measured)
+        return replace(state, reply=call.reply, stage=call.stage)
+    if not answered:
+        return state
+    tries = state.tries + 1
+    if again(call.error, tries, call.retry_after):
+        return replace(state, tries=tries, pause=pause(tries, call.retry_after, state.run.run))
+    if state.draft is not None:  # nobody needs the review or the rewrite: the draft is there
+        return _taken_up(replace(state, tries=0))
+    many = f" ({tries} tries)" if tries > 1 else ""
+    return replace(state, tries=0, fault=f"the model gave no answer: {_said(call)}{many}")
+
+
+def _said(call: ev.ModelCall) -> str:
+    return f"{call.error}: {call.detail}" if call.detail else call.error
+
+
+def _taken_up(state: RunState) -> RunState:
+    """The draft is what will be written after all."""
+    return replace(state, reply=state.draft, stage="draft", flaw="", actions_done=0)
+
+
+def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: PLR0911  one case per action reads best
+    recent = remembered(state.recent, mark(action, state.tree))
+    state = replace(state, actions_done=state.actions_done + 1, recent=recent)
+    reply = state.reply
+    if action.last:
+        state = replace(state, reply=None, flaw="")
+    if isinstance(digest := action.args.get("digest"), str):
+        state = replace(state, refused=state.refused | {digest})
+    message = str(action.args.get("message", ""))
+    match action.name:
+        case "out_of_time":
+            return replace(state, expired=message)
+        case "final":
+            return replace(state, said=message) if action.admitted else state
+        case "run_tests" if action.admitted:
+            ids = action.args.get("test_ids")
+            return replace(state, asked_tests=tuple(map(str, ids)) if isinstance(ids, list | tuple) else ())
+        case "draft":
+            return replace(state, draft=reply)
+        case "review" | "rewrite":
+            clean = not action.admitted or not message
+            return _taken_up(state) if clean else replace(state, violations=message)
+        case "unparsable" | "write_files":
+            # A whole-file proposal that cannot be verified is billed and used up its attempt.
+            lost = 0 if action.admitted else 1
+            spend = replace(state.spend, attempts=state.spend.attempts + lost)
+            return replace(state, told=action.reason if lost else state.told, spend=spend, draft=None, violations="")
+    return state
+
+
+def _wrote(state: RunState, write: ev.Write) -> RunState:
+    return replace(state, tree=write.tree)
+
+
+def _ran(state: RunState, run: ev.TestRun) -> RunState:
+    return replace(state, runs=Cell(run, state.runs))
+
+
+def _tested(state: RunState, tests: ev.Tests) -> RunState:
+    outcomes: dict[str, Outcome] = {}
+    green: set[str] = set()
+    cell = state.runs
+    while cell is not None:
+        run, cell = cell.run, cell.rest
+        outcomes[run.test_id] = run.outcome
+        if run.status == "pass":
+            green.add(run.test_id)
+    judged = Judged(tests, outcomes, frozenset(green))
+    baseline = tests.trigger is Trigger.BASELINE
+    asked = tests.trigger is Trigger.MODEL
+    harness = tests.void is not None and tests.void.cause is Cause.HARNESS
+    counted = tests.trigger in COUNTED
+    spend = replace(
+        state.spend,
+        test_runs=state.spend.test_runs + counted,
+        attempts=state.spend.attempts + (counted and not asked and not harness),
+    )
+    return replace(
+        state,
+        runs=None,
+        judged=state.judged if asked else judged,
+        asked_tests=None,
+        born_green=state.born_green or (baseline and tests.ok),
+        spend=spend,
+        executions=state.executions + tests.executions,
+        baseline_runs=state.baseline_runs + baseline,
+        accepted={i: o for i, o in outcomes.items() if o in EXCUSED}
+        if baseline and tests.void is None
+        else state.accepted,
+        fault=tests.void.reason if harness and tests.void is not None else state.fault,
+    )
+
+
+def _observed(state: RunState, shown: ev.Observation) -> RunState:
+    return replace(state, seen=shown.content) if state.phase is Phase.JUDGED else state
+
+
+def _kept(state: RunState, _best: ev.BestFound) -> RunState:
+    judged = state.judged
+    if judged is None:
+        raise IllegalEvent("nothing was judged that could be kept")
+    return replace(state, best=judged.attempt, shown=state.seen, told="")
+
+
+def _reverted(state: RunState, revert: ev.Revert) -> RunState:
+    if state.phase is Phase.WRITTEN:  # back to what was postponed
+        return replace(state, tree=revert.to, postponed="")
+    unjudged = state.best is not None and (state.judged is None or state.judged.tests.tree != state.tree)
+    return replace(state, tree=revert.to, told=revert.why, postponed=state.tree if unjudged else "")
+
+
+def _localised(state: RunState, found: ev.Localisation) -> RunState:
+    return replace(state, localisation=found)
+
+
+def _hit(state: RunState, guardrail: ev.Guardrail) -> RunState:
+    return replace(state, hit=guardrail)
+
+
+def _limited(state: RunState, limit: ev.Limit) -> RunState:
+    new = limit.new if limit.new is None or limit.name in ("usd", "seconds") else int(limit.new)
+    budget = replace(state.run.budget, **{limit.name: new})
+    return replace(state, start=replace(state.run, budget=budget))
+
+
+def _resumed(state: RunState, _resume: ev.Resume) -> RunState:
+    """A new segment: what an open request had reserved counts as spent, and the last segment's end is no end."""
+    spend = state.spend
+    if state.request is not None:
+        spend = settle(spend, state.request.reserved_usd, state.request.reserved_tokens)
+    closed = state.phase is Phase.CLOSED
+    said = state.said if closed or state.end is None else None  # who resumes an ended run wants it to try again
+    # What the new segment writes has its own verification at its end.
+    anew = state.phase is Phase.OPEN and state.run.test_policy is TestPolicy.ON_FINAL
+    return replace(
+        state,
+        spend=spend,
+        request=None,
+        fault="",
+        expired="",
+        judged=None if anew else state.judged,
+        recent=(),
+        tries=0,
+        pause=0.0,
+        said=said,
+        end=None,
+        final=state.final if closed else None,
+    )
+
+
+def _closed(state: RunState, final: ev.Final) -> RunState:
+    return replace(state, final=final)
+
+
+def _ended(state: RunState, end: ev.RunEnd) -> RunState:
+    return replace(state, end=end)
+
+
+FOLDS: dict[type[ev.Event], Callable[[RunState, Any], RunState]] = {
+    ev.RunStart: _started,
+    ev.ModelRequest: _asked,
+    ev.ModelCall: _called,
+    ev.ActionTaken: _acted,
+    ev.Write: _wrote,
+    ev.TestRun: _ran,
+    ev.Tests: _tested,
+    ev.Observation: _observed,
+    ev.BestFound: _kept,
+    ev.Revert: _reverted,
+    ev.Localisation: _localised,
+    ev.Guardrail: _hit,
+    ev.Limit: _limited,
+    ev.Resume: _resumed,
+    ev.Final: _closed,
+    ev.RunEnd: _ended,
+}
+"""What each event changes; the others are facts for readers of the journal and change nothing here."""

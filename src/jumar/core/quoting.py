@@ -1,0 +1,70 @@
+"""What a prompt quotes is data: fenced so that nothing in it ends the fence, capped, without control sequences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+CONTROL = re.compile(
+    r"""(?: \x1b[\]PX^_][^\x07\x1b\n]*+(?:\x07|\x1b\\)?    # titles, links, other strings for a terminal
+          | (?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]              # colours, cursor
+          | \x1b[ -/]*+[0-~]                                # the rest of what begins with an escape
+          | [\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]      # other controls, and what no UTF-8 can say
+        )""",
+    re.VERBOSE,
+)
+
+
+def plain(text: str) -> str:
+    """*text* without control sequences; every end of line is one line feed."""
+    return CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def fenced(text: str, path: str = "") -> str:
+    """*text* in a fence longer than any run of backticks or tildes in it, below a line with its *path*."""
+    mark = "`" * max(3, 1 + max(map(len, re.findall(r"`+|~+", text)), default=0))
+    end = "" if not text or text.endswith("\n") else "\n"
+    return f"{path}\n{mark}\n{text}{end}{mark}".lstrip("\n")
+
+
+def head_and_tail(text: str, limit: int) -> str:
+    """*text* cut in the middle to at most *limit* characters."""
+    if len(text) <= limit:
+        return text
+    mark = f"\n... {len(text) - limit} characters left out ...\n"
+    room = limit - len(mark)
+    return text[: room // 2] + mark + text[-(room - room // 2) :]
+
+
+HEADER = re.compile(r"([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)")
+
+
+def without(text: str, names: Collection[str]) -> str:
+    """The Python source *text* without the functions called *names*, their decorators and what is indented below them.
+
+    It goes by lines, not by syntax: the file may not parse. Each gap says how many lines are gone.
+    """
+    kept: list[str] = []
+    waiting: list[str] = []
+    gone, cut = 0, -1
+    for line in text.splitlines(keepends=True):
+        depth = len(line) - len(line.lstrip())
+        if cut >= 0 and (depth > cut or not line.strip() or line.lstrip().startswith((")", "]"))):
+            gone += 1
+            continue
+        cut = -1
+        header = HEADER.match(line)
+        if line.lstrip().startswith("@") or (waiting and not header):
+            waiting.append(line)
+            continue
+        if header and header[2] == "def" and header[3] in names:
+            gone, cut = gone + len(waiting) + 1, depth
+        else:
+            kept += [*_gap(gone), *waiting, line]
+            gone = 0
+        waiting = []
+    return "".join([*kept, *_gap(gone), *waiting])
+
+
+def _gap(lines: int) -> tuple[str, ...]:
+    return (f"# ... {lines} lines of tests that pass are left out ...\n",) if lines else ()

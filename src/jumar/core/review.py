@@ -1,0 +1,94 @@
+"""A review judges structure, before any test runs: CLEAN or violations. What it says unusably is no violation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+DEFAULT_RULES = (
+    "Imports resolve: every imported module and name exists, in the standard library or in the files shown.",
+    "Required names and signatures exist: all that the tests and the signatures ask for, with those parameters.",
+    "Return types: every function returns on every path what its signature and the tests expect.",
+    "Logging pattern: messages go out the way the present code does it; no stray print calls.",
+    "No forbidden imports: nothing of the tests or a test framework, and nothing that the instruction rules out.",
+    "Entry points present: main functions, registrations and exports that other files or the tests use are there.",
+)
+"""What a draft is held against where the task gives no rules of its own."""
+
+MOST, LONGEST = 20, 400
+"""Violations that are read, and characters of each."""
+
+CLEAN = frozenset({"clean", "no violations", "no violations found"})
+CLEARED = CLEAN | {"ok", "pass", "passed"}
+"""What a line may say of one rule that is kept."""
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_ITEM = re.compile(r"(?:[-*+•]|\(?\d{1,2}[.):])\s+")
+_EXCUSE = re.compile(
+    r"(?:i['’]?m|i am) (?:sorry|unable|not able)|sorry\b|i (?:can ?not|(?:can|won)['’]t)\b", re.IGNORECASE
+)
+
+
+def violations(reply: str) -> tuple[str, ...] | None:
+    """What *reply* objects to, one sentence each; () for a clean draft; None where it says nothing usable.
+
+    A first or last line that is CLEAN and nothing else (in whatever emphasis or case) settles it, whatever else is
+    said: the tests judge next, and a needless rewrite costs more than a violation that they will show anyhow.
+    Otherwise each line is a violation; where there is a list, each of its items. Lines that clear one rule, headings,
+    quoted code, thoughts and excuses are none.
+    """
+    said = _unfenced(reply.rpartition("</think>")[2].strip())
+    lines = [line.strip() for line in _outside(said) if line.strip(" \t*_`#>-=.|")]
+    if not lines:
+        return None
+    if _clean(lines[0]) or _clean(lines[-1]):
+        return ()
+    cleared = [line for line in lines if _clears(line)]
+    lines = [line for line in lines if not (_clears(line) or _heading(line) or _EXCUSE.match(line))]
+    items = [line for line in lines if _ITEM.match(line)]
+    found = tuple(_bare(line)[:LONGEST] for line in items or lines)
+    return found[:MOST] or (() if cleared else None)
+
+
+def _unfenced(said: str) -> str:
+    """A verdict or a list that was put into a fence, and nothing else, is what stands in it."""
+    match said.splitlines():
+        case [opened, *inner, closed] if _FENCE.match(opened) and _FENCE.match(closed):
+            if any(_clean(line) or _ITEM.match(line.strip()) for line in inner):
+                return "\n".join(inner)
+    return said
+
+
+def _outside(said: str) -> Iterator[str]:
+    """The lines of *said* that stand in no fence; one that is never closed goes on to the end."""
+    closing = ""
+    for line in said.splitlines():
+        mark = _FENCE.match(line)
+        if closing:
+            closing = "" if mark and mark[1].startswith(closing) and line.strip() == mark[1] else closing
+        elif mark:
+            closing = mark[1]
+        else:
+            yield line
+
+
+def _bare(line: str) -> str:
+    """*line* without the mark of a list."""
+    return _ITEM.sub("", line, count=1).strip()
+
+
+def _word(text: str) -> str:
+    return text.strip(" \t*_`#>\"'.!").casefold()
+
+
+def _clean(line: str) -> bool:
+    return _word(_bare(line)) in CLEAN
+
+
+def _clears(line: str) -> bool:
+    """Whether *line* says that one rule is kept: `imports resolve: CLEAN`."""
+    return _word(re.split(r"[:–—|]|\s->?\s", line.rstrip("| "))[-1]) in CLEARED
+
+
+def _heading(line: str) -> bool:
+    return line.rstrip(" *_").endswith(":") or line.startswith("#")

@@ -1,0 +1,81 @@
+"""What a run was set up with. It stands in the journal's first line, so that a run directory is enough to go on."""
+
+from __future__ import annotations
+
+import msgspec
+
+from jumar.core.ratchet import Rule
+
+
+class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the tests of a task are run: everything a runner adapter may depend on."""
+
+    runner: str = "pytest"
+    python: str = ""
+    """The interpreter that runs the tests; empty is jumar's own."""
+    select: tuple[str, ...] = ()
+    """Files, folders or ids given to the runner; empty is the runner's own discovery."""
+    env: dict[str, str] = {}
+    timeout_seconds: float = 120.0
+    """For one whole verification."""
+    test_timeout_seconds: float = 30.0
+    """For one test."""
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a model costs: usd per million tokens. `cached` absent means that cached input costs the full price."""
+
+    input: float
+    output: float
+    cached: float | None = None
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the calls of one tier go."""
+
+    model: str
+    """`PROVIDER:NAME`, as `--model` takes it."""
+    max_output_tokens: int
+    price: Price | None = None
+    """The person's own price; None is the table's."""
+    base_url: str = ""
+    """Of a compatible server; empty is the provider's own. It never holds a key."""
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the write and review prompts show beside the code: (name, text) pairs; plain texts have an empty name."""
+
+    reference: tuple[tuple[str, str], ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()
+    signatures: tuple[tuple[str, str], ...] = ()
+    review_rules: tuple[tuple[str, str], ...] = ()
+
+
+class Switches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an agent may do, beyond the policy and the gate."""
+
+    review: bool = True
+    """Whether the pipeline has its first draft reviewed."""
+    text_actions: bool = False
+    """Whether the driver speaks the plain-text action protocol, for models without tools."""
+    model_may_run_tests: bool = False
+    model_may_run_commands: bool = False
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What resume must know beyond the named fields of `run_start`."""
+
+    instruction: str = ""
+    editable: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    rule: Rule = Rule()
+    suite: Suite = Suite()
+    seed: int = 0
+    origin: str = ""
+    """The folder the task was copied from; only `--apply` writes there."""
+    routes: dict[str, Route] = {}
+    """Tier -> route, for agents that ask a provider's model."""
+    context: Context = Context()
+    switches: Switches = Switches()
+    ledger: str = ""
+    """Path of the ledger this run draws on; empty is none."""

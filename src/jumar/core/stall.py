@@ -1,0 +1,32 @@
+"""A run that repeats itself has stalled: the same action, where it can tell nothing new, three times in six."""
+
+from __future__ import annotations
+
+from collections import Counter
+from hashlib import sha256
+
+import msgspec
+
+from jumar.core.events import ActionTaken
+from jumar.core.gate import WRITES
+
+WINDOW, REPEATS = 6, 3
+
+
+def mark(action: ActionTaken, tree: str) -> str:
+    """Names what *action* asked for on *tree*.
+
+    Running the tests after an edit is not running them again; writing the same file again is, whatever lies between.
+    """
+    where = "" if action.name in WRITES else tree
+    return sha256(msgspec.json.encode((action.name, action.args, where), order="deterministic")).hexdigest()[:16]
+
+
+def remembered(recent: tuple[str, ...], newest: str) -> tuple[str, ...]:
+    """The last marks, *newest* among them."""
+    return (*recent, newest)[-WINDOW:]
+
+
+def stalled(recent: tuple[str, ...]) -> bool:
+    """Whether one mark stands among *recent* too often."""
+    return any(count >= REPEATS for count in Counter(recent).values())

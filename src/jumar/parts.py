@@ -1,0 +1,45 @@
+"""What a run is put together from: everything that touches the world, handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+import msgspec
+
+from jumar.core.agent import Strategy
+from jumar.core.budget import Cost
+from jumar.core.guard import Guard
+from jumar.ports import Commands, Ledger, Model, Verifier
+from jumar.workspace import Workspace
+
+
+class Unshared:
+    """No ledger: the run's own budget is all there is."""
+
+    def reserve(self, seq: int, worst: Cost) -> str:  # noqa: ARG002  the port's signature
+        """Nothing refuses."""
+        return ""
+
+    def settle(self, seq: int, cost: Cost) -> None:
+        """Nothing is counted."""
+
+
+async def at_once(_seconds: float) -> None:
+    """No pause: a file that answers has no capacity to wait for."""
+
+
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of one run."""
+
+    workspace: Workspace
+    verifier: Verifier
+    route: Callable[[str], Model]
+    """Tier -> the model that answers it."""
+    agent: Strategy
+    guard: Guard
+    clock: Callable[[], float]
+    ledger: Ledger = Unshared()
+    commands: Commands | None = None
+    """None: the model may run no commands."""
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
