@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 
-from jumar.core.events import Suite
+from jumar.core.settings import Suite
 from jumar.core.verdict import Outcome
 from jumar.disk.objects import Store
 from jumar.ports import Verification

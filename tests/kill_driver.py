@@ -25,8 +25,9 @@ from jumar.core.verdict import Outcome
 from jumar.harness.runs import resume, start
 from jumar.kernel import Kernel
 from jumar.options import Options, with_options
+from jumar.parts import Parts
 from jumar.ports import Answer, Ask, Model, Verification, Verifier
-from jumar.shell import Parts, Shell
+from jumar.shell import Shell
 from jumar.task import load_task
 from jumar.testing import FakeVerifier
 
@@ -102,8 +103,8 @@ def main(folder: Path, group: int, many: int, real: bool) -> StopReason:  # noqa
         parts: Parts = kernel.shell._parts  # noqa: SLF001  the driver stands in for the machine
         store = parts.workspace._store  # noqa: SLF001  as above
         verifier = parts.verifier if real else FakeVerifier(store, kernel.state.run.expected, judge)
-        counted = Counted(folder / "calls", verifier, parts.model)
-        kernel.shell = Shell(replace(parts, verifier=counted, model=counted))
+        counted = Counted(folder / "calls", verifier, parts.route("mid"))
+        kernel.shell = Shell(replace(parts, verifier=counted, route=lambda _tier: counted))
         kernel.journal._write = Killer(group, many)  # noqa: SLF001  as above
 
     runs = folder / "runs"

@@ -11,18 +11,21 @@ import msgspec
 
 from jumar.agents.pipeline import Pipeline
 from jumar.core import events as ev
+from jumar.core.agent import Strategy
 from jumar.core.budget import Budget
 from jumar.core.guard import Guard
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Rule
 from jumar.core.run import RunState
+from jumar.core.settings import Settings
 from jumar.core.state import replay
 from jumar.core.verdict import Cause, Void
 from jumar.disk.objects import Store
 from jumar.journal import Journal
 from jumar.kernel import Kernel
+from jumar.parts import Parts, at_once
 from jumar.ports import Model
-from jumar.shell import Parts, Shell
+from jumar.shell import Shell
 from jumar.testing import FakeClock, FakeVerifier, script
 from jumar.workspace import Workspace
 
@@ -84,6 +87,7 @@ class Terms(msgspec.Struct, frozen=True):
     instruction: str = ""
     model: Model | None = None
     judge: Callable[[Mapping[str, bytes]], Mapping[str, str] | Void] = judge
+    agent: Strategy | None = None
 
 
 def world(folder: Path, replies: tuple[str, ...], terms: Terms | None = None) -> World:
@@ -97,8 +101,18 @@ def world(folder: Path, replies: tuple[str, ...], terms: Terms | None = None) ->
     tree = workspace.capture()
     guard = Guard(editable=lambda p: p == "app.py", protected=lambda p: p == "test_app.py")
     verifier = FakeVerifier(store, IDS, terms.judge)
-    agent = Pipeline(("app.py",))
-    shell = Shell(Parts(workspace, verifier, terms.model or script(*replies), agent, guard, FakeClock()))
+    agent = terms.agent or Pipeline(("app.py",))
+    model = terms.model or script(*replies)
+    parts = Parts(
+        workspace=workspace,
+        verifier=verifier,
+        route=lambda _: model,
+        agent=agent,
+        guard=guard,
+        clock=FakeClock(),
+        sleep=at_once,
+    )
+    shell = Shell(parts)
     first = ev.RunStart(
         run="story",
         task="app",
@@ -109,7 +123,7 @@ def world(folder: Path, replies: tuple[str, ...], terms: Terms | None = None) ->
         budget=terms.budget,
         expected=IDS,
         tree=tree,
-        settings=ev.Settings(rule=terms.rule, instruction=terms.instruction),
+        settings=Settings(rule=terms.rule, instruction=terms.instruction),
     )
     journal = Journal.create(folder)
     kernel = Kernel(journal, shell, agent, replay(journal.append((first,), 0.0)))

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from jumar.core.events import Suite
+from jumar.core.settings import Suite
 from jumar.disk.objects import Store
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from jumar.core import events as ev
 from jumar.core.budget import Budget
-from jumar.core.events import ToolCall
+from jumar.core.effects import Halt, Verify
 from jumar.core.policy import TestPolicy
 from jumar.core.ratchet import Rule, Score, Ties
+from jumar.core.reply import ToolCall
 from jumar.core.run import IllegalEvent, Phase
 from jumar.core.state import reduce, replay
-from jumar.core.step import Halt, Verify
 from jumar.core.stop import StopReason
 from jumar.journal import Journal
 from jumar.kernel import Kernel

@@ -16,7 +16,7 @@ import anyio
 import pytest
 
 from court import Court
-from jumar.core.events import Suite
+from jumar.core.settings import Suite
 from jumar.core.verdict import Cause, Ended
 from jumar.ports import Invocation
 from jumar.verify import channel, process

@@ -8,8 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.core.events import Localisation, Suite
-from jumar.core.step import Request
+from jumar.core.agent import Request
+from jumar.core.events import Localisation
+from jumar.core.settings import Suite
 from jumar.disk.objects import Store
 from jumar.models.repair import RepairModel, fingerprint
 from jumar.ports import Answer, Ask

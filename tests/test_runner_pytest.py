@@ -12,7 +12,7 @@ import pytest
 import jumar.verify
 from court import QUICK, Court
 from jumar import plugins
-from jumar.core.events import Suite
+from jumar.core.settings import Suite
 from jumar.core.verdict import Cause, Ended, Outcome
 from jumar.ports import Runner
 from jumar.runners.pytest import PytestRunner

@@ -15,9 +15,9 @@ from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Ratchet, Rule, Ties
 from jumar.errors import BadInput
 from jumar.options import Options, with_options
+from jumar.sources import decode_source
 from jumar.task import (
     Task,
-    decode_source,
     guard_of,
     interpreter,
     literal,
@@ -275,7 +275,7 @@ def chosen(**more: Any) -> Options:
 
 CHOICES = {
     "model": (Options(model="gpt"), "unknown model 'gpt'; known are repair, script:FILE"),
-    "no model": (Options(), "no model is chosen: pass --model repair"),
+    "no model": (Options(), "or pass --model repair"),
     "model of no provider": (Options(model="script"), "unknown model 'script'"),
     "agent": (chosen(agent="robot"), "unknown agent 'robot'; known are"),
     "agent and model": (chosen(agent="pipeline"), "do not go together"),
@@ -288,7 +288,7 @@ CHOICES = {
     "timeout": (chosen(timeout_seconds=0), "--timeout must be more than zero seconds"),
     "test timeout": (chosen(test_timeout_seconds=float("nan")), "--test-timeout must be more than zero seconds"),
     "attempts": (chosen(attempts=0), "--attempts must be 1 or more"),
-    "usd": (chosen(usd=-0.5), "--usd must be 0 or more"),
+    "usd": (chosen(usd=-0.5), "--budget-usd must be 0 or more"),
     "missing test": (chosen(tests=("test_no.py",)), "--test test_no.py: no such file"),
     "test outside": (chosen(tests=("../x.py",)), "--test ../x.py"),
 }

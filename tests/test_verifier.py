@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from court import Court
-from jumar.core.events import Suite
+from jumar.core.settings import Suite
 from jumar.core.verdict import Cause, Ended, Outcome
 from jumar.repair.localise import IMPORTED, ochiai, rank
 from jumar.testing import check_verifier

@@ -13,6 +13,7 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 from jumar.core.budget import Budget
+from jumar.core.settings import Price
 from jumar.errors import BadInput
 
 Texts = str | tuple[str, ...]
@@ -75,7 +76,8 @@ class GateTable(Table, frozen=True, kw_only=True):
 class PipelineTable(Table, frozen=True, kw_only=True):
     """`[pipeline]`."""
 
-    review: bool = True
+    review: bool | None = None
+    """Absent: yes, but for a script that holds no review."""
 
 
 class Route(Table, frozen=True, kw_only=True):
@@ -91,14 +93,6 @@ class Routes(Table, frozen=True, kw_only=True):
     cheap: Route = Route()
     mid: Route = Route()
     frontier: Route = Route()
-
-
-class Price(Table, frozen=True, kw_only=True):
-    """`[prices."provider:model"]`: usd per million tokens."""
-
-    input: float
-    output: float
-    cached: float | None = None
 
 
 class TaskFile(Table, frozen=True, kw_only=True):
@@ -154,8 +148,7 @@ def parse(raw: Raw, where: str) -> TaskFile:
     return tables
 
 
-WAITING = ("context", "pipeline", "prices", "routes.cheap", "routes.frontier", "gate.verify", "tests.command_for",
-           "tests.verify_timeout_seconds")  # fmt: skip
+WAITING = ("gate.verify", "tests.command_for", "tests.verify_timeout_seconds")
 """Tables and keys that a task may have and that nothing here reads yet: whoever sets one is told."""
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
@@ -12,21 +13,29 @@ import msgspec
 from msgspec.structs import replace
 
 import jumar.agents
-import jumar.models
 from jumar.config import LONGEST_SECONDS
-from jumar.core.budget import Budget
-from jumar.core.events import Suite
+from jumar.core.budget import PROFILES, Budget
 from jumar.core.guard import escape
 from jumar.core.policy import Gate, TestPolicy, contradiction
 from jumar.core.ratchet import Ratchet, Rule, Ties
+from jumar.core.settings import Suite, Switches
 from jumar.errors import BadInput
+from jumar.models.providers import PROVIDERS
 from jumar.plugins import names
-from jumar.task import Task
+from jumar.routing import keyed_model, routes_of
+from jumar.task import Task, targets
 
-REPAIR = "repair"
+REPAIR, DRIVER, PIPELINE = "repair", "driver", "pipeline"
 
-REPAIR_BOUNDS = Budget(attempts=20, seconds=120.0)
-"""What `repair` may use where nobody chose: its proposals are screened, so a right one comes early."""
+OFFLINE = ("script", "replay")
+"""Models that answer from a file."""
+
+BOUNDS = {REPAIR: Budget(attempts=20, seconds=120.0), DRIVER: Budget(attempts=None, turns=40)}
+"""What an agent may use where nobody chose: proposals of `repair` are screened, so a right one comes early; a driver
+reads and edits in small steps."""
+
+FEW = 5
+"""Files that the pipeline is given where nobody chose an agent: each of its prompts and replies holds them whole."""
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -50,22 +59,39 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     test_policy: str | None = None
     agent: str | None = None
     model: str | None = None
+    base_url: str | None = None
+    """Of a server that is compatible with the model's provider; never read from a file that comes with a task."""
+    price: str | None = None
+    """`INPUT,OUTPUT` or `INPUT,OUTPUT,CACHED` in usd per million tokens, or `free`."""
+    turns: int | None = None
+    test_runs: int | None = None
+    profile: str | None = None
+    ledger: str | None = None
+    ledger_usd: float | None = None
+    record: str | None = None
+    text_actions: bool = False
+    model_may_run_tests: bool = False
+    model_may_run_commands: bool = False
 
 
-def with_options(task: Task, options: Options) -> Task:
+def with_options(task: Task, options: Options, environ: Mapping[str, str] | None = None) -> Task:
     """*task* with what was chosen, and a default for what was not.
+
+    *environ* may hold providers' keys: where no model is chosen, a key chooses its provider's.
 
     Raises:
         BadInput: on an unknown value (the known ones are listed), a number out of range or a contradiction.
     """
-    agent, model = _who(task, options)
+    agent, model = _who(task, options, environ or {})
     policy = _choice(TestPolicy, "--test-policy", options.test_policy, task.test_policy)
-    default_gate = Gate.STRICT if agent == "driver" and policy is TestPolicy.ON_WRITE else Gate.OFF
-    gate = _choice(Gate, "--gate", options.gate, default_gate)
-    if why := contradiction(policy, gate, agent):
+    gate = _choice(Gate, "--gate", options.gate, Gate.OFF)
+    if why := contradiction(policy, gate, agent, model_runs_tests=options.model_may_run_tests):
         raise BadInput(why)
     if gate is not Gate.OFF:
         raise BadInput(f"gate {gate} needs an agent that claims red tests, and this version has none; use --gate off")
+    switches, budget = _switches(task, options, agent), _budget(task, options, agent)
+    if policy is TestPolicy.ON_FINAL and budget.test_runs == 0:
+        raise BadInput("test policy on_final needs one test run at the end; raise the cap on test_runs, or use never")
     rule = Rule(
         _choice(Ratchet, "--ratchet", options.ratchet, task.rule.ratchet),
         _choice(Ties, "--ties", options.ties, task.rule.ties),
@@ -75,13 +101,18 @@ def with_options(task: Task, options: Options) -> Task:
         instruction=task.instruction if options.instruction is None else options.instruction,
         suite=_suite(task, options),
         expected=_narrowed(task.expected, options.tests),
-        budget=_budget(task, options, agent),
+        budget=budget,
         agent=agent,
         model=model,
         test_policy=policy,
         gate=gate,
         rule=rule,
         seed=task.seed if options.seed is None else options.seed,
+        chosen_routes=routes_of(task, options, model) if asks_provider(model) else {},
+        switches=switches,
+        ledger=Path(options.ledger).absolute() if options.ledger else None,
+        caps=_ledger_caps(options),
+        record=_record(options, model),
     )
 
 
@@ -90,25 +121,79 @@ def known(package: ModuleType) -> tuple[str, ...]:
     return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")))
 
 
-def _who(task: Task, options: Options) -> tuple[str, str]:
+def asks_provider(model: str) -> bool:
+    """Whether *model* is a provider's: neither a search nor an answer from a file."""
+    return model != REPAIR and model.partition(":")[0] not in OFFLINE
+
+
+def _who(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[str, str]:
     """The agent and the model, each of which may imply the other."""
-    model = options.model or task.model or task.routes.mid.model
+    model = options.model or task.model or task.routes.mid.model or keyed_model(environ)
     if not model:
         raise BadInput(
-            "no model is chosen: pass --model repair (offline search, no key) or --model script:FILE (recorded replies)"
+            "no model is chosen: set a provider's key (ANTHROPIC_API_KEY, OPENAI_API_KEY, ...), or name a local server "
+            "(--model openai:NAME --base-url http://127.0.0.1:8080/v1), or pass --model repair (offline search, no key)"
         )
-    agent = options.agent or task.agent or (REPAIR if model == REPAIR else "pipeline")
-    agents = tuple(n for n in ("driver", "pipeline", REPAIR, "external") if n in known(jumar.agents))
+    kind, _, rest = model.partition(":")
+    known_kinds = (*OFFLINE, *(p.name for p in PROVIDERS))
+    if model != REPAIR and (kind not in known_kinds or not rest):
+        forms = (REPAIR, *(f"{k}:{'FILE' if k in OFFLINE else 'NAME'}" for k in known_kinds))
+        raise BadInput(f"unknown model {model!r}; known are {', '.join(forms)}")
+    agent = options.agent or task.agent or (REPAIR if model == REPAIR else _usual_agent(task, kind))
+    agents = tuple(n for n in (DRIVER, PIPELINE, REPAIR, "external") if n in known(jumar.agents))
     if agent not in agents:
         raise BadInput(f"unknown agent {agent!r}; known are {', '.join(agents)}")
-    kind, colon, rest = model.partition(":")
-    kinds = tuple(n for n in known(jumar.models) if n not in (REPAIR, "router", "prices"))
-    if model != REPAIR and (kind not in kinds or not colon or not rest):
-        forms = (REPAIR, *(f"{k}:{'FILE' if k in ('script', 'replay') else 'NAME'}" for k in kinds))
-        raise BadInput(f"unknown model {model!r}; known are {', '.join(forms)}")
     if (agent == REPAIR) != (model == REPAIR):
         raise BadInput(f"agent {agent} and model {model} do not go together; --model repair is its own agent")
     return agent, model
+
+
+def _usual_agent(task: Task, kind: str) -> str:
+    """Whole files where they are few or a script holds them, else the driver."""
+    if kind == "script":
+        return PIPELINE
+    return PIPELINE if len(targets(task)) <= FEW else DRIVER
+
+
+def _switches(task: Task, options: Options, agent: str) -> Switches:
+    for flag, on in (
+        ("--text-actions", options.text_actions),
+        ("--model-may-run-commands", options.model_may_run_commands),
+    ):
+        if on and agent != DRIVER:
+            raise BadInput(f"{flag} is for --agent driver; agent {agent} takes no actions")
+    return Switches(
+        review=task.pipeline.review is not False,
+        text_actions=options.text_actions,
+        model_may_run_tests=options.model_may_run_tests,
+        model_may_run_commands=options.model_may_run_commands,
+    )
+
+
+def _ledger_caps(options: Options) -> Budget | None:
+    """The caps of a new ledger: the profile's, with another sum where one was given."""
+    if options.ledger_usd is not None and not options.ledger:
+        raise BadInput("--ledger-usd is the cap of a ledger; name its file with --ledger")
+    if not options.ledger or (options.profile is None and options.ledger_usd is None):
+        return None
+    if options.ledger_usd is not None and not 0 < options.ledger_usd < float("inf"):
+        raise BadInput(f"--ledger-usd must be more than 0, not {options.ledger_usd:g}")
+    caps = _profile(options) or Budget(attempts=None)
+    return caps if options.ledger_usd is None else replace(caps, usd=options.ledger_usd)
+
+
+def _profile(options: Options) -> Budget | None:
+    if options.profile is not None and options.profile not in PROFILES:
+        raise BadInput(f"unknown profile {options.profile!r}; known are {', '.join(PROFILES)}")
+    return PROFILES[options.profile] if options.profile else None
+
+
+def _record(options: Options, model: str) -> Path | None:
+    if not options.record:
+        return None
+    if not asks_provider(model):
+        raise BadInput(f"--record keeps what a provider's model answers, and {model} asks none; leave it out")
+    return Path(options.record).absolute()
 
 
 def _choice(kind: type[Choice], flag: str, value: str | None, default: Choice) -> Choice:
@@ -148,15 +233,24 @@ def _narrowed(expected: tuple[str, ...], tests: Iterable[str]) -> tuple[str, ...
 
 
 def _budget(task: Task, options: Options, agent: str) -> Budget:
-    budget = task.budget
-    if agent == REPAIR:
-        for name in {"attempts", "seconds"} - task.budget_set:
-            budget = replace(budget, **{name: getattr(REPAIR_BOUNDS, name)})
-    for name, least in (("attempts", 1), ("usd", 0), ("seconds", 0), ("tokens", 0)):
+    """What was chosen, else the task's, else the profile's, else the agent's own."""
+    budget, taken = task.budget, set(task.budget_set)
+    profile = None if options.ledger else _profile(options)
+    for usual, caps in ((profile, ("usd", "seconds")), (BOUNDS.get(agent), ("attempts", "turns", "seconds"))):
+        for name in caps if usual else ():
+            value = getattr(usual, name)
+            if name not in taken and (value is not None or name == "attempts"):
+                budget = replace(budget, **{name: value})
+                taken.add(name)
+    for name, least in _LEAST.items():
         value = getattr(options, name)
         if value is None:
             continue
         if not least <= value < float("inf"):
-            raise BadInput(f"--{name} must be {least} or more, not {value}")
+            raise BadInput(f"{_FLAGS.get(name, '--' + name.replace('_', '-'))} must be {least} or more, not {value}")
         budget = replace(budget, **{name: value})
     return budget
+
+
+_LEAST = {"attempts": 1, "turns": 1, "test_runs": 1, "usd": 0, "seconds": 0, "tokens": 0}
+_FLAGS = {"usd": "--budget-usd", "tokens": "--budget-tokens"}

@@ -6,9 +6,7 @@ import os
 import re
 import shutil
 import sys
-import tokenize
 from collections.abc import Iterable, Iterator, Mapping
-from io import BytesIO
 from pathlib import Path
 
 import msgspec
@@ -17,7 +15,6 @@ from pathspec import GitIgnoreSpec
 from jumar.config import (
     ContextTable,
     PipelineTable,
-    Price,
     Raw,
     Routes,
     TaskFile,
@@ -27,11 +24,12 @@ from jumar.config import (
     waiting,
 )
 from jumar.core.budget import Budget
-from jumar.core.events import Settings, Suite
 from jumar.core.guard import CONFIGURATION, Guard, Matches, escape
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Rule
+from jumar.core.settings import Context, Price, Route, Settings, Suite, Switches
 from jumar.errors import BadInput
+from jumar.sources import decode_source
 
 TASK_FILE = "task.toml"
 DEFAULTS_FILE = "jumar.toml"
@@ -83,6 +81,13 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     gate: Gate = Gate.OFF
     rule: Rule = Rule()
     seed: int = 0
+    chosen_routes: Mapping[str, Route] = {}
+    """Tier -> route, settled from what was chosen, the tables and the defaults; empty: no provider is asked."""
+    switches: Switches = Switches()
+    ledger: Path | None = None
+    caps: Budget | None = None
+    """Of the ledger, where it is new."""
+    record: Path | None = None
 
 
 def load_task(path: Path, config: Path | None = None) -> Task:
@@ -139,7 +144,9 @@ def guard_of(settings: Settings) -> Guard:
     return Guard(spec(settings.editable), spec(settings.protected))
 
 
-def settings_for(task: Task, test_files: Iterable[str], python: Path | None = None) -> Settings:
+def settings_for(
+    task: Task, test_files: Iterable[str], python: Path | None = None, context: Context | None = None
+) -> Settings:
     """What the journal keeps of *task*, so that a run directory is enough to resume."""
     return Settings(
         instruction=task.instruction,
@@ -149,6 +156,10 @@ def settings_for(task: Task, test_files: Iterable[str], python: Path | None = No
         suite=msgspec.structs.replace(task.suite, python=str(python)) if python else task.suite,
         seed=task.seed,
         origin=str(task.root),
+        routes=dict(task.chosen_routes),
+        context=context or Context(),
+        switches=task.switches,
+        ledger=str(task.ledger) if task.ledger else "",
     )
 
 
@@ -178,6 +189,12 @@ def tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
             path = (here / name).as_posix()
             if not out(path) and (root / path).is_file() and not (root / path).is_symlink():
                 yield path
+
+
+def targets(task: Task) -> tuple[str, ...]:
+    """The files in the task's folder that may be edited, by their names."""
+    editable, closed = spec(task.editable), spec((*task.protected, *TESTS, *CONFIGURATION))
+    return tuple(p for p in tree_files(task.root, task.withheld) if editable(p) and not closed(p))
 
 
 def _locate(path: Path) -> tuple[Path, Path | None]:
@@ -262,34 +279,9 @@ def _suite(tables: TaskFile) -> Suite:
 
 def _refuse_undecodable(task: Task) -> None:
     """Every editable Python source must decode as it says it does, or nothing could be proposed for it."""
-    editable, protected = spec(task.editable), spec((*task.protected, *TESTS, *CONFIGURATION))
-    for path in tree_files(task.root, task.withheld):
-        if path.endswith(".py") and editable(path) and not protected(path):
+    for path in targets(task):
+        if path.endswith(".py"):
             try:
                 decode_source((task.root / path).read_bytes(), path)
             except OSError as error:
                 raise BadInput(f"cannot read {path}: {error.strerror}") from error
-
-
-def decode_source(source: bytes, path: str) -> str:
-    """The text of a Python *source*, by its byte order mark or PEP 263 cookie, else UTF-8.
-
-    Raises:
-        BadInput: if it does not decode; the sentence names *path* and the offset in bytes.
-    """
-    try:
-        encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
-        return source.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not valid {error.encoding} (byte {error.start}); save it as UTF-8") from error
-    except (SyntaxError, LookupError, ValueError):
-        return _refuse_encoding(source, path)
-
-
-def _refuse_encoding(source: bytes, path: str) -> str:
-    """`detect_encoding` hides where a byte does not decode: find it, or name the cookie."""
-    try:
-        source.decode()
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8") from error
-    raise BadInput(f"{path} declares an encoding that Python does not know, or two; save it as UTF-8")

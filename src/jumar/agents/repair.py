@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from jumar.agents import tools
+from jumar.core.agent import Message, Request, Tool
 from jumar.core.gate import Action
 from jumar.core.run import RunState
-from jumar.core.step import Message, Request
 
 
 class Repair:
@@ -13,6 +13,8 @@ class Repair:
 
     name = "repair"
     localises = True
+    loops = False
+    tools: tuple[Tool, ...] = ()
     note = "A patch that passes is only as right as the tests."
 
     def request(self, state: RunState) -> Request | None:  # noqa: ARG002  the port's signature

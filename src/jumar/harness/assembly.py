@@ -8,14 +8,25 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.core.events import Settings
+from jumar.agents.driver import Driver
+from jumar.agents.pipeline import Pipeline
+from jumar.agents.repair import Repair
+from jumar.core.agent import Strategy
+from jumar.core.events import RunStart
 from jumar.core.guard import Guard
+from jumar.core.settings import Settings
 from jumar.disk.objects import Store
+from jumar.disk.trees import Kind
 from jumar.errors import BadInput
+from jumar.harness.context import context_of
 from jumar.plugins import load
-from jumar.ports import Runner
+from jumar.ports import Commands, Runner
 from jumar.task import Task, guard_of, interpreter, literal, settings_for, spec
+from jumar.verify.command import confined_commands
 from jumar.verify.verifier import TrustedVerifier
+
+MANY = 20
+"""Files that a prompt can hold whole."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -52,7 +63,7 @@ def tree_of(store: Store, task: Task, folder: Path | None = None) -> str:
 def settings_of(task: Task, store: Store, tree: str, python: str | None) -> Settings:
     """What the journal keeps of *task*: its rules, and which of the files in *tree* are its tests."""
     test_files = runner_of(task.suite.runner).test_files(tuple(store.manifest(tree)), task.suite.select)
-    return settings_for(task, test_files, interpreter(task, python))
+    return settings_for(task, test_files, interpreter(task, python), context_of(task))
 
 
 def sealed(settings: Settings, ids: Iterable[str]) -> Settings:
@@ -96,3 +107,42 @@ async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]
             f"no tests found{where} in {task.root}{why}; name them with --test, or write one (test_*.py) first"
         )
     return found.ids
+
+
+def agent_of(run: RunStart, place: Place) -> Strategy:
+    """The agent of *run*. It knows the files of the run's first tree, so that a resumed one knows no more.
+
+    Raises:
+        BadInput: if there are too many files for an agent that writes them whole.
+    """
+    manifest, guard = place.store.manifest(run.tree), guard_of(run.settings)
+    files = tuple(path for path, node in sorted(manifest.items()) if node.kind is Kind.FILE)
+    tests = tuple(p for p in dict.fromkeys(i.partition("::")[0] for i in run.expected) if p in manifest)
+    closed = tuple(p for p in files if guard.protected(p))
+    if run.agent == "repair":
+        return Repair()
+    if run.agent == "driver":
+        return Driver(files, closed, run.settings.switches)
+    targets = tuple(p for p in files if guard.editable(p) and not guard.protected(p))
+    if len(targets) > MANY:
+        raise BadInput(
+            f"the pipeline writes whole files and {len(targets)} may be edited here: name a few in [files] editable, "
+            "or pass --agent driver"
+        )
+
+    def texts(paths: Iterable[str]) -> dict[str, str]:
+        return {path: place.store.get(manifest[path].sha256).decode("utf-8", "replace") for path in paths}
+
+    return Pipeline(targets, run.settings, tests=texts(tests), current=texts(targets))
+
+
+async def commands_of(run: RunStart, place: Place) -> Commands | None:
+    """What runs the commands of the model, if it may run any.
+
+    Raises:
+        BadInput: if nothing on this machine can confine them.
+    """
+    settings = run.settings
+    if not settings.switches.model_may_run_commands:
+        return None
+    return await confined_commands(place.store, place.folder, Path(settings.suite.python), place.environ)

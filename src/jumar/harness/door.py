@@ -26,12 +26,13 @@ def run(
     >>> jumar.run("tasks/gcd", jumar.Options(model="repair")).stop  # doctest: +SKIP
     <StopReason.GREEN: 'green'>
 
-    *environ* is what the tests' processes may see a little of (PATH, LANG, LC_*, TZ); nothing is read from this one's.
+    *environ* may hold providers' keys, and is what the tests' processes may see a little of (PATH, LANG, LC_*, TZ);
+    nothing is read from this process's own.
 
     Raises:
         BadInput: if the task or an option is wrong; nothing was run.
         Infra: if the machine failed before the run could be written down.
     """
     chosen = options or Options()
-    settled = with_options(load_task(Path(task)), chosen)
+    settled = with_options(load_task(Path(task)), chosen, environ or {})
     return anyio.run(lambda: start(settled, Path(runs), python=chosen.python, environ=environ or {}))

@@ -6,45 +6,36 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from math import isfinite
 from pathlib import Path
 
+import anyio
 import msgspec
 from msgspec.structs import replace
 
-from jumar.agents.pipeline import Pipeline
-from jumar.agents.repair import Repair
+from jumar import ports
 from jumar.core import events as ev
+from jumar.core.budget import Budget
 from jumar.core.run import Phase, RunState
 from jumar.core.state import replay
-from jumar.core.step import Strategy
 from jumar.core.stop import StopReason
 from jumar.disk.apply import apply
 from jumar.disk.patch import best_patch
 from jumar.errors import BadInput, Infra
-from jumar.harness.assembly import Place, expected_ids, runner_of, sealed, settings_of, tree_of, verifier_of
+from jumar.harness.answering import answering, offline, prepared
+from jumar.harness.assembly import Place, agent_of, commands_of, expected_ids, sealed, settings_of, tree_of, verifier_of
 from jumar.harness.result import Result, result_of, state_in, state_of
 from jumar.journal import Journal
 from jumar.kernel import Kernel
-from jumar.models.script import parse_script, read_script
-from jumar.ports import Model
-from jumar.shell import Parts, Shell
+from jumar.ledger import Caps, Ledger
+from jumar.parts import Parts, Unshared, at_once
+from jumar.shell import Shell
 from jumar.task import Task, guard_of, interpreter, literal
 from jumar.workspace import Workspace
 
 Begun = Callable[[Kernel], None]
 """Is handed the kernel before it runs: to watch it, or to halt it on a signal."""
-
-
-SCRIPT = "script.jsonl"
-"""The replies of a scripted model, as they were when the run began."""
-
-SEARCH_SECONDS = 600.0
-"""For one proposal of `repair`, where the run has no cap on its time; a run's cap cuts it shorter."""
-
-CANDIDATES = 100_000
-"""Screened for one tree at most: far more than the seconds allow, a backstop."""
 
 
 def _unattended(_kernel: Kernel) -> None:
@@ -61,28 +52,26 @@ async def start(
         Infra: if the machine failed before the end could be written down; the journal and the best tree are intact.
     """
     interpreter(task, python)  # refused before anything is made
-    script = _script(task.model)
-    task = _without(task, runs)
+    ready = prepared(task, environ)
+    task = _without(ready.task, runs)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
     place = Place.at(_fresh(runs, task.name), environ)
-    journal = None
-    try:
-        if script:
-            (place.folder / SCRIPT).write_bytes(script)
-        first = await _first_event(task, place, python)
-        journal = Journal.create(place.folder)
-        entries = journal.append((first,), time.time())
-    except BaseException:
-        if journal is not None:
-            journal.close()
-        shutil.rmtree(place.folder, ignore_errors=True)
-        if new:
-            shutil.rmtree(runs, ignore_errors=True)
-            with suppress(OSError):
-                runs.parent.rmdir()
-        raise
-    with journal:
-        kernel = _kernel(place, journal, replay(entries))
+    with ExitStack() as held:
+        try:
+            for name, data in ready.kept.items():
+                (place.folder / name).write_bytes(data)
+            first = await _first_event(task, place, python)
+            journal = held.enter_context(Journal.create(place.folder))
+            state = replay(journal.append((first,), time.time()))
+            kernel = await _kernel(place, journal, state, held, task.caps)
+        except BaseException:
+            held.close()
+            shutil.rmtree(place.folder, ignore_errors=True)
+            if new:
+                shutil.rmtree(runs, ignore_errors=True)
+                with suppress(OSError):
+                    runs.parent.rmdir()
+            raise
         begun(kernel)
         return await _finished(kernel, place, journal)
 
@@ -97,13 +86,13 @@ async def resume(
         Infra: as `start`.
     """
     place = Place.at(folder, environ)
-    with Journal.open(folder) as journal:
+    with Journal.open(folder) as journal, ExitStack() as held:
         state = state_of(journal.entries)
         if state.start is None:
             raise BadInput(f"the run in {folder} was killed before its first event; start it again")
         if state.phase is Phase.ENDED and state.end and state.end.stop is StopReason.GREEN:
             return result_of(state, folder, journal.mark)
-        kernel = _kernel(place, journal, state)
+        kernel = await _kernel(place, journal, state, held)
         shutil.rmtree(folder / "rooms", ignore_errors=True)
         place.store.sweep()
         kernel.record((*_raised(state, limits or {}), ev.Resume(from_seq=journal.entries[-1].seq)))
@@ -171,40 +160,42 @@ async def _first_event(task: Task, place: Place, python: str | None) -> ev.RunSt
     )
 
 
-def _kernel(place: Place, journal: Journal, state: RunState) -> Kernel:
+async def _kernel(
+    place: Place, journal: Journal, state: RunState, held: ExitStack, caps: Budget | None = None
+) -> Kernel:
+    """The run in *place*, ready to go; *held* closes what it holds. What is made for others to find is made last."""
     run = state.run
-    guard = guard_of(run.settings)
-    manifest = place.store.manifest(run.tree)
-    targets = tuple(path for path in manifest if guard.editable(path) and not guard.protected(path))
-    agent: Strategy = Repair() if run.agent == "repair" else Pipeline(targets)
-    workspace = Workspace(place.folder / "workspace", place.store)
-    verifier = verifier_of(place, run.settings, run.tree, run.expected)
-    return Kernel(journal, Shell(Parts(workspace, verifier, _model(run, place), agent, guard, time.time)), agent, state)
+    agent, commands = agent_of(run, place), await commands_of(run, place)
+    parts = Parts(
+        workspace=Workspace(place.folder / "workspace", place.store),
+        verifier=verifier_of(place, run.settings, run.tree, run.expected),
+        agent=agent,
+        guard=guard_of(run.settings),
+        clock=time.time,
+        commands=commands,
+        sleep=at_once if offline(place) else anyio.sleep,
+        ledger=_drawing(run, place, journal, held, caps),
+        route=answering(run, place),
+    )
+    return Kernel(journal, Shell(parts), agent, state)
 
 
-def _model(run: ev.RunStart, place: Place) -> Model:
-    if run.agent != "repair":
-        return parse_script((place.folder / SCRIPT).read_bytes(), run.model)
-    from jumar.models.repair import RepairModel  # noqa: PLC0415  libcst is slow to import, and only repair needs it
-    from jumar.repair.search import Bounds  # noqa: PLC0415  as above
-
-    suite = run.settings.suite
-    bounds = Bounds(SEARCH_SECONDS, CANDIDATES)
-    return RepairModel(place.store, suite, runner_of(suite.runner), place.folder / "rooms", bounds)
+def _drawing(run: ev.RunStart, place: Place, journal: Journal, held: ExitStack, caps: Budget | None) -> ports.Ledger:
+    """What the run draws on beside its own budget; what it had set aside when it died is put right."""
+    if not run.settings.ledger:
+        return Unshared()
+    drawing = held.enter_context(opened(Path(run.settings.ledger), caps)).drawn_by(run.run, place.folder)
+    drawing.recover_own(journal.entries)
+    return drawing
 
 
-def _script(model: str) -> bytes:
-    """The script that *model* names; empty if it names none. It is kept with the run, so that it can be resumed.
+def opened(path: Path, caps: Budget | None = None) -> Ledger:
+    """The ledger in *path*, made with *caps* if it is not there.
 
     Raises:
-        BadInput: if it cannot be read, or is no script.
+        BadInput: as `Ledger.open`.
     """
-    kind, _, path = model.partition(":")
-    if kind != "script":
-        return b""
-    data = read_script(Path(path))
-    parse_script(data, model)
-    return data
+    return Ledger.open(path, Caps(usd=caps.usd, tokens=caps.tokens, seconds=caps.seconds) if caps else None)
 
 
 def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from jumar.core.events import Suite
+from jumar.core.settings import Suite
 from jumar.errors import Infra
 from jumar.ports import Invocation, Runner
 from jumar.repair import screen_child

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
-from jumar.core.events import Suite
+from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Outcome, Report, TestResult
 from jumar.ports import Collected, Invocation, Record
 from jumar.verify import pytest_boot

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import anyio
 
-from jumar.core.step import Halt
+from jumar.core.effects import Halt
 from jumar.core.stop import StopReason
 from jumar.errors import JumarError
 from jumar.kernel import Kernel

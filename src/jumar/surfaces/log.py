@@ -75,7 +75,9 @@ def _stats(entries: tuple[ev.Entry, ...]) -> dict[str, Any]:
     kinds = Counter(type(e.event).__struct_config__.tag for e in entries)
     tests = [e.event for e in entries if isinstance(e.event, ev.Tests)]
     calls = [e.event for e in entries if isinstance(e.event, ev.ModelCall)]
-    prompt = sum(c.input_tokens for c in calls)
+    # What a provider never counted (a call that was cut off, say) was not cached either way: it is left out.
+    counted = [c for c in calls if not c.assumed]
+    prompt, cached = sum(c.input_tokens for c in counted), sum(c.cached_tokens for c in counted)
     return {
         "phase": state.phase.value,
         "events": dict(sorted(kinds.items(), key=lambda item: str(item[0]))),
@@ -87,8 +89,13 @@ def _stats(entries: tuple[ev.Entry, ...]) -> dict[str, Any]:
         "seconds": round(state.spend.seconds, 3),
         "verification_seconds": round(sum(t.duration_ms for t in tests) / 1000, 3),
         "model_seconds": round(sum(c.ms for c in calls) / 1000, 3),
-        "input_tokens": prompt,
-        "cached_tokens": sum(c.cached_tokens for c in calls),
+        "turns": state.spend.turns,
+        "calls": len(calls),
+        "failed_calls": sum(bool(c.error) for c in calls),
+        "stages": dict(Counter(c.stage for c in calls)),
+        "input_tokens": sum(c.input_tokens for c in calls),
+        "cached_tokens": cached,
+        "cached_share": round(cached / prompt, 4) if prompt else None,
         "output_tokens": sum(c.output_tokens for c in calls),
         "usd": state.spend.usd,
     }

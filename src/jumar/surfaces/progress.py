@@ -7,7 +7,7 @@ from typing import Self
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from jumar.core import step
+from jumar.core import effects
 from jumar.core.run import RunState
 from jumar.surfaces.output import Voice, printable
 
@@ -43,7 +43,7 @@ class Live:
         """One line that stays."""
         self._console.print(printable(text), markup=False)
 
-    def watch(self, state: RunState, effect: step.Effect) -> None:
+    def watch(self, state: RunState, effect: effects.Effect) -> None:
         """What the kernel is about to do."""
         best = state.best.score.passed if state.best else 0
         total = len(state.run.expected)
@@ -56,26 +56,26 @@ class Live:
             self.line(f"{self._title or state.run.task}: {text}")
 
 
-def _doing(effect: step.Effect) -> str:
+def _doing(effect: effects.Effect) -> str:
     match effect:
-        case step.Verify(trigger):
+        case effects.Verify(trigger):
             return f"running the tests ({trigger})"
-        case step.Localise():
+        case effects.Localise():
             return "finding the suspicious lines"
-        case step.Call(request):
+        case effects.Call(request):
             return f"asking for a candidate ({request.stage})"
         case _:
             return ""
 
 
-def _fact(state: RunState, effect: step.Effect) -> str:
+def _fact(state: RunState, effect: effects.Effect) -> str:
     """A plain line, only for what is worth one."""
     match effect:
-        case step.Keep(attempt):
+        case effects.Keep(attempt):
             return f"{attempt.score.passed} of {len(state.run.expected)} passed: kept"
-        case step.GoBack(_, why):
+        case effects.GoBack(_, why):
             return f"went back: {why}"
-        case step.Finish(halt):
+        case effects.Finish(halt):
             return f"{halt.stop}"
         case _:
             return _doing(effect)

@@ -31,31 +31,42 @@ def speaking(command: Decorated) -> Decorated:
     return click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")(command)
 
 
+CHOICES = (
+    click.option("-i", "--instruction", help="What to do, beyond making the tests pass."),
+    click.option("--test", "tests", multiple=True, help="A test file, folder or id; may be repeated."),
+    click.option("--agent", help="driver (tools, turn by turn), pipeline (whole files) or repair; else what fits."),
+    click.option("--model", help="PROVIDER:NAME, repair (offline search), script:FILE or replay:FILE."),
+    click.option("--base-url", help="A server that is compatible with the model's provider."),
+    click.option("--price", help="INPUT,OUTPUT[,CACHED] in usd per million tokens, or free."),
+    click.option("--record", help="Keep what the model answers in this file, for replay:FILE."),
+    click.option("--test-policy", help="on_write (default), on_final or never."),
+    click.option("--gate", help="off: the ratchet alone (strict and refactor need agents to come)."),
+    click.option("--ratchet", help="count (default) or identity: never lose a green test."),
+    click.option("--ties", help="keep (default) the newer tree at a tie, or revert it."),
+    click.option("--attempts", type=int, help="Cap on verified candidates."),
+    click.option("--turns", type=int, help="Cap on replies of the model (driver: 40)."),
+    click.option("--test-runs", type=int, help="Cap on verifications."),
+    click.option("--budget-usd", type=float, help="Cap on money."),
+    click.option("--budget-tokens", type=int, help="Cap on tokens."),
+    click.option("--seconds", type=float, help="Cap on the time of the whole run."),
+    click.option("--profile", help="workday ($10, 8 h) or overnight ($30, 12 h): caps nobody chose otherwise."),
+    click.option("--ledger", help="A file that many runs draw on together; new, its caps are the profile's."),
+    click.option("--ledger-usd", type=float, help="The cap of a new ledger, in usd."),
+    click.option("--text-actions", is_flag=True, help="The driver's actions as plain text, for models without tools."),
+    click.option("--model-may-run-tests", is_flag=True, help="The driver's model may ask for a test run."),
+    click.option("--model-may-run-commands", is_flag=True, help="It may run commands, confined, on a copy."),
+    click.option("--timeout", type=float, help="Seconds for one verification (default 120)."),
+    click.option("--test-timeout", type=float, help="Seconds for one test (default 30)."),
+    click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours."),
+    click.option("--seed", type=int, help="Same seed, same search."),
+    click.option("--config", type=click.Path(path_type=Path), help="Defaults instead of the task's jumar.toml."),
+)
+"""The options that shape a run."""
+
+
 def choosing(command: Decorated) -> Decorated:
     """The options that shape a run."""
-    for option in reversed(
-        (
-            click.option("-i", "--instruction", help="What to do, beyond making the tests pass."),
-            click.option("--test", "tests", multiple=True, help="A test file, folder or id; may be repeated."),
-            click.option("--agent", help="repair or pipeline; follows from --model."),
-            click.option("--model", help="repair (offline search), or script:FILE (replies from a file)."),
-            click.option("--test-policy", help="on_write (default), on_final or never."),
-            click.option("--gate", help="off: the ratchet alone (strict and refactor need agents to come)."),
-            click.option("--ratchet", help="count (default) or identity: never lose a green test."),
-            click.option("--ties", help="keep (default) the newer tree at a tie, or revert it."),
-            click.option("--attempts", type=int, help="Cap on verified candidates."),
-            click.option("--budget-usd", type=float, help="Cap on money."),
-            click.option("--budget-tokens", type=int, help="Cap on tokens."),
-            click.option("--seconds", type=float, help="Cap on the time of the whole run."),
-            click.option("--timeout", type=float, help="Seconds for one verification (default 120)."),
-            click.option("--test-timeout", type=float, help="Seconds for one test (default 30)."),
-            click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours."),
-            click.option("--seed", type=int, help="Same seed, same search."),
-            click.option(
-                "--config", type=click.Path(path_type=Path), help="Defaults instead of the task's jumar.toml."
-            ),
-        )
-    ):
+    for option in reversed(CHOICES):
         command = option(command)
     return command
 
@@ -79,7 +90,7 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
     from jumar.harness import runs as harness  # noqa: PLC0415  libcst and coverage are slow to import
 
     voice = Voice(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
-    settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen))
+    settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen), environment())
     attendant = Attendant()
     with Live(voice) as live:
         if settled.unread:
@@ -95,6 +106,8 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
 @click.command(epilog="Example: jumar resume .jumar/runs/20261121-101500-gcd-1a2b3c --attempts 40")
 @click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--attempts", type=int, help="Raise the cap on verified candidates.")
+@click.option("--turns", type=int, help="Raise the cap on replies of the model.")
+@click.option("--test-runs", type=int, help="Raise the cap on verifications.")
 @click.option("--seconds", type=float, help="Raise the cap on the time of the whole run.")
 @click.option("--budget-usd", "usd", type=float, help="Raise the cap on money.")
 @click.option("--budget-tokens", "tokens", type=int, help="Raise the cap on tokens.")
@@ -153,7 +166,8 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     if result is None:
         return voice.interrupted()
     folder = Path(result.events).parent
-    voice.say(f"{result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s")
+    cost = f"  ${result.usd:.4f}" if result.usd else ""
+    voice.say(f"{result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s{cost}")
     if result.why:
         voice.say(result.why)
     voice.say(f"journal  {result.events}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import coverage
 import msgspec
 
-from jumar.core.events import Suite
+from jumar.core.settings import Suite
 from jumar.core.verdict import Outcome
 from jumar.ports import Invocation, Record, Runner
 from jumar.repair.localise import Line, rank

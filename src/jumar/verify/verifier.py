@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 from anyio import to_thread
 
-from jumar.core.events import Localisation, Suite
+from jumar.core.events import Localisation
+from jumar.core.settings import Suite
 from jumar.core.verdict import EXCUSED, Cause, Ended, Outcome, Report, Verdict, Void, reconcile
 from jumar.disk.beneath import disk
 from jumar.ports import Collected, Invocation, Record, Runner, Verification

@@ -1,0 +1,121 @@
+"""A loop of tool calls: the model does as it sees fit; the kernel decides what is kept and when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from textwrap import dedent
+
+from msgspec.structs import replace
+
+from jumar.agents import conversation, prose, tools
+from jumar.agents.toolbox import offers
+from jumar.core.agent import Message, Request, Tool
+from jumar.core.gate import Action
+from jumar.core.policy import TestPolicy
+from jumar.core.reply import ToolCall
+from jumar.core.run import RunState
+from jumar.core.settings import Switches
+
+LISTED = 6_000
+"""Characters of paths in the first message; list_files shows the rest."""
+
+SYSTEM = dedent("""\
+    You are a programmer at work on one repository, and you see and change it only through actions. Look at what you
+    need, change as little as the task asks for, and act in every reply. Paths are relative to the root of the
+    repository, with forward slashes. The tests that judge the work are read-only. The actions of one reply are
+    performed one after the other.""").replace("\n", " ")
+
+POLICIES = {
+    TestPolicy.ON_WRITE: (
+        "After each change all tests run and you are shown what failed. A change that makes the results worse is taken "
+        "back: the files are then as they were before it, and you are told. "
+        "The work ends by itself when the tests that were red pass; end it with final when there is nothing left to do."
+    ),
+    TestPolicy.ON_FINAL: "The tests run once, when the work ends. End it with final when it is done.",
+    TestPolicy.NEVER: "The work is judged when it has ended. End it with final when it is done.",
+}
+"""What a model must know of each policy."""
+
+CUT = "the reply was cut off at its greatest length, and this may be a part of what was meant; act in smaller steps"
+"""What is told of the last action of a reply that was cut off, however whole it looks."""
+
+ASKED = "Between changes run_tests shows the results whenever you ask."
+
+
+class Driver:
+    """Asks a model turn by turn, and shows it what its actions did.
+
+    *listing* are the paths of the run's first tree, *protected* those of them that are read-only: both are part of what
+    is sent first and must be the same whenever the run goes on. *switches* say which tools there are, and how they are
+    asked for.
+    """
+
+    name = "driver"
+    localises = False
+    loops = True
+    note = ""
+
+    def __init__(self, listing: tuple[str, ...], protected: tuple[str, ...], switches: Switches) -> None:
+        self._listing, self._protected, self._text = listing, protected, switches.text_actions
+        self._offers = offers(switches)
+        self.tools: tuple[Tool, ...] = () if self._text else tuple(offer.tool for offer in self._offers)
+
+    def request(self, state: RunState) -> Request | None:  # noqa: ARG002  the port's signature
+        """Always one more turn: the caps, the tests or the model itself end the run."""
+        return Request("mid", "turn")
+
+    def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  it reads for itself
+        """The conversation so far."""
+        system = [
+            SYSTEM,
+            POLICIES[state.run.test_policy],
+            ASKED if any(offer.name == "run_tests" for offer in self._offers) else "",
+            prose.guide(self._offers) if self._text else "",
+        ]
+        task = [
+            state.run.settings.instruction or "Make the failing tests pass.",
+            f"The files of the repository:\n{_listed(self._listing)}",
+            f"Read-only, among them the tests:\n{_listed(self._protected)}" if self._protected else "",
+        ]
+        return conversation.messages(state, *("\n\n".join(filter(None, parts)) for parts in (system, task)))
+
+    def actions(self, state: RunState) -> tuple[Action, ...]:
+        """One action for each tool call, or for each block of the plain-text protocol; at least one."""
+        reply = state.reply
+        if reply is None:
+            return ()
+        if state.flaw:
+            return (tools.none(f"{state.flaw}; {self._how()}", reply),)
+        asked = reply.tool_calls or prose.calls(reply.content, self._offers)
+        if not asked:
+            return (tools.none(CUT if reply.cut else f"the reply holds no action; {self._how()}", reply),)
+        found = [tools.none(a, reply, n) if isinstance(a, str) else self._action(a, state) for n, a in enumerate(asked)]
+        if reply.cut and isinstance(asked[-1], ToolCall):
+            found[-1] = tools.faulty(asked[-1], CUT)
+        return tuple(found)
+
+    def _action(self, call: ToolCall, state: RunState) -> Action:
+        action = tools.action(call, self._offers)
+        asked = action.args.get("test_ids")
+        if action.fault or action.name != "run_tests" or not isinstance(asked, tuple):
+            return action
+        ids = tools.named(asked, state.run.expected)
+        return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
+
+    def _how(self) -> str:
+        names = ", ".join(offer.name for offer in self._offers)
+        if self._text:
+            return f"write a block that begins with ```{prose.WORD} and one of these names: {names}"
+        return f"call one of {names}"
+
+
+def _listed(paths: Iterable[str]) -> str:
+    """The *paths*, one a line, as many as there is room for."""
+    lines, room, left = list[str](), LISTED, 0
+    for path in paths:
+        room -= len(path) + 1
+        if room < 0:
+            left += 1
+        else:
+            lines.append(path)
+    return "\n".join([*lines, *([f"... and {left} more"] if left else [])])

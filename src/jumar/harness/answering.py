@@ -1,0 +1,117 @@
+"""Who answers a run: a search, a file, or a provider. What can be refused is refused before anything is made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from jumar.agents.replies import extract
+from jumar.core import events as ev
+from jumar.core.settings import Settings
+from jumar.errors import BadInput
+from jumar.harness.assembly import Place, runner_of
+from jumar.models.cassette import resumed, started
+from jumar.models.replay import parse_cassette, read_cassette
+from jumar.models.router import ByTier, keys_in, routes
+from jumar.models.script import ScriptModel, parse_script, read_script
+from jumar.options import REPAIR, asks_provider
+from jumar.task import Task, targets
+
+SCRIPT, CASSETTE, RECORD = "script.jsonl", "cassette.jsonl", "record"
+"""What a run directory holds of its model: the replies of a script or of a recording as they were when the run began,
+or the path of the recording it makes."""
+
+SEARCH_SECONDS = 600.0
+"""For one proposal of `repair`, where the run has no cap on its time; a run's cap cuts it shorter."""
+
+CANDIDATES = 100_000
+"""Screened for one tree at most: far more than the seconds allow, a backstop."""
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """A task whose model is settled, and what its run directory keeps of that model."""
+
+    task: Task
+    kept: Mapping[str, bytes] = {}
+
+
+def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
+    """*task* with its model looked up: the journal calls it by its own name, a recording by the recorded one's.
+
+    Raises:
+        BadInput: if a file cannot be read or used, a key, a price or the `llm` extra is missing, or the file of a new
+            recording is there already.
+    """
+    kind, _, path = task.model.partition(":")
+    if kind == "script":
+        data = read_script(Path(path))
+        return Prepared(_reviewed(task, parse_script(data, task.model)), {SCRIPT: data})
+    if kind == "replay":
+        data = read_cassette(Path(path))
+        cassette = parse_cassette(data, task.model)
+        return Prepared(replace(task, model=cassette.model, chosen_routes=cassette.routes), {CASSETTE: data})
+    if not asks_provider(task.model):
+        return Prepared(task)
+    by_tier = routes(Settings(routes=dict(task.chosen_routes)), environ)
+    for tier in ("mid", "cheap") if task.agent == "pipeline" and task.switches.review else ("mid",):
+        by_tier(tier)
+    if task.record is None:
+        return Prepared(task)
+    if task.record.exists():
+        raise BadInput(
+            f"--record {task.record} is there already; name a new file, or pass --model replay:{task.record}"
+        )
+    if not os.access(task.record.parent, os.W_OK):
+        raise BadInput(f"--record {task.record} cannot be made in that folder; name another place")
+    return Prepared(task, {RECORD: str(task.record).encode()})
+
+
+def answering(run: ev.RunStart, place: Place) -> ByTier:
+    """Tier -> the model that answers the run in *place*, by what its directory holds.
+
+    Raises:
+        BadInput: as `prepared`.
+    """
+    if run.agent == REPAIR:
+        return _repair(run, place)
+    if (script := place.folder / SCRIPT).is_file():
+        model = parse_script(script.read_bytes(), run.model)
+        return lambda _tier: model
+    if (cassette := place.folder / CASSETTE).is_file():
+        return parse_cassette(cassette.read_bytes(), str(cassette)).of
+    by_tier = routes(run.settings, place.environ)
+    if (record := place.folder / RECORD).is_file():
+        path, secrets = Path(record.read_text()), keys_in(run.settings, place.environ)
+        there = path.exists()
+        recorder = resumed(path, secrets) if there else started(path, run.model, run.settings.routes, secrets)
+        return recorder.around(by_tier)
+    return by_tier
+
+
+def offline(place: Place) -> bool:
+    """Whether a file answers the run in *place*: then nobody has to be waited for."""
+    return any((place.folder / name).is_file() for name in (SCRIPT, CASSETTE))
+
+
+def _repair(run: ev.RunStart, place: Place) -> ByTier:
+    from jumar.models.repair import RepairModel  # noqa: PLC0415  libcst is slow to import, and only repair needs it
+    from jumar.repair.search import Bounds  # noqa: PLC0415  as above
+
+    suite = run.settings.suite
+    bounds = Bounds(SEARCH_SECONDS, CANDIDATES)
+    model = RepairModel(place.store, suite, runner_of(suite.runner), place.folder / "rooms", bounds)
+    return lambda _tier: model
+
+
+def _reviewed(task: Task, script: ScriptModel) -> Task:
+    """*task* without a review, where nobody asked for one and the script's second reply is a file, no review."""
+    if task.pipeline.review is not None or task.agent != "pipeline":
+        return task
+    second = script.line(1)
+    holds_file = second is not None and not isinstance(extract(second.content, targets(task)), str)
+    reviewed = second is not None and not (second.tool_calls or second.error or holds_file)
+    return replace(task, switches=replace(task.switches, review=reviewed))

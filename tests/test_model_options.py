@@ -1,0 +1,158 @@
+"""Choosing a model: what cannot work is one sentence and exit code 2, before anything runs or is paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jumar.core.budget import Budget
+from jumar.core.policy import TestPolicy
+from jumar.core.settings import Price
+from jumar.errors import BadInput
+from jumar.models.providers import PROVIDERS
+from jumar.options import Options, with_options
+from jumar.task import Task, load_task
+from test_cli import GOOD, Called, Files, jumar, lay
+
+__all__ = ["jumar"]
+
+LATE = ("--model-may-run-tests", "--test-policy")
+LOCAL = ("--model", "openai:small", "--base-url", "http://127.0.0.1:9/v1")
+SCRIPT: Files = {**GOOD, "s.jsonl": '{"content": "x = 1"}\n'}
+MANY: Files = {**GOOD, **{f"m{n}.py": "x = 1\n" for n in range(30)}}
+
+BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
+    ("no model", GOOD, (), "no model is chosen"),
+    ("a provider that is none", GOOD, ("--model", "acme:best"), "unknown model 'acme:best'"),
+    ("a model without a name", GOOD, ("--model", "openai:"), "unknown model"),
+    ("no key", GOOD, ("--model", "anthropic:claude-haiku-5-5"), "ANTHROPIC_API_KEY"),
+    ("an unknown price", GOOD, ("--model", "openai:nobody-knows-it"), "--price"),
+    ("a price that is none", GOOD, (*LOCAL, "--price", "cheap"), "--price 'cheap'"),
+    ("a price below zero", GOOD, (*LOCAL, "--price", "-1,2"), "--price"),
+    ("a base URL that is none", GOOD, ("--model", "openai:x", "--base-url", "localhost"), "base URL"),
+    ("a password in the base URL", GOOD, ("--model", "openai:x", "--base-url", "http://a:b@h/v1"), "password"),
+    ("tests for a model that has none", GOOD, (*LOCAL, "--agent", "driver", *LATE, "never"), "on_write"),
+    ("tests at the end and before", GOOD, (*LOCAL, "--agent", "driver", *LATE, "on_final"), "once, at the end"),
+    ("tests for whole files", GOOD, (*LOCAL, "--agent", "pipeline", "--model-may-run-tests"), "--agent driver"),
+    ("actions for whole files", GOOD, (*LOCAL, "--agent", "pipeline", "--text-actions"), "--agent driver"),
+    ("an unknown policy for the driver", GOOD, (*LOCAL, "--agent", "driver", "--test-policy", "sometimes"), "on_final"),
+    ("repair and a driver", GOOD, ("--model", "repair", "--agent", "driver"), "do not go together"),
+    ("an unknown profile", GOOD, (*LOCAL, "--profile", "holiday"), "overnight"),
+    ("a new ledger without a cap", GOOD, (*LOCAL, "--ledger", "l.db"), "cap"),
+    ("a cap without a ledger", GOOD, (*LOCAL, "--ledger-usd", "3"), "--ledger"),
+    ("a ledger of nothing", GOOD, (*LOCAL, "--ledger", "l.db", "--ledger-usd", "0"), "--ledger-usd"),
+    ("a ledger that is none", {**GOOD, "l.db": "no database"}, (*LOCAL, "--ledger", "l.db"), "l.db"),
+    ("no turn", GOOD, (*LOCAL, "--turns", "0"), "--turns"),
+    ("no test run", GOOD, (*LOCAL, "--test-runs", "0"), "--test-runs"),
+    ("money below zero", GOOD, (*LOCAL, "--budget-usd", "-1"), "--budget-usd"),
+    ("a recording of a script", SCRIPT, ("--model", "script:s.jsonl", "--record", "r.jsonl"), "--record"),
+    ("a recording that is there", SCRIPT, (*LOCAL, "--record", "s.jsonl"), "is there already"),
+    ("no such recording", GOOD, ("--model", "replay:none.jsonl"), "none.jsonl"),
+    ("a script as a recording", SCRIPT, ("--model", "replay:s.jsonl"), "s.jsonl"),
+    ("too many whole files", MANY, (*LOCAL, "--agent", "pipeline"), "--agent driver"),
+    ("context that is not there", {**GOOD, "task.toml": "context.reference = 'docs/a.md'\n"}, LOCAL, "docs/a.md"),
+    ("an unknown key of a route", {**GOOD, "jumar.toml": "[routes.mid]\nmodle = 'x'\n"}, LOCAL, "model"),
+    ("no output at all", {**GOOD, "jumar.toml": "[routes.mid]\nmax_output_tokens = 0\n"}, LOCAL, "max_output_tokens"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "argv", "named"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
+def test_bad_choices(jumar: Called, tmp_path: Path, files: Files, argv: tuple[str, ...], named: str) -> None:
+    lay(tmp_path, files)
+    before = sorted(p.as_posix() for p in tmp_path.rglob("*"))
+
+    code, out, err = jumar("run", ".", *argv)
+
+    assert (code, out) == (2, "")
+    *_, sentence = err.splitlines()
+    assert sentence.startswith("jumar: ")
+    assert named in sentence
+    assert before == sorted(p.as_posix() for p in tmp_path.rglob("*"))
+
+
+@pytest.fixture(autouse=True)
+def _keyless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No provider's key is set."""
+    for variable in {v for p in PROVIDERS for v in p.keys}:
+        monkeypatch.delenv(variable, raising=False)
+
+
+def test_without_model_and_key_one_sentence_says_the_three_ways(jumar: Called, tmp_path: Path) -> None:
+    lay(tmp_path, GOOD)
+
+    code, _, err = jumar("run", ".")
+
+    assert code == 2
+    (sentence,) = err.splitlines()
+    for way in ("key", "ANTHROPIC_API_KEY", "local server", "--base-url", "--model repair"):
+        assert way in sentence
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Callable[[str], Task]:
+    def made(tables: str = "") -> Task:
+        return load_task(lay(tmp_path / "task", {**GOOD, "task.toml": tables}))
+
+    return made
+
+
+def test_a_key_chooses_its_provider_s_usual_models(task: Callable[[str], Task]) -> None:
+    chosen = with_options(task(""), Options(), {"ANTHROPIC_API_KEY": "sk-test"})
+
+    assert chosen.model.startswith("anthropic:")
+    assert chosen.agent == "pipeline"
+    assert chosen.chosen_routes["mid"].model == chosen.model
+    assert chosen.chosen_routes["cheap"].model not in ("", chosen.model)
+    assert [r.max_output_tokens for r in chosen.chosen_routes.values()][:2] == [8192, 16384]
+
+
+def test_a_chosen_model_is_asked_by_both_tiers_of_the_loop(task: Callable[[str], Task]) -> None:
+    tables = "[routes.cheap]\nmodel = 'openai:small'\nmax_output_tokens = 50\n[routes.frontier]\nmodel = 'openai:big'\n"
+    routes = with_options(task(tables), Options(model="openai:mine", price="1,2,0.5")).chosen_routes
+
+    assert {tier: route.model for tier, route in routes.items()} == {
+        "cheap": "openai:mine", "mid": "openai:mine", "frontier": "openai:big",
+    }  # fmt: skip
+    assert routes["cheap"].max_output_tokens == 50
+    assert routes["mid"].price == Price(input=1, output=2, cached=0.5)
+
+
+def test_routes_of_the_configuration(task: Callable[[str], Task]) -> None:
+    tables = (
+        "[routes.mid]\nmodel = 'openai:a'\n[routes.cheap]\nmodel = 'google:b'\n"
+        "[prices.'google:b']\ninput = 1.0\noutput = 2.0\n"
+    )
+    chosen = with_options(task(tables), Options())
+
+    assert (chosen.model, chosen.chosen_routes["cheap"].model) == ("openai:a", "google:b")
+    assert chosen.chosen_routes["cheap"].price == Price(input=1, output=2)
+    assert chosen.chosen_routes["mid"].price is None
+
+
+@pytest.mark.parametrize(
+    ("tables", "options", "budget"),
+    [
+        ("", Options(model="repair"), Budget(attempts=20, seconds=120)),
+        ("", Options(model="openai:x", agent="pipeline"), Budget(attempts=5)),
+        ("", Options(model="openai:x", agent="driver"), Budget(attempts=None, turns=40)),
+        ("", Options(model="openai:x", agent="driver", attempts=3, turns=9), Budget(attempts=3, turns=9)),
+        ("", Options(model="openai:x", profile="workday"), Budget(attempts=5, usd=10, seconds=8 * 3600)),
+        ("budget.usd = 0.5\n", Options(model="openai:x", profile="overnight"), Budget(usd=0.5, seconds=12 * 3600)),
+        ("[budget]\nusd = 0.5\n", Options(model="openai:x", usd=2.0), Budget(attempts=5, usd=2.0)),
+        ("", Options(model="openai:x", profile="workday", ledger="l.db"), Budget(attempts=5)),
+        ("", Options(model="repair", profile="workday"), Budget(attempts=20, usd=10, seconds=8 * 3600)),
+    ],
+)  # fmt: skip
+def test_budgets(task: Callable[[str], Task], tables: str, options: Options, budget: Budget) -> None:
+    assert with_options(task(tables), options).budget == budget
+
+
+@pytest.mark.parametrize("policy", ["on_final", "never"])
+def test_contradictions_are_refused_from_the_library_too(task: Callable[[str], Task], policy: str) -> None:
+    with pytest.raises(BadInput, match="on_write"):
+        with_options(task(""), Options(model="openai:x", agent="driver", test_policy=policy, model_may_run_tests=True))
+
+    chosen = with_options(task(""), Options(model="openai:x", agent="driver", test_policy=policy))
+    assert chosen.test_policy is TestPolicy(policy)

@@ -1,0 +1,151 @@
+"""What a model may look at: right, whole where it fits, bounded where it does not."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jumar import reading
+from jumar.core.prompts import OUTPUT_LIMIT
+
+FILES = {
+    "a.py": b"one\ntwo\nthree",
+    "src/b.py": "x = '\u2028\x0c'\r\ny = {e}\r\n".encode(),
+    "src/c.bin": b"\xff\xfe",
+    "src/d.bin": b"one\0two",
+    "srcs/e.py": b"",
+}
+
+
+def rows(answer: dict[str, object], key: str) -> list[str]:
+    """The rows of *answer*."""
+    found = answer[key]
+    assert isinstance(found, list)
+    return found
+
+
+def test_a_folder_is_listed_by_its_whole_name() -> None:
+    assert reading.listing(FILES, "") == {"ok": True, "files": sorted(FILES)}
+    assert reading.listing(FILES, "src") == {"ok": True, "files": ["src/b.py", "src/c.bin", "src/d.bin"]}
+    assert reading.listing(FILES, "src/") == reading.listing(FILES, "src")
+    assert reading.listing(FILES, "a.py") == {"ok": True, "files": ["a.py"]}
+
+
+def test_an_empty_repository_has_no_files_and_an_unknown_folder_is_an_error() -> None:
+    assert reading.listing({}, "") == {"ok": True, "files": []}
+    assert "no file or folder 'sr'" in str(reading.listing(FILES, "sr")["error"])
+    assert "no file or folder 'sr'" in str(reading.matches(FILES, "x", "sr")["error"])
+
+
+@pytest.mark.parametrize(
+    ("path", "start", "end", "shown", "text"),
+    [
+        ("a.py", 1, 0, "1-3 of 3", "one\ntwo\nthree"),
+        ("a.py", 2, 2, "2-2 of 3", "two\n"),
+        ("a.py", 2, 99, "2-3 of 3", "two\nthree"),
+        ("src/b.py", 1, 1, "1-1 of 2", "x = '\u2028\x0c'\r\n"),
+        ("srcs/e.py", 1, 0, "0-0 of 0", ""),
+    ],
+)
+def test_lines_are_counted_as_in_a_traceback(path: str, start: int, end: int, shown: str, text: str) -> None:
+    assert reading.lines(FILES, path, start, end) == {"ok": True, "lines": shown, "text": text}
+
+
+@pytest.mark.parametrize(
+    ("path", "start", "end", "why"),
+    [
+        ("b.py", 1, 0, "no file 'b.py'"),
+        ("src", 1, 0, "no file 'src'"),
+        ("src/c.bin", 1, 0, "no UTF-8"),
+        ("a.py", 0, 0, "a.py has 3 lines, counted from 1; 0 to 3 are not there"),
+        ("a.py", 4, 9, "4 to 9 are not there"),
+        ("a.py", 3, 2, "3 to 2 are not there"),
+        ("a.py", 1, -1, "1 to -1 are not there"),
+    ],
+)
+def test_what_cannot_be_read_says_why(path: str, start: int, end: int, why: str) -> None:
+    answer = reading.lines(FILES, path, start, end)
+
+    assert answer["ok"] is False
+    assert why in str(answer["error"])
+
+
+def test_a_long_file_is_cut_after_a_whole_line_and_can_be_read_on() -> None:
+    whole = "".join(f"line number {n}\n" for n in range(1, 3001))
+    files, texts, start = {"long.py": whole.encode()}, list[str](), 1
+    while start <= 3000:
+        answer = reading.lines(files, "long.py", start, 0)
+        texts.append(str(answer["text"]))
+        first, last = str(answer["lines"]).partition(" ")[0].split("-")
+        assert int(first) == start
+        assert len(texts[-1]) <= OUTPUT_LIMIT
+        start = int(last) + 1
+
+    assert "".join(texts) == whole
+
+
+def test_one_line_that_is_too_long_shows_its_head_and_tail() -> None:
+    answer = reading.lines({"a": b"<" + b"x" * 50_000 + b">\nend\n"}, "a", 1, 0)
+
+    text = str(answer["text"])
+    assert (text[0], text[-2:], answer["lines"]) == ("<", ">\n", "1-1 of 2")
+    assert len(text) <= OUTPUT_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "found"),
+    [
+        ("o", "", ["a.py:1: one", "a.py:2: two"]),
+        ("^t", "a.py", ["a.py:2: two", "a.py:3: three"]),
+        ("e}$", "", ["src/b.py:2: y = {e}"]),
+        ("= {e}", "", ["src/b.py:2: y = {e}"]),
+        (r"\{e\}", "", ["src/b.py:2: y = {e}"]),
+        ("e{2}", "", ["a.py:3: three"]),
+        ("[{]", "src", ["src/b.py:2: y = {e}"]),
+        ("nothing", "", []),
+    ],
+)
+def test_a_search_finds_lines(pattern: str, path: str, found: list[str]) -> None:
+    assert reading.matches(FILES, pattern, path) == {"ok": True, "matches": found}
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "*", "(?<n", r"\L<x>", "(?P<a>x)(?P=b)"])
+def test_a_pattern_that_is_none_is_told(pattern: str) -> None:
+    assert "is no regular expression" in str(reading.matches(FILES, pattern, "")["error"])
+
+
+def test_a_pattern_that_takes_for_ever_is_given_up() -> None:
+    files = {f"{n}.txt": b"a" * 40 + b"b\n" for n in range(50)}
+    began = monotonic()
+
+    answer = reading.matches(files, "(a|aa)+$", "", 0.2)
+
+    assert monotonic() - began < reading.SEARCH_SECONDS
+    assert "takes too long" in str(answer["error"])
+
+
+def test_all_that_is_shown_is_bounded() -> None:
+    deep = {f"{'d' * 200}/{n}.py": b"x" * 1000 + b"\n" for n in range(500)}
+
+    files, found = reading.listing(deep, ""), reading.matches(deep, "x", "")
+
+    assert len("\n".join(rows(files, "files"))) <= OUTPUT_LIMIT
+    assert len(rows(files, "files")) + int(str(files["more"])) == 500
+    assert len("\n".join(rows(found, "matches"))) <= OUTPUT_LIMIT
+    assert found["more"] is True
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.sampled_from("ab\n\r\u2028 "), max_size=40), st.integers(-1, 12), st.integers(-1, 12))
+def test_what_is_read_is_a_piece_of_the_file(text: str, start: int, end: int) -> None:
+    answer = reading.lines({"f": text.encode()}, "f", start, end)
+
+    if answer["ok"]:
+        count = len(text.split("\n")) - text.endswith("\n") if text else 0
+        assert str(answer["text"]) in text
+        assert str(answer["lines"]).endswith(f" of {count}")
+    if start == 1 and end == 0:
+        assert answer["text"] == text
