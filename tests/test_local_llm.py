@@ -15,6 +15,7 @@ from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from jumar.core import events as ev
 from jumar.core.agent import Message, Request
@@ -185,19 +186,13 @@ def test_the_same_seed_says_the_same_and_no_reply_is_longer_than_the_route_allow
 
 
 def test_what_it_may_cost_is_never_less_than_what_it_counts(local: Local) -> None:
-    messages = (RULES, Message("user", CODE), Message("assistant", "Wait."), Message("user", "é漢字🙂" * 20))
-    worst = model(route(local, "openai")).worst(ask(*messages))
-    said = answer(route(local, "openai"), *messages)
-    assert said.input_tokens + said.output_tokens <= worst.tokens
-    first, rest = messages[:2], messages[2:]
-    before = answer(route(local, "openai"), *first)
-    counted = ask(*messages)
-    measured = Ask(
-        **{**{n: getattr(counted, n) for n in counted.__struct_fields__}, "measured": (2, before.input_tokens)}
-    )
-    closer = model(route(local, "openai")).worst(measured)
-    assert said.input_tokens + said.output_tokens <= closer.tokens <= worst.tokens
-    assert rest
+    begun = (RULES, Message("user", CODE))
+    asked = ask(*begun, Message("assistant", "Wait."), Message("user", "é漢字🙂" * 20))
+    before = answer(route(local, "openai"), *begun)
+    said = anyio.run(model(route(local, "openai")).complete, asked)
+    guessed = model(route(local, "openai")).worst(asked)
+    closer = model(route(local, "openai")).worst(replace(asked, measured=(len(begun), before.input_tokens)))
+    assert said.input_tokens + said.output_tokens <= closer.tokens <= guessed.tokens
 
 
 def test_a_prompt_that_is_too_long_is_a_fault_with_a_reason(local: Local) -> None:
@@ -267,9 +262,11 @@ def test_the_pipeline_ends_typed_and_its_prompts_share_their_beginning(local: Lo
     stages = [call.stage for call in ran.calls]
     assert stages[0] == "write"
     assert set(stages[1:]) <= {"review", "rewrite", "fix"}
-    assert len(stages) > 1, "a model of this size does not mend it at once in so few words"
-    assert sum(call.cached_tokens for call in ran.calls) > 0
-    assert ran.share > 0
+    assert ran.report["stop"] in ("green", "attempts")
+    if ran.report["stop"] == "attempts":  # it may be right at once
+        assert len(stages) > 1
+        assert sum(call.cached_tokens for call in ran.calls) > 0
+        assert ran.share > 0
 
 
 def of_ten_turns(runs: Iterator[Ran]) -> Ran:

@@ -60,12 +60,10 @@ def runs_of(made: World) -> tuple[int, int]:
     return len(tests) - baselines, len(shown) - baselines
 
 
-@pytest.mark.parametrize(
-    ("policy", "counted"), [(TestPolicy.ON_WRITE, 960), (TestPolicy.ON_FINAL, 240), (TestPolicy.NEVER, 0)]
-)
-def test_thirty_tasks_eight_rollouts_four_writes(tmp_path: Path, policy: TestPolicy, counted: int) -> None:
+def metered_in_memory(tmp_path: Path, many: int, policy: TestPolicy) -> tuple[int, int, int]:
+    """Verifications, observations of them, and test runs billed, over *many* runs of the kernel."""
     runs = shown = billed = 0
-    for n in range(TASKS * ROLLOUTS):
+    for n in range(many):
         made = driven(tmp_path / str(n), tuple(writing(k) for k in range(WRITES)), policy)
         end = ended(made)
         assert end.stop is StopReason.FINAL
@@ -73,8 +71,21 @@ def test_thirty_tasks_eight_rollouts_four_writes(tmp_path: Path, policy: TestPol
         run, observed = runs_of(made)
         runs, shown = runs + run, shown + observed
         assert len(made.verifier.asked) == run + (policy is TestPolicy.ON_WRITE), "the runner itself was asked as often"
+    return runs, shown, billed
 
-    assert (runs, shown, billed) == (counted, counted, counted)
+
+COUNTED = [(TestPolicy.ON_WRITE, 4), (TestPolicy.ON_FINAL, 1), (TestPolicy.NEVER, 0)]
+
+
+@pytest.mark.parametrize(("policy", "each"), COUNTED)
+def test_a_sample_of_four_writes(tmp_path: Path, policy: TestPolicy, each: int) -> None:
+    assert metered_in_memory(tmp_path, 5, policy) == (5 * each,) * 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "each"), COUNTED)
+def test_thirty_tasks_eight_rollouts_four_writes(tmp_path: Path, policy: TestPolicy, each: int) -> None:
+    assert metered_in_memory(tmp_path, TASKS * ROLLOUTS, policy) == (240 * each,) * 3
 
 
 def outside() -> Line:
@@ -194,17 +205,14 @@ async def metered(folder: Path, many: int, policy: TestPolicy) -> int:
     return sum(counted)
 
 
-POLICIES = [(TestPolicy.ON_WRITE, WRITES), (TestPolicy.ON_FINAL, 1), (TestPolicy.NEVER, 0)]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("policy", "each"), POLICIES)
+@pytest.mark.parametrize(("policy", "each"), COUNTED)
 def test_a_sample_with_real_tests(tmp_path: Path, policy: TestPolicy, each: int) -> None:
     assert anyio.run(metered, tmp_path / "m", 3, policy) == 3 * each
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize(("policy", "each"), POLICIES)
+@pytest.mark.parametrize(("policy", "each"), COUNTED)
 def test_all_with_real_tests(tmp_path: Path, policy: TestPolicy, each: int, figure: Callable[[str, str], None]) -> None:
     many = TASKS * ROLLOUTS
 

@@ -76,6 +76,8 @@ def _refused(raised: Exception) -> Fault:
     error = next((name for kind, name in categories if isinstance(raised, kind)), None)
     if error in (None, "rejected") and getattr(raised, "provider_error_code", None) == "content_filter":
         error = "refusal"
+    if error == "rejected" and getattr(raised, "provider_error_type", None) == "exceed_context_size_error":
+        error = "context"  # llama.cpp's word for it
     if error is None:
         error = _by_status(status)
     billed = begun and error != "rejected"
