@@ -253,7 +253,7 @@ def test_the_model_may_run_the_tests_where_it_is_allowed_and_it_moves_no_ratchet
     end = made.world.replayed()
     assert (end.spend.test_runs, end.spend.attempts) == (2, 0)
     first, second = (m.content for m in made.model.prompts[-1] if m.role == "tool")
-    assert first.startswith("run_tests\n8 of 17 passed")
+    assert first.startswith("run_tests\n0 of the 2 you asked for passed; in all:\n8 of 17 passed")
     assert (IDS[9] in first, IDS[10] in first, IDS[16] in first) == (True, False, True)
     assert all(i in second for i in IDS[8:])
 

@@ -155,11 +155,13 @@ def _results(state: RunState) -> str:
 def feedback(verdict: Verdict, only: Collection[str] = ()) -> dict[str, object]:
     """What the model is shown of *verdict*: `ok` and `output`, the red ids and their tracebacks alone, no timings.
 
-    *only* leaves out the tracebacks of all other ids; empty is all.
+    *only* counts those ids apart and leaves out the tracebacks of all others; empty is all.
     """
     if verdict.void is not None:
         return {"ok": False, "output": f"no usable evidence: {plain(verdict.void.reason)}"}
     lines = [f"{verdict.passed} of {verdict.total} passed"]
+    if only:
+        lines.insert(0, f"{len(verdict.green_ids & set(only))} of the {len(set(only))} you asked for passed; in all:")
     for test_id in (i for i in verdict.red_ids if not only or i in only):
         result = verdict.results[test_id]
         lines.append(f"\n{result.outcome.upper()} {test_id}\n{plain(result.excerpt)}".rstrip())
