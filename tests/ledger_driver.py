@@ -124,6 +124,9 @@ class Watched:
         self._mortal.at("after settling")
         self._look()
 
+    def seconds_left(self) -> float | None:
+        return self._drawing.seconds_left()
+
     def _look(self) -> None:
         spent, caps = self._ledger.total(), self._ledger.caps
         assert spent.micro_usd + spent.held_micro_usd <= micro(caps.usd or 0.0), f"{spent} passes {caps}"

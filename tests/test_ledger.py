@@ -483,6 +483,14 @@ class CutOff:
         raise AssertionError("a call in flight is cancelled")
 
 
+class Endless(CutOff):
+    """Never answers."""
+
+    async def complete(self, _ask: Ask) -> Answer:
+        await anyio.sleep_forever()
+        raise AssertionError("a call in flight is cancelled")
+
+
 def test_a_call_cut_off_in_flight_is_settled_at_what_was_reserved(tmp_path: Path) -> None:
     model = CutOff()
     story = world(tmp_path / "r", (), Terms(model=model))
@@ -495,6 +503,19 @@ def test_a_call_cut_off_in_flight_is_settled_at_what_was_reserved(tmp_path: Path
         assert state.end
         assert state.end.stop is StopReason.INTERRUPTED
         assert (state.spend.micro_usd, state.spend.tokens) == (250_000, 100)
+        assert drawn(ledger) == (250_000, 100, 0, 0)
+
+
+def test_a_call_in_flight_is_cut_off_when_the_time_of_the_ledger_is_up(tmp_path: Path) -> None:
+    story = world(tmp_path / "r", (), Terms(model=Endless()))
+    with Ledger.open(tmp_path / "ledger", Caps(usd=1.0, seconds=0.2)) as ledger:
+        kernel = story.kernel
+        drawing = ledger.drawn_by("story", tmp_path / "r")
+        kernel.shell = Shell(replace(kernel.shell._parts, ledger=drawing))  # noqa: SLF001  as above
+        state = anyio.run(kernel.run)
+
+        assert state.end
+        assert state.end.stop is StopReason.BUDGET
         assert drawn(ledger) == (250_000, 100, 0, 0)
 
 

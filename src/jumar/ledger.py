@@ -124,6 +124,15 @@ class Drawing:
         """
         self._purse.settle(self._run, {seq: cost})
 
+    def seconds_left(self) -> float | None:
+        """Until the cap on time is reached; None is no cap.
+
+        Raises:
+            Infra: if the ledger cannot be read.
+        """
+        cap = self._ledger.caps.seconds
+        return None if cap is None else max(0.0, cap - self._purse.total().seconds)
+
     def recover_own(self, entries: Iterable[ev.Entry]) -> None:
         """Put the run's own rows right when it goes on: *entries* is its journal, whose lock the caller holds.
 

@@ -24,6 +24,10 @@ class Unshared:
     def settle(self, seq: int, cost: Cost) -> None:
         """Nothing is counted."""
 
+    def seconds_left(self) -> float | None:
+        """There is no end."""
+        return None
+
 
 async def at_once(_seconds: float) -> None:
     """No pause: a file that answers has no capacity to wait for."""

@@ -140,6 +140,10 @@ class Ledger(Protocol):
         """What the call cost in the end, after that was written down. Settling twice changes nothing."""
         ...
 
+    def seconds_left(self) -> float | None:
+        """Until its cap on time is reached: a call in flight is cut off then. None is no cap."""
+        ...
+
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """A command of the model's that was run."""

@@ -71,13 +71,14 @@ class Shell:
     def seconds_left(self, effect: effects.Effect, state: RunState) -> float | None:
         """How long *effect* may take before the cap on seconds is reached; None is for ever.
 
-        The last verification is not cut short: its time was set aside before.
+        The last verification is not cut short: its time was set aside before. A ledger's time is for calls.
         """
-        cap = state.run.budget.seconds
-        if cap is None or (isinstance(effect, effects.Verify) and effect.trigger is Trigger.FINAL):
+        if isinstance(effect, effects.Verify) and effect.trigger is Trigger.FINAL:
             return None
-        since = state.last_ts
-        return max(0.0, cap - state.spend.seconds - max(0.0, self.clock() - since))
+        cap, since = state.run.budget.seconds, state.last_ts
+        own = None if cap is None else max(0.0, cap - state.spend.seconds - max(0.0, self.clock() - since))
+        shared = self._parts.ledger.seconds_left() if isinstance(effect, effects.Call) else None
+        return own if shared is None else shared if own is None else min(own, shared)
 
     def cancelled(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
         """The facts of an effect that was cut off: a call in flight costs what was reserved."""
