@@ -16,6 +16,9 @@ import click
 import msgspec
 
 from jumar.errors import BadInput
+from jumar.models.clients import check_installed
+from jumar.models.providers import PROVIDERS
+from jumar.routing import keyed_model
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice
 from jumar.surfaces.running import RUNS, speaking
@@ -42,7 +45,7 @@ class Check(msgspec.Struct, frozen=True):
 @click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
 @speaking
 def doctor(task: Path, python: str | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
-    """Try what jumar needs for TASK: Python, pytest, git, disk, permissions, bubblewrap."""
+    """Try what jumar needs for TASK: Python, pytest, git, disk, permissions, bubblewrap, models."""
     voice = Voice(json=as_json, quiet=quiet)
     checks = tuple(_checks(task, python, runs))
     for check in checks:
@@ -61,6 +64,7 @@ def _checks(task: Path, python: str | None, runs: Path) -> Iterator[Check]:
     yield from _permissions(runs)
     yield _system()
     yield _commands(task, python)
+    yield _models()
     yield Check(
         "sandbox", ok=False, needed=False, found="S0: tests run as you, in a process group of their own",
         mend="run untrusted code in a container or a virtual machine",
@@ -124,6 +128,21 @@ def _commands(task: Path, flag: str | None) -> Check:
     mend = "install bubblewrap, or pip install 'jumar[sandbox]', where user namespaces are allowed" if why else ""
     found = why or "commands of a model can be confined: no network, no home, a copy of the tree"
     return Check("commands", ok=not why, needed=False, found=found, mend=mend)
+
+
+def _models() -> Check:
+    """Whether a provider can be asked. Keys are named by their variables, never shown."""
+    try:
+        check_installed()
+    except BadInput as bad:
+        return Check("models", ok=False, needed=False, found=str(bad), mend="pip install 'jumar[llm]'")
+    environ = environment()
+    variables = [v for p in PROVIDERS if p.needs_key for v in p.keys if environ.get(v, "").strip()]
+    if not variables:
+        mend = "set one such as ANTHROPIC_API_KEY, or pass --base-url of a local server, or --model repair"
+        return Check("models", ok=False, needed=False, found="no key of a provider is set", mend=mend)
+    found = f"{', '.join(variables)} set: {keyed_model(environ)} where no model is chosen"
+    return Check("models", ok=True, needed=False, found=found)
 
 
 def _existing(folder: Path) -> Path:

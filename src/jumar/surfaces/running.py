@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import msgspec
 
+from jumar.core.budget import Budget
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
 from jumar.harness.result import Result
@@ -95,6 +97,8 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
     with Live(voice) as live:
         if settled.unread:
             live.line(f"{', '.join(settled.unread)} of the task: set, and without effect in this version")
+        if settled.chosen_routes:
+            live.line(f"{settled.agent} asks {settled.model}; {_caps(settled.budget)}")
         result = attendant.run(
             lambda: harness.start(
                 settled, runs, python=chosen["python"], environ=environment(), begun=_following(live, attendant)
@@ -149,6 +153,12 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     voice.say(f"{word}  {scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors")
     voice.result(scored)
     return EXIT_CODES[StopReason.INFRA] if scored.void else int(not scored.ok)
+
+
+def _caps(budget: Budget) -> str:
+    """The caps of a run, for people: whoever let a key or a file choose the model sees what it may use."""
+    caps = {name: cap for name, cap in msgspec.structs.asdict(budget).items() if cap is not None}
+    return "at most " + ", ".join(f"{cap:g} {name}" for name, cap in caps.items()) if caps else "no cap is set"
 
 
 def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
