@@ -130,8 +130,8 @@ def test_each_action_tells_what_came_of_it(tmp_path: Path, asked: Line, told: st
         (call("out_of_time", message="now"), "there is no tool 'out_of_time'; there are list_files, read_file"),
         (call("run_tests"), "run_tests is switched off in this run"),
         (call("run_command", command="ls"), "run_command is switched off in this run"),
-        (Line(content="I think it is fine."), "the reply holds no action; call one of list_files"),
-        (Line(error="refusal"), "the model gave no usable answer: refusal; call one of list_files"),
+        (Line(content="I think it is fine."), "the reply holds no action; call a tool"),
+        (Line(error="refusal"), "the model gave no usable answer: refusal; call a tool"),
     ],
 )
 def test_what_cannot_be_done_is_told_and_changes_nothing(tmp_path: Path, asked: Line, why: str) -> None:

@@ -103,10 +103,8 @@ class Driver:
         return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
 
     def _how(self) -> str:
-        names = ", ".join(offer.name for offer in self._offers)
-        if self._text:
-            return f"write a block that begins with ```{prose.WORD} and one of these names: {names}"
-        return f"call one of {names}"
+        """In few words: the actions stand in the first message, and this may come turn after turn."""
+        return f"begin a block with ```{prose.WORD} NAME" if self._text else "call a tool"
 
 
 def _listed(paths: Iterable[str]) -> str:
