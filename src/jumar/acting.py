@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
+from msgspec.structs import replace
+
 from jumar import reading
 from jumar.core import events as ev
 from jumar.core.edit import Refused, replaced
@@ -12,6 +14,7 @@ from jumar.core.gate import WRITES, Action, Ruling, admits
 from jumar.core.policy import TestPolicy
 from jumar.core.prompts import head_and_tail
 from jumar.core.run import RunState
+from jumar.models.secrets import clean, cleaned
 from jumar.parts import Parts
 from jumar.workspace import Workspace
 
@@ -40,6 +43,15 @@ async def execute(parts: Parts, action: Action, state: RunState, *, last: bool) 
     content: dict[str, object] = {"exit": ran.exit, "output": head_and_tail(ran.output, reading.ROOM)}
     taken = ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last)
     return (taken, _observed(action, content))
+
+
+def struck(event: ev.Event, secrets: tuple[str, ...]) -> ev.Event:
+    """*event* without keys: a file or a test of the task may show one."""
+    if secrets and isinstance(event, ev.Observation):
+        return replace(event, content=cleaned(event.content, secrets))
+    if secrets and isinstance(event, ev.ActionTaken):
+        return replace(event, args=cleaned(event.args, secrets), reason=clean(event.reason, secrets))
+    return event
 
 
 def cut_off(action: Action, why: str, *, last: bool) -> ev.ActionTaken:

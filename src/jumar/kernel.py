@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import anyio
 
 from jumar.core.agent import Strategy
-from jumar.core.effects import Effect, Halt
+from jumar.core.effects import Effect, Halt, Verify
 from jumar.core.events import Event
 from jumar.core.run import Phase, RunState
 from jumar.core.state import reduce
 from jumar.core.step import next_effect
 from jumar.core.stop import StopReason
-from jumar.errors import Infra
+from jumar.errors import Infra, JumarError
 from jumar.journal import Journal
 from jumar.shell import Shell, Slow
 
@@ -41,10 +41,8 @@ class Kernel:
             self.watch(self.state, effect)
             try:
                 self.record(await self._perform(effect))
-            except Infra as broken:
-                if self._halt is not None and self._halt.stop is StopReason.INFRA:
-                    raise
-                self._halt = Halt(StopReason.INFRA, str(broken))
+            except JumarError as broken:
+                self._fail(broken, effect)
         return self.state
 
     def record(self, events: Sequence[Event]) -> None:
@@ -59,6 +57,15 @@ class Kernel:
         self._halt = self._halt or why
         if self._flight is not None:
             self._flight.cancel()
+
+    def _fail(self, broken: JumarError, effect: Effect) -> None:
+        """The machine failed: once more than that, and not even the end can be written down."""
+        again = self._halt is not None and self._halt.stop is StopReason.INFRA
+        verifying = isinstance(effect, Verify)
+        if again and self._halt is not None and (self._halt.unverifiable or not verifying):
+            raise Infra(str(broken)) from broken
+        why = self._halt.why if again and self._halt is not None else str(broken)
+        self._halt = Halt(StopReason.INFRA, why, unverifiable=verifying)
 
     async def _perform(self, effect: Effect) -> Sequence[Event]:
         if not isinstance(effect, Slow):

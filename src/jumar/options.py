@@ -233,24 +233,33 @@ def _narrowed(expected: tuple[str, ...], tests: Iterable[str]) -> tuple[str, ...
 
 
 def _budget(task: Task, options: Options, agent: str) -> Budget:
-    """What was chosen, else the task's, else the profile's, else the agent's own."""
+    """What was chosen, else the lower of the profile's and the task's, else the agent's own.
+
+    A profile is the person's choice: a file that comes with a task may ask for less, never for more.
+    """
     budget, taken = task.budget, set(task.budget_set)
     profile = None if options.ledger else _profile(options)
-    for usual, caps in ((profile, ("usd", "seconds")), (BOUNDS.get(agent), ("attempts", "turns", "seconds"))):
-        for name in caps if usual else ():
-            value = getattr(usual, name)
-            if name not in taken and (value is not None or name == "attempts"):
-                budget = replace(budget, **{name: value})
-                taken.add(name)
+    for name in ("usd", "seconds") if profile else ():
+        low, own = getattr(profile, name), getattr(budget, name)
+        budget = replace(budget, **{name: low if own is None else min(low, own)})
+        taken.add(name)
+    if usual := BOUNDS.get(agent):
+        for name in {"attempts", "turns", "seconds"} - taken:
+            if name == "attempts" or getattr(usual, name) is not None:
+                budget = replace(budget, **{name: getattr(usual, name)})
     for name, least in _LEAST.items():
         value = getattr(options, name)
         if value is None:
             continue
         if not least <= value < float("inf"):
-            raise BadInput(f"{_FLAGS.get(name, '--' + name.replace('_', '-'))} must be {least} or more, not {value}")
+            raise BadInput(f"{flag(name)} must be {least} or more, not {value}")
         budget = replace(budget, **{name: value})
     return budget
 
 
 _LEAST = {"attempts": 1, "turns": 1, "test_runs": 1, "usd": 0, "seconds": 0, "tokens": 0}
-_FLAGS = {"usd": "--budget-usd", "tokens": "--budget-tokens"}
+
+
+def flag(cap: str) -> str:
+    """The option that sets the cap called *cap*."""
+    return f"--budget-{cap}" if cap in ("usd", "tokens") else f"--{cap.replace('_', '-')}"

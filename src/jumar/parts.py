@@ -44,6 +44,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     guard: Guard
     clock: Callable[[], float]
     ledger: Ledger = Unshared()
+    secrets: tuple[str, ...] = ()
+    """Keys: struck out of whatever a model is shown or asks for, wherever it comes from."""
     commands: Commands | None = None
     """None: the model may run no commands."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep

@@ -34,7 +34,7 @@ def routes_of(task: Task, options: Options, model: str) -> dict[str, Route]:
     """
     if options.base_url is not None:
         check_base_url(options.base_url)
-    price = parse_price(options.price) if options.price is not None else None
+    chosen_price = parse_price(options.price) if options.price is not None else None
     rows: dict[str, Row] = {"cheap": task.routes.cheap, "mid": task.routes.mid, "frontier": task.routes.frontier}
     chosen = bool(options.model or task.model)
     found = {}
@@ -43,10 +43,12 @@ def routes_of(task: Task, options: Options, model: str) -> dict[str, Route]:
         if not name:
             continue
         provider_of(name)
+        own = chosen_price or task.own_prices.get(name)
         found[tier] = Route(
             model=name,
             max_output_tokens=row.max_output_tokens or DEFAULT_MAX_OUTPUT[tier],
-            price=price or task.prices.get(name),
+            price=own or task.prices.get(name),
+            foreign_price=own is None and name in task.prices,
             base_url=options.base_url or "",
         )
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jumar.acting import act, cut_off, execute
+from jumar.acting import act, cut_off, execute, struck
 from jumar.core import effects
 from jumar.core import events as ev
 from jumar.core.agent import Request
@@ -36,6 +36,9 @@ class Shell:
 
     async def perform(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
         """Do what takes time and can be cancelled."""
+        return [struck(event, self._parts.secrets) for event in await self._performed(effect, state)]
+
+    async def _performed(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
         match effect:
             case effects.Execute(action, last):
                 return await execute(self._parts, action, state, last=last)
@@ -52,9 +55,9 @@ class Shell:
             case effects.Reserve(request):
                 return self._reserve(request, state)
             case effects.Cancel():
-                return (self._settled(state, sent=False),)
+                return (self._settled(state, sent=self._sent),)
             case effects.Act(action, last):
-                return act(self._parts, action, state, last=last)
+                return [struck(e, self._parts.secrets) for e in act(self._parts, action, state, last=last)]
             case effects.Forgo(stage, why):
                 return (_forgone(stage, why),)
             case effects.Keep(attempt):
@@ -76,7 +79,8 @@ class Shell:
         if isinstance(effect, effects.Verify) and effect.trigger is Trigger.FINAL:
             return None
         cap, since = state.run.budget.seconds, state.last_ts
-        own = None if cap is None else max(0.0, cap - state.spend.seconds - max(0.0, self.clock() - since))
+        held = state.run.settings.suite.timeout_seconds if state.run.test_policy is TestPolicy.ON_FINAL else 0.0
+        own = None if cap is None else max(0.0, cap - held - state.spend.seconds - max(0.0, self.clock() - since))
         shared = self._parts.ledger.seconds_left() if isinstance(effect, effects.Call) else None
         return own if shared is None else shared if own is None else min(own, shared)
 
@@ -125,6 +129,7 @@ class Shell:
         cap = reserve(state.run.budget, state.spend, worst)
         if not cap and (shared := self._parts.ledger.reserve(state.seq + 1, worst)):
             cap = f"{shared} of the ledger"
+        self._sent = False
         if cap:
             why = f"the next call could pass the cap on {cap}"
             return (_forgone(request.stage, why),) if request.optional else effects.Halt(StopReason.BUDGET, why)
@@ -143,23 +148,24 @@ class Shell:
         request, reserved = call.request, state.request
         if reserved is None:
             raise Infra("there is no open request to answer")
-        self._sent = False
         if call.pause:
             await self._parts.sleep(call.pause)
         self._sent = True
         started = self.clock()
         answer = await self._parts.route(request.tier).complete(self._ask(request, state))
         # What may be billed and was not reported counts as what was set aside for it: no cap is passed unseen.
-        usd, tokens = (reserved.reserved_usd, reserved.reserved_tokens) if answer.assumed else (answer.usd, None)
+        usd = max(answer.usd, reserved.reserved_usd) if answer.assumed else answer.usd
+        told = answer.input_tokens + answer.output_tokens
+        unseen = max(0, reserved.reserved_tokens - told) if answer.assumed else 0
         return (
             ev.ModelCall(
                 reply=answer.reply,
                 tier=request.tier,
                 model=reserved.model,
                 stage=request.stage,
-                input_tokens=answer.input_tokens if tokens is None else tokens,
+                input_tokens=answer.input_tokens + unseen,
                 cached_tokens=answer.cached_tokens,
-                output_tokens=answer.output_tokens if tokens is None else 0,
+                output_tokens=answer.output_tokens,
                 usd=usd,
                 ms=round((self.clock() - started) * 1000),
                 error=answer.error,

@@ -75,6 +75,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     pipeline: PipelineTable = PipelineTable()
     routes: Routes = Routes()
     prices: Mapping[str, Price] = {}
+    own_prices: Mapping[str, Price] = {}
+    """Those of a file that did not come with the task."""
     agent: str = ""
     model: str = ""
     test_policy: TestPolicy = TestPolicy.ON_WRITE
@@ -108,7 +110,9 @@ def load_task(path: Path, config: Path | None = None) -> Task:
     tables = parse(raw, str(task_file or defaults or path))
     task = _built(root, tables, frozenset(raw.get("budget", {})), str(task_file or defaults or path))
     _refuse_undecodable(task)
-    return msgspec.structs.replace(task, unread=waiting(raw))
+    theirs = defaults is not None and not defaults.resolve().is_relative_to(root)
+    own = parse(low, str(defaults)).prices if theirs else {}
+    return msgspec.structs.replace(task, unread=waiting(raw), own_prices=own)
 
 
 def spec(lines: Iterable[str]) -> Matches:

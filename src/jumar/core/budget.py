@@ -51,9 +51,13 @@ class Cost(msgspec.Struct, frozen=True):
     tokens: int = 0
 
 
+MOST_USD = 1e9
+"""What is more, or no number, is a provider's slip: it passes every cap, and sums with it stay exact."""
+
+
 def micro(usd: float) -> int:
-    """*usd* in micro-dollars, rounded up: a reservation never understates."""
-    return ceil(round(usd * MICRO, 3))
+    """*usd* in micro-dollars, rounded up: a reservation never understates, and nothing is ever paid back."""
+    return ceil(round(max(0.0, min(MOST_USD, usd)) * MICRO, 3))
 
 
 def reserve(budget: Budget, spend: Spend, worst: Cost) -> str | None:

@@ -16,6 +16,8 @@ class Halt(msgspec.Struct, frozen=True):
 
     stop: StopReason
     why: str = ""
+    unverifiable: bool = False
+    """Whether even a verification failed: then none is tried at the end."""
 
 
 class Verify(msgspec.Struct, frozen=True):

@@ -86,7 +86,7 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: PLR091
 
 
 def _wrote(state: RunState, write: ev.Write) -> RunState:
-    return replace(state, tree=write.tree)
+    return replace(state, tree=write.tree, written=True)
 
 
 def _ran(state: RunState, run: ev.TestRun) -> RunState:
@@ -116,6 +116,7 @@ def _tested(state: RunState, tests: ev.Tests) -> RunState:
         state,
         runs=None,
         judged=state.judged if asked else judged,
+        written=asked and state.written,
         asked_tests=None,
         born_green=state.born_green or (baseline and tests.ok),
         spend=spend,
@@ -140,7 +141,7 @@ def _kept(state: RunState, _best: ev.BestFound) -> RunState:
 
 
 def _reverted(state: RunState, revert: ev.Revert) -> RunState:
-    if state.phase is Phase.WRITTEN:  # back to what was postponed
+    if revert.to == state.postponed:
         return replace(state, tree=revert.to, postponed="")
     unjudged = state.best is not None and (state.judged is None or state.judged.tests.tree != state.tree)
     return replace(state, tree=revert.to, told=revert.why, postponed=state.tree if unjudged else "")
@@ -167,8 +168,8 @@ def _resumed(state: RunState, _resume: ev.Resume) -> RunState:
         spend = settle(spend, state.request.reserved_usd, state.request.reserved_tokens)
     closed = state.phase is Phase.CLOSED
     said = state.said if closed or state.end is None else None  # who resumes an ended run wants it to try again
-    # What the new segment writes has its own verification at its end.
-    anew = state.phase is Phase.OPEN and state.run.test_policy is TestPolicy.ON_FINAL
+    # A segment after an end has its own verification at its end.
+    anew = state.end is not None and state.run.test_policy is TestPolicy.ON_FINAL
     return replace(
         state,
         spend=spend,

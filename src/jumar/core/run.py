@@ -111,6 +111,8 @@ class RunState(msgspec.Struct, frozen=True):
     """The conversation, newest first."""
     born_green: bool = False
     """Whether no expected test was red when the run began."""
+    written: bool = False
+    """Whether a file was written since the newest verification."""
     postponed: str = ""
     """A tree that was written and, because the run had to stop, not verified; empty is none."""
     refused: frozenset[str] = frozenset()

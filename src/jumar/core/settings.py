@@ -37,7 +37,9 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """`PROVIDER:NAME`, as `--model` takes it."""
     max_output_tokens: int
     price: Price | None = None
-    """The person's own price; None is the table's."""
+    """What somebody said it costs; None is the table's."""
+    foreign_price: bool = False
+    """Whether a file that came with the task said so: then it counts only where it is higher than the table's."""
     base_url: str = ""
     """Of a compatible server; empty is the provider's own. It never holds a key."""
 

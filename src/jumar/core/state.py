@@ -102,7 +102,8 @@ def _picked(state: RunState, event: ev.Event) -> Phase:
     if isinstance(event, ev.Tests):  # what the model asked to see moves nothing
         return Phase.OPEN if event.trigger is Trigger.MODEL else Phase.JUDGED
     if isinstance(event, ev.Revert):
-        return Phase.WRITTEN if event.to == state.postponed else Phase.OPEN
+        verified = state.run.test_policy is TestPolicy.ON_WRITE
+        return Phase.WRITTEN if verified and event.to == state.postponed else Phase.OPEN
     # A baseline that was void is no verdict to act on: the new segment verifies again.
     lost = state.best is None and state.judged is not None and state.judged.tests.void is not None
     return Phase.OPEN if lost else Phase.JUDGED

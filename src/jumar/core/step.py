@@ -60,7 +60,8 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:
     if ending := halt or _end(state, agent):
         if _owed(state, ending):
             return _turn(state, agent) if state.stage == "draft" else Forgo("review", ending.why)
-        if policy is TestPolicy.ON_FINAL and state.judged is None and not _broken(halt):
+        unknown = state.judged is None or state.written
+        if policy is TestPolicy.ON_FINAL and unknown and not ending.unverifiable:
             return Verify(Trigger.FINAL)
         if state.best is not None and state.tree != state.best.tree:
             return GoBack(state.best.tree, "the best tree is what is shipped")
@@ -77,11 +78,6 @@ def _owed(state: RunState, ending: Halt) -> bool:
     """
     later = ending.stop in (StopReason.INTERRUPTED, StopReason.INFRA, StopReason.GUARDRAIL)
     return state.draft is not None and state.run.test_policy is not TestPolicy.ON_WRITE and not later
-
-
-def _broken(halt: Halt | None) -> bool:
-    """Whether the machine itself failed under us: then not even the last verification can be made."""
-    return halt is not None and halt.stop is StopReason.INFRA
 
 
 def _turn(state: RunState, agent: Strategy) -> Effect:

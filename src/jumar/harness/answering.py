@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from jumar.agents.replies import extract
 from jumar.core import events as ev
-from jumar.core.settings import Settings
+from jumar.core.run import RunState
+from jumar.core.settings import Settings, Switches
 from jumar.errors import BadInput
 from jumar.harness.assembly import Place, runner_of
 from jumar.models.cassette import resumed, started
@@ -56,9 +57,7 @@ def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
         return Prepared(replace(task, model=cassette.model, chosen_routes=cassette.routes), {CASSETTE: data})
     if not asks_provider(task.model):
         return Prepared(task)
-    by_tier = routes(Settings(routes=dict(task.chosen_routes)), environ)
-    for tier in ("mid", "cheap") if task.agent == "pipeline" and task.switches.review else ("mid",):
-        by_tier(tier)
+    _asked(routes(Settings(routes=dict(task.chosen_routes)), environ), task.agent, task.switches)
     if task.record is None:
         return Prepared(task)
     if task.record.exists():
@@ -70,12 +69,20 @@ def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
     return Prepared(task, {RECORD: str(task.record).encode()})
 
 
-def answering(run: ev.RunStart, place: Place) -> ByTier:
-    """Tier -> the model that answers the run in *place*, by what its directory holds.
+def _asked(by_tier: ByTier, agent: str, switches: Switches) -> ByTier:
+    """*by_tier*, once the tiers that *agent* asks were found to be usable."""
+    for tier in ("mid", "cheap") if agent == "pipeline" and switches.review else ("mid",):
+        by_tier(tier)
+    return by_tier
+
+
+def answering(state: RunState, place: Place) -> ByTier:
+    """Tier -> the model that answers the run of *state* in *place*, by what its directory holds.
 
     Raises:
-        BadInput: as `prepared`.
+        BadInput: as `prepared`; or if the recording that a run makes is gone.
     """
+    run = state.run
     if run.agent == REPAIR:
         return _repair(run, place)
     if (script := place.folder / SCRIPT).is_file():
@@ -83,10 +90,12 @@ def answering(run: ev.RunStart, place: Place) -> ByTier:
         return lambda _tier: model
     if (cassette := place.folder / CASSETTE).is_file():
         return parse_cassette(cassette.read_bytes(), str(cassette)).of
-    by_tier = routes(run.settings, place.environ)
+    by_tier = _asked(routes(run.settings, place.environ), run.agent, run.settings.switches)
     if (record := place.folder / RECORD).is_file():
         path, secrets = Path(record.read_text()), keys_in(run.settings, place.environ)
         there = path.exists()
+        if state.replies and not there:
+            raise BadInput(f"the recording {path} is gone: put it back, or delete {record} to go on without one")
         recorder = resumed(path, secrets) if there else started(path, run.model, run.settings.routes, secrets)
         return recorder.around(by_tier)
     return by_tier

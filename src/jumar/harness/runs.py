@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from jumar import ports
 from jumar.core import events as ev
-from jumar.core.budget import Budget
+from jumar.core.budget import Budget, exhausted
+from jumar.core.policy import TestPolicy
 from jumar.core.run import Phase, RunState
 from jumar.core.state import replay
 from jumar.core.stop import StopReason
@@ -29,6 +30,8 @@ from jumar.harness.result import Result, result_of, state_in, state_of
 from jumar.journal import Journal
 from jumar.kernel import Kernel
 from jumar.ledger import Caps, Ledger
+from jumar.models.router import keys_in
+from jumar.options import flag
 from jumar.parts import Parts, Unshared, at_once
 from jumar.shell import Shell
 from jumar.task import Task, guard_of, interpreter, literal
@@ -68,9 +71,7 @@ async def start(
             held.close()
             shutil.rmtree(place.folder, ignore_errors=True)
             if new:
-                shutil.rmtree(runs, ignore_errors=True)
-                with suppress(OSError):
-                    runs.parent.rmdir()
+                _leave_no_trace(runs)
             raise
         begun(kernel)
         return await _finished(kernel, place, journal)
@@ -110,6 +111,20 @@ def apply_best(folder: Path) -> tuple[str, ...]:
     state = state_in(folder)
     place = Place.at(folder, {})
     return apply(place.store, state.run.tree, state.tree, Path(state.run.settings.origin))
+
+
+OWN = ".jumar"
+"""The folder that is made for the runs where nobody chose another."""
+
+
+def _leave_no_trace(runs: Path) -> None:
+    """Take *runs* away again, and `.jumar` with it, unless others keep their runs there by now."""
+    with suppress(OSError):
+        if [p.name for p in runs.iterdir()] == [".gitignore"]:
+            (runs / ".gitignore").unlink()
+        runs.rmdir()
+        if runs.parent.name == OWN:
+            runs.parent.rmdir()
 
 
 def _without(task: Task, runs: Path) -> Task:
@@ -175,7 +190,8 @@ async def _kernel(
         commands=commands,
         sleep=at_once if offline(place) else anyio.sleep,
         ledger=_drawing(run, place, journal, held, caps),
-        route=answering(run, place),
+        route=answering(state, place),
+        secrets=keys_in(run.settings, place.environ),
     )
     return Kernel(journal, Shell(parts), agent, state)
 
@@ -206,9 +222,16 @@ def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...
     """
     for name, new in limits.items():
         if not isfinite(new):
-            raise BadInput(f"--{name} must be a number, not {new:g}; leave it out to keep the cap")
+            raise BadInput(f"{flag(name)} must be a number, not {new:g}; leave it out to keep the cap")
         if new <= getattr(state.spend, name):
-            raise BadInput(f"--{name} {new:g} is used up already ({getattr(state.spend, name):g}); give a higher cap")
+            used = getattr(state.spend, name)
+            raise BadInput(f"{flag(name)} {new:g} is used up already ({used:g}); give a higher cap")
+    budget = replace(state.run.budget, **limits)
+    over = exhausted(budget, state.spend, names=("attempts", "turns", "test_runs"))
+    if over and state.end is not None and state.run.test_policy is TestPolicy.ON_FINAL:
+        raise BadInput(
+            f"the cap on {over} is used up, and going on takes one more test run: raise it with {flag(over)}"
+        )
     budget = state.run.budget
     return tuple(ev.Limit(name=n, old=getattr(budget, n), new=new, by="resume") for n, new in limits.items())
 

@@ -76,8 +76,25 @@ class TableTariff:
         return max(_billed(price, way) for way in ways for price in prices.values())
 
 
+class Dearer:
+    """The higher of two prices, call by call."""
+
+    def __init__(self, *tariffs: Tariff) -> None:
+        self._tariffs = tariffs
+
+    def cost(self, input_tokens: int, cached_tokens: int, output_tokens: int, written_tokens: int = 0) -> float:
+        """Of a call that was made now."""
+        return max(t.cost(input_tokens, cached_tokens, output_tokens, written_tokens) for t in self._tariffs)
+
+    def worst(self, input_tokens: int, output_tokens: int) -> float:
+        """The most that a call can cost."""
+        return max(t.worst(input_tokens, output_tokens) for t in self._tariffs)
+
+
 def tariff(route: Route) -> Tariff:
     """What the calls of *route* cost: its own price, else nothing on this machine, else the table's price.
+
+    A price that came with the task must not disarm a person's cap: it counts where it is not lower than the table's.
 
     Raises:
         BadInput: if the provider is unknown, or nobody knows the price of the model there.
@@ -85,11 +102,12 @@ def tariff(route: Route) -> Tariff:
     provider = provider_of(route.model)
     if route.price is not None:
         _check(route.price, route.model)
-        return OwnTariff(route.price, WRITE_SURCHARGE if provider.wire == "anthropic" else 1.0)
+        own = OwnTariff(route.price, WRITE_SURCHARGE if provider.wire == "anthropic" else 1.0)
+        known = None if is_local(route.base_url) or not route.foreign_price else _found_for(route)
+        return own if known is None else Dearer(own, TableTariff(known))
     if provider.name == "ollama" or is_local(route.base_url):
         return OwnTariff(Price(input=0.0, output=0.0, cached=0.0))
-    name = route.model.partition(":")[2]
-    found = _found(name, provider.name, route.base_url)
+    found = _found_for(route)
     if found is None:
         where = f" at {route.base_url}" if route.base_url else ""
         raise BadInput(
@@ -97,6 +115,11 @@ def tariff(route: Route) -> Tariff:
             f'pass --price INPUT,OUTPUT (usd per million tokens) or set [prices."{route.model}"]'
         )
     return TableTariff(found)
+
+
+def _found_for(route: Route) -> ModelInfo | None:
+    provider, _, name = route.model.partition(":")
+    return _found(name, provider, route.base_url)
 
 
 def _found(name: str, provider: str, base_url: str) -> ModelInfo | None:

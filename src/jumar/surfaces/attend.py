@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import anyio
+from anyio.abc import TaskStatus
 
 from jumar.core.effects import Halt
 from jumar.core.stop import StopReason
@@ -37,7 +38,7 @@ class Attendant:
         value: Value | None = None
         failed: JumarError | None = None
         async with anyio.create_task_group() as group:
-            group.start_soon(self._listen, group.cancel_scope)
+            await group.start(self._listen, group.cancel_scope)
             try:
                 value = await work()
             except JumarError as error:  # raised below: a task group would wrap it
@@ -47,9 +48,10 @@ class Attendant:
             raise failed
         return value
 
-    async def _listen(self, scope: anyio.CancelScope) -> None:
+    async def _listen(self, scope: anyio.CancelScope, *, task_status: TaskStatus[None]) -> None:
         # Only the first signal is ours: leaving the receiver lets a second one end the process at once.
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
             async for _ in signals:
                 break
         self.interrupted = True

@@ -1,0 +1,193 @@
+"""What could have passed a cap, lost a bill or another's run, and does not any more."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from shutil import copytree
+
+import anyio
+import pytest
+
+import wire
+from jumar.acting import struck
+from jumar.agents.driver import Driver
+from jumar.core import events as ev
+from jumar.core.agent import Request
+from jumar.core.budget import Budget, Cost, micro
+from jumar.core.effects import Call, Verify
+from jumar.core.policy import TestPolicy, Trigger
+from jumar.core.reply import ToolCall
+from jumar.core.settings import Price, Route, Switches
+from jumar.core.state import replay
+from jumar.core.stop import StopReason
+from jumar.errors import BadInput, Infra
+from jumar.harness.runs import start
+from jumar.journal import Journal
+from jumar.kernel import Kernel
+from jumar.models.prices import tariff
+from jumar.models.script import Line, ScriptModel
+from jumar.options import Options, with_options
+from jumar.ports import Answer, Ask
+from jumar.task import load_task
+from stories import Terms, World, program, world
+from test_cli import GOOD, Called, jumar, lay
+
+__all__ = ["jumar"]
+
+KEY = "sk-planted-0123456789abcdefghij"
+
+
+class Unrecorded:
+    """A model whose answer was paid for and cannot be kept: a full disk, say."""
+
+    name = "m"
+
+    def worst(self, _ask: Ask) -> Cost:
+        return Cost(0.25, 100)
+
+    async def complete(self, _ask: Ask) -> Answer:
+        raise Infra("cannot write the recording: No space left on device")
+
+
+def test_a_call_whose_answer_cannot_be_kept_costs_what_was_set_aside(tmp_path: Path) -> None:
+    made = world(tmp_path, (), Terms(model=Unrecorded()))
+    with made.journal:
+        state = anyio.run(made.kernel.run)
+
+    assert state.end
+    assert state.end.stop is StopReason.INFRA
+    assert (state.spend.micro_usd, state.spend.tokens) == (250_000, 100)
+
+
+def test_under_on_final_broken_infrastructure_elsewhere_does_not_take_the_last_verification(tmp_path: Path) -> None:
+    made = world(tmp_path, (), Terms(model=Unrecorded(), policy=TestPolicy.ON_FINAL))
+    with made.journal:
+        anyio.run(made.kernel.run)
+
+    assert len(made.events(ev.Tests)) == 1
+
+
+def test_under_on_final_the_time_of_the_last_verification_is_kept_in_flight_too(tmp_path: Path) -> None:
+    budget = Budget(seconds=200.0)
+    made = world(tmp_path, (), Terms(policy=TestPolicy.ON_FINAL, budget=budget))
+    with made.journal:
+        left = made.kernel.shell.seconds_left(Call(Request("mid", "write")), made.kernel.state)
+        last = made.kernel.shell.seconds_left(Verify(Trigger.FINAL), made.kernel.state)
+
+    assert left is not None
+    assert left <= 200.0 - 120.0
+    assert last is None
+
+
+def writing(passing: int) -> Line:
+    return Line(tool_calls=(ToolCall("write_file", {"path": "app.py", "text": program(passing)}),))
+
+
+def test_a_kill_before_best_was_written_down_loses_nothing_of_the_next_segment(tmp_path: Path) -> None:
+    def made(folder: Path) -> World:
+        agent = Driver(("app.py", "test_app.py"), ("test_app.py",), Switches())
+        model = ScriptModel((writing(12), writing(17)))
+        terms = Terms(policy=TestPolicy.ON_FINAL, budget=Budget(attempts=None, turns=1), agent=agent, model=model)
+        return world(folder, (), terms)
+
+    first = made(tmp_path / "first")
+    with first.journal:
+        anyio.run(first.kernel.run)
+    events = [e.event for e in first.entries()]
+    killed = made(tmp_path / "killed")
+    copytree(tmp_path / "first" / "objects", tmp_path / "killed" / "objects", dirs_exist_ok=True)
+    with killed.journal:
+        killed.journal.append(events[1 : [type(e) for e in events].index(ev.BestFound)], 1.0)
+    with Journal.open(tmp_path / "killed") as journal:
+        again = Kernel(journal, killed.kernel.shell, killed.kernel.agent, replay(journal.entries))
+        raised = ev.Limit(name="turns", old=1, new=2, by="resume")
+        again.record((raised, ev.Resume(from_seq=journal.entries[-1].seq)))
+        again.shell._parts.workspace.reset(again.state.tree)  # noqa: SLF001  as `resume` does
+        end = anyio.run(again.run).end
+
+    assert end
+    assert end.stop is StopReason.GREEN
+    assert killed.text == program(17)
+    assert len(killed.events(ev.Tests)) == 2
+
+
+@pytest.mark.parametrize(
+    ("usd", "expected"), [(1e305, 10**15), (math.inf, 10**15), (math.nan, 10**15), (-5.0, 0), (0.0000001, 1)]
+)
+def test_money_is_never_paid_back_and_never_breaks_a_sum(usd: float, expected: int) -> None:
+    assert micro(usd) == expected
+
+
+def test_a_file_that_came_with_the_task_cannot_raise_a_profile_or_lower_a_price(tmp_path: Path) -> None:
+    tables = '[budget]\nusd = 100000\n[prices."openai:gpt-6.1-terra"]\ninput = 0\noutput = 0\n'
+    task = load_task(lay(tmp_path / "in" / "task", {**GOOD, "task.toml": tables}))
+    chosen = with_options(task, Options(model="openai:gpt-6.1-terra", profile="workday"))
+    route = chosen.chosen_routes["mid"]
+
+    assert chosen.budget.usd == 10.0
+    assert (
+        tariff(route).worst(1000, 1000) >= tariff(Route(model=route.model, max_output_tokens=1)).worst(1000, 1000) > 0
+    )
+
+    (tmp_path / "in" / "jumar.toml").write_text(tables)
+    own = with_options(load_task(tmp_path / "in" / "task"), Options(model="openai:gpt-6.1-terra"))
+    assert own.chosen_routes["mid"].price == Price(input=0, output=0)
+    assert tariff(own.chosen_routes["mid"]).worst(1000, 1000) == 0
+
+
+def test_keys_are_struck_out_of_what_a_model_is_shown() -> None:
+    shown = ev.Observation(name="read_file", content={"text": f"OPENAI_API_KEY={KEY}\n", "lines": ["1", KEY]})
+    taken = ev.ActionTaken(name="search", args={"pattern": KEY}, admitted=False, reason=f"no {KEY}")
+
+    assert KEY not in str(struck(shown, (KEY,)))
+    assert KEY not in str(struck(taken, (KEY,)))
+    assert struck(shown, ()) is shown
+
+
+@pytest.mark.slow
+def test_a_run_that_is_refused_leaves_the_runs_of_others_alone(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    task = lay(
+        tmp_path / "task", {"app.py": "x = 1\n", "test_app.py": f"import os\nos.makedirs({str(runs / 'b')!r})\n"}
+    )
+    settled = with_options(load_task(task), Options(model="repair"))
+
+    with pytest.raises(BadInput, match="no tests"):
+        anyio.run(lambda: start(settled, runs, environ=os.environ))
+    assert [p.name for p in runs.iterdir() if p.is_dir()] == ["b"]
+
+
+@pytest.mark.slow
+def test_going_on_without_room_or_key_is_refused_before_the_journal_knows(
+    jumar: Called,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lay(tmp_path / "task", GOOD)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    look = wire.reply("", ("list_files", {"path": ""}))
+    with wire.Server(last=look) as server:
+        chosen = (
+            "--agent",
+            "driver",
+            "--model",
+            "openai:x",
+            "--base-url",
+            server.url,
+            "--price",
+            "1,2",
+            "--turns",
+            "1",
+        )
+        code, out, _ = jumar("run", "task", *chosen, "--test-policy", "on_final", "--test-runs", "1", "--json")
+    assert code == 1
+    journal = Path(json.loads(out.splitlines()[-1])["events"])
+    before = journal.read_bytes()
+
+    code, _, err = jumar("resume", str(journal.parent), "--turns", "3")
+    assert code == 2
+    assert "--test-runs" in err
+    assert journal.read_bytes() == before
