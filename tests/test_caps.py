@@ -31,7 +31,7 @@ from jumar.models.prices import tariff
 from jumar.models.script import Line, ScriptModel
 from jumar.options import Options, with_options
 from jumar.ports import Answer, Ask
-from jumar.task import load_task
+from jumar.task import load_task, tree_files
 from stories import Terms, World, program, world
 from test_cli import GOOD, Called, jumar, lay
 
@@ -191,3 +191,95 @@ def test_going_on_without_room_or_key_is_refused_before_the_journal_knows(
     assert code == 2
     assert "--test-runs" in err
     assert journal.read_bytes() == before
+
+
+def test_a_pipeline_that_asks_for_what_it_may_not_do_uses_up_its_attempts(tmp_path: Path) -> None:
+    delete = Line(tool_calls=(ToolCall("delete_file", {"path": "test_app.py"}),))
+    made = world(tmp_path, (), Terms(model=ScriptModel((delete,) * 50), budget=Budget(attempts=3)))
+    with made.journal:
+        state = anyio.run(made.kernel.run)
+
+    assert state.end
+    assert state.end.stop is StopReason.ATTEMPTS
+    assert len(made.events(ev.ModelCall)) == 3
+
+
+def test_another_idea_after_one_that_was_taken_back_is_no_stall(tmp_path: Path) -> None:
+    look = Line(tool_calls=(ToolCall("read_file", {"path": "app.py"}),))
+    lines = (look, writing(7), look, writing(6), look, writing(17))
+    agent = Driver(("app.py", "test_app.py"), ("test_app.py",), Switches())
+    made = world(tmp_path, (), Terms(model=ScriptModel(lines), agent=agent, budget=Budget(attempts=None)))
+    with made.journal:
+        state = anyio.run(made.kernel.run)
+
+    assert state.end
+    assert state.end.stop is StopReason.GREEN
+
+
+@pytest.mark.parametrize("name", ["hidden", "hidden/", "./hidden", "a//../hidden", "link", "./link/."])
+def test_hidden_tests_are_withheld_by_whatever_name(tmp_path: Path, name: str) -> None:
+    tables = f"[tests]\nhidden = {name!r}\n[task]\nreference = './solution'\n"
+    files = {**GOOD, "hidden/test_h.py": "secret = 1\n", "solution/app.py": "def f(): return 2\n", "task.toml": tables}
+    root = lay(tmp_path / "task", files)
+    (root / "link").symlink_to("hidden")
+    if ".." in name:
+        with pytest.raises(BadInput, match="hidden"):
+            load_task(root)
+        return
+    task = load_task(root)
+
+    assert not [p for p in tree_files(root, task.withheld) if p.startswith(("hidden", "solution", "link"))]
+
+
+@pytest.mark.parametrize("name", [".", "./", "solution/.."])
+def test_the_task_s_own_folder_hides_nothing(tmp_path: Path, name: str) -> None:
+    root = lay(tmp_path / "task", {**GOOD, "solution/a.py": "", "task.toml": f"[tests]\nhidden = {name!r}\n"})
+
+    with pytest.raises(BadInput, match="hidden"):
+        load_task(root)
+
+
+WRONG = {"attempts": "5", "turns": 1.5, "usd": "1", "seed": "x", "model": 5, "tests": None, "model_may_run_tests": "no"}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_option_of_the_wrong_type_is_one_sentence(tmp_path: Path, name: str) -> None:
+    task = load_task(lay(tmp_path / "task", GOOD))
+    options: Options = Options(**{"model": "repair", name: WRONG[name]})  # type: ignore[arg-type]  # the point of it
+
+    with pytest.raises(BadInput, match=name):
+        with_options(task, options)
+
+
+@pytest.mark.parametrize(
+    ("argv", "named"),
+    [
+        (("--model", "repair", "--price", "1,2"), "--price"),
+        (("--model", "repair", "--base-url", "http://127.0.0.1:9/v1"), "--base-url"),
+        (("--model", "script:s", "--test-policy", "never", "--test-runs", "3"), "--test-runs"),
+        (("--model", "script:s", "--test-policy", "never", "--ratchet", "identity"), "--ratchet"),
+    ],
+)
+def test_an_option_without_effect_is_refused(jumar: Called, tmp_path: Path, argv: tuple[str, ...], named: str) -> None:
+    lay(tmp_path, GOOD)
+
+    code, _, err = jumar("run", ".", *argv)
+
+    assert code == 2
+    assert named in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["driver", "pipeline"])
+def test_a_file_that_is_not_there_yet_can_be_written(jumar: Called, tmp_path: Path, agent: str) -> None:
+    text = "def f():\n    return 2\n"
+    call = {"name": "write_file", "arguments": {"path": "app.py", "text": text}}
+    line = {"tool_calls": [call]} if agent == "driver" else {"content": f"```python\n{text}```"}
+    files = {"test_app.py": str(GOOD["test_app.py"]), "task.toml": "[files]\neditable = ['app.py']\n"}
+    lay(tmp_path / "task", files)
+    (tmp_path / "s.jsonl").write_text(json.dumps(line))
+
+    code, out, _ = jumar("run", "task", "--agent", agent, "--model", f"script:{tmp_path / 's.jsonl'}", "--json")
+
+    assert code == 0, out
+    assert json.loads(out.splitlines()[-1])["stop"] == "green"

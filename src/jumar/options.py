@@ -82,6 +82,7 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
     Raises:
         BadInput: on an unknown value (the known ones are listed), a number out of range or a contradiction.
     """
+    options = _typed(options)
     agent, model = _who(task, options, environ or {})
     policy = _choice(TestPolicy, "--test-policy", options.test_policy, task.test_policy)
     gate = _choice(Gate, "--gate", options.gate, Gate.OFF)
@@ -89,6 +90,7 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         raise BadInput(why)
     if gate is not Gate.OFF:
         raise BadInput(f"gate {gate} needs an agent that claims red tests, and this version has none; use --gate off")
+    _idle(options, model, policy)
     switches, budget = _switches(task, options, agent), _budget(task, options, agent)
     if policy is TestPolicy.ON_FINAL and budget.test_runs == 0:
         raise BadInput("test policy on_final needs one test run at the end; raise the cap on test_runs, or use never")
@@ -119,6 +121,25 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
 def known(package: ModuleType) -> tuple[str, ...]:
     """The names of what *package* offers: one module is one."""
     return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")))
+
+
+def _typed(options: Options) -> Options:
+    """*options*, whose values may come from a program, checked for their types."""
+    try:
+        return msgspec.convert(msgspec.to_builtins(options), Options)
+    except (msgspec.ValidationError, TypeError) as error:
+        what, _, place = str(error).partition(" - at `$.")
+        raise BadInput(f"the option {place.rstrip('`') or 'given'} is of the wrong type: {what}") from None
+
+
+def _idle(options: Options, model: str, policy: TestPolicy) -> None:
+    """Refuse what was chosen and could have no effect."""
+    for name in () if asks_provider(model) else ("base_url", "price"):
+        if getattr(options, name) is not None:
+            raise BadInput(f"{flag(name)} is for a provider's model, and {model} asks none; leave it out")
+    for name in ("test_runs", "ratchet", "ties") if policy is TestPolicy.NEVER else ():
+        if getattr(options, name) is not None:
+            raise BadInput(f"under test policy never nothing is verified, and {flag(name)} has no effect; leave it out")
 
 
 def asks_provider(model: str) -> bool:

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from os.path import normpath, relpath
 from pathlib import Path
 
 import msgspec
@@ -224,7 +225,7 @@ def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str)
         raise BadInput(f"{where}: the name {name!r} cannot be part of a folder's name; set a plain [task] name")
     folders = {"task.reference": tables.task.reference, "tests.hidden": tables.tests.hidden}
     _refuse_paths(root, tables, folders, where)
-    withheld = [literal(f.strip("/")) for f in folders.values() if f]
+    withheld = [line for f in folders.values() if f for line in _hiding(root, f)]
     withheld += [f"/{v}/" for v in VENVS if (root / v / "pyvenv.cfg").is_file()]
     tests = tables.tests
     task = Task(
@@ -253,11 +254,19 @@ def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str)
     return task
 
 
+def _hiding(root: Path, folder: str) -> tuple[str, ...]:
+    """What keeps *folder* out of the tree, under the name it was given and under its own."""
+    names = {normpath(folder.strip("/")), relpath((root / folder).resolve(), root.resolve())}
+    return tuple(literal(name) for name in sorted(names) if not name.startswith(".."))
+
+
 def _refuse_paths(root: Path, tables: TaskFile, folders: Mapping[str, str], where: str) -> None:
     """What the tables name must be there, and inside the task's folder."""
     for key, folder in folders.items():
         if folder and (escape(folder) or not (root / folder).exists()):
             raise BadInput(f"{where}: {key} = {folder!r} is not in the task's folder")
+        if folder and (root / folder).resolve() in (root.resolve(), *root.resolve().parents):
+            raise BadInput(f"{where}: {key} = {folder!r} is the task's folder itself; keep it in one of its own")
     for entry in tables.tests.select:
         inside = entry.partition("::")[0]
         if escape(entry) or not (root / inside).exists():

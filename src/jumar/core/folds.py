@@ -9,11 +9,15 @@ from msgspec.structs import replace
 
 from jumar.core import events as ev
 from jumar.core.budget import settle
+from jumar.core.gate import WRITES
 from jumar.core.policy import COUNTED, TestPolicy, Trigger
 from jumar.core.retry import UNUSABLE, again, pause
 from jumar.core.run import Cell, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import mark, remembered
 from jumar.core.verdict import EXCUSED, Cause, Outcome
+
+TURN = "turn"
+"""The stage of agents that work in small steps, whose caps are turns: a refused write is no attempt of theirs."""
 
 
 def _started(state: RunState, start: ev.RunStart) -> RunState:
@@ -56,7 +60,7 @@ def _taken_up(state: RunState) -> RunState:
 
 
 def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: PLR0911  one case per action reads best
-    recent = remembered(state.recent, mark(action, state.tree))
+    recent = remembered(state.recent, mark(action, f"{state.tree} {len(state.refused)}"))
     state = replace(state, actions_done=state.actions_done + 1, recent=recent)
     reply = state.reply
     if action.last:
@@ -77,8 +81,8 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: PLR091
         case "review" | "rewrite":
             clean = not action.admitted or not message
             return _taken_up(state) if clean else replace(state, violations=message)
-        case "unparsable" | "write_files":
-            # A whole-file proposal that cannot be verified is billed and used up its attempt.
+        case name if name == "unparsable" or (name in WRITES and state.stage != TURN):
+            # A whole-file proposal that cannot be verified is billed and used up its attempt: nothing goes on for ever.
             lost = 0 if action.admitted else 1
             spend = replace(state.spend, attempts=state.spend.attempts + lost)
             return replace(state, told=action.reason if lost else state.told, spend=spend, draft=None, violations="")

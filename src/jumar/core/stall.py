@@ -13,12 +13,13 @@ from jumar.core.gate import WRITES
 WINDOW, REPEATS = 6, 3
 
 
-def mark(action: ActionTaken, tree: str) -> str:
-    """Names what *action* asked for on *tree*.
+def mark(action: ActionTaken, news: str) -> str:
+    """Names what *action* asked for. *news* changes with the tree and with every proposal that was not made before.
 
-    Running the tests after an edit is not running them again; writing the same file again is, whatever lies between.
+    Looking again after an edit is not looking twice, also where the edit was taken back or refused; writing the same
+    file again is, whatever lies between.
     """
-    where = "" if action.name in WRITES else tree
+    where = "" if action.name in WRITES else news
     return sha256(msgspec.json.encode((action.name, action.args, where), order="deterministic")).hexdigest()[:16]
 
 

@@ -29,6 +29,10 @@ MANY = 20
 """Files that a prompt can hold whole."""
 
 
+LARGE = 400_000
+"""Characters of them together."""
+
+
 class Place(msgspec.Struct, frozen=True):
     """Where a run happens: its directory, what it keeps, and the environment its processes see a little of."""
 
@@ -109,6 +113,16 @@ async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]
     return found.ids
 
 
+def targets_of(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
+    """Which of *files* may be edited, and the files that the task names as editable and that are not there yet."""
+    guard = guard_of(settings)
+    named = (line.lstrip("/") for line in settings.editable if not set(line) & set("*?[]!#\\") and line[-1:] != "/")
+    there = dict.fromkeys(files)
+    # A plain name matches in every folder: it is a file to be made where none of that name is there.
+    wanted = [n for n in named if not any(p == n or p.endswith(f"/{n}") or p.startswith(f"{n}/") for p in there)]
+    return tuple(p for p in sorted({*there, *wanted}) if guard.editable(p) and not guard.protected(p))
+
+
 def agent_of(run: RunStart, place: Place) -> Strategy:
     """The agent of *run*. It knows the files of the run's first tree, so that a resumed one knows no more.
 
@@ -123,7 +137,7 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
         return Repair()
     if run.agent == "driver":
         return Driver(files, closed, run.settings.switches)
-    targets = tuple(p for p in files if guard.editable(p) and not guard.protected(p))
+    targets = targets_of(run.settings, files)
     if len(targets) > MANY:
         raise BadInput(
             f"the pipeline writes whole files and {len(targets)} may be edited here: name a few in [files] editable, "
@@ -131,8 +145,14 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
         )
 
     def texts(paths: Iterable[str]) -> dict[str, str]:
-        return {path: place.store.get(manifest[path].sha256).decode("utf-8", "replace") for path in paths}
+        there = (path for path in paths if path in manifest)
+        return {path: place.store.get(manifest[path].sha256).decode("utf-8", "replace") for path in there}
 
+    if (size := sum(map(len, texts(targets).values()))) > LARGE:
+        raise BadInput(
+            f"the pipeline writes whole files and those that may be edited here have {size:,} characters: name smaller "
+            "ones in [files] editable, or pass --agent driver"
+        )
     return Pipeline(targets, run.settings, tests=texts(tests), current=texts(targets))
 
 

@@ -25,7 +25,17 @@ from jumar.disk.apply import apply
 from jumar.disk.patch import best_patch
 from jumar.errors import BadInput, Infra
 from jumar.harness.answering import answering, offline, prepared
-from jumar.harness.assembly import Place, agent_of, commands_of, expected_ids, sealed, settings_of, tree_of, verifier_of
+from jumar.harness.assembly import (
+    Place,
+    agent_of,
+    commands_of,
+    expected_ids,
+    sealed,
+    settings_of,
+    targets_of,
+    tree_of,
+    verifier_of,
+)
 from jumar.harness.result import Result, result_of, state_in, state_of
 from jumar.journal import Journal
 from jumar.kernel import Kernel
@@ -157,8 +167,7 @@ async def _first_event(task: Task, place: Place, python: str | None) -> ev.RunSt
     settings = settings_of(task, place.store, tree, python)
     expected = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
     settings = sealed(settings, expected)
-    guard = guard_of(settings)
-    if not any(guard.editable(path) and not guard.protected(path) for path in place.store.manifest(tree)):
+    if not targets_of(settings, place.store.manifest(tree)):
         raise BadInput(f"no file of {task.root} may be edited: [files] editable names none that is not a test")
     Workspace(place.folder / "workspace", place.store).reset(tree)
     return ev.RunStart(
