@@ -90,14 +90,10 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         raise BadInput(why)
     if gate is not Gate.OFF:
         raise BadInput(f"gate {gate} needs an agent that claims red tests, and this version has none; use --gate off")
-    _idle(options, model, policy)
-    switches, budget = _switches(task, options, agent), _budget(task, options, agent)
+    _refuse_idle(options, model, policy)
+    budget = _budget(task, options, agent)
     if policy is TestPolicy.ON_FINAL and budget.test_runs == 0:
         raise BadInput("test policy on_final needs one test run at the end; raise the cap on test_runs, or use never")
-    rule = Rule(
-        _choice(Ratchet, "--ratchet", options.ratchet, task.rule.ratchet),
-        _choice(Ties, "--ties", options.ties, task.rule.ties),
-    )
     return replace(
         task,
         instruction=task.instruction if options.instruction is None else options.instruction,
@@ -108,10 +104,10 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         model=model,
         test_policy=policy,
         gate=gate,
-        rule=rule,
+        rule=_rule(task, options),
         seed=task.seed if options.seed is None else options.seed,
         chosen_routes=routes_of(task, options, model) if asks_provider(model) else {},
-        switches=switches,
+        switches=_switches(task, options, agent),
         ledger=Path(options.ledger).absolute() if options.ledger else None,
         caps=_ledger_caps(options),
         record=_record(options, model),
@@ -123,6 +119,13 @@ def known(package: ModuleType) -> tuple[str, ...]:
     return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")))
 
 
+def _rule(task: Task, options: Options) -> Rule:
+    return Rule(
+        _choice(Ratchet, "--ratchet", options.ratchet, task.rule.ratchet),
+        _choice(Ties, "--ties", options.ties, task.rule.ties),
+    )
+
+
 def _typed(options: Options) -> Options:
     """*options*, whose values may come from a program, checked for their types."""
     try:
@@ -132,7 +135,7 @@ def _typed(options: Options) -> Options:
         raise BadInput(f"the option {place.rstrip('`') or 'given'} is of the wrong type: {what}") from None
 
 
-def _idle(options: Options, model: str, policy: TestPolicy) -> None:
+def _refuse_idle(options: Options, model: str, policy: TestPolicy) -> None:
     """Refuse what was chosen and could have no effect."""
     for name in () if asks_provider(model) else ("base_url", "price"):
         if getattr(options, name) is not None:
