@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +14,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wire
-from jumar.core.agent import Message, Request, Tool
-from jumar.core.budget import Cost
+from jumar.agents.driver import Driver
+from jumar.agents.pipeline import Pipeline
+from jumar.core.agent import Message, Request, Strategy, Tool
+from jumar.core.budget import Budget, Cost
 from jumar.core.reply import Reply, ToolCall
 from jumar.core.retry import ERRORS
-from jumar.core.settings import Price, Route
+from jumar.core.settings import Price, Route, Settings, Switches
+from jumar.core.stop import StopReason
 from jumar.errors import BadInput, Infra
 from jumar.models.cassette import Take, digest_of, resumed, started
 from jumar.models.llm import LlmModel
 from jumar.models.prices import tariff
 from jumar.models.replay import Cassette, parse_cassette, read_cassette
-from jumar.models.script import Line, ScriptModel, Usage
+from jumar.models.router import ByTier
+from jumar.models.script import Line, ScriptModel, Usage, parse_script
 from jumar.ports import Answer, Ask, Model
 from jumar.testing import check_model
+from stories import Terms, program, world
 
 KEY = "sk-test-0123456789abcdefghij"
 ROUTES = {
@@ -121,6 +128,103 @@ def test_a_recording_that_is_used_up_ends_the_run(tmp_path: Path) -> None:
     assert (call.name, call.arguments) == ("final", {"message": "the recording is used up"})
 
 
+class Tiers:
+    """One model for a story, that asks the one of the tier."""
+
+    name = "openai:tiny"
+
+    def __init__(self, by_tier: ByTier) -> None:
+        self._by_tier = by_tier
+
+    def worst(self, ask: Ask) -> Cost:
+        return self._by_tier(ask.request.tier).worst(ask)
+
+    async def complete(self, ask: Ask) -> Answer:
+        return await self._by_tier(ask.request.tier).complete(ask)
+
+
+def had(folder: Path, agent: str, budget: Budget, by_tier: ByTier) -> tuple[StopReason, list[object]]:
+    """How a story in *folder* stopped, and all its events."""
+    strategy: Strategy = Driver(("app.py", "test_app.py"), ("test_app.py",), Switches())
+    if agent == "pipeline":
+        strategy = Pipeline(("app.py",), Settings(switches=Switches(review=True)))
+    made = world(folder, (), Terms(budget=budget, agent=strategy, model=Tiers(by_tier)))
+    with made.journal:
+        end = anyio.run(made.kernel.run).end
+    assert end
+    return end.stop, [msgspec.to_builtins(e.event) for e in made.entries()]
+
+
+SPENT = wire.Tokens(2000, 40)
+
+
+def wrote(agent: str, passing: int) -> wire.Step:
+    """An answer that writes a program with *passing* tests green, as the agent asks for it."""
+    if agent == "pipeline":
+        return wire.reply(f"```python\n{program(passing)}```", tokens=SPENT)
+    return wire.reply("", ("write_file", {"path": "app.py", "text": program(passing)}), tokens=SPENT)
+
+
+STORIES: Mapping[str, tuple[str, Budget, float]] = {
+    "driver, money": ("driver", Budget(attempts=99, usd=0.016), 1.0),
+    "driver, tokens": ("driver", Budget(attempts=99, tokens=16_000), 1.0),
+    "pipeline, money": ("pipeline", Budget(attempts=99, usd=0.016), 1.0),
+    "pipeline, tokens": ("pipeline", Budget(attempts=99, tokens=15_000), 1.0),
+    "pipeline, reviews too dear": ("pipeline", Budget(attempts=99, usd=0.016), 1000.0),
+}
+"""Agent, caps, and what a million tokens of a review cost."""
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_a_run_that_its_caps_ended_ends_so_again(tmp_path: Path, story: str) -> None:
+    agent, budget, dear = STORIES[story]
+    reviewed = [wire.reply("CLEAN", tokens=SPENT)] if agent == "pipeline" and dear == 1 else []
+    with wire.Server([step for n in range(9, 17) for step in (wrote(agent, n), *reviewed)]) as server:
+        prices = {"mid": Price(input=1.0, output=2.0), "cheap": Price(input=dear, output=2.0)}
+        routes = {
+            tier: Route(model="openai:tiny", max_output_tokens=50, price=price, base_url=server.url)
+            for tier, price in prices.items()
+        }
+        models = {tier: LlmModel(route, KEY, tariff(route)) for tier, route in routes.items()}
+        recorder = started(tmp_path / "tape", "openai:tiny", routes, (KEY,))
+        first = had(tmp_path / "first", agent, budget, recorder.around(models.__getitem__))
+        asked = len(server.requests)
+    again = had(tmp_path / "again", agent, budget, played(tmp_path / "tape").of)
+
+    assert first[0] is StopReason.BUDGET
+    assert again == first
+    assert asked > 1, "it ended in the middle"
+    done = [(e["type"], e.get("stage", e.get("name"))) for e in first[1] if isinstance(e, dict)]
+    made, forgone = (done.count((kind, "review")) for kind in ("model_call", "action"))
+    assert (made > 0, forgone > 0 or dear == 1) == (agent == "pipeline" and dear == 1, True), "made, or forgone"
+
+
+def test_what_a_call_would_have_cost_is_on_record_once(tmp_path: Path) -> None:
+    recorder = started(tmp_path / "tape", "openai:tiny", ROUTES)
+    for _ in range(3):  # the router is asked for the model each time
+        model = recorder.around(lambda _: Given(Answer(reply=Reply("x"))))("mid")
+        model.worst(asking())
+    anyio.run(model.complete, asking())
+    model.worst(asking(1))
+    _, *lines = (tmp_path / "tape").read_bytes().splitlines()
+    takes = [msgspec.json.decode(line, type=Take) for line in lines]
+    assert [(t.position, t.answer is not None) for t in takes] == [(0, False), (0, True), (1, False)]
+
+
+def test_what_was_never_made_has_no_answer_before_the_end(tmp_path: Path) -> None:
+    recorder = started(tmp_path / "tape", "openai:tiny", ROUTES)
+    model = recorder.around(lambda _: Given(*[Answer(reply=Reply("x"))] * 3))("mid")
+    model.worst(asking(0, stage="review"))
+    anyio.run(model.complete, asking(0))
+    model.worst(asking(1))
+    tape = played(tmp_path / "tape").of("mid")
+    assert [tape.worst(asking(0, stage="review")), tape.worst(asking(1))] == [Cost(1.0, 1000), Cost(2.0, 1000)]
+    review = anyio.run(check_model, tape, asking(0, stage="review"))
+    assert (review.error, review.reply) == ("mismatch", Reply())
+    assert "call 1 (review) was cut off or too dear" in review.detail
+    assert anyio.run(check_model, tape, asking(1)).reply.tool_calls[0].name == "final", "a higher cap finds no more"
+
+
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
@@ -142,7 +246,7 @@ def test_a_call_that_was_cut_off_has_no_answer(tmp_path: Path) -> None:
         anyio.run(model.complete, asking(position))
     answer = anyio.run(played(tmp_path / "tape").of("mid").complete, asking(1))
     assert answer.error == "mismatch"
-    assert "call 2 was cut off" in answer.detail
+    assert "call 2 (write) was cut off" in answer.detail
 
 
 def test_addresses_of_objects_make_no_difference() -> None:
@@ -189,7 +293,7 @@ def test_a_recording_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None
         anyio.run(model.complete, asking())
 
 
-HEADER = b'{"format":"jumar-cassette","version":1,"model":"openai:tiny","routes":{}}\n'
+HEADER = b'{"format":"jumar-cassette","version":2,"model":"openai:tiny","routes":{}}\n'
 
 
 @pytest.mark.parametrize(
@@ -200,8 +304,8 @@ HEADER = b'{"format":"jumar-cassette","version":1,"model":"openai:tiny","routes"
         (b"\xff\xfe", "is not UTF-8"),
         (b"nonsense", "line 1 of tape is no header"),
         (b'{"content": "a script"}', "line 1 of tape is no header"),
-        (HEADER.replace(b":1,", b":2,"), "this version reads jumar-cassette 1"),
-        (HEADER.replace(b"jumar-cassette", b"other"), "this version reads jumar-cassette 1"),
+        (HEADER.replace(b":2,", b":1,"), "this version reads jumar-cassette 2"),
+        (HEADER.replace(b"jumar-cassette", b"other"), "this version reads jumar-cassette 2"),
         (HEADER + b'\n{"position": 0}', "line 3 of tape is no recorded call"),
         (HEADER + b'{"position": "0"}', "line 2 of tape is no recorded call"),
         (HEADER + b"[" * 100_000, "line 2 of tape is no recorded call"),
@@ -212,6 +316,32 @@ def test_what_is_no_recording_is_refused_by_the_line(data: bytes, words: str) ->
         parse_cassette(data, "tape")
     assert words in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+ABSURD = [
+    ("answer", "usd", -0.1),
+    ("answer", "usd", 1e308),
+    ("answer", "input_tokens", -500),
+    ("answer", "cached_tokens", -1),
+    ("answer", "output_tokens", 2**63),
+    ("answer", "output_tokens", 10**30),
+    ("worst", "usd", -5.0),
+    ("worst", "tokens", -500),
+    ("worst", "tokens", 2**51),
+]
+
+
+@pytest.mark.parametrize(("part", "field", "number"), ABSURD)
+def test_a_number_that_no_call_can_have_is_refused_by_the_line(
+    tmp_path: Path, part: str, field: str, number: float
+) -> None:
+    record(tmp_path / "tape", *[Answer(reply=Reply("x"))] * 2)
+    lines = (tmp_path / "tape").read_bytes().splitlines()
+    line = json.loads(lines[2])
+    line[part][field] = number
+    data = b"\n".join([*lines[:2], json.dumps(line).encode()])
+    with pytest.raises(BadInput, match="line 3 of tape is no recorded call"):
+        parse_cassette(data, "tape")
 
 
 def test_a_recording_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -226,7 +356,7 @@ def test_no_key_and_no_prompt_is_in_a_recording(tmp_path: Path) -> None:
     assert KEY.encode() not in data
     assert b"Mend this." not in data
     assert data.count(b"[key]") == 4
-    assert msgspec.json.decode(data.splitlines()[1], type=Take).answer.detail == "[key]"
+    assert json.loads(data.splitlines()[1])["answer"]["detail"] == "[key]"
 
 
 def test_a_provider_s_model_is_recorded_and_replayed(tmp_path: Path) -> None:
@@ -253,6 +383,24 @@ def test_a_provider_s_model_is_recorded_and_replayed(tmp_path: Path) -> None:
 def test_a_script_keeps_the_contract_of_models(line: Line) -> None:
     anyio.run(check_model, ScriptModel((line,)), asking())
     anyio.run(check_model, ScriptModel((line,)), asking(1))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"content": "x", "usd": -5}',
+        '{"content": "x", "usd": 1e308}',
+        '{"content": "x", "usd": 1e999}',
+        '{"content": "x", "usd": NaN}',
+        '{"content": "x", "usage": {"input_tokens": -500}}',
+        '{"content": "x", "usage": {"cached_tokens": -1}}',
+        '{"content": "x", "usage": {"output_tokens": 9223372036854775808}}',
+        '{"content": "x", "usage": {"input_tokens": 1000000000000000000000000000000}}',
+    ],
+)
+def test_a_script_with_a_number_that_no_call_can_have_is_refused_by_the_line(line: str) -> None:
+    with pytest.raises(BadInput, match=r"^line 2 of s is no reply: [^\n]*$"):
+        parse_script(f'{{"content": "fine", "usd": 1000000}}\n{line}\n'.encode(), "s")
 
 
 BROKEN: dict[str, dict[str, Any]] = {

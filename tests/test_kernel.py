@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jumar.agents.repair import Repair
 from jumar.core import events as ev
 from jumar.core.budget import Budget
 from jumar.core.effects import Halt, Verify
@@ -169,7 +170,7 @@ def test_a_candidate_that_an_interrupt_kept_from_its_verdict_is_judged_when_the_
 
 def test_a_model_whose_time_ended_ends_the_run_as_a_budget(tmp_path: Path) -> None:
     line = Line(tool_calls=(ToolCall("out_of_time", {"message": "more seconds may find one"}),))
-    made = world(tmp_path, (), Terms(model=ScriptModel((line,))))
+    made = world(tmp_path, (), Terms(model=ScriptModel((line,)), agent=Repair()))
 
     assert told(made) is StopReason.BUDGET
 

@@ -131,6 +131,21 @@ class TestAnswers:
         assert told.usd == 0.25
         assert own.usd == pytest.approx(20 / 1e6), "a person's price is the price"
 
+    @pytest.mark.parametrize("cost", ["1e305", "1e400", "-1e305", "-0.25", "NaN", "Infinity", "-Infinity", '"dear"'])
+    def test_a_bill_that_is_none_counts_as_the_table_has_it(self, cost: str) -> None:
+        usage = f'{{"prompt_tokens": 10000, "completion_tokens": 50, "total_tokens": 10050, "cost": {cost}}}'
+        raw = b"""{"id": "1", "object": "chat.completion", "created": 1, "model": "a/b", "provider": "dear",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}],
+            "usage": %s}""" % usage.encode()
+        with wire.Server([wire.garbled(raw)]) as server:
+            route = Route(model="openrouter:anthropic/claude-sonnet-5.5", max_output_tokens=500, base_url=server.url)
+            table = tariff(msgspec.structs.replace(route, base_url=""))
+            answer = anyio.run(LlmModel(route, KEY, table).complete, asking())
+        if answer.error:  # nothing could be read: then the call costs what was set aside
+            assert (answer.error, answer.assumed, answer.usd) == ("malformed", True, 0.0)
+        else:
+            assert answer.usd == table.cost(10000, 0, 50) > 0
+
     @pytest.mark.parametrize("name", WIRES)
     def test_an_empty_answer_is_an_ordinary_one(self, name: str) -> None:
         answer, _ = answered(name, wire.reply("", tokens=wire.Tokens(100, 0)))
@@ -153,6 +168,30 @@ class TestAnswers:
     def test_what_was_not_measured_is_assumed(self, name: str) -> None:
         answer, _ = answered(name, wire.reply("done", tokens=None))
         assert answer.assumed
+
+    @pytest.mark.parametrize("name", WIRES)
+    @pytest.mark.parametrize(
+        ("tokens", "usd"),
+        [(wire.Tokens(5_000_000, 0), 5.0), (wire.Tokens(0, 50), 0.0001)],
+        ids=["no output", "no input"],
+    )
+    def test_what_was_measured_is_told_even_where_the_rest_is_assumed(
+        self, name: str, tokens: wire.Tokens, usd: float
+    ) -> None:
+        answer, _ = answered(name, wire.reply("done", tokens=tokens))
+        assert answer.assumed
+        assert (answer.input_tokens, answer.output_tokens) == (tokens.input, tokens.output)
+        assert answer.usd == pytest.approx(usd)
+
+    @pytest.mark.parametrize("name", WIRES)
+    @pytest.mark.parametrize("slip", [-500, 2**51, 10**30])
+    def test_counts_that_no_call_can_have_are_none(self, name: str, slip: int) -> None:
+        answer, _ = answered(name, wire.reply("done", tokens=wire.Tokens(slip, 50)))
+        assert answer.assumed
+        assert (answer.input_tokens, answer.output_tokens) in ((0, 50), (0, 0))
+        answer, _ = answered(name, wire.reply("done", tokens=wire.Tokens(100, slip)))
+        assert answer.assumed
+        assert (answer.input_tokens, answer.output_tokens) in ((100, 0), (0, 0))
 
     @pytest.mark.parametrize(
         "raw", ['{"path": ', "[1, 2]", '"x"', "nonsense", '{"path": NaN}', '{"p": "\\ud800"}', "null"]
@@ -434,6 +473,52 @@ class TestKeys:
         assert key not in cleaned or key in "[key]" or key in f"{around}[key]{around}"
 
 
+PLANTED = "planted-4711"
+
+VARIABLES = {
+    **{f"{sdk}_CUSTOM_HEADERS": f"X-Own: {PLANTED}\nAuthorization: Bearer {PLANTED}\nUser-Agent: {PLANTED}"
+       for sdk in ("OPENAI", "ANTHROPIC")},
+    **dict.fromkeys(
+        ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_WEBHOOK_SECRET",
+         "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE", "ANTHROPIC_IDENTITY_TOKEN",
+         "ANTHROPIC_FEDERATION_RULE_ID", "ANTHROPIC_ORGANIZATION_ID", "ANTHROPIC_WORKSPACE_ID", "ANTHROPIC_SCOPE",
+         "ANTHROPIC_WEBHOOK_SIGNING_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_CLOUD_PROJECT",
+         "GOOGLE_CLOUD_LOCATION", "GOOGLE_APPLICATION_CREDENTIALS", "DEEPSEEK_API_KEY", "OPENROUTER_API_KEY",
+         "OPENROUTER_APP_URL", "OPENROUTER_APP_TITLE", "OLLAMA_API_KEY"),
+        PLANTED,
+    ),
+    **dict.fromkeys(
+        ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL",
+         "OLLAMA_BASE_URL", "HTTP_PROXY", "ALL_PROXY"),
+        f"http://127.0.0.1:9/{PLANTED}",
+    ),
+    "GOOGLE_GENAI_USE_VERTEXAI": "true",
+    "GOOGLE_GENAI_USE_ENTERPRISE": "true",
+    "GOOGLE_GENAI_CLIENT_MODE": "replay",
+    "GOOGLE_GENAI_REPLAY_ID": PLANTED,
+    "GOOGLE_API_USE_MTLS_ENDPOINT": "always",
+}  # fmt: skip
+"""What the clients read from the environment, by their sources."""
+
+
+class TestEnvironment:
+    """What a request holds that nobody passed in: nothing."""
+
+    @pytest.mark.parametrize("name", DIALECTS)
+    def test_nothing_of_the_environment_is_sent(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        _, plain = answered(name, wire.reply("x"))
+        for variable, value in VARIABLES.items():
+            monkeypatch.setenv(variable, value)
+        answer, server = answered(name, wire.reply("x"))
+        assert answer.reply.content == "x"
+        (sent,) = server.requests
+        assert PLANTED not in texts([sent.path, dict(sent.headers), sent.body])
+        own = {"host": "", "content-length": ""}
+        assert {**sent.headers, **own} == {**plain.requests[0].headers, **own}
+        assert (sent.path, sent.body) == (plain.requests[0].path, plain.requests[0].body)
+        assert KEY in sent.headers["x-goog-api-key" if name == GOOGLE else "authorization"]
+
+
 class TestWorst:
     """What is set aside."""
 
@@ -451,7 +536,7 @@ class TestWorst:
             text.encode("utf-8", "replace")
         )
 
-    @given(st.text(max_size=300), st.text(max_size=300), st.integers(1, 10_000))
+    @given(st.text(max_size=300), st.text(max_size=300), st.integers(100, 10_000))
     def test_only_what_follows_the_measured_part_is_estimated(self, old: str, new: str, tokens: int) -> None:
         messages = (Message("user", old), Message("user", new))
         bound = most_tokens(messages, (READ,), (1, tokens))
@@ -462,6 +547,22 @@ class TestWorst:
     @pytest.mark.parametrize("measured", [(0, 0), (5, 100), (-1, 100), (1, 0)])
     def test_a_measure_that_cannot_be_is_not_used(self, measured: tuple[int, int]) -> None:
         assert most_tokens(OPENING, (READ,), measured) == most_tokens(OPENING, (READ,), (0, 0))
+
+    @pytest.mark.parametrize(
+        "text", ["def solve(n):\n    return n + 1\n", "She went home. ", "\u6f22\u5b57\u4eee\u540d", "\U0001f600"]
+    )
+    def test_a_measure_of_what_was_not_in_the_cache_is_no_bound(self, text: str) -> None:
+        many = text * 1000
+        messages = (Message("user", many), Message("user", "Go on."))
+        size = len(many.encode())
+        for counted in (40, size // 13):
+            assert most_tokens(messages, (READ,), (1, counted)) == most_tokens(messages, (READ,), (0, 0)) > size
+        for counted in (size // 5, size // 12 + 1):
+            assert counted <= most_tokens(messages, (READ,), (1, counted)) < counted + 1000
+
+    def test_thoughts_that_a_provider_does_not_count_make_no_measure_small(self) -> None:
+        messages = (Message("assistant", "Look.", (), {"parts": [{"signature": "x" * 10_000}]}), Message("user", "Go."))
+        assert most_tokens(messages, (), (1, 10)) < 1000
 
     def test_it_is_all_of_the_output_and_nothing_from_the_cache(self) -> None:
         with wire.Server() as server:

@@ -37,7 +37,8 @@ def _called(state: RunState, call: ev.ModelCall) -> RunState:
     if not call.error or call.error in UNUSABLE:
         flaw = f"the model gave no usable answer: {_said(call)}" if call.error else ""
         state = replace(state, spend=replace(spend, turns=spend.turns + 1), tries=0, actions_done=0, flaw=flaw)
-        state = replace(state, measured=counted if counted and not call.assumed else state.measured)
+        if counted and not call.assumed:  # a longer conversation never takes fewer tokens than a shorter one did
+            state = replace(state, measured=(counted[0], max(counted[1], state.measured[1])))
         return replace(state, reply=call.reply, stage=call.stage)
     if not answered:
         return state

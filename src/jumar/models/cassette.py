@@ -12,13 +12,13 @@ import msgspec
 from jumar.core.budget import Cost
 from jumar.core.settings import Route
 from jumar.errors import BadInput, Infra
-from jumar.models.lines import decoded, numbered, read_once
+from jumar.models.lines import Tokens, Usd, decoded, numbered, read_once
 from jumar.models.secrets import clean
 from jumar.ports import Answer, Ask, Model
 
 FORMAT = "jumar-cassette"
 
-VERSION = 1
+VERSION = 2
 """Raised when an older reader would misread a line."""
 
 ADDRESS = re.compile(rb"0x[0-9a-f]+")
@@ -37,7 +37,10 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Take(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every other line: a settled call."""
+    """Every other line: what a call would cost, before it is made, and once more with its answer.
+
+    A run that its caps end has asked what the next call would cost, and not made it: a replay must hear the same.
+    """
 
     position: int
     tier: str
@@ -47,7 +50,18 @@ class Take(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Of what was sent: `digest_of`."""
     worst: Cost
     """What was set aside for the call: the journal tells it, so the repeated one must."""
-    answer: Answer
+    answer: Answer | None = None
+    """None: it was not made yet, or never."""
+
+
+class Numbers(msgspec.Struct, frozen=True):
+    """Those of an answer, or of the worst case of one, that are added up."""
+
+    usd: Usd = 0.0
+    input_tokens: Tokens = 0
+    cached_tokens: Tokens = 0
+    output_tokens: Tokens = 0
+    tokens: Tokens = 0
 
 
 class Recorder:
@@ -58,10 +72,21 @@ class Recorder:
 
     def __init__(self, path: Path, secrets: tuple[str, ...]) -> None:
         self._path, self._secrets = path, secrets
+        self._asked: Take | None = None
 
     def around(self, by_tier: Callable[[str], Model]) -> Callable[[str], Model]:
         """The models of *by_tier*, each of whose answers is recorded before anybody sees it."""
         return lambda tier: Recorded(by_tier(tier), self)
+
+    def ask(self, take: Take) -> None:
+        """Append *take*, which has no answer yet, unless that was the last thing asked.
+
+        Raises:
+            Infra: as `write`.
+        """
+        if take != self._asked:
+            self.write(take)
+            self._asked = take
 
     def write(self, line: Header | Take) -> None:
         """Append *line*.
@@ -85,23 +110,27 @@ class Recorded:
         self._model, self._recorder = model, recorder
 
     def worst(self, ask: Ask) -> Cost:
-        """The model's own."""
-        return self._model.worst(ask)
+        """The model's own, once it is on record that it was asked for."""
+        worst = self._model.worst(ask)
+        self._recorder.ask(self._take(ask, worst))
+        return worst
 
     async def complete(self, ask: Ask) -> Answer:
         """The model's own answer, once it is on record."""
         answer = await self._model.complete(ask)
-        take = Take(
+        self._recorder.write(self._take(ask, self._model.worst(ask), answer))
+        return answer
+
+    def _take(self, ask: Ask, worst: Cost, answer: Answer | None = None) -> Take:
+        return Take(
             position=ask.position,
             tier=ask.request.tier,
             stage=ask.request.stage,
             model=self.name,
             digest=digest_of(ask),
-            worst=self._model.worst(ask),
+            worst=worst,
             answer=answer,
         )
-        self._recorder.write(take)
-        return answer
 
 
 def digest_of(ask: Ask) -> str:
@@ -158,4 +187,16 @@ def read_lines(data: bytes, name: str) -> tuple[Header, tuple[Take, ...]]:
     if header.format != FORMAT or header.version != VERSION:
         what = f"{header.format} {header.version}"
         raise BadInput(f"{name} is {what!r}, and this version reads {FORMAT} {VERSION}; record it again")
-    return header, tuple(decoded(text, Take, f"line {number} of {name} is no recorded call") for number, text in lines)
+    return header, tuple(_taken(text, f"line {number} of {name} is no recorded call") for number, text in lines)
+
+
+def _taken(text: str, where: str) -> Take:
+    """The call in the line *text*, whose numbers can be added up; *where* names the line."""
+    take = decoded(text, Take, where)
+    try:
+        for numbers in (take.worst, take.answer):
+            if numbers is not None:
+                msgspec.convert(numbers, Numbers, from_attributes=True)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"{where}: {error}") from None
+    return take

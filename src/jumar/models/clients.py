@@ -1,4 +1,4 @@
-"""One connection a call: nothing is shared, kept alive, retried or redirected, so that a fault is this call's own."""
+"""One connection a call, with nothing of the environment in it: not shared, kept alive, retried or redirected."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from jumar.models.providers import OPENAI, Provider, is_local
 
 if TYPE_CHECKING:
     import httpx2
+    from anthropic import AsyncAnthropic
     from openai import AsyncOpenAI
     from pydantic_ai.models import Model as Client
 
@@ -87,9 +88,9 @@ def _openai(line: Line, base_url: str, http: httpx2.AsyncClient) -> Client:
     from pydantic_ai.providers.openrouter import OpenRouterProvider  # noqa: PLC0415  as above
 
     client = AsyncOpenAI(api_key=line.key, base_url=base_url, http_client=http, max_retries=0, timeout=http.timeout)
-    if base_url != OPENAI:
-        # The environment may name an account at OpenAI, which is nobody else's business.
-        client.organization = client.project = None
+    # The environment may name an account, which nobody here chose to be known by.
+    client.organization = client.project = None
+    _strip(client)
     match line.provider.name:
         case "deepseek":
             return OpenAIChatModel(line.model, provider=DeepSeekProvider(openai_client=client))
@@ -122,11 +123,22 @@ def _anthropic(line: Line, base_url: str, http: httpx2.AsyncClient) -> Client:
     from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415  as above
 
     client = AsyncAnthropic(api_key=line.key, base_url=base_url, http_client=http, max_retries=0, timeout=http.timeout)
+    _strip(client)
     return AnthropicModel(line.model, provider=AnthropicProvider(anthropic_client=client))
+
+
+def _strip(client: AsyncOpenAI | AsyncAnthropic) -> None:
+    """Take away the headers that *client* found in the environment (`OPENAI_CUSTOM_HEADERS` and its kin).
+
+    They may hold a secret, and go wherever a base URL leads. Public ways only add to them.
+    """
+    if client._custom_headers:  # noqa: SLF001  see above; read first, so that another name fails instead of leaking
+        client._custom_headers = {}  # noqa: SLF001  as above
 
 
 def _google(line: Line, base_url: str, http: httpx2.AsyncClient, context: ssl.SSLContext) -> Client:
     from google.genai import Client as Gemini  # noqa: PLC0415  not part of the core install
+    from google.genai.client import DebugConfig  # noqa: PLC0415  as above
     from google.genai.types import HttpOptions, HttpRetryOptions  # noqa: PLC0415  as above
     from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415  as above
     from pydantic_ai.providers.google import GoogleProvider  # noqa: PLC0415  as above
@@ -140,5 +152,7 @@ def _google(line: Line, base_url: str, http: httpx2.AsyncClient, context: ssl.SS
         timeout=round(line.seconds * 1000),
         retry_options=HttpRetryOptions(attempts=1),
     )
-    client = Gemini(vertexai=False, api_key=line.key, http_options=options)
+    # Whatever is left out here is read from the environment: it may name recordings to be answered from.
+    asked = DebugConfig(client_mode="", replays_directory="", replay_id="")
+    client = Gemini(vertexai=False, api_key=line.key, http_options=options, debug_config=asked)
     return GoogleModel(line.model, provider=GoogleProvider(client=client))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -12,6 +12,12 @@ from jumar.core.reply import Reply, ToolCall
 from jumar.errors import BadInput
 
 Line = TypeVar("Line")
+
+MOST_USD, MOST_TOKENS = 1e6, 10**9
+"""Of one call, far above any there is; more than that, or less than nothing, is a slip that may spoil no sum."""
+
+Usd = Annotated[float, msgspec.Meta(ge=0, le=MOST_USD)]
+Tokens = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 
 
 def read_once(path: Path, what: str) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import ssl
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from jumar.core.reply import Reply
 from jumar.core.settings import Route
 from jumar.models.clients import Line, check_installed, opened
 from jumar.models.faults import Fault, fault_of
+from jumar.models.lines import MOST_TOKENS, MOST_USD
 from jumar.models.prices import Tariff
 from jumar.models.providers import PLACEHOLDER, provider_of
 from jumar.models.secrets import one_line
@@ -118,7 +118,7 @@ class LlmModel:
     def _answered(self, response: ModelResponse) -> Answer:
         usage = response.usage
         hits = max(usage.cache_read_tokens, usage.details.get("prompt_cache_hit_tokens", 0))
-        total, output = max(0, usage.input_tokens), max(0, usage.output_tokens)
+        total, output = _sane(usage.input_tokens), _sane(usage.output_tokens)
         cached = max(0, min(hits, total))
         reply = replace(reply_of(response, self._secrets), cut=response.finish_reason == CUT)
         refused = response.finish_reason == REFUSED
@@ -144,7 +144,7 @@ class LlmModel:
         told = (response.provider_details or {}).get("cost")
         if self._provider.name != "openrouter" or self._route.price is not None or not isinstance(told, int | float):
             return 0.0
-        return float(told) if math.isfinite(told) else 0.0
+        return float(told) if 0 <= told <= MOST_USD else 0.0
 
     def _failed(self, fault: Fault) -> Answer:
         return Answer(
@@ -154,3 +154,8 @@ class LlmModel:
             retry_after=fault.retry_after,
             assumed=fault.billed,
         )
+
+
+def _sane(tokens: int) -> int:
+    """*tokens* as reported; none where no call can take so many or so few: then nothing was reported."""
+    return tokens if 0 <= tokens <= MOST_TOKENS else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from jumar.core.agent import Request
 from jumar.core.budget import Cost
 from jumar.core.reply import Reply
 from jumar.core.settings import Route
@@ -12,30 +13,35 @@ from jumar.models.cassette import Take, digest_of, read_lines
 from jumar.models.lines import read_once, used_up
 from jumar.ports import Answer, Ask, Model
 
+Place = tuple[int, str, str]
+"""Position, tier and stage: at one position several things may be asked for, if what is optional was forgone."""
+
 
 class ReplayModel:
     """Answers with the take at the run's position. *name* is that of the model that was recorded."""
 
-    def __init__(self, takes: Mapping[int, Take], name: str) -> None:
+    def __init__(self, takes: Mapping[Place, Take], name: str) -> None:
         self.name = name
         self._takes = takes
+        self._made = {position: take for (position, _, _), take in takes.items() if take.answer}
 
     def worst(self, ask: Ask) -> Cost:
-        """What was set aside for the call when it was recorded."""
-        take = self._takes.get(ask.position)
+        """What the call would have cost when it was recorded, whether or not it was made then."""
+        take = self._takes.get(_place(ask.position, ask.request))
         return Cost() if take is None else take.worst
 
     async def complete(self, ask: Ask) -> Answer:
         """The recorded answer; a mismatch where the conversation went another way; `final` when there is no more."""
-        take = self._takes.get(ask.position)
-        number = ask.position + 1
-        if take is None:
-            if ask.position > max(self._takes, default=-1):
-                return Answer(reply=used_up("recording", ask.position))
-            return _mismatch(f"call {number} was cut off when this was recorded, so there is no answer to it")
-        if (take.tier, take.stage) != (ask.request.tier, ask.request.stage):
-            asked, then = (f"{r.tier} for {r.stage}" for r in (ask.request, take))
+        if ask.position > max(self._made, default=-1):
+            return Answer(reply=used_up("recording", ask.position))
+        take, number = self._takes.get(_place(ask.position, ask.request)), ask.position + 1
+        made = self._made.get(ask.position)
+        if take is None and made is not None:
+            asked, then = (f"{r.tier} for {r.stage}" for r in (ask.request, made))
             return _mismatch(f"call {number} asks {asked}, and the recording asked {then}")
+        if take is None or take.answer is None:
+            why = "was cut off or too dear when this was recorded, so there is no answer to it"
+            return _mismatch(f"call {number} ({ask.request.stage}) {why}")
         if take.digest != digest_of(ask):
             return _mismatch(f"the conversation differs from the recording at call {number} ({take.stage})")
         return take.answer
@@ -49,8 +55,9 @@ class Cassette:
         """What the recorded run called its model."""
         self.routes = dict(routes)
         """Tier -> route of the recorded run."""
-        # A call that was on record when the machine died is made and recorded again: the later one was used.
-        self._takes = {take.position: take for take in takes}
+        # An answer comes after its question. A call that was on record when the machine died is asked for and made
+        # again: the later one was used.
+        self._takes = {_place(take.position, take): take for take in takes}
 
     def of(self, tier: str) -> Model:
         """The model that answers the calls of *tier*."""
@@ -74,6 +81,10 @@ def parse_cassette(data: bytes, name: str) -> Cassette:
     """
     header, takes = read_lines(data, name)
     return Cassette(header.model, header.routes, takes)
+
+
+def _place(position: int, of: Request | Take) -> Place:
+    return position, of.tier, of.stage
 
 
 def _mismatch(detail: str) -> Answer:

@@ -10,16 +10,16 @@ import msgspec
 from jumar.core.budget import Cost
 from jumar.core.reply import Reply, ToolCall
 from jumar.errors import BadInput
-from jumar.models.lines import decoded, numbered, read_once, used_up
+from jumar.models.lines import Tokens, Usd, decoded, numbered, read_once, used_up
 from jumar.ports import Answer, Ask
 
 
 class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tokens of one reply."""
 
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: Tokens = 0
+    cached_tokens: Tokens = 0
+    output_tokens: Tokens = 0
 
 
 class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,7 +28,7 @@ class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
-    usd: float = 0.0
+    usd: Usd = 0.0
     error: Literal["", "timeout", "rate_limit", "server", "refusal"] = ""
 
 

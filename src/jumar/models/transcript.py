@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,11 @@ PER_REQUEST = 512
 
 PER_TOOLS = 2048
 """Tokens of the prompt that providers put before tools."""
+
+MOST_BYTES_PER_TOKEN = 12
+"""Of a whole prompt: prose takes 4 to 5 bytes a token, code 3, scripts of several bytes a character no more. A server
+that counts fewer counted only what was not in its cache, which is no bound on what it counts when that is gone. Text
+that does pack tighter, such as long runs of one character, is estimated by its bytes: too much is set aside."""
 
 JSON_OBJECT = msgspec.json.Decoder(dict[str, object])
 
@@ -100,10 +106,12 @@ def most_tokens(messages: Sequence[Message], tools: Sequence[Tool], measured: tu
     """No fewer tokens than the provider will count for this prompt.
 
     A token of a byte-pair encoding covers at least one byte, so there are never more of them than bytes. *measured*
-    (n, tokens) is what the provider counted for the first n messages and the tools: only the rest is estimated.
+    (n, tokens) is what the provider counted for the first n messages and the tools: only the rest is estimated, unless
+    so few cannot be all of them.
     """
     count, tokens = measured
-    if 0 < count <= len(messages) and tokens > 0:
+    said = sum(_said(m) for m in messages[:count]) if 0 < count <= len(messages) else math.inf
+    if tokens > 0 and said <= tokens * MOST_BYTES_PER_TOKEN:
         return tokens + sum(_bytes(m) + PER_MESSAGE for m in messages[count:]) + PER_REQUEST
     schemas = sum(2 * _size(tool.parameters) + _size([tool.name, tool.description]) + PER_MESSAGE for tool in tools)
     return sum(_bytes(m) + PER_MESSAGE for m in messages) + PER_REQUEST + (schemas + PER_TOOLS if tools else 0)
@@ -163,10 +171,15 @@ def _arguments(args: object, secrets: tuple[str, ...]) -> dict[str, object]:
 
 
 def _bytes(message: Message) -> int:
-    calls = sum(_size([c.name, c.arguments, c.id]) for c in message.tool_calls)
     named = len(message.name) + len(message.call_id)
     opaque = _size(message.opaque) if message.opaque else 0
-    return len(message.content.encode("utf-8", "replace")) + calls + 4 * named + opaque
+    return _said(message) + 4 * named + opaque
+
+
+def _said(message: Message) -> int:
+    """Bytes that every provider counts: of what it handed us to be kept, some count nothing."""
+    calls = sum(_size([c.name, c.arguments, c.id]) for c in message.tool_calls)
+    return len(message.content.encode("utf-8", "replace")) + calls
 
 
 def _size(value: object) -> int:
