@@ -12,7 +12,7 @@ import anyio.lowlevel
 import msgspec
 import pytest
 
-from jumar.agents.pipeline import Pipeline
+from jumar.agents.pipeline import LARGEST, Pipeline, too_large
 from jumar.core import events as ev
 from jumar.core.budget import Budget, Cost, Spend
 from jumar.core.effects import Effect, Halt
@@ -159,7 +159,7 @@ def story(folder: Path, lines: tuple[str | Line, ...], terms: Terms | None = Non
         (workspace.folder / path).write_text(text)
     (workspace.folder / "test_app.py").write_text(TESTS)
     settings = Settings(instruction="Count.", switches=Switches(review=terms.review))
-    agent = Pipeline(tuple(terms.files), settings, {"test_app.py": TESTS})
+    agent = Pipeline(tuple(terms.files), settings, {"test_app.py": TESTS}, terms.files)
     model = Listening(tuple(line if isinstance(line, Line) else Line(content=line, usd=0.01) for line in lines))
     parts = Parts(
         workspace=workspace,
@@ -184,6 +184,18 @@ async def _at_once(_seconds: float) -> None:
 
 def error(kind: Literal["timeout", "server"]) -> Line:
     return Line(error=kind, usd=0.01)
+
+
+STUB = '"""To be written. PASSING = 3"""\n'
+
+
+def whole(passing: int, names: str = "abc") -> str:
+    """A program with a function for each of *names*: with two names less it has half of the public ones."""
+    return program(passing) + "".join(f"\n\ndef {name}():\n    return 1\n" for name in names)
+
+
+def call(text: str) -> Line:
+    return Line(tool_calls=(ToolCall("write_file", {"path": "app.py", "text": text}),), usd=0.01)
 
 
 REFUSAL = Line(error="refusal", content=program(16), usd=0.01)
@@ -417,6 +429,104 @@ def test_a_reply_is_read_beside_the_file_as_it_was(tmp_path: Path) -> None:
     made.kernel.journal.close()
 
     assert agent.actions(state)[0].files == {"app.py": "PASSING = 8\r\n"}
+
+
+def test_a_half_is_no_rewrite_of_a_draft(tmp_path: Path) -> None:
+    lines = (whole(8), "app.py: a has no docstring", whole(TOTAL, "a"))
+    made = story(tmp_path, lines, Terms(files={"app.py": STUB}))
+
+    made.run()
+
+    assert made.actions()[:3] == [("draft", True), ("review", True), ("rewrite", False)]
+    assert made.text == whole(8)
+
+
+@pytest.mark.parametrize(
+    ("lines", "best"),
+    [
+        ((whole(8), "CLEAN"), whole(8)),
+        ((whole(8), "app.py: no", whole(9, "abd")), whole(9, "abd")),
+        ((whole(8), "app.py: no", "def broken(:"), whole(8)),
+        ((whole(8), *FAULT), whole(8)),
+        ((whole(8), "CLEAN", whole(5, "ax")), whole(8)),
+        ((whole(8), "CLEAN", "def broken(:"), whole(8)),
+        ((STUB, "CLEAN", whole(9), whole(5, "ax")), whole(9)),
+        ((whole(8), "CLEAN", whole(9, "abcd"), whole(10, "abcdef")), whole(10, "abcdef")),
+        ((call(whole(8)), whole(9, "abcd")), whole(9, "abcd")),
+        ((whole(8, "abc"), "CLEAN", call(whole(9, "abd"))), whole(9, "abd")),
+        ((call(whole(8, "abcdef")),), whole(8, "abcdef")),
+    ],
+    ids=[
+        "draft", "rewritten", "broken rewrite", "no review", "worse", "refused", "nothing but a stub", "twice better",
+        "call, then better", "better by a call", "call",
+    ],
+)  # fmt: skip
+def test_a_half_of_the_best_version_is_no_fix(tmp_path: Path, lines: tuple[str | Line, ...], best: str) -> None:
+    half = whole(TOTAL, "a")
+    made = story(tmp_path, (*lines, half), Terms(files={"app.py": STUB}, budget=Budget(attempts=9)))
+
+    assert made.run() is StopReason.FINAL
+    assert made.actions()[-2:] == [("unparsable", False), ("final", True)]
+    assert made.text == best
+
+
+@pytest.mark.parametrize("effect", ["Act", "Verify", "Keep", "Reserve"])
+def test_a_half_of_the_best_version_is_no_fix_after_an_interrupt(tmp_path: Path, effect: str) -> None:
+    lines = (whole(8, "ab"), "CLEAN", whole(9, "abcdef"), whole(TOTAL, "ab"))
+    made = story(tmp_path, lines, Terms(files={"app.py": STUB}))
+    made.halts_at(effect, "fix")
+
+    assert made.run() is StopReason.INTERRUPTED
+    assert made.resumed() is StopReason.FINAL
+    reverts = [e.event for e in read_journal(tmp_path) if isinstance(e.event, ev.Revert)]
+    assert len(reverts) == (2 if effect == "Act" else 0)
+    assert made.actions()[-2:] == [("unparsable", False), ("final", True)]
+    assert made.text == whole(9, "abcdef")
+
+
+def test_a_file_that_a_fix_leaves_out_stays_known_as_it_was_kept(tmp_path: Path) -> None:
+    def named(**texts: str) -> str:
+        return "\n".join(f"{path}.py\n\n{fenced(text)}" for path, text in texts.items())
+
+    lines = (
+        named(app=whole(8), notes=whole(0, "uvwx")), "CLEAN", named(app=whole(9)), named(notes=whole(0, "u")),
+        named(app=whole(10, "a"), notes=whole(0, "uvwx")),
+    )  # fmt: skip
+    made = story(tmp_path, lines, Terms(files={"app.py": STUB, "notes.py": STUB}, budget=Budget(attempts=9)))
+
+    assert made.run() is StopReason.FINAL
+    assert made.actions()[-3:] == [("unparsable", False), ("unparsable", False), ("final", True)]
+    assert (made.text, made.read("notes.py")) == (whole(9), whole(0, "uvwx"))
+
+
+def test_a_rewrite_that_takes_the_draft_back_leaves_the_draft(tmp_path: Path) -> None:
+    made = story(tmp_path, (program(8), "app.py: no", program(3)), Terms(budget=Budget(attempts=1)))
+
+    assert made.run() is StopReason.ATTEMPTS
+    assert made.text == program(8)
+    assert made.actions()[-2:] == [("rewrite", False), ("write_files", True)]
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+def test_a_target_that_does_not_exist_is_asked_for_until_it_does(tmp_path: Path, turns: int) -> None:
+    made = story(tmp_path, ())
+    made.kernel.journal.close()
+    agent = Pipeline(("app.py", "data.bin"), current={"data.bin": "\ufffd"})
+    state = msgspec.structs.replace(made.kernel.state, spend=Spend(turns=turns))
+    absent, there = (agent.messages(state, files)[-1].content for files in ({}, {"app.py": program(8)}))
+
+    assert "The file app.py does not exist yet" in absent
+    assert "does not exist yet" not in there
+    state = msgspec.structs.replace(state, reply=Reply(fenced(program(9), "app.py")), stage="fix")
+    assert agent.actions(state)[0].files == {"app.py": program(9)}
+
+
+def test_targets_that_nobody_answers_whole_are_refused() -> None:
+    assert not too_large({"a.py": "x" * (LARGEST - 1), "b.py": "x"})
+    why = too_large({"a.py": "x" * LARGEST, "b.py": "x"})
+    assert "400,001" in why
+    assert "a.py" in why
+    assert "--agent driver" in why
 
 
 def test_a_script_that_is_used_up_has_the_last_word(tmp_path: Path) -> None:

@@ -56,6 +56,8 @@ JSDOC = "/**\n * ```js\n * double(2);\n * ```\n */\n" + JS
 TS = "export interface Point {\n  x: number;\n}\n\nexport function norm(p: Point): number {\n  return p.x;\n}\n"
 GO = "package app\n\nfunc Double(x int) int {\n\treturn x * 2\n}\n\nfunc Half(x int) int {\n\treturn x / 2\n}\n"
 RUST = "pub fn double(x: i32) -> i32 {\n    x * 2\n}\n\npub fn half(x: i32) -> i32 {\n    x / 2\n}\n"
+LOOP = GCD[GCD.index("def gcd") : GCD.index("def lcm")]
+EXTRA = "\n\ndef more():\n    return lcm(1, 2)\n"
 LESS = "def less(a, b):\n    return a < b and b > 0\n"
 
 
@@ -94,6 +96,11 @@ def two(kind: str, reply: str, files: dict[str, str] | None = None, word: str = 
 
 def gcd(kind: str, reply: str, text: str | None = None, word: str = "") -> Case:
     return Case(kind, reply, text, word, current={"app.py": NOW})
+
+
+def known(kind: str, reply: str, files: dict[str, str] | None = None, word: str = "") -> Case:
+    now = {"a.py": "A = 0\n", "pkg/b.py": "B = 0\n"}
+    return Case(f"known, {kind}", reply, word=word, targets=("a.py", "pkg/b.py"), files=files, current=now)
 
 
 BOTH = {"a.py": "A = 1\n", "pkg/b.py": "B = 2\n"}
@@ -240,6 +247,52 @@ CORPUS = [
         word="left out",
         targets=("app.rs",),
     ),
+    *(
+        Case("an honest comment", fenced(f"{ONE}\n{note}\nX = 1\n"), f"{ONE}\n{note}\nX = 1\n")
+        for note in (
+            "# Read the file...",
+            "# Check the types...",
+            "# Parse the content...",
+            "# Skip the remaining lines of this file...",
+            "# loading...",
+            "# ...then the body is parsed",
+        )
+    ),
+    *(
+        Case("a comment beside code", fenced(f"{ONE}\n{line}\n"), f"{ONE}\n{line}\n")
+        for line in (
+            "X = 1  # unchanged",
+            "X = 1  # as before",
+            "X = 1  # truncated",
+            "def f(x):  # unchanged\n    return x",
+            "X = [  # as before\n    1,\n]",
+        )
+    ),
+    *(
+        Case("a comment beside nothing", fenced(f"{ONE}\n{line}\n"), word="left out")
+        for line in (
+            "def f(x):\n    pass  # unchanged",
+            "def f(x): pass  # existing code here",
+            "def f(x): ...  # as before",
+            "def f(x):  # unchanged\n    pass",
+            "X = [  # ... rest unchanged\n]",
+            "# ... rest of the code unchanged",
+            "# existing code here",
+            "# ... rest of the Stack class is unchanged",
+            "# other functions...",
+            "# code...",
+            "# your code here...",
+            "# ... helper functions ...",
+        )
+    ),
+    js(
+        "a comment beside JavaScript",
+        fenced(JS + "const X = 1; // unchanged\n", "js"),
+        JS + "const X = 1; // unchanged\n",
+    ),
+    js("a comment in an empty body", fenced(JS + "function more() { /* existing code */ }\n", "js"), word="left out"),
+    js("a comment after a brace", fenced(JS + "function more() { // as before\n}\n", "js"), word="left out"),
+    js("dots in a comment", fenced(JS + "// ...\n", "js"), word="left out"),
     Case("dots at the top", fenced(f"{ONE}\n...\n"), word="left out"),
     Case("dots in a body", fenced("def f(x):\n    y = 1\n    ...\n    return y\n"), word="left out"),
     gcd("dots for a body that is there", fenced(GCD.replace("    return a * b // gcd(a, b)", "    ...")), word="`...`"),
@@ -441,6 +494,18 @@ CORPUS = [
         f"`app.py`\n{fenced(GCD)}\nAnd now:\n\n{block('def lcm(a, b): return 1')}",
         word="again",
     ),
+    Case("a quotation of the named file", f"`app.py`\n{fenced(GCD)}\nThe change:\n\n{fenced(LOOP)}", GCD),
+    Case("a quotation of the file", f"{fenced(GCD)}\nThe change:\n{fenced(LOOP)}", GCD),
+    gcd("a quotation of the known file", f"The change:\n{fenced(LOOP)}\nThe file:\n{fenced(GCD)}", GCD),
+    gcd("a quotation of a line", f"{fenced(GCD)}\nThe change:\n{block('        a, b = b, a % b')}", GCD),
+    gcd("a file and the file without its end", f"{fenced(GCD + EXTRA)}\nShorter:\n{fenced(GCD)}", word="2 fenced"),
+    Case("an unknown file and its beginning", f"{fenced(GCD + EXTRA)}\nShorter:\n{fenced(GCD)}", word="2 fenced"),
+    gcd("a correction beside the file", f"{fenced(GCD)}\nNow:\n{fenced(LOOP.replace('%', '-'))}", word="2 fenced"),
+    Case(
+        "a file that imports another which is not asked for",
+        f"`app.py`\n{fenced('from helpers import A' + chr(10) + ONE)}\n`helpers.py`\n{A}",
+        word="helpers.py is not among the files",
+    ),
     Case("named for another file", f"`helpers.py`:\n{fenced(ONE)}", word="app.py"),
     Case("named twice over", f"`app.py`:\n{fenced(ONE, 'python helpers.py')}", word="at once"),
     Case("another file beside it", f"`helpers.py`:\n{A}\n`app.py`:\n{fenced(ONE)}", ONE),
@@ -472,6 +537,16 @@ CORPUS = [
     two("no names", A + B, word="preceded"),
     two("raw code for one of two", ONE, word="path"),
     two("tests of one of them", f"Tests for a.py:\n{A}", word="preceded"),
+    two("the first without a name", f"{A}\n`pkg/b.py`\n{B}", word="without a name could be a.py"),
+    two("one of them alone", f"`pkg/b.py`\n{B}", {"pkg/b.py": "B = 2\n"}),
+    two("one of them and a command", f"{block('make', 'sh')}\n`pkg/b.py`\n{B}", {"pkg/b.py": "B = 2\n"}),
+    two("one of them and what it prints", f"`pkg/b.py`\n{B}\n{block('it is 2', '')}", {"pkg/b.py": "B = 2\n"}),
+    two("one of them and its use", f"`pkg/b.py`\n{B}\n{block('print(B)')}", {"pkg/b.py": "B = 2\n"}),
+    two("one of them in another folder", f"`src/a.py`\n{A}\n`pkg/b.py`\n{B}", word="src/a.py is not among the files"),
+    known("the first without a name", f"{A}\n`pkg/b.py`\n{B}", word="without a name could be a.py"),
+    known("one of them and an example", f"`pkg/b.py`\n{B}\n{block('C = B + 1')}", {"pkg/b.py": "B = 2\n"}),
+    known("the first under a wrong name", f"`aa.py`\n{A}\n`pkg/b.py`\n{B}", word="aa.py is not among the files"),
+    known("tests beside one", f"`test_b.py`\n{fenced(TESTS)}\n`pkg/b.py`\n{B}", {"pkg/b.py": "B = 2\n"}),
     two("one of them broken", f"`a.py`\n{A}\n`pkg/b.py`\n{block('def (')}", word="pkg/b.py is not Python"),
     two("one of them cut off", f"`a.py`\n{A}\n`pkg/b.py`\n```python\nB = 2\n", word="closed"),
 ]
@@ -584,6 +659,25 @@ PIECES = st.lists(
 def test_no_text_is_too_much(text: str, target: str) -> None:
     for known in (None, {target: text}):
         assert isinstance(extract(text, (target,), known), dict | str)
+
+
+def test_many_blocks_beside_large_files_take_no_time() -> None:
+    large = "".join(f"def f{n}():\n    return {n}\n" for n in range(2_000))
+    current = {"a.py": large, "b.py": large}
+    start = time.process_time()
+    found = extract(f"`b.py`\n{fenced(large)}\n" + block("x = 1") * 500, ("a.py", "b.py"), current)
+
+    assert found == {"b.py": large}
+    assert time.process_time() - start < 3
+
+
+def test_a_comment_of_the_words_of_an_omission_takes_no_time() -> None:
+    start = time.process_time()
+    for words in ("same ", "unchanged ", "the ", "... same ", "keep the "):
+        text = f"{ONE}# {words * 60}x\n"
+        assert isinstance(extract(fenced(text), ("app.py",)), dict | str)
+
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -15,7 +16,7 @@ from jumar.core import prompts
 from jumar.core.agent import Message
 from jumar.core.budget import Budget
 from jumar.core.policy import Gate, TestPolicy
-from jumar.core.prompts import OUTPUT_LIMIT, TESTS_LIMIT, Texts
+from jumar.core.prompts import ALL_TESTS_LIMIT, OUTPUT_LIMIT, TESTS_LIMIT, Texts
 from jumar.core.quoting import fenced, head_and_tail, plain, without
 from jumar.core.ratchet import Attempt, Score
 from jumar.core.review import DEFAULT_RULES
@@ -249,3 +250,55 @@ def test_what_two_fixes_of_the_same_best_share_comes_first() -> None:
     one, two = (said(prompts.fix(at(told=told), TEXTS)) for told in ("worse", "no Python"))
 
     assert one.removesuffix("worse.") == two.removesuffix("no Python.")
+
+
+def many(green: int) -> tuple[RunState, Texts]:
+    """Sixty test files of 36 kB with a test each, of which the first *green* pass."""
+    paths = [f"test_m{n:02}.py" for n in range(60)]
+    ids = tuple(f"{path}::test_it" for path in paths)
+    state = at()
+    best = Attempt("t1", Score(green, 0, 60 - green), frozenset(ids[:green]))
+    state = msgspec.structs.replace(state, start=msgspec.structs.replace(state.run, expected=ids), best=best)
+    return state, Texts({"app.py": program(8)}, {path: f"# {path} {'x' * 36_000}\n" for path in paths})
+
+
+def shown(text: str, texts: Texts) -> list[str]:
+    return [path for path in texts.tests if f"# {path} x" in text]
+
+
+def test_a_fix_is_shown_the_test_files_with_a_failing_test_and_the_names_of_the_others() -> None:
+    state, texts = many(59)
+    prompt = said(prompts.fix(state, texts))
+
+    assert shown(prompt, texts) == ["test_m59.py"]
+    assert "test_m00.py, test_m01.py" in prompt
+    assert len(prompt) < 40_000
+    again = said(prompts.fix(msgspec.structs.replace(state, told="worse"), texts))
+    assert again.startswith(prompt)
+
+
+@pytest.mark.parametrize("ask", [prompts.write, prompts.review, prompts.rewrite, prompts.fix])
+def test_all_tests_together_have_a_limit_and_what_is_left_out_is_named(
+    ask: Callable[[RunState, Texts], tuple[Message, ...]],
+) -> None:
+    state, texts = many(0)
+    small = msgspec.structs.replace(texts, tests={**texts.tests, "test_z.py": "# test_z.py x\n"})
+    start = msgspec.structs.replace(state.run, expected=(*state.run.expected, "test_z.py::test_it"))
+    prompt = said(ask(msgspec.structs.replace(state, start=start), small))
+
+    assert len(prompt) < ALL_TESTS_LIMIT + 5_000
+    assert shown(prompt, small) == ["test_m00.py", "test_m01.py", "test_z.py"]
+    assert "left out here" in prompt
+    assert "test_m02.py, test_m03.py" in prompt
+
+
+@pytest.mark.parametrize("ask", [prompts.write, prompts.rewrite, prompts.fix])
+def test_a_file_that_does_not_exist_yet_is_asked_for(ask: Callable[[RunState, Texts], tuple[Message, ...]]) -> None:
+    alone = said(ask(at(), Texts({}, {"test_app.py": TESTS}, ("app.py",))))
+    two = said(ask(at(), Texts({"lib.py": "X = 1\n"}, {}, ("app.py", "new.py"))))
+
+    assert "The file app.py does not exist yet" in alone
+    assert "best version" not in alone
+    assert "do not exist yet, write each of them completely: app.py, new.py" in two
+    assert "X = 1\n" in two
+    assert "not exist" not in said(ask(at(), TEXTS))

@@ -17,6 +17,8 @@ from jumar.core.review import LONGEST, MOST, violations
         "I went through the rules.\n\nCLEAN", "CLEAN\n\nAll imports resolve.", "<think>is `x` there?</think>CLEAN",
         "1. Imports resolve: CLEAN\n2. Return types: CLEAN", "| imports | CLEAN |\n| returns | OK |",
         "No violations found.",
+        "The code is CLEAN.", "✅ CLEAN", "CLEAN ✅", "<answer>CLEAN</answer>", "<answer>\nCLEAN\n</answer>",
+        "Verdict: CLEAN", "**Verdict:** CLEAN", "The draft looks clean.", "There are no violations.",
     ],
 )  # fmt: skip
 def test_a_clean_review(reply: str) -> None:
@@ -38,6 +40,14 @@ def test_a_clean_review(reply: str) -> None:
         ("a is missing\n```python\ndef a():\n    pass\n```", ("a is missing",)),
         ("<think>CLEAN</think>\na is missing", ("a is missing",)),
         ("CLEAN code would not print", ("CLEAN code would not print",)),
+        ("CLEAN except that run is missing", ("CLEAN except that run is missing",)),
+        ("The code is not CLEAN.", ("The code is not CLEAN.",)),
+        ("Nothing is CLEAN.", ("Nothing is CLEAN.",)),
+        ("The code is CLEAN.\na is missing", ("a is missing",)),
+        ("<answer>\na is missing\n</answer>", ("a is missing",)),
+        ("<answer>a is missing</answer>", ("a is missing",)),
+        ("❌ CLEAN", ("❌ CLEAN",)),
+        ("<p>CLEAN</b>", ("<p>CLEAN</b>",)),
     ],
 )
 def test_a_review_that_objects(reply: str, found: tuple[str, ...]) -> None:
@@ -69,7 +79,7 @@ def test_a_review_is_read_only_so_far() -> None:
     assert all(len(line) == LONGEST for line in found)
 
 
-@pytest.mark.parametrize("piece", ["```python\n", "<think>", "- ", "|", "`", "a: ", "1. ", "> "])
+@pytest.mark.parametrize("piece", ["```python\n", "<think>", "- ", "|", "`", "a: ", "1. ", "> ", "<a>", "✅"])
 def test_a_model_that_cannot_stop_is_read_in_no_time(piece: str) -> None:
     started = process_time()
     violations(piece * 50_000)

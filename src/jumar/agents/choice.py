@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from jumar.agents import syntax, whole
 from jumar.agents.fences import Fence
@@ -21,13 +22,92 @@ def chosen(
     owners = [_owner(block, targets, current) for block in blocks]
     if clash := next((owner for owner in owners if isinstance(owner, list)), None):
         return f"a block is named {' and '.join(clash)} at once; name each block once"
-    free = [block for block, owner in zip(blocks, owners, strict=True) if owner is None]
-    owned = {path: [b for b, owner in zip(blocks, owners, strict=True) if owner == path] for path in targets}
-    if any(owned.values()):
-        return _named({path: candidates for path, candidates in owned.items() if candidates}, free)
-    if len(targets) > 1:
+    by: dict[str, list[Fence]] = {}
+    for block, owner in zip(blocks, owners, strict=True):
+        by.setdefault(owner if isinstance(owner, str) else "", []).append(block)
+    return _given(by, _Asked(targets, current))
+
+
+class _Asked(NamedTuple):
+    """The files that a reply may hold, and the texts they have now."""
+
+    targets: tuple[str, ...]
+    current: Mapping[str, str]
+
+
+def _given(by: dict[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
+    """The texts that the blocks give *by* their owners; those that nobody owns are under ""."""
+    targets = asked.targets
+    free = by.pop("", [])
+    owned = {path: by.pop(path) for path in targets if path in by}
+    if not owned and len(targets) > 1:
         return f"no fenced block is preceded by the path of one of {', '.join(targets)}"
-    return _only(free, targets[0], current)
+    if not owned and not free:
+        return _strange(next(iter(by)), targets)
+    found = _named(owned, free) if owned else _only(free, targets[0], asked.current)
+    return found if isinstance(found, str) else _half(found, free, by, asked) or found
+
+
+def _half(found: Mapping[str, str], free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _Asked) -> str:
+    """Why *found* is only a part of what the reply means to write; "" if nothing speaks for that.
+
+    A block that could be a target which no block is named for is no decoration, and a file that the others have come
+    to import has to be written with them. Other blocks for paths that are not asked for (the tests, say) are quoted.
+    """
+    missing = [path for path in asked.targets if path not in found]
+    names = {path: _top(path, asked.current.get(path)) for path in missing} if free or strange else {}
+    for block in free:
+        path = next((path for path in names if _could_be(block, path, names[path])), "")
+        if path and not _quoted(block.text, found.values()):
+            return f"a block without a name could be {path}; write the path of each file on the line before its fence"
+    new = _new_sources(found, asked.current) if strange else frozenset[str]()
+    for other, blocks in strange.items():
+        misplaced = any(_name(path) == _name(other) for path in missing)
+        meant = any(names[path] and _could_be(block, path, names[path]) for path in missing for block in blocks)
+        if misplaced or meant or _name(other).partition(".")[0] in new:
+            return _strange(other, asked.targets)
+    return ""
+
+
+def _strange(path: str, targets: tuple[str, ...]) -> str:
+    return (
+        f"{path[:200]} is not among the files to be written ({', '.join(targets)}): put all that is needed into those"
+    )
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _top(path: str, text: str | None) -> frozenset[str]:
+    """The names that the file *path* defines at its top."""
+    outline = syntax.parsed(path, text)[0] if text else None
+    return outline.groups.get("", frozenset()) if outline else frozenset()
+
+
+def _could_be(block: Fence, path: str, names: frozenset[str]) -> bool:
+    """Whether *block* looks like the file *path*: it defines one of its *names*, or, if it has none yet, anything."""
+    if not block.text.strip() or not syntax.fits(block.label, path):
+        return False
+    if syntax.language(path) is None:
+        return block.label not in syntax.NEUTRAL
+    return _defines(path, block.text, names) if names else bool(_top(path, block.text))
+
+
+def _new_sources(found: Mapping[str, str], current: Mapping[str, str]) -> frozenset[str]:
+    """The modules, by their own names, that the files *found* have come to import."""
+    sources: set[str] = set()
+    for path, text in found.items():
+        new, old = syntax.parsed(path, text)[0], syntax.parsed(path, current.get(path, ""))[0]
+        sources |= (new.sources if new else frozenset()) - (old.sources if old else frozenset())
+    parts = [part for source in sources for part in source.split("/")]
+    return frozenset(word for part in parts for word in (part.partition(".")[0], part.rpartition(".")[2]))
+
+
+def _quoted(text: str, files: Iterable[str]) -> bool:
+    """Whether *text* stands in one of *files* line by line: then it explains, and corrects nothing."""
+    lines = text.strip("\n").rstrip()
+    return any(f"\n{lines}\n" in f"\n{file}\n" for file in files)
 
 
 def _named(owned: Mapping[str, list[Fence]], free: list[Fence]) -> dict[str, str] | str:
@@ -75,10 +155,30 @@ def _only(free: list[Fence], target: str, current: Mapping[str, str]) -> dict[st
         old = syntax.parsed(target, current[target])[0]
         names = old.groups[""] if old else frozenset[str]()
         texts = {text: block for text, block in texts.items() if not names or _defines(target, text, names)}
+        texts = _whole(texts, target, names)
+    elif len(texts) > 1:
+        texts = _whole(texts, target, frozenset())
     if len(texts) != 1:
         return f"there are {len(fitting)} fenced blocks that could be {target}; give the complete file in one alone"
     ((text, block),) = texts.items()
     return _unfit(block, target) or {target: text}
+
+
+def _whole(texts: dict[str, Fence], path: str, names: frozenset[str]) -> dict[str, Fence]:
+    """The one of *texts* that all others are quoted from, if it is plain that those are no files themselves.
+
+    A shorter text may be the file, corrected: if it has all *names* of the present one, or, where that has none, if
+    it begins as the longer one does.
+    """
+    longest = max(texts, key=len)
+    for text in texts.keys() - {longest}:
+        outline = syntax.parsed(path, text)[0]
+        complete = (
+            outline is not None and names <= outline.groups.get("", frozenset()) if names else longest.startswith(text)
+        )
+        if complete or not _quoted(text, (longest,)):
+            return texts
+    return {longest: texts[longest]} if texts else texts
 
 
 def _defines(path: str, text: str, names: frozenset[str]) -> bool:
@@ -96,7 +196,7 @@ def _rivals(path: str, text: str, free: list[Fence]) -> str:
     outline, _ = syntax.parsed(path, text)
     names = outline.groups.get("", frozenset()) if outline else frozenset[str]()
     for block in free:
-        if block.text != text and syntax.fits(block.label, path) and _defines(path, block.text, names):
+        if not _quoted(block.text, (text,)) and syntax.fits(block.label, path) and _defines(path, block.text, names):
             return f"a second block defines names of {path} again; give the complete file once"
     return ""
 

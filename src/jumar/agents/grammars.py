@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from jumar.agents.outline import Outline
+from jumar.agents.outline import Outline, instead
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -42,6 +42,8 @@ BINDERS = frozenset({
     "for_expression", "match_pattern",
 })  # fmt: skip
 """Where an identifier is a new name rather than the use of one."""
+NEAR = 200
+"""Bytes beside a comment that tell whether it stands in the place of code."""
 CALLERS = frozenset(["binary_expression", "call_expression", "new_expression", "macro_invocation", "composite_literal"])
 
 
@@ -100,6 +102,7 @@ class _Seen:
     def __init__(self, root: Node) -> None:
         found: dict[str, set[str]] = {key: set() for key in ("bound", "used", "members", "sources", "imported")}
         self.comments: list[tuple[int, str]] = []
+        self._text = root.text or b""
         cursor = root.walk()
         path: list[str] = []
         while True:
@@ -119,7 +122,8 @@ class _Seen:
     def _note(self, node: Node, path: list[str], found: dict[str, set[str]]) -> None:
         kind, parent = node.type, path[-1] if path else ""
         if "comment" in kind and parent not in ("line_comment", "block_comment") and kind.endswith("comment"):
-            self.comments.append((node.start_point[0] + 1, _text(node)))
+            if self._instead(node):
+                self.comments.append((node.start_point[0] + 1, _text(node)))
         elif kind in NAMES:
             name = _text(node)
             if kind in {"property_identifier", "field_identifier"}:
@@ -134,6 +138,14 @@ class _Seen:
             near = path[-4:]
             if "import_statement" in near or "import_spec" in near or "arguments" in near or "export_statement" in near:
                 found["sources"].add(_text(node))
+
+    def _instead(self, comment: Node) -> bool:
+        """Comments of several lines are kept whatever is beside them: what holds fences has to lie in one."""
+        row, column = comment.start_point
+        start, end = comment.start_byte, comment.end_byte
+        before, after = self._text[max(start - column, start - NEAR) : start], self._text[end : end + NEAR]
+        beside = (side.decode("utf-8", "replace") for side in (before, after))
+        return comment.end_point[0] > row or instead(*beside)
 
 
 def _text(node: Node) -> str:

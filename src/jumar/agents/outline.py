@@ -163,14 +163,27 @@ def _gaps(node: ast.AST) -> Iterator[int]:
             yield from (child.lineno for child in body if _is_ellipsis(child))
 
 
+def instead(before: str, after: str) -> bool:
+    """Whether a comment may stand in the place of code, with the code *before* it on its line and that *after* it.
+
+    One beside code (`return 1  # unchanged`) speaks of that code, unless the code does nothing.
+    """
+    before, after = before.strip(), after.lstrip()
+    if before.endswith(tuple(":{([")):
+        return after.startswith(("pass", "...", "}", ")", "]"))
+    return not before or before.endswith(("pass", "..."))
+
+
 def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """Every comment of a text that parses; nothing is read twice where there is no `#`."""
+    """The comments of a text that parses; nothing is read twice where there is no `#`."""
     if "#" not in text:
         return
+    lines = [*text.split("\n"), ""]
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.COMMENT:
-                yield token.start[0], token.string
+            row, column = token.start
+            if token.type == tokenize.COMMENT and instead(token.line[:column], lines[row] if row < len(lines) else ""):
+                yield row, token.string
     except (tokenize.TokenError, SyntaxError):
         return
 

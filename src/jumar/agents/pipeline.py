@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
 
 from jumar.agents import tools
 from jumar.agents.replies import extract
+from jumar.core import events as ev
 from jumar.core import prompts
 from jumar.core.agent import Message, Request, Tool
-from jumar.core.gate import Action
+from jumar.core.gate import WRITES, Action
 from jumar.core.policy import TestPolicy
 from jumar.core.prompts import Texts
 from jumar.core.reply import Reply
@@ -21,6 +23,21 @@ Files = dict[str, str | None]
 FURTHER = 2
 """Turns that a review and what follows from it may take: with fewer left nobody could act upon it."""
 
+LARGEST = 400_000
+"""Characters of all targets together above which nobody answers with whole files."""
+
+
+def too_large(current: Mapping[str, str]) -> str:
+    """Why the targets with the texts *current* cannot be written whole, with the fix; "" if they can."""
+    size = sum(map(len, current.values()))
+    if size <= LARGEST:
+        return ""
+    most = max(current, key=lambda path: len(current[path]))
+    return (
+        f"the pipeline writes whole files, at most {LARGEST:,} characters of them, and those that may be edited here "
+        f"have {size:,} (most of them {most}): name fewer in [files] editable, or pass --agent driver"
+    )
+
 
 class Pipeline:
     """Asks for whole files.
@@ -29,7 +46,8 @@ class Pipeline:
         targets: The paths it may be answered with.
         settings: Of the run: they say whether the first draft is reviewed. None: it is not.
         tests: Path -> text of the acceptance tests, which the prompts show.
-        current: Path -> text of the targets when the run began; tells a whole file from a part of one.
+        current: Path -> text of the targets when the run began, but for those that did not exist; what was kept since
+            stands over it, and together they tell a whole file from a part of one.
     """
 
     name = "pipeline"
@@ -46,7 +64,7 @@ class Pipeline:
         current: Mapping[str, str] | None = None,
     ) -> None:
         self._targets, self._review = targets, settings is not None and settings.switches.review
-        self._tests, self._current = dict(tests or {}), dict(current or {})
+        self._tests, self._first = dict(tests or {}), dict(current or {})
 
     def request(self, state: RunState) -> Request | None:
         """`write` first; with a draft `review`, then `rewrite`; `fix` after.
@@ -69,12 +87,12 @@ class Pipeline:
         texts = {path: text for path, text in files.items() if path in self._targets}
         match request.stage if request else "":
             case "write":
-                return prompts.write(state, Texts(texts, self._tests))
+                return prompts.write(state, self._texts(texts))
             case "review":
                 return prompts.review(state, Texts(self._draft(state), self._tests))
             case "rewrite":
-                return prompts.rewrite(state, Texts(texts | self._draft(state), self._tests))
-        return prompts.fix(state, Texts(texts, self._tests))
+                return prompts.rewrite(state, self._texts(texts | self._draft(state)))
+        return prompts.fix(state, self._texts(texts))
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
         """One action: a write of all the files in the reply, what a review found, or why there is neither."""
@@ -87,10 +105,14 @@ class Pipeline:
                 return (self._rewritten(state.reply, state),)
         if state.reply.tool_calls and not state.flaw:
             return tools.actions(state.reply.tool_calls)
-        found = state.flaw or self._files(state.reply)
+        found = state.flaw or self._files(state.reply, self._kept(state))
         if isinstance(found, str):
             return (tools.unparsable(found),)
         return (Action("draft" if state.stage == "write" and self._reviews(state) else "write_files", files=found),)
+
+    def _texts(self, files: dict[str, str]) -> Texts:
+        absent = tuple(path for path in self._targets if path not in files and path not in self._first)
+        return Texts(files, self._tests, absent)
 
     def _reviews(self, state: RunState) -> bool:
         cap = state.run.budget.turns
@@ -98,21 +120,82 @@ class Pipeline:
 
     def _rewritten(self, reply: Reply, state: RunState) -> Action:
         """The draft with the files of the rewrite over it; a rewrite that cannot be used leaves the draft."""
-        found = state.flaw or self._files(reply)
-        if isinstance(found, str):
-            return Action("rewrite", fault=f"the rewrite cannot be used, the draft is written: {found}")
-        return Action("write_files", files={**self._draft(state), **found})
+        kept, draft = self._kept(state), self._draft(state)
+        found = state.flaw or self._files(reply, kept | draft)
+        if not isinstance(found, str):
+            files = {**draft, **found}
+            if any(kept.get(path) != text for path, text in files.items()):
+                return Action("write_files", files=files)
+            found = "it takes back all that the draft changes"
+        return Action("rewrite", fault=f"the rewrite cannot be used, the draft is written: {found}")
 
     def _draft(self, state: RunState) -> dict[str, str]:
-        found = self._files(state.draft) if state.draft else {}
+        found = self._files(state.draft, self._kept(state)) if state.draft else {}
         return {} if isinstance(found, str) else {path: text for path, text in found.items() if text is not None}
 
-    def _files(self, reply: Reply) -> Files | str:
+    def _kept(self, state: RunState) -> dict[str, str]:
+        """The texts of the targets in the best tree: the first ones, and over them what was written and kept since.
+
+        The journal names what was written by its hash; the texts are in the replies before it.
+        """
+        kept = dict(self._first)
+        for written, calls in _writes(state):
+            hashes = written.args.get("files")
+            texts = self._said(calls, kept)
+            for path, digest in hashes.items() if isinstance(hashes, dict) else ():
+                if not digest:
+                    kept.pop(path, None)
+                elif (text := texts.get(str(digest))) is not None:
+                    kept[path] = text
+        return kept
+
+    def _said(self, calls: list[ev.ModelCall], kept: dict[str, str]) -> dict[str, str]:
+        """Hash -> text of all files in the replies that led to one write, read beside what they were read beside."""
+        said: dict[str, str] = {}
+        draft: dict[str, str] = {}
+        for call in calls:
+            if call.reply.tool_calls:
+                read = [action.files for action in tools.actions(call.reply.tool_calls)]
+            else:
+                found = self._files(call.reply, kept | draft)
+                read = [] if isinstance(found, str) else [found]
+            texts = [(path, text) for files in read for path, text in files.items() if text is not None]
+            said |= {sha256(text.encode()).hexdigest(): text for _, text in texts}
+            draft = dict(texts) if call.stage == "write" else draft
+        return said
+
+    def _files(self, reply: Reply, current: Mapping[str, str]) -> Files | str:
         if not reply.content.strip():
             return "the reply is empty"
         if reply.cut:
             return "the reply was cut off at the most tokens it may have; answer more briefly, with the complete file"
-        return extract(reply.content, self._targets, self._current)
+        return extract(reply.content, self._targets, current)
+
+
+def _writes(state: RunState) -> Iterator[tuple[ev.ActionTaken, list[ev.ModelCall]]]:
+    """The writes that were kept, oldest first, each with the usable replies since the write before it.
+
+    A write that is not kept is reverted. One that the run had to stop before is reverted, and reverted to when the
+    run goes on: what was reverted an even number of times stands.
+    """
+    told: list[ev.Event] = []
+    cell = state.talk
+    while cell is not None:
+        told.append(cell.event)
+        cell = cell.rest
+    found: list[tuple[ev.ActionTaken, list[ev.ModelCall]]] = []
+    calls: list[ev.ModelCall] = []
+    stands = True
+    for event in reversed(told):
+        match event:
+            case ev.ModelCall(error=""):
+                calls = [*calls, event] if event.stage in ("review", "rewrite") else [event]
+            case ev.ActionTaken(admitted=True) if event.name in WRITES:
+                yield from found if stands else ()
+                found, stands = [(event, calls)], True
+            case ev.Revert():
+                stands = not stands
+    yield from found if stands else ()
 
 
 def _reviewed(reply: Reply, flaw: str) -> Action:

@@ -31,8 +31,10 @@ def extract(
     What is read, in this order: reasoning before the answer is dropped; the whole reply, if it is code of the one
     target and nothing else; the fenced blocks. A block belongs to the path that its info string, the line or heading
     before it, or its first comment names; with one target a block without a name may be that file if its label fits.
-    A reply is refused if a fence is never closed, if two different blocks could be the same file, if names
-    contradict each other, and if a text is not the whole file in the language of its path (`whole.missing`).
+    A block whose text stands in a chosen file is a quotation. A reply is refused if a fence is never closed, if two
+    different blocks could be the same file, if a block that nobody took could be a target that no other block is, if
+    names contradict each other, and if a text is not the whole file in the language of its path (`whole.missing`).
+    Blocks for other paths (tests, say) are passed over, unless a file has come to import one of them.
 
     Nothing is raised for any text; time is linear in its length.
     """
@@ -42,8 +44,7 @@ def extract(
     answer = _answer(plain, targets)
     if isinstance(answer, str):
         return answer
-    plain, blocks = answer
-    current = current or {}
+    (plain, blocks), current = answer, current or {}
     prose = _outside(plain, blocks)
     if len(targets) == 1 and (text := _raw(plain, blocks, targets[0])):
         found: dict[str, str] | str = {targets[0]: text}

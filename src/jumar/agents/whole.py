@@ -21,10 +21,14 @@ STAYS = (
 )
 FILLER = r"(?:(?:and|the|all|your|my|our|keep|with|of|this|as|is) )*"
 TAIL = rf"(?:{STAYS}|the|as|is|are|was|were|been|for|in|from|it|to|of|this|your|has|have|all|exactly)"
+WORD = rf"(?>(?:{REST}|{STAYS}|{THING}|{TAIL}|and|my|our|keep|with)\b)"
 LEFT_OUT = re.compile(
-    r"(?:\.{3}|…)+"
-    rf"|(?:\.{{3}}|…).*\b(?:{REST}|{STAYS}|{THING}|your)\b.*"
-    rf"|.*\b(?:{REST}|{STAYS}|{THING}|your)\b.*(?:\.{{3}}|…)"
+    r"\.{3}(?: \.{3})*"
+    rf"|\.{{3}}.*\b(?:{REST}|{STAYS}|{THING}|your)\b.*\.{{3}}"
+    rf"|\.{{3}} {FILLER}(?:rest|remainder|remaining|existing|other|unchanged|omitted|elided|your)\b.*"
+    rf"|(?:\.{{3}} )?{FILLER}(?:{REST}|{STAYS}|code|implementations?|logic|your)"
+    rf"(?: {WORD})*(?: \.{{3}})+"
+    rf"|\.{{3}} {FILLER}(?:{REST}|{STAYS}|{THING})(?: {WORD})*"
     rf"|{FILLER}(?:rest|remainder|remaining|existing|previous) {FILLER}{THING}(?: (?:{THING}|{TAIL}))*"
     rf"|{FILLER}{REST} (?:(?:{THING}|{TAIL}|of|your) )*{STAYS}(?: (?:{THING}|{TAIL}))*"
     rf"|{FILLER}{THING} (?:{TAIL} )*(?:unchanged|untouched|omitted|elided|truncated|skipped|as before|as above|"

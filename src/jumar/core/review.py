@@ -21,9 +21,18 @@ MOST, LONGEST = 20, 400
 CLEAN = frozenset({"clean", "no violations", "no violations found"})
 CLEARED = CLEAN | {"ok", "pass", "passed"}
 """What a line may say of one rule that is kept."""
+APPROVAL = "✅✔☑✓🟢👍\ufe0f"
+"""What models put beside their approval."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"(?:[-*+•]|\(?\d{1,2}[.):])\s+")
+_TAG = re.compile(r"<(/?)(\w+)>")
+_APPROVES = re.compile(
+    r"(?:(?:the|this|your) )?(?:code|draft|files?|implementation|program|it|this|everything|all) "
+    r"(?:is|are|looks?) (?:now )?clean"
+    r"|(?:there (?:are|were) |(?:i|we) (?:found|find|see) )?no (?:rule )?(?:violations|issues|problems)"
+    r"(?: (?:were |was |have been )?found)?"
+)
 _EXCUSE = re.compile(
     r"(?:i['’]?m|i am) (?:sorry|unable|not able)|sorry\b|i (?:can ?not|(?:can|won)['’]t)\b", re.IGNORECASE
 )
@@ -34,11 +43,12 @@ def violations(reply: str) -> tuple[str, ...] | None:
 
     A first or last line that is CLEAN and nothing else (in whatever emphasis or case) settles it, whatever else is
     said: the tests judge next, and a needless rewrite costs more than a violation that they will show anyhow.
-    Otherwise each line is a violation; where there is a list, each of its items. Lines that clear one rule, headings,
-    quoted code, thoughts and excuses are none.
+    Otherwise each line is a violation; where there is a list, each of its items. Lines that clear one rule or say in
+    a sentence that all is clean, headings, quoted code, tags, thoughts and excuses are none.
     """
     said = _unfenced(reply.rpartition("</think>")[2].strip())
-    lines = [line.strip() for line in _outside(said) if line.strip(" \t*_`#>-=.|")]
+    lines = [_untagged(line.strip()) for line in _outside(said)]
+    lines = [line for line in lines if line.strip(" \t*_`#>-=.|")]
     if not lines:
         return None
     if _clean(lines[0]) or _clean(lines[-1]):
@@ -77,8 +87,17 @@ def _bare(line: str) -> str:
     return _ITEM.sub("", line, count=1).strip()
 
 
+def _untagged(line: str) -> str:
+    """*line* without the tags around it: `<answer>CLEAN</answer>`; a tag alone is nothing."""
+    opened, closed = _TAG.match(line), line.rpartition("<")
+    if opened and opened.end() == len(line):
+        return ""
+    ends = opened and not opened[1] and closed[1] + closed[2] == f"</{opened[2]}>"
+    return line[opened.end() : len(closed[0])].strip() if opened and ends else line
+
+
 def _word(text: str) -> str:
-    return text.strip(" \t*_`#>\"'.!").casefold()
+    return text.strip(f" \t*_`#>\"'.!{APPROVAL}").casefold()
 
 
 def _clean(line: str) -> bool:
@@ -86,8 +105,9 @@ def _clean(line: str) -> bool:
 
 
 def _clears(line: str) -> bool:
-    """Whether *line* says that one rule is kept: `imports resolve: CLEAN`."""
-    return _word(re.split(r"[:–—|]|\s->?\s", line.rstrip("| "))[-1]) in CLEARED
+    """Whether *line* says that a rule is kept, or all: `imports resolve: CLEAN`, `The code is CLEAN.`, and so on."""
+    last = _word(re.split(r"[:–—|]|\s->?\s", line.rstrip("| "))[-1])
+    return last in CLEARED or _APPROVES.fullmatch(_word(_bare(line))) is not None
 
 
 def _heading(line: str) -> bool:

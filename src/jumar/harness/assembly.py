@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.agents.driver import Driver
-from jumar.agents.pipeline import Pipeline
+from jumar.agents.pipeline import Pipeline, too_large
 from jumar.agents.repair import Repair
 from jumar.core.agent import Strategy
 from jumar.core.events import RunStart
@@ -27,10 +27,6 @@ from jumar.verify.verifier import TrustedVerifier
 
 MANY = 20
 """Files that a prompt can hold whole."""
-
-
-LARGE = 400_000
-"""Characters of them together."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -148,12 +144,9 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
         there = (path for path in paths if path in manifest)
         return {path: place.store.get(manifest[path].sha256).decode("utf-8", "replace") for path in there}
 
-    if (size := sum(map(len, texts(targets).values()))) > LARGE:
-        raise BadInput(
-            f"the pipeline writes whole files and those that may be edited here have {size:,} characters: name smaller "
-            "ones in [files] editable, or pass --agent driver"
-        )
-    return Pipeline(targets, run.settings, tests=texts(tests), current=texts(targets))
+    if why := too_large(current := texts(targets)):
+        raise BadInput(why)
+    return Pipeline(targets, run.settings, tests=texts(tests), current=current)
 
 
 async def commands_of(run: RunStart, place: Place) -> Commands | None:
