@@ -33,7 +33,7 @@ from jumar.options import Options, with_options
 from jumar.ports import Answer, Ask
 from jumar.task import load_task, tree_files
 from stories import Terms, World, program, world
-from test_cli import GOOD, Called, jumar, lay
+from test_cli import GOOD, Called, Files, jumar, lay
 
 __all__ = ["jumar"]
 
@@ -275,7 +275,7 @@ def test_a_file_that_is_not_there_yet_can_be_written(jumar: Called, tmp_path: Pa
     text = "def f():\n    return 2\n"
     call = {"name": "write_file", "arguments": {"path": "app.py", "text": text}}
     line = {"tool_calls": [call]} if agent == "driver" else {"content": f"```python\n{text}```"}
-    files = {"test_app.py": str(GOOD["test_app.py"]), "task.toml": "[files]\neditable = ['app.py']\n"}
+    files: Files = {"test_app.py": GOOD["test_app.py"], "task.toml": "[files]\neditable = ['app.py']\n"}
     lay(tmp_path / "task", files)
     (tmp_path / "s.jsonl").write_text(json.dumps(line))
 

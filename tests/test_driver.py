@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from jumar import acting
+from jumar.agents import prose, tools
+from jumar.agents.driver import MOST
+from jumar.agents.toolbox import ALL
 from jumar.core import events as ev
 from jumar.core.budget import Budget
 from jumar.core.effects import Halt
+from jumar.core.gate import Action
 from jumar.core.policy import TestPolicy
 from jumar.core.prompts import OUTPUT_LIMIT
 from jumar.core.ratchet import Rule, Ties
@@ -88,6 +96,7 @@ def test_a_long_listing_is_cut(tmp_path: Path) -> None:
         (call("search", pattern="sum", path="docs"), "docs/notes.md:1: The total is a sum."),
         (call("search", pattern="absent"), "no match"),
         (call("search", pattern="("), "'(' is no regular expression"),
+        (call("search", pattern="(" * 500 + ")" * 500), "at most 200 are searched for; use a simpler expression"),
         (call("edit_file", path="src/sums.py", old="sum(rows)", new="rows[0]"), "edited src/sums.py\n8 of 17 passed"),
         (call("delete_file", path="src/sums.py"), "deleted src/sums.py\n8 of 17 passed"),
         (call("delete_file", path="src/sum.py"), "there is no file 'src/sum.py' to delete"),
@@ -116,12 +125,15 @@ def test_each_action_tells_what_came_of_it(tmp_path: Path, asked: Line, told: st
         (call("edit_file", path="app.py", old="", new="x"), "`old` is empty"),
         (call("edit_file", path="app.py", old="PASSING", new="PASSING"), "`old` and `new` are the same"),
         (call("write_file", path="app.py"), "write_file needs `text` (string), not path"),
-        (call("write_file", path="app.py", text=None), "write_file needs `text`"),
+        (call("write_file", path="app.py", text=None), "`text` of write_file must be of type string"),
         (call("write_file", path="app.py", text=["x"]), "`text` of write_file must be of type string"),
         (call("read_file"), "read_file needs `path` (string)"),
         (call("read_file", path="app.py", start="one"), "`start` of read_file must be of type integer"),
         (call("read_file", path="app.py", start=True), "`start` of read_file must be of type integer"),
         (call("read_file", path="app.py", start="²"), "`start` of read_file must be of type integer"),
+        (call("read_file", path="app.py", start="٣"), "`start` of read_file must be of type integer"),
+        (call("read_file", path="app.py", start="9" * 4301), "`start` of read_file must be of type integer"),
+        (call("read_file", path="app.py", end=10**18), "`end` of read_file must be of type integer"),
         (call("read_file", path="../../etc/passwd"), "'../../etc/passwd' leads outside the workspace"),
         (call("search", pattern="x", path="/etc"), "'/etc' leads outside the workspace"),
         (call("list_files", path="~"), "'~' leads outside the workspace"),
@@ -569,3 +581,141 @@ def test_more_calls_than_were_performed_all_have_a_result(tmp_path: Path) -> Non
     assert [c.id for c in said.tool_calls] == [one.call_id, two.call_id]
     assert one.content.startswith("the model gave no usable answer")
     assert two.content == "not performed"
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=())) | st.sampled_from(
+    ["\ud800", "9" * 5000, "./" * 2000, "nan", ""]
+)
+ANY_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.floats()
+    | st.integers()
+    | st.sampled_from([10**18, -(10**18), 1e300, 3.0])
+    | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+    max_leaves=4,
+)
+NAMES = [offer.name for offer in ALL]
+ANY_CALL = st.builds(
+    ToolCall,
+    st.sampled_from([*NAMES, *NAMES, "write_files", "out_of_time", "\ud800"]) | ANY_TEXT,
+    st.dictionaries(
+        st.sampled_from([*(a.name for offer in ALL for a in offer.arguments), "files", "_malformed"]) | ANY_TEXT,
+        st.sampled_from(["app.py", "src"]) | ANY_JSON,
+        max_size=4,
+    ),
+    st.just("a") | ANY_TEXT,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_whatever_is_called_with_whatever_is_performed_or_refused_and_can_be_written_down(data: st.DataObject) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(5000):
+        deep = {"path": deep}
+    unspeakable: list[dict[str, object]] = [deep, {"path": "app.py", "start": 10**5000}, {"path": 10**5000, "text": ""}]
+    worst = st.builds(ToolCall, st.sampled_from(NAMES), st.integers(0, 2).map(lambda n: unspeakable[n]))
+    with swift() as folder:
+        made = turns(folder, (), Rules(switches=Switches(model_may_run_tests=True, model_may_run_commands=True)))
+        with made.world.journal:
+            calls = data.draw(st.lists(ANY_CALL | worst, min_size=1, max_size=6))
+            state = replace(made.world.kernel.state, reply=Reply(tool_calls=tuple(calls)))
+            found = made.agent.actions(state)
+            assert len(found) == len(calls)
+            for action in (*found, *tools.actions(calls)):
+                if action.name != "run_command" or action.fault:
+                    msgspec.json.encode(list(acting.act(made.parts, action, state, last=False)))
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_reply_of_a_thousand_actions_is_fifty_and_a_sentence(tmp_path: Path, text: bool) -> None:  # noqa: FBT001
+    line = Line(
+        content="".join(f"```action read_file path=app.py start={n}\n```\n" for n in range(1000)) if text else "",
+        tool_calls=() if text else tuple(ToolCall("read_file", {"path": "app.py", "start": n}) for n in range(1000)),
+    )
+    made = turns(tmp_path, (line, call("final")), Rules(budget=MANY))
+
+    assert ended(made) is StopReason.FINAL
+    *read, rest, final = made.taken()
+    assert [name for name, *_ in read] == ["read_file"] * MOST
+    assert rest == ("none", False, f"a reply may hold {MOST} actions; the other 950 were not performed")
+    assert final[0] == "final"
+    assert rest[2] in "".join(m.content for m in made.model.prompts[-1])
+
+
+def test_the_actions_of_a_reply_are_found_once_and_those_of_another_anew(tmp_path: Path) -> None:
+    made = turns(tmp_path, ())
+    ended(made)
+    one, other = (
+        replace(made.world.kernel.state, reply=Reply("", (ToolCall("read_file", {"path": path}),)))
+        for path in ("app.py", "src/sums.py")
+    )
+
+    first = made.agent.actions(one)
+
+    assert made.agent.actions(one) is first
+    assert made.agent.actions(other)[0].args["path"] == "src/sums.py"
+    assert made.agent.actions(one) == first
+    assert made.agent.actions(replace(one, flaw="no usable answer"))[0].name == "none"
+
+
+@pytest.mark.parametrize("internal", [(), ("out_of_time",)])
+def test_only_our_own_search_ends_a_run_for_its_time(internal: tuple[str, ...]) -> None:
+    (found,) = tools.actions((ToolCall("out_of_time", {"message": "now"}),), internal)
+
+    if internal:
+        assert found == Action("out_of_time", message="now")
+    else:
+        assert found.name == "unparsable"
+        assert found.message.startswith("there is no tool 'out_of_time'; there are write_file, ")
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (ToolCall("write_file", {"path": "a", "text": None}), "the text of 'a' must be a string"),
+        (ToolCall("write_file", {"path": 1, "text": ""}), "`path` of 'write_file' must be a string"),
+        (ToolCall("delete_file", {"path": "\ud800"}), "`path` of 'delete_file' must be a string of valid Unicode"),
+        (ToolCall("final", {"message": ["x"]}), "`message` of 'final' must be a string"),
+        (ToolCall("final", {}, "\ud800"), "must be a string of valid Unicode"),
+        (ToolCall("write_files", {"files": []}), "write_files needs `files`"),
+    ],
+)
+def test_a_call_of_a_script_that_cannot_be_performed_is_told(asked: ToolCall, why: str) -> None:
+    (found,) = tools.actions((asked,))
+
+    assert found.name == "unparsable"
+    assert why in found.message
+
+
+THOUGHT = f"```action write_file path=app.py\n{program(3)}```\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        (f"<think>\nPerhaps:\n{THOUGHT}</think>\n```action final\n```", ["final"]),
+        (f"\ufeff<THINK>{THOUGHT}</THINK>\n```action final\n```", ["final"]),
+        (f"Perhaps:\n{THOUGHT}</think>\n```action final\n```", ["final"]),
+        ("<think>\n```action write_file path=app.py\nx\n</think>\n```action final\n```", ["final"]),
+        (f"<think>\n{THOUGHT}", ["none"]),
+        (f"So.\n<think>\n{THOUGHT}", ["none"]),
+        (f"So. <reasoning> {THOUGHT}\n{THOUGHT}", ["none"]),
+        (f"{THOUGHT}</think> Now:\n```action final\n```", ["none"]),
+        ("So.\n<think>\n```action write_file path=app.py\nx\n</think>\n```action final\n```", ["none"]),
+        ("Hm.\n```action write_file path=app.py\nx\n</think>\n```action final\n```", ["none"]),
+        (f"<think>a</think>\n{THOUGHT}<think>\n{THOUGHT}</think>\n{THOUGHT}", ["none"]),
+        ("<think>a</think>\n```action write_file path=app.py\n# <think></think>\n```", ["write_file"]),
+    ],
+)
+def test_nothing_of_a_reply_s_reasoning_is_performed(tmp_path: Path, content: str, names: list[str]) -> None:
+    made = turns(tmp_path, (Line(content=content), call("final")), Rules(switches=TEXT, budget=MANY))
+
+    ended(made)
+
+    taken = [name for name, *_ in made.taken()]
+    assert taken == (names if names == ["final"] else [*names, "final"])
+    assert made.text("app.py") == program(8)
+    assert (prose.UNTOLD in made.model.prompts[-1][-1].content) == (names == ["none"])

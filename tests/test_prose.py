@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -92,6 +93,7 @@ def test_a_block_is_a_call(content: str, call: ToolCall) -> None:
         ("```action read_file path=a path=b\n```", "'path=b' is no key=value of its own"),
         ("```action final message=a\nb\n```", "given twice"),
         ("```action search\n\n```", "the body of search is empty"),
+        (f"```action read_file path={'a' * 5000}\n```", "at most 4000 characters"),
         ("```action edit_file path=a\nx\n```", "three lines"),
         ("```action edit_file path=a\n<<<<<<< old\na\n=======\nb\n=======\nc\n>>>>>>> new\n```", "three lines"),
         ("```action edit_file path=a\n<<<<<<< old\na\n>>>>>>> new\n=======\n```", "three lines"),
@@ -205,6 +207,22 @@ def test_replies_that_differ_stand_for_different_actions() -> None:
 )
 def test_a_call_with_right_arguments_is_an_action(call: ToolCall, wanted: Action) -> None:
     assert action(call, ALL) == wanted
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ToolCall("read_file", {"path": "a"}, "\ud800"),
+        ToolCall("read_file", {"\ud800": "a"}),
+        ToolCall("\ud800", {"path": "a"}),
+        ToolCall("read_file", {"path": "a\ud800"}),
+    ],
+)
+def test_what_is_told_of_a_call_that_is_no_valid_unicode_can_be_written_down(call: ToolCall) -> None:
+    found = action(call, ALL)
+
+    assert found.fault
+    assert msgspec.json.encode(found)
 
 
 @pytest.mark.parametrize(

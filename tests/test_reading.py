@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import resource
+import subprocess
+import sys
 from time import monotonic
 
 import pytest
@@ -106,13 +110,22 @@ def test_one_line_that_is_too_long_shows_its_head_and_tail() -> None:
         ("e{2}", "", ["a.py:3: three"]),
         ("[{]", "src", ["src/b.py:2: y = {e}"]),
         ("nothing", "", []),
+        (r"^[\w' ]+= [({]", "", ["src/b.py:2: y = {e}"]),
+        (r"(?i:O)(?=n).(?<=n)", "a.py", ["a.py:1: one"]),
+        ("[[o]ne", "a.py", ["a.py:1: one"]),
     ],
 )
 def test_a_search_finds_lines(pattern: str, path: str, found: list[str]) -> None:
     assert reading.matches(FILES, pattern, path) == {"ok": True, "matches": found}
 
 
-@pytest.mark.parametrize("pattern", ["(", "[a", "*", "(?<n", r"\L<x>", "(?P<a>x)(?P=b)"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(", "[a", "*", "(?<n", r"\L<x>", "(?P<a>x)(?P=b)", "(?:(?R))*a", "(a)(?1)", "(?P<n>a)(?&n)", "(?P<n>a)(?P>n)",
+        "(?|a|b)", r"\K", r"\X", "(?<=a+)b", "(?b)a",
+    ],
+)  # fmt: skip
 def test_a_pattern_that_is_none_is_told(pattern: str) -> None:
     assert "is no regular expression" in str(reading.matches(FILES, pattern, "")["error"])
 
@@ -124,6 +137,15 @@ def test_a_pattern_that_takes_for_ever_is_given_up() -> None:
     answer = reading.matches(files, "(a|aa)+$", "", 0.2)
 
     assert monotonic() - began < reading.SEARCH_SECONDS
+    assert "takes too long" in str(answer["error"])
+
+
+def test_no_line_may_take_all_the_time_there_is() -> None:
+    began = monotonic()
+
+    answer = reading.matches({"a.txt": b"a" * 40 + b"b\n"}, "(a|aa)+$", "", 60.0)
+
+    assert monotonic() - began < 30
     assert "takes too long" in str(answer["error"])
 
 
@@ -149,3 +171,71 @@ def test_what_is_read_is_a_piece_of_the_file(text: str, start: int, end: int) ->
         assert str(answer["lines"]).endswith(f" of {count}")
     if start == 1 and end == 0:
         assert answer["text"] == text
+
+
+TOO_MUCH = {
+    "(" * 500 + ")" * 500: "at most 200",
+    "(?i)" + "ſ" * 3000: "at most 200",
+    "(" * 30 + "a" + ")+" * 30: "groups 30 deep",
+    "[)(]" * 20 + "(" * 9 + ")" * 9: "groups 9 deep",
+    "((((a{1000}){1000}){1000}){1000})": "counted repeats",
+    "(?:(?:a{2,101}){,10}){10}": "counted repeats",
+    "a{" + "9" * 190 + "}": "counted repeats",
+    "(?x)#[\n((((((((((((a)+)+)+)+)+)+)+)+)+)+)+)+#]": "flag x",
+    "(?#[)((((((((((((a)+)+)+)+)+)+)+)+)+)+)+)+(?#])": "a comment",
+    "(?i-x:a)": "flag x",
+    "(?:(?R))*a": "is no regular expression",
+}
+
+
+@pytest.mark.slow
+def test_what_would_take_the_machine_is_refused() -> None:
+    child = (
+        "import json, sys; from jumar import reading\n"
+        "files = {'a.py': b'a' * 50_000}\n"
+        "print(json.dumps([reading.matches(files, p, '').get('error', '') for p in json.load(sys.stdin)]))"
+    )
+    most = 1 << 30
+    ran = subprocess.run(
+        [sys.executable, "-c", child],
+        input=json.dumps(list(TOO_MUCH)),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
+    )
+
+    for said, why in zip(json.loads(ran.stdout), TOO_MUCH.values(), strict=True):
+        assert why in said
+
+
+PIECES = st.sampled_from([
+    "a", "b", ".", r"\w", "[ab]", "[^a]", "ſ", "K", "ß", "|", "^", "$", r"\b", "(", "(?:", "(?=", "(?!", "(?<=", "(?>",
+    "(?i:", "(?(1)", "(?P<n>", "(?P=n)", r"\1", ")", ")", ")+", ")*", "){2,}", "){1,3}", "+", "*", "?", "*+", "{2,}",
+    "{100}", "{", "}", "{}", "{,}", "[", "[^", "]", "[[:alpha:]]", "&&", "--", r"\p{L}", r"\R", "(?R)", "(?1)", "(?|",
+    "(?&n)", r"\N{DIGIT ONE}", r"\N{", "\\", "#", "(?#", "(?x)", "(?i)", "{e<=1}", "\0", "\n", "\ud800", "٣",
+])  # fmt: skip
+GROUPS = st.recursive(
+    st.sampled_from(["a", "b", "a|b", ".", "ſ", r"\w"]),
+    lambda inner: st.builds(
+        "{}{}{}){}".format,
+        st.sampled_from(["(", "(?:", "(?=", "(?>", "(?i:"]),
+        inner,
+        inner | st.sampled_from(["", "|a", "|"]),
+        st.sampled_from(["", "+", "*", "{2,}", "{1,3}", "?", "*+", "+?"]),
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(PIECES, max_size=30).map("".join) | st.builds("{}{}".format, GROUPS, st.sampled_from(["", "b", "$"])))
+def test_whatever_is_searched_for_comes_to_an_answer_in_time(pattern: str) -> None:
+    files = {"a.py": b"b" + b"a" * 3000 + b"\n" + b"ab " * 1000, "b.py": "ſKß".encode() * 1000}
+    began = monotonic()
+
+    answer = reading.matches(files, pattern, "", 0.05)
+
+    assert monotonic() - began < 3
+    assert answer["ok"] or answer["error"]

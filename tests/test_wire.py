@@ -265,4 +265,6 @@ def test_a_recorded_run_is_had_again_offline_and_holds_no_key(tmp_path: Path, mo
     written = [p for p in tmp_path.rglob("*") if p.is_file()]
     assert not [p for p in written if KEY.encode() in p.read_bytes()], "cassettes, journals and outputs hold no key"
     assert re.search(r'"error":"server"', (tmp_path / "tape.jsonl").read_text())
-    assert (tmp_path / "tape.jsonl").read_bytes().count(b"\n") == 1 + 2 * len(steps), "what was asked, and what was answered"
+    assert (tmp_path / "tape.jsonl").read_bytes().count(b"\n") == 1 + 2 * len(steps), (
+        "what was asked, and what was answered"
+    )

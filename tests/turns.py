@@ -114,6 +114,7 @@ class Turns(msgspec.Struct):
     model: Heard
     shell: Shell
     agent: Driver
+    parts: Parts
 
     @property
     def events(self) -> Callable[[type[ev.Event]], list[ev.Event]]:
@@ -165,7 +166,7 @@ def turns(folder: Path, lines: tuple[Line, ...], rules: Rules | None = None) -> 
     )  # fmt: skip
     journal, shell = Journal.create(folder), Shell(parts)
     kernel = Kernel(journal, shell, agent, replay(journal.append((first,), 0.0)))
-    return Turns(World(folder, kernel, verifier, store, journal), model, shell, agent)
+    return Turns(World(folder, kernel, verifier, store, journal), model, shell, agent, parts)
 
 
 def ended(made: Turns) -> StopReason:

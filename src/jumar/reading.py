@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import monotonic
 
@@ -19,8 +20,22 @@ LINE = 400
 SEARCH_SECONDS = 2.0
 """For one whole search: a pattern of a model's may take exponential time."""
 
-_FUZZY = re.compile(r"(?<!\\)(?<!\\[NpP])\{(?!\d*,?\d*\})")
-"""A brace that opens no number of repeats. `regex` would take some as an approximate match; Python as a brace."""
+PATTERN, NESTED, REPEATS = 200, 8, 10_000
+"""Characters of a pattern, groups within groups, and the product of all its counts. `regex` writes a body with a least
+count out twice, on every level, and spends the memory before its time is looked at."""
+
+LINE_SECONDS = 0.1
+"""For one line: what a match remembers grows with its time, and is forgotten after the line."""
+
+_TOKEN = re.compile(
+    r"""(?P<whole> \\N\{[^}]*\} | \\. | \[\^?\]?(?:\\.|[^\]\\])*\] )  # an escape, a set: nothing in it opens anything
+      | (?P<count> \{[0-9]*,?[0-9]*\} )
+      | (?P<brace> \{ )                       # of no count: `regex` would take some as an approximate match
+      | [()]""",
+    re.VERBOSE | re.DOTALL,
+)
+_COMMENT = re.compile(r"\(\?(#|[a-wyzA-Z-]*x)")
+"""What begins a comment or lets one stand anywhere: a bracket in it would be counted."""
 
 
 def listing(paths: Iterable[str], path: str) -> dict[str, object]:
@@ -61,10 +76,9 @@ def matches(files: Mapping[str, bytes], pattern: str, path: str, seconds: float 
 
     A search that takes longer than *seconds* is given up.
     """
-    try:
-        wanted = regex.compile(_FUZZY.sub(r"\\{", pattern))
-    except regex.error as error:
-        return _no(f"{pattern[:LINE]!r} is no regular expression: {error}; put a backslash before special characters")
+    wanted = _compiled(pattern)
+    if isinstance(wanted, str):
+        return _no(wanted)
     if path and not any(within(p, path) for p in files):
         return _absent(path, "file or folder")
     shown, room = list[str](), ROOM
@@ -74,8 +88,8 @@ def matches(files: Mapping[str, bytes], pattern: str, path: str, seconds: float 
             if room < 0:
                 return {"ok": True, "matches": shown, "more": True}
             shown.append(row)
-    except TimeoutError:
-        return _no(f"{pattern[:LINE]!r} takes too long; use a simpler expression or a narrower path")
+    except (TimeoutError, MemoryError, RecursionError):
+        return _no(f"{pattern!r} takes too long; use a simpler expression or a narrower path")
     return {"ok": True, "matches": shown}
 
 
@@ -85,6 +99,46 @@ def within(path: str, folder: str) -> bool:
     return not inside or path == inside or path.startswith(f"{inside}/")
 
 
+def _compiled(pattern: str) -> regex.Pattern[str] | str:
+    """*pattern*, ready to search with, or why it is not: no expression, or one that could take the machine's memory.
+
+    What Python does not know is refused: the rest that `regex` knows (recursion, approximate matches, sets of strings)
+    has no bound on its work.
+    """
+    if why := _too_much(pattern):
+        return f"{why}; use a simpler expression"
+    try:
+        with warnings.catch_warnings(action="ignore"):  # both warn of sets that may change their meaning one day
+            re.compile(pattern)
+            return regex.compile(_TOKEN.sub(_told_apart, pattern))
+    except (re.error, regex.error, ValueError) as error:
+        return f"{pattern!r} is no regular expression: {error}; put a backslash before special characters"
+    except (RecursionError, MemoryError, OverflowError):
+        return f"{pattern!r} is too much to search for; use a simpler expression"
+
+
+def _too_much(pattern: str) -> str:
+    """Why *pattern* is not even compiled; empty: it is."""
+    if len(pattern) > PATTERN:
+        return f"the pattern has {len(pattern)} characters, at most {PATTERN} are searched for"
+    if _COMMENT.search(pattern):
+        return f"{pattern!r} has a comment or the flag x, which no search needs"
+    depth = deepest = 0
+    repeats = 1
+    for token in _TOKEN.finditer(pattern):
+        depth += (token[0] == "(") - (token[0] == ")")
+        deepest = max(deepest, depth)
+        if token["count"]:
+            repeats *= max([1, *map(int, re.findall("[0-9]+", token[0]))])
+    if deepest > NESTED:
+        return f"{pattern!r} has groups {deepest} deep, at most {NESTED} are searched for"
+    return f"the counted repeats of {pattern!r} come to more than {REPEATS}" if repeats > REPEATS else ""
+
+
+def _told_apart(token: re.Match[str]) -> str:
+    return r"\{" if token["brace"] else token[0]
+
+
 def _matching(
     files: Mapping[str, bytes], wanted: regex.Pattern[str], path: str, left: Callable[[], float]
 ) -> Iterator[str]:
@@ -92,7 +146,7 @@ def _matching(
         if b"\0" in files[name]:  # nobody searches a binary file by lines
             continue
         for number, line in enumerate(files[name].decode("utf-8", "replace").split("\n"), 1):
-            if wanted.search(line.removesuffix("\r"), timeout=left()):
+            if wanted.search(line.removesuffix("\r"), timeout=min(left(), LINE_SECONDS)):
                 yield f"{name}:{number}: {line[:LINE].rstrip()}"
 
 

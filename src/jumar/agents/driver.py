@@ -12,7 +12,7 @@ from jumar.agents.toolbox import offers
 from jumar.core.agent import Message, Request, Tool
 from jumar.core.gate import Action
 from jumar.core.policy import TestPolicy
-from jumar.core.reply import ToolCall
+from jumar.core.reply import Reply, ToolCall
 from jumar.core.run import RunState
 from jumar.core.settings import Switches
 
@@ -39,6 +39,9 @@ POLICIES = {
 CUT = "the reply was cut off at its greatest length, and this may be a part of what was meant; act in smaller steps"
 """What is told of the last action of a reply that was cut off, however whole it looks."""
 
+MOST = 50
+"""Actions of one reply that are performed: more than anyone can mean without having seen what came of the first."""
+
 ASKED = "Between changes run_tests shows the results whenever you ask."
 
 
@@ -58,6 +61,9 @@ class Driver:
     def __init__(self, listing: tuple[str, ...], protected: tuple[str, ...], switches: Switches) -> None:
         self._listing, self._protected, self._text = listing, protected, switches.text_actions
         self._offers = offers(switches)
+        # A memo of one entry, asked for by identity: the same reply to the same run has the same actions, so that
+        # `actions` answers as if it were not there. It is asked once for every action of a reply.
+        self._newest: tuple[tuple[object, ...], tuple[Action, ...]] = ((), ())
         self.tools: tuple[Tool, ...] = () if self._text else tuple(offer.tool for offer in self._offers)
 
     def request(self, state: RunState) -> Request | None:  # noqa: ARG002  the port's signature
@@ -81,17 +87,27 @@ class Driver:
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
         """One action for each tool call, or for each block of the plain-text protocol; at least one."""
-        reply = state.reply
-        if reply is None:
+        if state.reply is None:
             return ()
+        asked = (state.reply, state.run, state.flaw)
+        known, found = self._newest
+        if len(known) != len(asked) or any(a is not b for a, b in zip(known, asked, strict=True)):
+            found = self._actions(state, state.reply)
+            self._newest = (asked, found)
+        return found
+
+    def _actions(self, state: RunState, reply: Reply) -> tuple[Action, ...]:
         if state.flaw:
             return (tools.none(f"{state.flaw}; {self._how()}", reply),)
         asked = reply.tool_calls or prose.calls(reply.content, self._offers)
         if not asked:
             return (tools.none(CUT if reply.cut else f"the reply holds no action; {self._how()}", reply),)
+        last, over = asked[-1], len(asked) - MOST
+        if over > 0:
+            asked = (*asked[:MOST], f"a reply may hold {MOST} actions; the other {over} were not performed")
         found = [tools.none(a, reply, n) if isinstance(a, str) else self._action(a, state) for n, a in enumerate(asked)]
-        if reply.cut and isinstance(asked[-1], ToolCall):
-            found[-1] = tools.faulty(asked[-1], CUT)
+        if reply.cut and over <= 0 and isinstance(last, ToolCall):
+            found[-1] = tools.faulty(last, CUT)
         return tuple(found)
 
     def _action(self, call: ToolCall, state: RunState) -> Action:

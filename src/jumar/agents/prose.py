@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from jumar.agents.replies import THOUGHTS, after_thoughts, beside_fences
 from jumar.agents.toolbox import Offer
 from jumar.agents.tools import EXCERPT, encodable
 from jumar.core.reply import ToolCall
@@ -42,6 +43,12 @@ EXAMPLES = {
 }
 """One block for each action."""
 
+UNTOLD = "it cannot be told where the reply's reasoning ends; put the actions after it, and its tag before them"
+"""An action within reasoning is a thought of one: where it might be, none is performed."""
+
+INFO = 4_000
+"""Characters of an action's first line: words of any length take time that grows with its square."""
+
 
 def guide(offers: Iterable[Offer]) -> str:
     """How to ask for *offers* in plain text, with one example each."""
@@ -58,10 +65,29 @@ def calls(content: str, offers: Sequence[Offer]) -> tuple[ToolCall | str, ...]:
     """Every action in *content*, in order, as a call of one of *offers*; a sentence stands for a block that is none."""
     if not encodable(content) or "\0" in content:
         return ("the reply holds characters that cannot stand in a text file",)
+    answer = _after_reasoning(content)
+    if answer is None:
+        return (UNTOLD,)
     # Time is linear without these rules, and what they would find is no fence.
     parser = MarkdownIt("commonmark").disable(["inline", "html_block", "reference"])
-    fences = [token for token in parser.parse(content) if token.type == "fence"]
+    fences = [token for token in parser.parse(answer) if token.type == "fence"]
     return tuple(_call(token, offers) for token in fences if token.info.split()[:1] == [WORD])
+
+
+def _after_reasoning(content: str) -> str | None:
+    """*content* without the reasoning before it; None where that does not end, or where is a matter of opinion."""
+    found = after_thoughts(content.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff\u200b"), ())
+    if isinstance(found, str):
+        return None
+    answer, blocks = found
+    outside = beside_fences(answer, blocks).lower()
+    inside = [block.text.lower() for block in blocks]
+    for tag in THOUGHTS:
+        # A block that was never closed within reasoning reaches into the answer, and holds the end of the reasoning.
+        swallowed = any(text.count(f"</{tag}>") > text.count(f"<{tag}>") for text in inside)
+        if swallowed or f"<{tag}>" in outside or f"</{tag}>" in outside:
+            return None
+    return answer
 
 
 def _call(token: Token, offers: Sequence[Offer]) -> ToolCall | str:
@@ -71,10 +97,9 @@ def _call(token: Token, offers: Sequence[Offer]) -> ToolCall | str:
     # A fence that is closed spans its opening line, its lines and its closing line.
     if end - start != _lines(token.content) + 2:
         return f"the last action's block is not closed by {token.markup}; nothing of it was performed"
-    try:
-        _, *words = shlex.split(token.info)
-    except ValueError:
-        return f"the quotes in {token.info.strip()[:EXCERPT]!r} are not closed"
+    words = _words(token.info)
+    if isinstance(words, str):
+        return words
     if not words:
         return f"an action needs a name: {', '.join(offer.name for offer in offers)}"
     name, *pairs = words
@@ -86,6 +111,16 @@ def _call(token: Token, offers: Sequence[Offer]) -> ToolCall | str:
         arguments[key] = value
     body = _body(name, token.content, arguments)
     return body if isinstance(body, str) else ToolCall(name, body)
+
+
+def _words(info: str) -> list[str] | str:
+    """What *info* holds after its first word, or why it holds nothing."""
+    if len(info) > INFO:
+        return f"the first line of an action has at most {INFO} characters; put long texts into the body"
+    try:
+        return shlex.split(info)[1:]
+    except ValueError:
+        return f"the quotes in {info.strip()[:EXCERPT]!r} are not closed"
 
 
 def _lines(text: str) -> int:

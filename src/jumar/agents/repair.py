@@ -27,4 +27,4 @@ class Repair:
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
         """The candidate as a write, or the end."""
-        return tools.actions(state.reply.tool_calls) if state.reply else ()
+        return tools.actions(state.reply.tool_calls, internal=("out_of_time",)) if state.reply else ()

@@ -41,11 +41,11 @@ def extract(
     if "\0" in content or not encodable(content):
         return "the reply holds a NUL character" if "\0" in content else "the reply is not valid Unicode"
     plain = content.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff\u200b")
-    answer = _answer(plain, targets)
+    answer = after_thoughts(plain, targets)
     if isinstance(answer, str):
         return answer
     (plain, blocks), current = answer, current or {}
-    prose = _outside(plain, blocks)
+    prose = beside_fences(plain, blocks)
     if len(targets) == 1 and (text := _raw(plain, blocks, targets[0])):
         found: dict[str, str] | str = {targets[0]: text}
         prose = ""
@@ -62,7 +62,7 @@ def extract(
     return files
 
 
-def _answer(plain: str, targets: tuple[str, ...]) -> tuple[str, list[Fence]] | str:
+def after_thoughts(plain: str, targets: tuple[str, ...]) -> tuple[str, list[Fence]] | str:
     """The reply without the reasoning before it, and its blocks; or why they cannot be told apart."""
     start = plain.lstrip()
     opened = next((tag for tag in THOUGHTS if start[:20].lower().startswith(f"<{tag}>")), "")
@@ -71,7 +71,7 @@ def _answer(plain: str, targets: tuple[str, ...]) -> tuple[str, list[Fence]] | s
         if not closing:
             return "the reply ends inside its reasoning; give the complete file after it"
     blocks = fences(plain, targets)
-    ends = [line for line in _outside(plain, blocks).lower().split("\n") if line.rstrip().endswith(CLOSING)]
+    ends = [line for line in beside_fences(plain, blocks).lower().split("\n") if line.rstrip().endswith(CLOSING)]
     if not ends:
         return plain, blocks
     tag = "</" + ends[0].rstrip().rpartition("</")[2]
@@ -87,7 +87,7 @@ def _parted(text: str, tag: str) -> tuple[str, str, str]:
     return (text[: found.start()], found[0], text[found.end() :].lstrip("\n")) if found else (text, "", "")
 
 
-def _outside(plain: str, blocks: list[Fence]) -> str:
+def beside_fences(plain: str, blocks: list[Fence]) -> str:
     """What stands outside of the blocks."""
     lines = plain.split("\n")
     kept: list[str] = []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import sha256
 
 from jumar.agents.toolbox import ALL, Argument, Offer
@@ -17,9 +18,14 @@ MALFORMED = "_malformed"
 EXCERPT = 60
 """Characters of a model's own words that are repeated to it."""
 
+_NUMBER = re.compile(r"\s*([0-9]{1,18})(?:\.0)?\s*", re.ASCII)
+"""A whole number as text. Longer ones are no line of any file, and neither JSON nor `int` takes them at any length."""
+
 
 def action(call: ToolCall, offers: Sequence[Offer]) -> Action:
     """What *call* asks for, if it is one of *offers* and its arguments are right; else an action with a fault."""
+    if not (encodable(call.name) and encodable(call.id)):
+        return faulty(call, "the name or the id of the call holds characters that are not valid Unicode")
     offer = next((o for o in offers if o.name == call.name), None)
     if offer is None:
         if any(o.name == call.name for o in ALL):
@@ -53,11 +59,16 @@ def encodable(text: str) -> bool:
 def faulty(call: ToolCall, why: str) -> Action:
     """The action that stands for a *call* that cannot be performed; one of an unknown tool has no name of its own."""
     name = call.name if any(offer.name == call.name for offer in ALL) else "none"
-    return Action(name, call_id=call.id, args={"asked": _digest((call.name, call.arguments))}, fault=why)
+    own = call.id if encodable(call.id) else ""
+    return Action(name, call_id=own, args={"asked": _digest((call.name, call.arguments))}, fault=why)
 
 
 def _digest(asked: object) -> str:
-    return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]  # escapes what is not valid Unicode
+    try:
+        text = json.dumps(asked, sort_keys=True)  # escapes what is not valid Unicode
+    except (TypeError, ValueError, RecursionError):  # too deep, too long a number: what no provider may send
+        text = "unspeakable"
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def _value(call: ToolCall, argument: Argument) -> tuple[object, str]:
@@ -65,10 +76,9 @@ def _value(call: ToolCall, argument: Argument) -> tuple[object, str]:
     given = call.arguments.get(argument.name)
     if given is None and not argument.required:
         return argument.default, ""
-    if given is None:
-        known = call.arguments.keys()
-        others = ", ".join(sorted(known))[:EXCERPT]
-        instead = f", not {others}" if known else ""
+    if argument.name not in call.arguments:
+        others = ", ".join(sorted(filter(encodable, call.arguments)))[:EXCERPT]
+        instead = f", not {others}" if others else ""
         return None, f"{call.name} needs `{argument.name}` ({argument.kind}){instead}"
     value = _converted(given, argument.kind)
     if value is None:
@@ -84,10 +94,10 @@ def _converted(given: object, kind: str) -> object | None:
     match kind, given:
         case "string", str():
             return given
-        case "integer", int() if not isinstance(given, bool):
+        case "integer", int() if not isinstance(given, bool) and abs(given) < 10**18:
             return given
-        case "integer", (float() | str()) if str(given).strip().removesuffix(".0").isdecimal():
-            return int(str(given).strip().removesuffix(".0"))
+        case "integer", (float() | str()) if number := _NUMBER.fullmatch(str(given)):
+            return int(number[1])
         case "array", str():
             return (given,)
         case "array", list() | tuple() if all(isinstance(item, str) for item in given):
@@ -129,15 +139,14 @@ def _unread(path: str) -> str:
 
 def _plain(path: str) -> str:
     """*path* without what says nothing: `./a.py` is `a.py`, and `.` is everything."""
-    while path.startswith("./"):
-        path = path[2:].lstrip("/")
+    path = re.sub(r"\A(?:\./+)+", "", path)
     return "" if path == "." else path
 
 
 def named(asked: Iterable[str], expected: Sequence[str]) -> tuple[str, ...] | str:
     """The *expected* ids that are *asked* for, by id, file or folder; or why there are none such."""
     found: list[str] = []
-    for wanted in asked:
+    for wanted in dict.fromkeys(asked):
         below = [i for i in expected if i == wanted or i.startswith((f"{wanted}::", f"{wanted}[", f"{wanted}/"))]
         if not below:
             return f"there is no test {wanted[:EXCERPT]!r} among those of this task"
@@ -145,9 +154,12 @@ def named(asked: Iterable[str], expected: Sequence[str]) -> tuple[str, ...] | st
     return tuple(dict.fromkeys(found))
 
 
-def actions(calls: Iterable[ToolCall]) -> tuple[Action, ...]:
-    """One action a call, in order, for agents that offer no tools: what scripts and the search for repairs ask."""
-    return tuple(_scripted(call) for call in calls)
+def actions(calls: Iterable[ToolCall], internal: Collection[str] = ()) -> tuple[Action, ...]:
+    """One action a call, in order, for agents that offer no tools: what scripts and the search for repairs ask.
+
+    *internal* are the names of endings that only our own models may ask for: no provider's and no script's.
+    """
+    return tuple(_scripted(call, internal) for call in calls)
 
 
 def unparsable(reason: str) -> Action:
@@ -155,31 +167,31 @@ def unparsable(reason: str) -> Action:
     return Action("unparsable", message=reason)
 
 
-def _scripted(call: ToolCall) -> Action:
-    arguments = call.arguments
+def _scripted(call: ToolCall, internal: Collection[str]) -> Action:
+    wanted = {"write_file": "path", "delete_file": "path", "final": "message"} | dict.fromkeys(internal, "message")
+    named = wanted.get(call.name, "")
+    word = call.arguments.get(named, "")
+    if not isinstance(word, str) or not encodable(word + call.id):
+        return unparsable(f"`{named or 'id'}` of {call.name[:EXCERPT]!r} must be a string of valid Unicode")
     match call.name:
         case "write_file":
-            return _writing({str(arguments.get("path", "")): arguments.get("text")}, call)
+            return _writing({word: call.arguments.get("text")}, call)
         case "write_files":
-            files = arguments.get("files")
-            return (
-                _writing(files, call)
-                if isinstance(files, dict)
-                else unparsable("write_files needs `files`: path to text")
-            )
+            files = call.arguments.get("files")
+            return _writing(files, call) if isinstance(files, dict) else unparsable(f"{call.name} needs `files`")
         case "delete_file":
-            return Action("delete_file", files={str(arguments.get("path", "")): None}, call_id=call.id)
-        case "final" | "out_of_time":
-            return Action(call.name, message=str(arguments.get("message", "")), call_id=call.id)
-    return unparsable(f"there is no tool {call.name!r}; there are write_file, write_files, delete_file and final")
+            return Action("delete_file", files={word: None}, call_id=call.id)
+    names = "write_file, write_files, delete_file and final"
+    unknown = unparsable(f"there is no tool {call.name[:EXCERPT]!r}; there are {names}")
+    return Action(call.name, message=word, call_id=call.id) if named else unknown
 
 
 def _writing(files: dict[str, object], call: ToolCall) -> Action:
     texts: dict[str, str | None] = {}
     for path, text in files.items():
         if not isinstance(text, str):
-            return unparsable(f"{call.name}: the text of {path!r} is missing")
+            return unparsable(f"{call.name}: the text of {path[:EXCERPT]!r} must be a string")
         if not encodable(path) or not encodable(text):
-            return unparsable(f"{call.name}: {path!r} holds characters that are not valid Unicode")
+            return unparsable(f"{call.name}: {path[:EXCERPT]!r} holds characters that are not valid Unicode")
         texts[path] = text
     return Action("write_files", files=texts, call_id=call.id) if texts else unparsable(f"{call.name} names no file")
