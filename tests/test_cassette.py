@@ -33,6 +33,9 @@ from jumar.ports import Answer, Ask, Model
 from jumar.testing import check_model
 from stories import Terms, program, world
 
+pytestmark = pytest.mark.slow
+"""Real clients and servers: the first call of a process alone takes a second."""
+
 KEY = "sk-test-0123456789abcdefghij"
 ROUTES = {
     "mid": Route(model="openai:tiny", max_output_tokens=10, price=Price(input=1.0, output=2.0)),

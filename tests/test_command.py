@@ -124,6 +124,7 @@ def test_what_is_left_moves_no_cursor(text: str) -> None:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", plain(text))
 
 
+@pytest.mark.slow
 def test_stripping_takes_time_in_proportion() -> None:
     started = time.perf_counter()
     for piece in ("\x1b]", "\x1b[", "\x1b]0;x", "\x1b[0;", "\x1bP"):

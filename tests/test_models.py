@@ -30,6 +30,9 @@ from jumar.models.transcript import MALFORMED, history, most_tokens
 from jumar.ports import Answer, Ask
 from jumar.testing import check_model
 
+pytestmark = pytest.mark.slow
+"""Real clients and servers: the first call of a process alone takes a second."""
+
 KEY = "sk-test-0123456789abcdefghij"
 OPENAI, ANTHROPIC, GOOGLE = "openai:tiny", "anthropic:claude-sonnet-5-5", "google:gemini-3.8-flash"
 WIRES = (OPENAI, ANTHROPIC, GOOGLE)

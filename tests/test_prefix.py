@@ -144,6 +144,7 @@ def lived(folder: Path, script: list[Line], rules: Rules, cuts: list[Cut]) -> Tu
     return made
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=7), RULES, CUTS)
 def test_wherever_a_run_is_killed_what_was_sent_stays_as_it_was(

@@ -155,6 +155,7 @@ def test_a_file_in_a_long_enough_fence_comes_out_as_it_went_in(body: list[str]) 
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(lines, st.integers(0, 400))
 def test_a_reply_that_was_cut_off_performs_nothing_of_its_last_block(body: list[str], cut: int) -> None:

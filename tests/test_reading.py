@@ -229,6 +229,7 @@ GROUPS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(PIECES, max_size=30).map("".join) | st.builds("{}{}".format, GROUPS, st.sampled_from(["", "b", "$"])))
 def test_whatever_is_searched_for_comes_to_an_answer_in_time(pattern: str) -> None:

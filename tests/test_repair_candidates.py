@@ -58,6 +58,7 @@ def first(suspects: dict[int, float], seed: int = 0, most: int = 120) -> list[tu
     return [(c.text, c.edit.line, c.rank) for c in islice(candidates(tree, seed), most)]
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(
     st.dictionaries(st.integers(1, LINES), st.sampled_from((0.3, 0.7, 1.0)), min_size=1, max_size=3), st.integers(0, 3)

@@ -661,6 +661,7 @@ def test_no_text_is_too_much(text: str, target: str) -> None:
         assert isinstance(extract(text, (target,), known), dict | str)
 
 
+@pytest.mark.slow
 def test_many_blocks_beside_large_files_take_no_time() -> None:
     large = "".join(f"def f{n}():\n    return {n}\n" for n in range(2_000))
     current = {"a.py": large, "b.py": large}

@@ -31,6 +31,9 @@ from jumar.models.prices import tariff
 from jumar.models.providers import PROVIDERS
 from stories import TOTAL, Terms, World, program, world
 
+pytestmark = pytest.mark.slow
+"""Real clients and servers: the first call of a process alone takes a second."""
+
 KEY = "sk-planted-0123456789abcdefghij"
 MODELS = ("openai:tiny", "anthropic:claude-sonnet-5-5")
 AGENTS = ("driver", "pipeline")

@@ -213,7 +213,7 @@ def test_a_run_cut_anywhere_can_be_resumed_to_an_end(
     resumed = reduce(state, ev.Entry(entry.seq + 1, entry.ts + 1000, ev.Resume(from_seq=entry.seq)))
 
     assert resumed.spend.seconds == state.spend.seconds, "the time between segments is nobody's"
-    assert resumed.spend.usd == state.spend.usd + 0.2 * reserved
+    assert resumed.spend.micro_usd == state.spend.micro_usd + 200_000 * reserved
     world, seq = World([], []), entry.seq + 1
     while resumed.phase is not Phase.ENDED:
         for event in world.events(step.next_effect(resumed, Writer()), resumed):
