@@ -283,3 +283,24 @@ def test_a_file_that_is_not_there_yet_can_be_written(jumar: Called, tmp_path: Pa
 
     assert code == 0, out
     assert json.loads(out.splitlines()[-1])["stop"] == "green"
+
+
+@pytest.mark.slow
+def test_what_the_run_itself_needs_is_no_part_of_the_task(
+    jumar: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    lay(tmp_path, {**GOOD, "old.jsonl": json.dumps({"content": "x"})})
+    look = wire.reply("", ("list_files", {"path": ""}))
+    write = wire.reply("", ("write_file", {"path": "app.py", "text": "def f():\n    return 2\n"}))
+    with wire.Server([look, write]) as server:
+        model = ("--model", "openai:x", "--base-url", server.url, "--price", "1,2")
+        purse = ("--ledger", "purse.db", "--ledger-usd", "1", "--record", "tape.jsonl")
+        first, out, _ = jumar("run", ".", "--agent", "driver", *model, *purse, "--json")
+    assert "purse.db" not in str(server.requests[0].body)
+    again, said, _ = jumar(
+        "run", ".", "--agent", "driver", "--model", "replay:tape.jsonl", "--ledger", "purse.db", "--json"
+    )
+
+    assert (first, again) == (0, 0)
+    assert [json.loads(text.splitlines()[-1])["stop"] for text in (out, said)] == ["green", "green"]

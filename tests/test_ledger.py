@@ -244,7 +244,7 @@ def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path, make
 @pytest.mark.parametrize(
     ("caps", "said"),
     [
-        (None, "there is no ledger .*; give the caps"),
+        (None, "there is no ledger .*; give its caps"),
         (Caps(usd=float("nan")), "cap on usd must be a number from 0, not nan"),
         (Caps(seconds=float("inf")), "cap on seconds must be a number from 0, not inf"),
         (Caps(tokens=-1), "cap on tokens must be a number from 0, not -1"),

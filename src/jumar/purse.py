@@ -176,7 +176,7 @@ class Purse:
             mark, layout = (db.execute(f"PRAGMA {p}").fetchone()[0] for p in ("application_id", "user_version"))
             if not mark and not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 if caps is None:
-                    raise BadInput(f"{self.path} is empty and no ledger yet; give the caps it shall have")
+                    raise BadInput(f"{self.path} is empty and no ledger yet; give its caps (--ledger-usd, --profile)")
                 for statement in (*TABLES, f"PRAGMA application_id = {MARK}", f"PRAGMA user_version = {LAYOUT}"):
                     db.execute(statement)
                 began = (caps.usd, caps.tokens, caps.seconds, self._clock())
@@ -228,7 +228,7 @@ def _check(path: Path, caps: Caps | None) -> None:
     if path.is_dir():
         raise BadInput(f"{path} is a folder; name a file for the ledger")
     if caps is None and not path.exists():
-        raise BadInput(f"there is no ledger {path}; give the caps it shall have, or name one that is there")
+        raise BadInput(f"there is no ledger {path}; give its caps (--ledger-usd, --profile), or name one")
     for name, value in msgspec.structs.asdict(caps or Caps()).items():
         if value is not None and not (isfinite(value) and value >= 0):
             raise BadInput(

@@ -41,9 +41,11 @@ COUNTED = frozenset({Trigger.WRITE, Trigger.TURN, Trigger.FINAL, Trigger.MODEL})
 def contradiction(policy: TestPolicy, gate: Gate, agent: str, *, model_runs_tests: bool = False) -> str | None:
     """One sentence on why these settings cannot work together, or None."""
     if gate is not Gate.OFF and policy is not TestPolicy.ON_WRITE:
-        return f"gate {gate} needs test results and test policy {policy} gives none; use on_write or gate off"
+        return f"gate {gate} needs test results during the run, and '{policy}' gives none; use on_write or gate off"
     if agent == "repair" and policy is not TestPolicy.ON_WRITE:
-        return f"the repair agent lives on test results, and test policy {policy} gives none; use on_write"
+        return (
+            f"the repair agent lives on test results during the run, and under '{policy}' there are none; use on_write"
+        )
     if model_runs_tests and policy is not TestPolicy.ON_WRITE:
         when = "once, at the end" if policy is TestPolicy.ON_FINAL else "never"
         return f"under test policy {policy} the tests run {when}, so the model cannot run them; use on_write"

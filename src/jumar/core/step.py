@@ -163,4 +163,5 @@ def _capped(state: RunState, names: tuple[str, ...] = CAPS) -> Halt | None:
     if cap is None:
         return None
     stop = {"attempts": StopReason.ATTEMPTS, "turns": StopReason.TURNS}.get(cap, StopReason.BUDGET)
-    return Halt(stop, f"the cap on {cap} is used up")
+    held = f" but for the {held_seconds:g} held for the last verification" if held_seconds and cap == "seconds" else ""
+    return Halt(stop, f"the cap on {cap} is used up{held}")

@@ -60,6 +60,8 @@ def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
     _asked(routes(Settings(routes=dict(task.chosen_routes)), environ), task.agent, task.switches)
     if task.record is None:
         return Prepared(task)
+    if task.record.is_dir():
+        raise BadInput(f"--record {task.record} is a folder; name a file that is not there yet")
     if task.record.exists():
         raise BadInput(
             f"--record {task.record} is there already; name a new file, or pass --model replay:{task.record}"

@@ -66,7 +66,7 @@ async def start(
     """
     interpreter(task, python)  # refused before anything is made
     ready = prepared(task, environ)
-    task = _without(ready.task, runs)
+    task = _without(ready.task, runs, task.model)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
     place = Place.at(_fresh(runs, task.name), environ)
     with ExitStack() as held:
@@ -137,14 +137,18 @@ def _leave_no_trace(runs: Path) -> None:
             runs.parent.rmdir()
 
 
-def _without(task: Task, runs: Path) -> Task:
-    """*task*, whose tree does not hold the runs even where they are kept inside its folder."""
+def _without(task: Task, runs: Path, model: str) -> Task:
+    """*task*, whose tree holds neither the runs nor the files of its model and ledger, wherever they are kept."""
     inside = runs.resolve()
-    if not inside.is_relative_to(task.root):
-        return task
-    if runs.exists() and not (runs / ".gitignore").is_file():
+    if inside.is_relative_to(task.root) and runs.exists() and not (runs / ".gitignore").is_file():
         raise BadInput(f"--runs {runs} is a folder of the task's own; name one that is not there yet, or one elsewhere")
-    return replace(task, withheld=(*task.withheld, literal(inside.relative_to(task.root).as_posix()) + "/"))
+    answers = Path(model.partition(":")[2]) if model.startswith(("script:", "replay:")) else None
+    files = [p.resolve() for p in (answers, task.record, task.ledger) if p is not None]
+    files += [p.with_name(f"{p.name}-journal") for p in files[-1:] if task.ledger]
+    lines = [literal(p.relative_to(task.root).as_posix()) for p in files if p.is_relative_to(task.root)]
+    if inside.is_relative_to(task.root):
+        lines.append(literal(inside.relative_to(task.root).as_posix()) + "/")
+    return replace(task, withheld=(*task.withheld, *lines))
 
 
 def _fresh(runs: Path, name: str) -> Path:

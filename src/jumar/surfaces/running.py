@@ -97,8 +97,6 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
     with Live(voice) as live:
         if settled.unread:
             live.line(f"{', '.join(settled.unread)} of the task: set, and without effect in this version")
-        if settled.chosen_routes:
-            live.line(f"{settled.agent} asks {settled.model}; {_caps(settled.budget)}")
         result = attendant.run(
             lambda: harness.start(
                 settled, runs, python=chosen["python"], environ=environment(), begun=_following(live, attendant)
@@ -164,6 +162,10 @@ def _caps(budget: Budget) -> str:
 def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
     def begun(kernel: Any) -> None:
         kernel.watch = live.watch
+        run = kernel.state.run
+        if run.settings.routes:
+            purse = f"; ledger {run.settings.ledger}" if run.settings.ledger else ""
+            live.line(f"{run.agent} asks {run.model}; {_caps(run.budget)}{purse}")
         for sentence in kernel.journal.recovered:
             live.line(sentence)
         attendant.begun(kernel)

@@ -127,7 +127,8 @@ def arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
                "-o", f"cache_dir={private / 'cache'}", f"--basetemp={private / 'pytest'}",
                "--continue-on-collection-errors", "--maxfail=0", "--tb=short", "--color=no",
                "--verbosity=1"]  # fmt: skip
-    if importlib.util.find_spec("xdist"):
+    # An uninstalled package may leave a folder of its name behind, which is no plug-in.
+    if importlib.util.find_spec("xdist") and importlib.util.find_spec("xdist.plugin"):
         options.append("-n0")
     if importlib.util.find_spec("pytest_cov"):
         options.append("--no-cov")
