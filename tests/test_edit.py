@@ -83,6 +83,7 @@ def test_only_a_single_exact_occurrence_is_ever_replaced(text: str, old: str, ne
 BIG = "".join(f"    value_{n * 7919 % 99991} = compute(arg_{n}, {n})\n" for n in range(26000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "old"),
     [

@@ -373,6 +373,7 @@ STOPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("effect", "stage"), STOPS)
 def test_an_interrupt_anywhere_changes_nothing_but_the_time(tmp_path: Path, effect: str, stage: str) -> None:
     lines = (program(8), "app.py: no", program(9), program(TOTAL))

@@ -69,6 +69,7 @@ def test_what_has_no_price_when_cached_costs_the_full_one() -> None:
     assert own.cost(1000, 1000, 0) == own.cost(1000, 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model", ["anthropic:claude-sonnet-4-5", "google:gemini-2.5-pro", "deepseek:deepseek-chat", "openai:gpt-4o"]
 )

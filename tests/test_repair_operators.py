@@ -69,6 +69,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_change_is_among_the_candidates(case: str) -> None:
     source, expected = CASES[case]

@@ -626,6 +626,7 @@ FENCED = [case for case in CORPUS if case.right and "raw" not in case.kind and "
 """But for raw code, and reasoning that its end alone tells from an answer: there a beginning can be a right reply."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FENCED, ids=lambda case: case.kind.replace(" ", "-"))
 def test_no_beginning_of_a_right_reply_is_another_file(case: Case) -> None:
     assert case.right is not None
