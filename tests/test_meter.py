@@ -224,8 +224,9 @@ def test_all_with_real_tests(tmp_path: Path, policy: TestPolicy, each: int, figu
 def test_sigterm_leaves_one_result(tmp_path: Path) -> None:
     task = lay_out(tmp_path / "task")
     (task / "test_app.py").write_text(
-        "import time\nfrom app import N\n\n\ndef test_it():\n    open(r'%s', 'w').close()\n"
-        "    time.sleep(1.5)\n    assert N == 99\n" % (tmp_path / "testing")
+        f"import os, signal\nfrom app import N\n\nSEEN = {str(tmp_path / 'seen')!r}\n\n\ndef test_it():\n"
+        "    if not os.path.exists(SEEN):\n        open(SEEN, 'w').close()\n"
+        f"        open({str(tmp_path / 'testing')!r}, 'w').close()\n        signal.pause()\n    assert N == 99\n"
     )
     chosen = [
         "--agent",

@@ -14,18 +14,10 @@ from jumar.core.guard import CONFIGURATION, refusal
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Ratchet, Rule, Ties
 from jumar.errors import BadInput
+from jumar.globs import literal, spec
 from jumar.options import Options, with_options
 from jumar.sources import decode_source
-from jumar.task import (
-    Task,
-    guard_of,
-    interpreter,
-    literal,
-    load_task,
-    settings_for,
-    spec,
-    tree_files,
-)
+from jumar.task import Task, guard_of, interpreter, load_task, settings_for, tree_files
 
 EXAMPLE = """
 [task]

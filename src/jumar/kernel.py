@@ -60,12 +60,11 @@ class Kernel:
 
     def _fail(self, broken: JumarError, effect: Effect) -> None:
         """The machine failed: once more than that, and not even the end can be written down."""
-        again = self._halt is not None and self._halt.stop is StopReason.INFRA
+        before = self._halt if self._halt is not None and self._halt.stop is StopReason.INFRA else None
         verifying = isinstance(effect, Verify)
-        if again and self._halt is not None and (self._halt.unverifiable or not verifying):
+        if before is not None and (before.unverifiable or not verifying):
             raise Infra(str(broken)) from broken
-        why = self._halt.why if again and self._halt is not None else str(broken)
-        self._halt = Halt(StopReason.INFRA, why, unverifiable=verifying)
+        self._halt = Halt(StopReason.INFRA, before.why if before else str(broken), unverifiable=verifying)
 
     async def _perform(self, effect: Effect) -> Sequence[Event]:
         if not isinstance(effect, Slow):

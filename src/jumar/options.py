@@ -174,18 +174,13 @@ def _who(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[str,
 
 def _usual_agent(task: Task, kind: str) -> str:
     """Whole files where they are few or a script holds them, else the driver."""
-    if kind == "script":
-        return PIPELINE
-    return PIPELINE if len(targets(task)) <= FEW else DRIVER
+    return PIPELINE if kind == "script" or len(targets(task)) <= FEW else DRIVER
 
 
 def _switches(task: Task, options: Options, agent: str) -> Switches:
-    for flag, on in (
-        ("--text-actions", options.text_actions),
-        ("--model-may-run-commands", options.model_may_run_commands),
-    ):
-        if on and agent != DRIVER:
-            raise BadInput(f"{flag} is for --agent driver; agent {agent} takes no actions")
+    for name in ("text_actions", "model_may_run_commands"):
+        if getattr(options, name) and agent != DRIVER:
+            raise BadInput(f"{flag(name)} is for --agent driver; agent {agent} takes no actions")
     return Switches(
         review=task.pipeline.review is not False,
         text_actions=options.text_actions,
@@ -220,13 +215,13 @@ def _record(options: Options, model: str) -> Path | None:
     return Path(options.record).absolute()
 
 
-def _choice(kind: type[Choice], flag: str, value: str | None, default: Choice) -> Choice:
+def _choice(kind: type[Choice], option: str, value: str | None, default: Choice) -> Choice:
     if value is None:
         return default
     try:
         return kind(value)
     except ValueError:
-        raise BadInput(f"unknown value {value!r} of {flag}; known are {', '.join(kind)}") from None
+        raise BadInput(f"unknown value {value!r} of {option}; known are {', '.join(kind)}") from None
 
 
 def _suite(task: Task, options: Options) -> Suite:
@@ -236,9 +231,9 @@ def _suite(task: Task, options: Options) -> Suite:
         path = test.partition("::")[0]
         if escape(test) or not (task.root / path).exists():
             raise BadInput(f"--test {path}: no such file or folder in {task.root}; name it relative to that")
-    for flag, seconds in (("--timeout", options.timeout_seconds), ("--test-timeout", options.test_timeout_seconds)):
+    for option, seconds in (("--timeout", options.timeout_seconds), ("--test-timeout", options.test_timeout_seconds)):
         if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
-            raise BadInput(f"{flag} must be more than zero seconds and at most {LONGEST_SECONDS}, not {seconds:g}")
+            raise BadInput(f"{option} must be more than zero seconds and at most {LONGEST_SECONDS}, not {seconds:g}")
     timeout = options.timeout_seconds or task.suite.timeout_seconds
     return replace(
         task.suite,
@@ -284,6 +279,6 @@ def _budget(task: Task, options: Options, agent: str) -> Budget:
 _LEAST = {"attempts": 1, "turns": 1, "test_runs": 1, "usd": 0, "seconds": 0, "tokens": 0}
 
 
-def flag(cap: str) -> str:
-    """The option that sets the cap called *cap*."""
-    return f"--budget-{cap}" if cap in ("usd", "tokens") else f"--{cap.replace('_', '-')}"
+def flag(name: str) -> str:
+    """How the option *name*, or the cap of that name, is written on the command line."""
+    return f"--budget-{name}" if name in ("usd", "tokens") else f"--{name.replace('_', '-')}"

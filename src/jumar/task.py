@@ -11,7 +11,6 @@ from os.path import normpath, relpath
 from pathlib import Path
 
 import msgspec
-from pathspec import GitIgnoreSpec
 
 from jumar.config import (
     ContextTable,
@@ -25,11 +24,12 @@ from jumar.config import (
     waiting,
 )
 from jumar.core.budget import Budget
-from jumar.core.guard import CONFIGURATION, Guard, Matches, escape
+from jumar.core.guard import CONFIGURATION, Guard, escape, unmade
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Rule
 from jumar.core.settings import Context, Price, Route, Settings, Suite, Switches
 from jumar.errors import BadInput
+from jumar.globs import literal, spec
 from jumar.sources import decode_source
 
 TASK_FILE = "task.toml"
@@ -116,26 +116,6 @@ def load_task(path: Path, config: Path | None = None) -> Task:
     return msgspec.structs.replace(task, unread=waiting(raw), own_prices=own)
 
 
-def spec(lines: Iterable[str]) -> Matches:
-    """Whether a path is matched by *lines*, with gitignore semantics.
-
-    Raises:
-        BadInput: if a line is no valid pattern.
-    """
-    kept = tuple(lines)
-    try:
-        compiled = GitIgnoreSpec.from_lines(kept, backend="simple")
-    except ValueError as error:
-        raise BadInput(f"one of the globs {', '.join(map(repr, kept))} is not valid: {error}") from error
-    return lambda path: bool(compiled.match_file(path))
-
-
-def literal(path: str) -> str:
-    """The gitignore line that matches the file *path* and no other."""
-    # White space goes into brackets: at the end of a line it would be cut off, escaped or not.
-    return "/" + re.sub(r"(\s)", r"[\1]", re.sub(r"([\\*?\[\]!#])", r"\\\1", path))
-
-
 def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
     """What may not be written: the task's own list, then its tests and what steers the runner.
 
@@ -197,9 +177,10 @@ def tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
 
 
 def targets(task: Task) -> tuple[str, ...]:
-    """The files in the task's folder that may be edited, by their names."""
+    """The files in the task's folder that may be edited or made, by their names."""
     editable, closed = spec(task.editable), spec((*task.protected, *TESTS, *CONFIGURATION))
-    return tuple(p for p in tree_files(task.root, task.withheld) if editable(p) and not closed(p))
+    files = set(tree_files(task.root, task.withheld))
+    return tuple(p for p in sorted(files.union(unmade(task.editable, files))) if editable(p) and not closed(p))
 
 
 def _locate(path: Path) -> tuple[Path, Path | None]:
@@ -293,7 +274,7 @@ def _suite(tables: TaskFile) -> Suite:
 def _refuse_undecodable(task: Task) -> None:
     """Every editable Python source must decode as it says it does, or nothing could be proposed for it."""
     for path in targets(task):
-        if path.endswith(".py"):
+        if path.endswith(".py") and (task.root / path).exists():
             try:
                 decode_source((task.root / path).read_bytes(), path)
             except OSError as error:

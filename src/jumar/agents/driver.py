@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from jumar.agents import conversation, prose, tools
 from jumar.agents.toolbox import offers
-from jumar.core.agent import Message, Request, Tool
+from jumar.core.agent import TURN, Message, Request, Tool
 from jumar.core.gate import Action
 from jumar.core.policy import TestPolicy
 from jumar.core.reply import Reply, ToolCall
@@ -68,7 +68,7 @@ class Driver:
 
     def request(self, state: RunState) -> Request | None:  # noqa: ARG002  the port's signature
         """Always one more turn: the caps, the tests or the model itself end the run."""
-        return Request("mid", "turn")
+        return Request("mid", TURN)
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  it reads for itself
         """The conversation so far."""

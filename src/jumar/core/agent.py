@@ -10,6 +10,12 @@ from jumar.core.gate import Action
 from jumar.core.reply import ToolCall
 from jumar.core.run import RunState
 
+TURN = "turn"
+"""The stage of agents that work in small steps, whose caps are turns: a refused write is no attempt of theirs."""
+
+FRONTIER = "frontier"
+"""The tier of what happens once: no loop of attempts may ask it."""
+
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     """One message of a prompt.

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from jumar.core import events as ev
+from jumar.core.agent import TURN
 from jumar.core.budget import settle
 from jumar.core.gate import WRITES
 from jumar.core.policy import COUNTED, TestPolicy, Trigger
@@ -15,9 +16,6 @@ from jumar.core.retry import UNUSABLE, again, pause
 from jumar.core.run import Cell, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import mark, remembered
 from jumar.core.verdict import EXCUSED, Cause, Outcome
-
-TURN = "turn"
-"""The stage of agents that work in small steps, whose caps are turns: a refused write is no attempt of theirs."""
 
 
 def _started(state: RunState, start: ev.RunStart) -> RunState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
@@ -27,6 +27,15 @@ class Guard(msgspec.Struct, frozen=True):
 
     editable: Matches
     protected: Matches
+
+
+def unmade(editable: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
+    """The files that the globs in *editable* name plainly and that are not among *files*: they may be made.
+
+    A plain name matches in every folder: it is a file to be made where none of that name is there.
+    """
+    plain = (line.lstrip("/") for line in editable if not set(line) & set("*?[]!#\\") and line[-1:] != "/")
+    return tuple(n for n in plain if not any(p == n or p.endswith(f"/{n}") or p.startswith(f"{n}/") for p in files))
 
 
 class Hit(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumar.core.agent import Strategy
+from jumar.core.agent import FRONTIER, Strategy
 from jumar.core.budget import CAPS, exhausted
 from jumar.core.effects import (
     Act,
@@ -26,9 +26,6 @@ from jumar.core.run import IllegalEvent, Phase, RunState
 from jumar.core.stall import stalled
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Cause
-
-FRONTIER = "frontier"
-"""The tier of what happens once: no loop of attempts may ask it."""
 
 
 def next_effect(state: RunState, agent: Strategy, halt: Halt | None = None) -> Effect:

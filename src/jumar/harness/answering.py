@@ -19,7 +19,7 @@ from jumar.models.cassette import resumed, started
 from jumar.models.replay import parse_cassette, read_cassette
 from jumar.models.router import ByTier, keys_in, routes
 from jumar.models.script import ScriptModel, parse_script, read_script
-from jumar.options import REPAIR, asks_provider
+from jumar.options import PIPELINE, REPAIR, asks_provider
 from jumar.task import Task, targets
 
 SCRIPT, CASSETTE, RECORD = "script.jsonl", "cassette.jsonl", "record"
@@ -73,7 +73,7 @@ def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
 
 def _asked(by_tier: ByTier, agent: str, switches: Switches) -> ByTier:
     """*by_tier*, once the tiers that *agent* asks were found to be usable."""
-    for tier in ("mid", "cheap") if agent == "pipeline" and switches.review else ("mid",):
+    for tier in ("mid", "cheap") if agent == PIPELINE and switches.review else ("mid",):
         by_tier(tier)
     return by_tier
 
@@ -120,7 +120,7 @@ def _repair(run: ev.RunStart, place: Place) -> ByTier:
 
 def _reviewed(task: Task, script: ScriptModel) -> Task:
     """*task* without a review, where nobody asked for one and the script's second reply is a file, no review."""
-    if task.pipeline.review is not None or task.agent != "pipeline":
+    if task.pipeline.review is not None or task.agent != PIPELINE:
         return task
     second = script.line(1)
     holds_file = second is not None and not isinstance(extract(second.content, targets(task)), str)

@@ -13,15 +13,17 @@ from jumar.agents.pipeline import Pipeline, too_large
 from jumar.agents.repair import Repair
 from jumar.core.agent import Strategy
 from jumar.core.events import RunStart
-from jumar.core.guard import Guard
+from jumar.core.guard import Guard, unmade
 from jumar.core.settings import Settings
 from jumar.disk.objects import Store
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput
+from jumar.globs import literal, spec
 from jumar.harness.context import context_of
+from jumar.options import DRIVER, REPAIR
 from jumar.plugins import load
 from jumar.ports import Commands, Runner
-from jumar.task import Task, guard_of, interpreter, literal, settings_for, spec
+from jumar.task import Task, guard_of, interpreter, settings_for
 from jumar.verify.command import confined_commands
 from jumar.verify.verifier import TrustedVerifier
 
@@ -111,12 +113,9 @@ async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]
 
 def targets_of(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
     """Which of *files* may be edited, and the files that the task names as editable and that are not there yet."""
-    guard = guard_of(settings)
-    named = (line.lstrip("/") for line in settings.editable if not set(line) & set("*?[]!#\\") and line[-1:] != "/")
-    there = dict.fromkeys(files)
-    # A plain name matches in every folder: it is a file to be made where none of that name is there.
-    wanted = [n for n in named if not any(p == n or p.endswith(f"/{n}") or p.startswith(f"{n}/") for p in there)]
-    return tuple(p for p in sorted({*there, *wanted}) if guard.editable(p) and not guard.protected(p))
+    guard, there = guard_of(settings), set(files)
+    both = sorted(there.union(unmade(settings.editable, there)))
+    return tuple(p for p in both if guard.editable(p) and not guard.protected(p))
 
 
 def agent_of(run: RunStart, place: Place) -> Strategy:
@@ -129,9 +128,9 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
     files = tuple(path for path, node in sorted(manifest.items()) if node.kind is Kind.FILE)
     tests = tuple(p for p in dict.fromkeys(i.partition("::")[0] for i in run.expected) if p in manifest)
     closed = tuple(p for p in files if guard.protected(p))
-    if run.agent == "repair":
+    if run.agent == REPAIR:
         return Repair()
-    if run.agent == "driver":
+    if run.agent == DRIVER:
         return Driver(files, closed, run.settings.switches)
     targets = targets_of(run.settings, files)
     if len(targets) > MANY:

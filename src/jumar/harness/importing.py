@@ -13,7 +13,8 @@ import tomli_w
 
 from jumar.core.guard import CONFIGURATION, escape
 from jumar.errors import BadInput
-from jumar.task import TASK_FILE, TESTS, literal, spec
+from jumar.globs import literal, spec
+from jumar.task import TASK_FILE, TESTS
 
 REFERENCE = "reference"
 """The folder of a task that holds the fix; it never enters a workspace."""

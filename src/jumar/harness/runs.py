@@ -24,6 +24,7 @@ from jumar.core.stop import StopReason
 from jumar.disk.apply import apply
 from jumar.disk.patch import best_patch
 from jumar.errors import BadInput, Infra
+from jumar.globs import literal
 from jumar.harness.answering import answering, offline, prepared
 from jumar.harness.assembly import (
     Place,
@@ -44,7 +45,7 @@ from jumar.models.router import keys_in
 from jumar.options import flag
 from jumar.parts import Parts, Unshared, at_once
 from jumar.shell import Shell
-from jumar.task import Task, guard_of, interpreter, literal
+from jumar.task import Task, guard_of, interpreter
 from jumar.workspace import Workspace
 
 Begun = Callable[[Kernel], None]
@@ -103,10 +104,11 @@ async def resume(
             raise BadInput(f"the run in {folder} was killed before its first event; start it again")
         if state.phase is Phase.ENDED and state.end and state.end.stop is StopReason.GREEN:
             return result_of(state, folder, journal.mark)
+        raised = _raised(state, limits or {})  # refused before anything is touched
         kernel = await _kernel(place, journal, state, held)
         shutil.rmtree(folder / "rooms", ignore_errors=True)
         place.store.sweep()
-        kernel.record((*_raised(state, limits or {}), ev.Resume(from_seq=journal.entries[-1].seq)))
+        kernel.record((*raised, ev.Resume(from_seq=journal.entries[-1].seq)))
         Workspace(folder / "workspace", place.store).reset(kernel.state.tree)
         begun(kernel)
         return await _finished(kernel, place, journal)

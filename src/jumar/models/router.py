@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from jumar.core.agent import FRONTIER
 from jumar.core.settings import Route, Settings
 from jumar.errors import BadInput
 from jumar.models.llm import LlmModel
@@ -13,8 +14,6 @@ from jumar.ports import Model
 
 ByTier = Callable[[str], Model]
 """Tier -> the model that answers its calls. A recorder wraps one, a recording is one."""
-
-FRONTIER = "frontier"
 
 
 def routes(settings: Settings, environ: Mapping[str, str]) -> ByTier:
