@@ -148,7 +148,7 @@ def parse(raw: Raw, where: str) -> TaskFile:
     return tables
 
 
-WAITING = ("gate.verify", "tests.command_for", "tests.verify_timeout_seconds")
+WAITING = ("routes.frontier", "gate.verify", "tests.command_for", "tests.verify_timeout_seconds")
 """Tables and keys that a task may have and that nothing here reads yet: whoever sets one is told."""
 
 

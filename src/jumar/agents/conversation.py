@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from jumar.core import events as ev
 from jumar.core.agent import Message
@@ -30,19 +30,10 @@ def messages(state: RunState, system: str, task: str) -> tuple[Message, ...]:
     Both texts must not depend on anything that changes in a run.
     """
     told = _Told(system, task, state.run.test_policy)
-    for event in _oldest_first(state):
+    for event in state.history:
         told.hear(event)
     told.send()
     return tuple(told.messages)
-
-
-def _oldest_first(state: RunState) -> Iterator[ev.Event]:
-    events: list[ev.Event] = []
-    cell = state.talk
-    while cell is not None:
-        events.append(cell.event)
-        cell = cell.rest
-    return reversed(events)
 
 
 class _Told:

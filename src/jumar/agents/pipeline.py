@@ -178,15 +178,10 @@ def _writes(state: RunState) -> Iterator[tuple[ev.ActionTaken, list[ev.ModelCall
     A write that is not kept is reverted. One that the run had to stop before is reverted, and reverted to when the
     run goes on: what was reverted an even number of times stands.
     """
-    told: list[ev.Event] = []
-    cell = state.talk
-    while cell is not None:
-        told.append(cell.event)
-        cell = cell.rest
     found: list[tuple[ev.ActionTaken, list[ev.ModelCall]]] = []
     calls: list[ev.ModelCall] = []
     stands = True
-    for event in reversed(told):
+    for event in state.history:
         match event:
             case ev.ModelCall(error=""):
                 calls = [*calls, event] if event.stage in ("review", "rewrite") else [event]

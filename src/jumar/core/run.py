@@ -145,6 +145,16 @@ class RunState(msgspec.Struct, frozen=True):
         return self.start
 
     @property
+    def history(self) -> tuple[ev.Event, ...]:
+        """The conversation, oldest first."""
+        events: list[ev.Event] = []
+        cell = self.talk
+        while cell is not None:
+            events.append(cell.event)
+            cell = cell.rest
+        return tuple(reversed(events))
+
+    @property
     def green(self) -> bool:
         """Whether the best tree passes every expected test."""
         return self.best is not None and self.best.score.passed == len(self.run.expected) > 0
