@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import anyio
@@ -26,7 +26,7 @@ from jumar.harness.runs import resume, start
 from jumar.kernel import Kernel
 from jumar.options import Options, with_options
 from jumar.parts import Parts
-from jumar.ports import Answer, Ask, Model, Verification, Verifier
+from jumar.ports import Answer, Ask, Checked, Model, Verification, Verifier
 from jumar.shell import Shell
 from jumar.task import load_task
 from jumar.testing import FakeVerifier
@@ -65,9 +65,14 @@ class Counted:
         with self._log.open("a") as log:
             log.write(what + "\n")
 
-    async def verify(self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str) -> Verification:
+    async def verify(
+        self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str, also: Sequence[str] = ()
+    ) -> Verification:
         self._count("verify")
-        return await self._verifier.verify(tree, accepted, control=control)
+        return await self._verifier.verify(tree, accepted, control=control, also=also)
+
+    async def check(self, tree: str, command: str, seconds: float) -> Checked:
+        return await self._verifier.check(tree, command, seconds)
 
     def worst(self, ask: Ask) -> Cost:
         return self._model.worst(ask)

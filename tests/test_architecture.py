@@ -20,8 +20,11 @@ PURE = {
     "itertools", "math", "msgspec", "operator", "re", "string", "textwrap", "typing",
 }  # fmt: skip
 CHILDREN = {
-    "verify/reaper.py", "verify/pytest_boot.py", "verify/reporter.py", "verify/tracer.py", "verify/channel.py",
-    "verify/command_boot.py",
+    *(f"verify/{path.name}" for path in (ROOT / "verify").glob("*_boot.py")),
+    "verify/reaper.py", "verify/envoy.py", "verify/reporter.py", "verify/inquest.py", "verify/tracer.py",
+    "verify/channel.py",
+    *(f"verify/{path.name}" for path in (ROOT / "verify").glob("javascript*.py")),
+    *(f"surfaces/hook_{part}.py" for part in ("fast", "rule", "disk", "commands")),
     "repair/screen_child.py", "repair/screen_plugin.py", "repair/screen_swap.py",
 }  # fmt: skip
 """Programs that run in processes of their own, in the interpreter of the task: they import nothing of jumar."""
@@ -81,6 +84,7 @@ def test_what_runs_in_the_task_s_interpreter_imports_nothing_of_jumar(child: str
 
 def test_only_the_verifier_and_git_start_processes() -> None:
     allowed = {
+        "disk/ignored.py",
         "disk/patch.py",
         "harness/import_git.py",
         "harness/import_pypi.py",

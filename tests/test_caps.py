@@ -279,7 +279,9 @@ def test_a_file_that_is_not_there_yet_can_be_written(jumar: Called, tmp_path: Pa
     lay(tmp_path / "task", files)
     (tmp_path / "s.jsonl").write_text(json.dumps(line))
 
-    code, out, _ = jumar("run", "task", "--agent", agent, "--model", f"script:{tmp_path / 's.jsonl'}", "--json")
+    code, out, _ = jumar(
+        "run", "task", "--agent", agent, "--gate", "off", "--model", f"script:{tmp_path / 's.jsonl'}", "--json"
+    )
 
     assert code == 0, out
     assert json.loads(out.splitlines()[-1])["stop"] == "green"
@@ -296,10 +298,20 @@ def test_what_the_run_itself_needs_is_no_part_of_the_task(
     with wire.Server([look, write]) as server:
         model = ("--model", "openai:x", "--base-url", server.url, "--price", "1,2")
         purse = ("--ledger", "purse.db", "--ledger-usd", "1", "--record", "tape.jsonl")
-        first, out, _ = jumar("run", ".", "--agent", "driver", *model, *purse, "--json")
+        first, out, _ = jumar("run", ".", "--agent", "driver", "--gate", "off", *model, *purse, "--json")
     assert "purse.db" not in str(server.requests[0].body)
     again, said, _ = jumar(
-        "run", ".", "--agent", "driver", "--model", "replay:tape.jsonl", "--ledger", "purse.db", "--json"
+        "run",
+        ".",
+        "--agent",
+        "driver",
+        "--gate",
+        "off",
+        "--model",
+        "replay:tape.jsonl",
+        "--ledger",
+        "purse.db",
+        "--json",
     )
 
     assert (first, again) == (0, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -74,8 +74,10 @@ class Listening:
 class Talkative(FakeVerifier):
     """Every test has an output of its own, those that pass too."""
 
-    async def verify(self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str) -> Verification:
-        done = await super().verify(tree, accepted, control=control)
+    async def verify(
+        self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str, also: Sequence[str] = ()
+    ) -> Verification:
+        done = await super().verify(tree, accepted, control=control, also=also)
         said = {i: msgspec.structs.replace(r, excerpt=f"<said by {i}>") for i, r in done.verdict.results.items()}
         return msgspec.structs.replace(done, verdict=msgspec.structs.replace(done.verdict, results=said))
 

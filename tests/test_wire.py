@@ -252,7 +252,7 @@ def test_a_recorded_run_is_had_again_offline_and_holds_no_key(tmp_path: Path, mo
     ]
     if agent == "driver":
         steps[1] = wire.reply("", ("read_file", {"path": "app.py"}), tokens=TOKENS)
-    shape = ("--agent", agent, "--seed", "7", "-i", "make N big")
+    shape = ("--agent", agent, "--gate", "off", "--seed", "7", "-i", "make N big")
     with wire.Server(steps) as server:
         code, first = jumar(
             tmp_path, "run", "task", *shape, "--model", model, "--base-url", server.url, "--price", "1,2,0.1",

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from jumar import reading
 from jumar.core import events as ev
+from jumar.core.claims import warnings
 from jumar.core.edit import Refused, replaced
-from jumar.core.gate import WRITES, Action, Ruling, admits
-from jumar.core.policy import TestPolicy
+from jumar.core.gate import WRITES, Action, Ruling, admits, steps_of
+from jumar.core.policy import Gate, TestPolicy
 from jumar.core.prompts import head_and_tail
 from jumar.core.run import RunState
 from jumar.models.secrets import clean, cleaned
@@ -24,15 +25,31 @@ COMMAND_SECONDS = 60.0
 
 def act(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     """Do what *action* asks for, if it is admitted; the facts."""
-    ruling = admits(action, state.run.gate, parts.guard)
+    ruling = admits(action, state, parts.guard)
     if action.name in WRITES and not action.fault:
-        return _written(parts.workspace, action, ruling, last=last)
+        return _written(parts, action, ruling, state, last=last)
     args = dict(action.args) | ({"message": action.message} if action.message else {})
     reason = ruling.reason or (action.message if action.name == "unparsable" else "")
     reason = reason or _forbidden(action, state)
     taken = ev.ActionTaken(name=action.name, args=args, admitted=not reason, reason=reason, last=last)
-    shown = None if reason else _read(parts.workspace, action)
-    return (taken,) if shown is None else (taken, _observed(action, shown))
+    if reason:
+        return (taken, *_guardrail(ruling))
+    shown = _read(parts.workspace, action)
+    return (taken, *gated(action, state)) if shown is None else (taken, _observed(action, shown))
+
+
+def gated(action: Action, state: RunState) -> Sequence[ev.Event]:
+    """What an admitted action says to the gate."""
+    match action.name:
+        case "edit_claim":
+            return (ev.EditClaim(test_id=str(action.args["test_id"]), edit_target=str(action.args["edit_target"])),)
+        case "submit_plan":
+            steps = steps_of(action)
+            told = {"ok": True, "output": "\n".join(warnings(steps)) or f"{len(steps)} steps"}
+            return (ev.Plan(steps=steps), ev.Observation(name=action.name, call_id=action.call_id, content=told))
+        case "set_mode" if state.book.mode is not Gate.REFACTOR:  # it is entered at once, and left when it was judged
+            return (ev.Mode(from_=state.book.mode, to=Gate.REFACTOR),)
+    return ()
 
 
 async def execute(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
@@ -87,8 +104,12 @@ def _forbidden(action: Action, state: RunState) -> str:
     return "no test run is left in the budget" if cap is not None and state.spend.test_runs + held >= cap else ""
 
 
-def _written(workspace: Workspace, action: Action, ruling: Ruling, *, last: bool) -> Sequence[ev.Event]:
+def _written(parts: Parts, action: Action, ruling: Ruling, state: RunState, *, last: bool) -> Sequence[ev.Event]:
+    workspace = parts.workspace
     files, reason = (action.files, ruling.reason) if ruling.reason else _resolved(workspace, action)
+    for path in () if reason else files:
+        old = workspace.file(path) or b""
+        reason = reason or rewritten(parts, path, old, (files[path] or "").encode(), state)
     args: dict[str, object] = {"message": action.message} if action.message else {}
     # An edit that cannot be resolved is named by its path; its texts are in the reply.
     args |= (
@@ -97,11 +118,29 @@ def _written(workspace: Workspace, action: Action, ruling: Ruling, *, last: bool
     args |= {"digest": action.digest}
     writes: list[ev.Event] = []
     if not reason:
-        writes, reason = _write(workspace, files)
+        writes, reason = _write(parts, files, state)
         reason = reason or ("" if writes else _nothing(action))
     taken = ev.ActionTaken(name=action.name, args=args, admitted=not reason, reason=reason, last=last)
-    hit = ruling.hit
-    return (taken, *writes, *((ev.Guardrail(rule=hit.rule, what=hit.what),) if hit else ()))
+    return (taken, *writes, *_guardrail(ruling))
+
+
+def _guardrail(ruling: Ruling) -> Sequence[ev.Event]:
+    return (ev.Guardrail(rule=ruling.hit.rule, what=ruling.hit.what),) if ruling.hit else ()
+
+
+def rewritten(parts: Parts, path: str, old: bytes, new: bytes, state: RunState) -> str:
+    """Why *path* may not change from *old* to *new*: a test of the agent's own that is green would change, or empty."""
+    if path not in state.book.authored or state.best is None:
+        return ""
+    before, after = _texts(parts, path, old), _texts(parts, path, new)
+    changed = sorted(i for i in state.best.green_ids.intersection(before) if before[i] != after.get(i))
+    return f"{changed[0]} is green: the text of its test stays as it is; write new tests beside it" if changed else ""
+
+
+def _texts(parts: Parts, path: str, source: bytes) -> dict[str, bytes]:
+    """Test id -> the lines of the test."""
+    lines = source.splitlines(keepends=True)
+    return {site.id: b"".join(lines[site.start - 1 : site.end]) for site in parts.sites(path, source)}
 
 
 def _nothing(action: Action) -> str:
@@ -119,7 +158,7 @@ def _resolved(workspace: Workspace, action: Action) -> tuple[dict[str, str | Non
     edit = action.edit
     if edit is None:
         return action.files, ""
-    data = workspace.files(lambda path: path == edit.path).get(edit.path)
+    data = workspace.file(edit.path)
     if data is None:
         return {}, f"there is no file {edit.path!r}; list_files shows what there is, write_file makes a new one"
     try:
@@ -134,9 +173,10 @@ def _resolved(workspace: Workspace, action: Action) -> tuple[dict[str, str | Non
     return ({}, done.reason) if isinstance(done, Refused) else ({edit.path: done}, "")
 
 
-def _write(workspace: Workspace, files: Mapping[str, str | None]) -> tuple[list[ev.Event], str]:
+def _write(parts: Parts, files: Mapping[str, str | None], state: RunState) -> tuple[list[ev.Event], str]:
     """Write all the *files*, or none of them and the reason why."""
     events: list[ev.Event] = []
+    workspace, mode = parts.workspace, state.book.mode
     tree = workspace.tree
     for path, text in files.items():
         try:
@@ -145,7 +185,11 @@ def _write(workspace: Workspace, files: Mapping[str, str | None]) -> tuple[list[
             workspace.reset(tree)
             return [], str(refused)
         if before != after:
-            events.append(ev.Write(path=path, before=before, after=after, tree=workspace.tree))
+            claimed = state.book.covering(path) if mode is Gate.STRICT else ()
+            test = mode is not Gate.OFF and parts.guard.authorable(path)
+            events.append(
+                ev.Write(path=path, before=before, after=after, tree=workspace.tree, claimed=claimed, test=test)
+            )
     return events, ""
 
 

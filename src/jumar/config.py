@@ -47,7 +47,12 @@ class TestsTable(Table, frozen=True, kw_only=True):
 
     __test__ = False
 
-    runner: str = "pytest"
+    runner: str = ""
+    """Absent: told by the files at the root."""
+    command: str = ""
+    """Of runner `junit`: what runs the tests; `{ids}` and `{report}` are filled in."""
+    report: str = ""
+    """Of runner `junit`: the report it writes."""
     select: tuple[str, ...] = ()
     timeout_seconds: float = 120.0
     test_timeout_seconds: float = 30.0
@@ -148,7 +153,7 @@ def parse(raw: Raw, where: str) -> TaskFile:
     return tables
 
 
-WAITING = ("routes.frontier", "gate.verify", "tests.command_for", "tests.verify_timeout_seconds")
+WAITING = ("routes.frontier",)
 """Tables and keys that a task may have and that nothing here reads yet: whoever sets one is told."""
 
 

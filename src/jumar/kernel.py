@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import anyio
 
 from jumar.core.agent import Strategy
-from jumar.core.effects import Effect, Halt, Verify
-from jumar.core.events import Event
+from jumar.core.effects import Await, Effect, Halt, Verify
+from jumar.core.events import Entry, Event
 from jumar.core.run import Phase, RunState
 from jumar.core.state import reduce
 from jumar.core.step import next_effect
@@ -21,17 +21,22 @@ Watch = Callable[[RunState, Effect], None]
 """Is told what is about to be done; may not change it."""
 
 
+Heard = Callable[[Sequence[Entry]], None]
+"""Is told what has happened, once it is on disk."""
+
+
 class Kernel:
     """One run. Its state is nothing but the fold of its journal."""
 
     def __init__(self, journal: Journal, shell: Shell, agent: Strategy, state: RunState) -> None:
         self.journal, self.shell, self.agent, self.state = journal, shell, agent, state
         self.watch: Watch = lambda _state, _effect: None
+        self.heard: Heard = lambda _entries: None
         self._halt: Halt | None = None
         self._flight: anyio.CancelScope | None = None
 
     async def run(self) -> RunState:
-        """Work until the run has ended.
+        """Work until the run has ended, or the host of its agent leaves it open.
 
         Raises:
             Infra: if not even the end could be written down; the journal and the best tree are intact.
@@ -40,7 +45,9 @@ class Kernel:
             effect = next_effect(self.state, self.agent, self._halt)
             self.watch(self.state, effect)
             try:
-                self.record(await self._perform(effect))
+                self.record(events := await self._perform(effect))
+                if isinstance(effect, Await) and not events and self._halt is None:
+                    break  # the host has left; the run stays open
             except JumarError as broken:
                 self._fail(broken, effect)
         return self.state
@@ -51,6 +58,7 @@ class Kernel:
         for entry in entries:
             self.state = reduce(self.state, entry)
         self.shell.recorded(entries, self.state)
+        self.heard(entries)
 
     def halt(self, why: Halt) -> None:
         """Stop as soon as possible: what is in flight is cancelled, the best tree is kept, the end is written."""

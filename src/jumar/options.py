@@ -18,6 +18,7 @@ from jumar.core.budget import PROFILES, Budget
 from jumar.core.guard import escape
 from jumar.core.policy import Gate, TestPolicy, contradiction
 from jumar.core.ratchet import Ratchet, Rule, Ties
+from jumar.core.run import HOST
 from jumar.core.settings import Suite, Switches
 from jumar.errors import BadInput
 from jumar.models.providers import PROVIDERS
@@ -30,7 +31,11 @@ REPAIR, DRIVER, PIPELINE = "repair", "driver", "pipeline"
 OFFLINE = ("script", "replay")
 """Models that answer from a file."""
 
-BOUNDS = {REPAIR: Budget(attempts=20, seconds=120.0), DRIVER: Budget(attempts=None, turns=40)}
+BOUNDS = {
+    HOST: Budget(attempts=None),
+    REPAIR: Budget(attempts=20, seconds=120.0),
+    DRIVER: Budget(attempts=None, turns=40),
+}
 """What an agent may use where nobody chose: proposals of `repair` are screened, so a right one comes early; a driver
 reads and edits in small steps."""
 
@@ -72,6 +77,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     text_actions: bool = False
     model_may_run_tests: bool = False
     model_may_run_commands: bool = False
+    allow_refactor: bool = False
 
 
 def with_options(task: Task, options: Options, environ: Mapping[str, str] | None = None) -> Task:
@@ -85,11 +91,10 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
     options = _typed(options)
     agent, model = _who(task, options, environ or {})
     policy = _choice(TestPolicy, "--test-policy", options.test_policy, task.test_policy)
-    gate = _choice(Gate, "--gate", options.gate, Gate.OFF)
+    usual = Gate.STRICT if agent in (DRIVER, HOST) and policy is TestPolicy.ON_WRITE else Gate.OFF
+    gate = _choice(Gate, "--gate", options.gate, usual)
     if why := contradiction(policy, gate, agent, model_runs_tests=options.model_may_run_tests):
         raise BadInput(why)
-    if gate is not Gate.OFF:
-        raise BadInput(f"gate {gate} needs an agent that claims red tests, and this version has none; use --gate off")
     _refuse_idle(options, model, policy)
     budget = _budget(task, options, agent)
     if policy is TestPolicy.ON_FINAL and budget.test_runs == 0:
@@ -107,7 +112,7 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         rule=_rule(task, options),
         seed=task.seed if options.seed is None else options.seed,
         chosen_routes=routes_of(task, options, model) if asks_provider(model) else {},
-        switches=_switches(task, options, agent),
+        switches=_switches(task, options, agent, gate),
         ledger=Path(options.ledger).absolute() if options.ledger else None,
         caps=_ledger_caps(options),
         record=_record(options, model),
@@ -147,11 +152,13 @@ def _refuse_idle(options: Options, model: str, policy: TestPolicy) -> None:
 
 def asks_provider(model: str) -> bool:
     """Whether *model* is a provider's: neither a search nor an answer from a file."""
-    return model != REPAIR and model.partition(":")[0] not in OFFLINE
+    return model not in (REPAIR, HOST) and model.partition(":")[0] not in OFFLINE
 
 
 def _who(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[str, str]:
     """The agent and the model, each of which may imply the other."""
+    if options.agent == HOST:
+        return HOST, HOST
     model = options.model or task.model or task.routes.mid.model or keyed_model(environ)
     if not model:
         raise BadInput(
@@ -177,14 +184,17 @@ def _usual_agent(task: Task, kind: str) -> str:
     return PIPELINE if kind == "script" or len(targets(task)) <= FEW else DRIVER
 
 
-def _switches(task: Task, options: Options, agent: str) -> Switches:
+def _switches(task: Task, options: Options, agent: str, gate: Gate) -> Switches:
+    if options.allow_refactor and gate is not Gate.STRICT:
+        raise BadInput(f"--allow-refactor lets a model leave the strict gate, and the gate is {gate}; leave it out")
     for name in ("text_actions", "model_may_run_commands"):
         if getattr(options, name) and agent != DRIVER:
             raise BadInput(f"{flag(name)} is for --agent driver; agent {agent} takes no actions")
     return Switches(
         review=task.pipeline.review is not False,
         text_actions=options.text_actions,
-        model_may_run_tests=options.model_may_run_tests,
+        model_may_run_tests=options.model_may_run_tests or gate is not Gate.OFF,
+        allow_refactor=options.allow_refactor,
         model_may_run_commands=options.model_may_run_commands,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from jumar.core.agent import Strategy
 from jumar.core.budget import Cost
 from jumar.core.guard import Guard
-from jumar.ports import Commands, Ledger, Model, Verifier
+from jumar.ports import Commands, Host, Ledger, Model, Site, Verifier
 from jumar.workspace import Workspace
 
 
@@ -48,4 +48,10 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """Keys: struck out of whatever a model is shown or asks for, wherever it comes from."""
     commands: Commands | None = None
     """None: the model may run no commands."""
+    host: Host | None = None
+    """Where the actions come from, if not from a model of ours."""
+    sites: Callable[[str, bytes], Sequence[Site]] = lambda _path, _source: ()
+    """The tests in a test file, by the runner that judges."""
+    grade: str = "D"
+    """Of the evidence that the runner gives."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep

@@ -11,9 +11,11 @@ import msgspec
 from jumar.core.agent import Message, Request, Tool
 from jumar.core.budget import Cost
 from jumar.core.events import Localisation
+from jumar.core.gate import Action
 from jumar.core.reply import Reply
+from jumar.core.run import RunState
 from jumar.core.settings import Suite
-from jumar.core.verdict import Ended, Outcome, Report, Verdict
+from jumar.core.verdict import Broken, Ended, Outcome, Report, Verdict
 
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +32,7 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     """The ids a suite has, found without judging anything."""
 
     ids: tuple[str, ...]
-    broken: Mapping[str, str] = {}
+    broken: Mapping[str, Broken] = {}
     """Path of each test file that could not be collected -> why."""
     anomaly: str = ""
     """Why the collection is no evidence at all (no pytest in that interpreter, a usage error), or empty."""
@@ -40,10 +42,38 @@ Record = list[object]
 """One authenticated record of the channel: a kind, then its fields."""
 
 
+class Site(msgspec.Struct, frozen=True):
+    """Where a test stands in its file, read from the syntax tree."""
+
+    id: str
+    """Its native id, `path::name`, without parameters."""
+    start: int
+    """Its first line, counted from 1, decorators and attributes included."""
+    end: int
+    """Its last line."""
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a runner needs beside the tree: it is no part of any tree, and the same for every verification of a run."""
+
+    env: Mapping[str, str] = {}
+    """Added to the scrubbed environment: where toolchains and their caches lie."""
+    links: Mapping[str, Path] = {}
+    """Path in the room, absent from the tree -> what a symbolic link there leads to (`node_modules`)."""
+    missing: str = ""
+    """Why this runner cannot work here, and what to do, in one sentence; empty: it can."""
+
+
 class Runner(Protocol):
     """Turns ids into an invocation and records into results. It starts no process and reads no file a child wrote."""
 
     name: str
+    grade: str
+    """Of the evidence it gives: `D` authenticated by a plug-in of ours inside it, `X` what the runner itself says."""
+
+    def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
+        """What it needs of the folder the task came from and of the person's *environ*; looks at names only."""
+        ...
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
         """What to run to list the ids of the suite in *room*."""
@@ -65,8 +95,8 @@ class Runner(Protocol):
         """Which of the task's files hold tests, by name alone."""
         ...
 
-    def static_ids(self, path: str, source: bytes) -> tuple[str, ...]:
-        """The ids in a test file, read from its syntax tree; for files that do not import yet."""
+    def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
+        """The tests in a test file, in its order, read from its syntax tree: it may not even import yet."""
         ...
 
 
@@ -145,6 +175,29 @@ class Ledger(Protocol):
         ...
 
 
+class Push(msgspec.Struct, frozen=True, kw_only=True):
+    """What comes from outside: one action of a host's agent.
+
+    Beside the driver's tools an action may be `look` (only compare the workspace with the tree that is known),
+    `ask_model` (the agent wants an answer of its model) and `turn_end` (a command-line agent's process has ended).
+    """
+
+    action: Action
+    last: bool = True
+    """Whether its turn is over: edits that were not judged yet are judged then."""
+
+
+class Host(Protocol):
+    """Where the actions of an agent come from that is not ours."""
+
+    async def next(self, state: RunState) -> Push | None:
+        """Wait for what is asked next; None: the host leaves, and the run stays open.
+
+        Asked again only when all that the last push led to is in the journal, and *state* knows it.
+        """
+        ...
+
+
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """A command of the model's that was run."""
 
@@ -171,17 +224,34 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     output: str
     """Name of the file with the full output, in the run's `output/`."""
+    natives: Mapping[str, str] = {}
+    """Of the ids that an annotation gives: the id that the runner knows the test by."""
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """A command that was run to see whether it succeeds."""
+
+    ok: bool
+    output: str
+    """What it printed, in full text, for the model."""
+    duration_ms: int
 
 
 class Verifier(Protocol):
     """Judges trees. Trees are named by hash; the rooms they are laid out in are the verifier's own."""
 
-    async def verify(self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str) -> Verification:
-        """Judge *tree* on all expected ids.
+    async def verify(
+        self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str, also: Sequence[str] = ()
+    ) -> Verification:
+        """Judge *tree* on all expected ids, and those in *also*: tests that were written during the run.
 
         *accepted* is what the frozen run had for ids that did not pass; None: there was none yet. *control* is the
         tree that tells a candidate's doing from the machine's: the best one so far.
         """
+        ...
+
+    async def check(self, tree: str, command: str, seconds: float) -> Checked:
+        """Run the shell *command* in a room of *tree*, for at most *seconds*: `[gate] verify`."""
         ...
 
     async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jumar.acting import act, cut_off, execute, struck
+from jumar.around import pushed
 from jumar.core import effects
 from jumar.core import events as ev
 from jumar.core.agent import Request
 from jumar.core.budget import Cost, reserve
-from jumar.core.policy import TestPolicy, Trigger
+from jumar.core.policy import Gate, TestPolicy, Trigger
 from jumar.core.prompts import feedback
 from jumar.core.reply import Reply
 from jumar.core.run import RunState
 from jumar.core.stop import StopReason
-from jumar.core.verdict import Verdict
+from jumar.core.verdict import Outcome, Verdict
 from jumar.errors import Infra
+from jumar.judging import both, rebuilt, test_runs, verified
 from jumar.parts import Parts
 from jumar.ports import Ask, Verification
 
-Slow = effects.Verify | effects.Localise | effects.Call | effects.Execute
+Slow = effects.Verify | effects.Localise | effects.Call | effects.Execute | effects.Await
 """Effects that take time."""
 
 Done = Sequence[ev.Event] | effects.Halt
@@ -30,6 +32,8 @@ class Shell:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._memory: dict[tuple[str, tuple[str, ...]], Verification] = {}
+        """The newest verdicts by tree and ids: a tree is not run again for the same question."""
         self._sent = False
         """Whether the call in flight has left: before that it costs nothing."""
         self.clock = parts.clock
@@ -48,8 +52,10 @@ class Shell:
                 return await self._localise(state)
             case effects.Call():
                 return await self._call(effect, state)
+            case effects.Await():
+                return await pushed(self._parts, state)
 
-    def do(self, effect: effects.Effect, state: RunState) -> Done:  # noqa: PLR0911  one line per effect reads best
+    def do(self, effect: effects.Effect, state: RunState) -> Done:  # noqa: C901, PLR0911  one line per effect
         """Do what takes no time to speak of and must not be cut in half."""
         match effect:
             case effects.Reserve(request):
@@ -64,11 +70,15 @@ class Shell:
                 return (ev.BestFound(tree=attempt.tree, score=attempt.score),)
             case effects.GoBack(to, why):
                 return self._go_back(to, why)
+            case effects.Rebuild():
+                return rebuilt(self._parts.workspace, effect, state)
+            case effects.Switch(to):
+                return (ev.Mode(from_=state.book.mode, to=to),)
             case effects.Finish(halt):
                 return self._finish(halt, state)
             case effects.Close():
                 return (_run_end(state),)
-            case effects.Verify() | effects.Localise() | effects.Call() | effects.Execute():
+            case effects.Verify() | effects.Localise() | effects.Call() | effects.Execute() | effects.Await():
                 raise TypeError(f"{effect} takes time: use perform")
 
     def seconds_left(self, effect: effects.Effect, state: RunState) -> float | None:
@@ -88,6 +98,8 @@ class Shell:
         """The facts of an effect that was cut off: a call in flight costs what was reserved."""
         if isinstance(effect, effects.Call) and state.request is not None:
             return (self._settled(state, sent=self._sent),)
+        if isinstance(effect, effects.Await):
+            return ()
         if isinstance(effect, effects.Execute):
             return (cut_off(effect.action, "the command was cut off", last=effect.last),)
         return ()
@@ -102,22 +114,20 @@ class Shell:
                 )
 
     async def _verify(self, trigger: Trigger, state: RunState) -> Sequence[ev.Event]:
-        control = state.best.tree if state.best is not None else state.run.tree
-        done = await self._parts.verifier.verify(state.tree, state.accepted, control=control)
-        command = state.run.settings.suite.runner
         only = state.asked_tests if trigger is Trigger.MODEL else None
-        runs = [
-            ev.TestRun(
-                test_id=test_id,
-                status="pass" if test_id in done.verdict.green_ids else "fail",
-                outcome=result.outcome,
-                command=command,
-                duration_ms=result.duration_ms,
-            )
-            for test_id, result in done.verdict.results.items()
-        ]
-        shown = ev.Observation(name="driver.run_tests", content=feedback(done.verdict, only or ()))
-        return (*runs, _tests(trigger, state, done), shown)
+        done = await verified(self._parts, self._memory, state)
+        events = list(test_runs(done, state))
+        shown = feedback(done.verdict, only or ())
+        if (command := state.run.settings.verify) and state.book.mode is Gate.REFACTOR and trigger is Trigger.TURN:
+            checked = await self._parts.verifier.check(state.tree, command, state.run.settings.verify_seconds)
+            status, outcome = ("pass", Outcome.PASSED) if checked.ok else ("fail", Outcome.FAILED)
+            events.append(ev.TestRun(test_id=ev.CHECK, status=status, outcome=outcome, duration_ms=checked.duration_ms))
+            shown = both(shown, command, checked)
+        return (
+            *events,
+            _tests(trigger, state, done, self._parts.grade),
+            ev.Observation(name="driver.run_tests", content=shown),
+        )
 
     async def _localise(self, state: RunState) -> Sequence[ev.Event]:
         red, green = _sides(state)
@@ -132,7 +142,11 @@ class Shell:
         self._sent = False
         if cap:
             why = f"the next call could pass the cap on {cap}"
-            return (_forgone(request.stage, why),) if request.optional else effects.Halt(StopReason.BUDGET, why)
+            return (
+                (_forgone(request.stage, why),)
+                if request.optional
+                else effects.Halt(StopReason.BUDGET, why, patient=True)
+            )
         return (
             ev.ModelRequest(
                 tier=request.tier,
@@ -235,7 +249,7 @@ def _forgone(stage: str, why: str) -> ev.ActionTaken:
     return ev.ActionTaken(name=stage, args={}, admitted=False, reason=why, last=True)
 
 
-def _tests(trigger: Trigger, state: RunState, done: Verification) -> ev.Tests:
+def _tests(trigger: Trigger, state: RunState, done: Verification, grade: str) -> ev.Tests:
     verdict: Verdict = done.verdict
     return ev.Tests(
         trigger=trigger,
@@ -243,10 +257,12 @@ def _tests(trigger: Trigger, state: RunState, done: Verification) -> ev.Tests:
         passed=verdict.passed,
         failed=verdict.failed,
         errors=verdict.errors,
-        total=len(state.run.expected),
+        total=verdict.total or len(state.expected),
         void=verdict.void,
+        grade=grade,
         executions=done.executions,
         output=f"output/{done.output}",
+        cached=done.executions == 0,
         duration_ms=done.duration_ms,
         tree=state.tree,
     )
@@ -270,7 +286,7 @@ def _run_end(state: RunState) -> ev.RunEnd:
 def _sides(state: RunState) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The expected ids that are red and green on the best tree, in order."""
     green = state.best.green_ids if state.best else frozenset()
-    expected = state.run.expected
+    expected = state.expected
     return tuple(i for i in expected if i not in green), tuple(i for i in expected if i in green)
 
 

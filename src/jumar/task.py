@@ -18,6 +18,7 @@ from jumar.config import (
     Raw,
     Routes,
     TaskFile,
+    TestsTable,
     merged,
     parse,
     read_tables,
@@ -28,15 +29,14 @@ from jumar.core.guard import CONFIGURATION, Guard, escape, unmade
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Rule
 from jumar.core.settings import Context, Price, Route, Settings, Suite, Switches
+from jumar.disk.ignored import Ignored
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
+from jumar.projects import of_runner, runner_in
 from jumar.sources import decode_source
 
 TASK_FILE = "task.toml"
 DEFAULTS_FILE = "jumar.toml"
-
-TESTS = ("tests/", "test/", "test_*.py", "*_test.py", "conftest.py")
-"""What is a test, or belongs to one, by its name alone."""
 
 VENVS = (".venv", "venv")
 
@@ -62,7 +62,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     hidden: Path | None = None
     suite: Suite = Suite()
     verify_timeout_seconds: float = 120.0
-    command_for: str = ""
     expected: tuple[str, ...] = ()
     """The ids that judge; empty is whatever the runner collects."""
     budget: Budget = Budget()
@@ -91,6 +90,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     caps: Budget | None = None
     """Of the ledger, where it is new."""
     record: Path | None = None
+    in_place: Ignored | None = None
+    """What is never touched where the agent works in that folder itself; None: it works in a copy."""
 
 
 def load_task(path: Path, config: Path | None = None) -> Task:
@@ -144,6 +145,11 @@ def settings_for(
         routes=dict(task.chosen_routes),
         context=context or Context(),
         switches=task.switches,
+        in_place=task.in_place is not None,
+        skip=task.in_place.lines if task.in_place else (),
+        tracked=task.in_place.tracked if task.in_place else (),
+        verify=task.verify,
+        verify_seconds=task.verify_timeout_seconds,
         ledger=str(task.ledger) if task.ledger else "",
     )
 
@@ -178,7 +184,7 @@ def tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
 
 def targets(task: Task) -> tuple[str, ...]:
     """The files in the task's folder that may be edited or made, by their names."""
-    editable, closed = spec(task.editable), spec((*task.protected, *TESTS, *CONFIGURATION))
+    editable, closed = spec(task.editable), spec((*task.protected, *of_runner(task.suite.runner).tests, *CONFIGURATION))
     files = set(tree_files(task.root, task.withheld))
     return tuple(p for p in sorted(files.union(unmade(task.editable, files))) if editable(p) and not closed(p))
 
@@ -208,20 +214,20 @@ def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str)
     _refuse_paths(root, tables, folders, where)
     withheld = [line for f in folders.values() if f for line in _hiding(root, f)]
     withheld += [f"/{v}/" for v in VENVS if (root / v / "pyvenv.cfg").is_file()]
-    tests = tables.tests
+    tests = msgspec.structs.replace(tables.tests, runner=tables.tests.runner or runner_in(root))
+    kind = of_runner(tests.runner)
     task = Task(
         root=root,
         name=name,
         instruction=tables.task.instruction,
         env=tables.task.env,
-        editable=("*.py",) if tables.files.editable is None else tables.files.editable,
-        protected=(*tables.files.protected, *TESTS) if tables.files.editable is None else tables.files.protected,
+        editable=kind.sources if tables.files.editable is None else tables.files.editable,
+        protected=(*tables.files.protected, *kind.tests) if tables.files.editable is None else tables.files.protected,
         withheld=(*withheld, f"/{TASK_FILE}", f"/{DEFAULTS_FILE}", "/task.checks.json"),
         reference=root / tables.task.reference if tables.task.reference else None,
         hidden=root / tests.hidden if tests.hidden else None,
-        suite=_suite(tables),
+        suite=_suite(tests, tables.task.env),
         verify_timeout_seconds=tests.verify_timeout_seconds or tests.timeout_seconds,
-        command_for=tests.command_for,
         expected=tuple(dict.fromkeys(tests.expected)),
         budget=tables.budget,
         budget_set=budget_set,
@@ -260,14 +266,16 @@ def _refuse_paths(root: Path, tables: TaskFile, folders: Mapping[str, str], wher
             raise BadInput(f"{where}: tests.expected names {path!r}, which is no file in the task's folder")
 
 
-def _suite(tables: TaskFile) -> Suite:
-    tests = tables.tests
+def _suite(tests: TestsTable, env: Mapping[str, str]) -> Suite:
     return Suite(
         runner=tests.runner,
         select=tests.select,
-        env=tables.task.env,
+        env=dict(env),
         timeout_seconds=tests.timeout_seconds,
         test_timeout_seconds=min(tests.test_timeout_seconds, tests.timeout_seconds),
+        command=tests.command,
+        report=tests.report,
+        command_for=tests.command_for,
     )
 
 

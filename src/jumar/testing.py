@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from pathlib import Path
 
 import msgspec
 
 from jumar.core.events import Localisation
 from jumar.core.reply import Reply
-from jumar.core.retry import ERRORS
-from jumar.core.settings import Suite
-from jumar.core.verdict import EXCUSED, Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
+from jumar.core.retry import ERRORS as FAULTS
+from jumar.core.verdict import (
+    EXCUSED,
+    Cause,
+    Ended,
+    Outcome,
+    Report,
+    TestResult,
+    Verdict,
+    Void,
+    reconcile,
+)
 from jumar.disk.objects import Store
 from jumar.models.script import Line, ScriptModel
 from jumar.models.secrets import LONGEST_DETAIL
-from jumar.ports import Answer, Ask, Model, Runner, Verification, Verifier
-from jumar.verify.verifier import TrustedVerifier
+from jumar.ports import Answer, Ask, Checked, Model, Verification, Verifier
+from jumar.trials import check_runner, hold
 
-Judge = Callable[[Mapping[str, bytes]], Mapping[str, str] | Void]
-"""Path -> bytes of a tree, to expected id -> outcome, or to no usable evidence."""
+__all__ = (
+    "FakeClock",
+    "FakeVerifier",
+    "Judge",
+    "check_model",
+    "check_runner",
+    "check_verifier",
+    "script",
+)
+
+Judge = Callable[[Mapping[str, bytes]], Mapping[str, str | TestResult] | Void]
+"""Path -> bytes of a tree, to expected id -> outcome (or a whole result), or to no usable evidence."""
 
 
 class FakeClock:
@@ -42,7 +59,14 @@ class FakeVerifier:
         self._store, self._expected, self._judge = store, tuple(expected), judge
         self.asked: list[str] = []
 
-    async def verify(self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str) -> Verification:  # noqa: ARG002  the port's signature
+    async def verify(
+        self,
+        tree: str,
+        accepted: Mapping[str, Outcome] | None,
+        *,
+        control: str,  # noqa: ARG002  the port's signature
+        also: Sequence[str] = (),
+    ) -> Verification:
         """The function's outcomes, reconciled like anybody's."""
         self.asked.append(tree)
         files = {p: self._store.get(n.sha256) for p, n in self._store.manifest(tree).items() if n.sha256}
@@ -51,9 +75,15 @@ class FakeVerifier:
             return _verification(
                 Verdict({}, void=said), Ended.UNSTARTED if said.cause is Cause.HARNESS else Ended.NORMAL
             )
-        report = Report(Ended.NORMAL, tuple(TestResult(i, Outcome(o), excerpt=o) for i, o in said.items()))
-        own = {i: Outcome(o) for i, o in said.items() if Outcome(o) in EXCUSED}
-        return _verification(reconcile(self._expected, report, own if accepted is None else accepted), Ended.NORMAL)
+        results = [o if isinstance(o, TestResult) else TestResult(i, Outcome(o), excerpt=o) for i, o in said.items()]
+        report = Report(Ended.NORMAL, tuple(results))
+        own = {r.id: r.outcome for r in results if r.outcome in EXCUSED}
+        ids = tuple(dict.fromkeys((*self._expected, *also)))
+        return _verification(reconcile(ids, report, own if accepted is None else accepted), Ended.NORMAL)
+
+    async def check(self, tree: str, command: str, seconds: float) -> Checked:  # noqa: ARG002  as above
+        """`true` succeeds, everything else fails."""
+        return Checked(ok=command == "true", output=command, duration_ms=1)
 
     async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:  # noqa: ARG002  as above
         """Nothing is suspicious."""
@@ -61,7 +91,7 @@ class FakeVerifier:
 
 
 def _verification(verdict: Verdict, ended: Ended) -> Verification:
-    return Verification(verdict=verdict, ended=ended, executions=1, duration_ms=1, output="output/000.txt")
+    return Verification(verdict=verdict, ended=ended, executions=1, duration_ms=1, output="000.txt")
 
 
 def script(*contents: str, usd: float = 0.01) -> ScriptModel:
@@ -78,55 +108,14 @@ async def check_verifier(verifier: Verifier, expected: Sequence[str], good: str,
     for tree, green in ((good, True), (bad, False), (good, True)):
         done = await verifier.verify(tree, {}, control=good)
         verdict = done.verdict
-        _hold(verdict.void is None, "a tree that can be judged is not void")
-        _hold(tuple(verdict.results) == tuple(expected), "there is one outcome for each expected id, in their order")
-        _hold(verdict.green is green, "green is every expected id passed, whatever was judged before")
-        _hold(done.executions >= 1, "a verification that ran counts its processes")
+        hold(verdict.void is None, "a tree that can be judged is not void")
+        hold(tuple(verdict.results) == tuple(expected), "there is one outcome for each expected id, in their order")
+        hold(verdict.green is green, "green is every expected id passed, whatever was judged before")
+        hold(done.executions >= 1, "a verification that ran counts its processes")
     red = (await verifier.verify(bad, {}, control=good)).verdict.red_ids
     found = await verifier.localise(bad, red, tuple(i for i in expected if i not in red))
-    _hold(found.tree == bad, "a localisation names its tree")
-    _hold(list(found.suspects) == sorted(found.suspects, key=lambda s: -s[2]), "the most suspicious comes first")
-
-
-async def check_runner(runner: Runner, into: Path) -> None:
-    """The contract of every `Runner`, held against the four sample projects of its module, in processes below *into*.
-
-    Raises:
-        AssertionError: naming the clause that is broken.
-    """
-    store, verifiers, trees = Store(into / "objects"), dict[str, TrustedVerifier](), dict[str, str]()
-    for sample, files in import_module(type(runner).__module__).SAMPLES.items():
-        for path, text in files.items():
-            (into / sample / path).parent.mkdir(parents=True, exist_ok=True)
-            (into / sample / path).write_text(text, "utf-8")
-        trees[sample] = store.capture(into / sample)
-        suite = Suite(runner=runner.name, timeout_seconds=60.0)
-        verifiers[sample] = TrustedVerifier(store, runner, suite, into / "runs" / sample, base=trees[sample])
-    files = import_module(type(runner).__module__).SAMPLES["passing"]
-    tests = runner.test_files(files, ())
-    _hold(bool(tests), "the names of test files are known")
-    _hold(runner.test_files(files, tests) == tests, "a test file may be selected by its path")
-    found = {sample: await verifier.collect(trees[sample]) for sample, verifier in verifiers.items()}
-    expected = found["passing"].ids
-    _hold(bool(expected) and not found["passing"].anomaly, "the ids of a healthy project are collected")
-    static = tuple(i for path in tests for i in runner.static_ids(path, files[path].encode()))
-    _hold(static == expected, "a syntax tree gives the ids that the runner gives")
-    _hold(found["broken_import"].ids == expected, "a file that does not import keeps its ids")
-    _hold(set(found["broken_import"].broken) == set(tests), "a file that does not import is named as broken")
-    want = {
-        "passing": Outcome.PASSED,
-        "failing": Outcome.FAILED,
-        "broken_import": Outcome.IMPORT_ERROR,
-        "broken_fixture": Outcome.ERROR,
-    }
-    for sample, outcome in want.items():
-        verifiers[sample].expected = (*expected, f"{expected[0]}_that_is_not_there")
-        done = await verifiers[sample].verify(trees[sample], None)
-        *said, absent = done.verdict.results.values()
-        _hold(done.verdict.void is None and done.ended is Ended.NORMAL, f"the sample {sample} can be judged")
-        _hold([r.outcome for r in said] == [outcome] * len(said), f"the sample {sample} comes out as {outcome}")
-        _hold(outcome is Outcome.PASSED or all(r.excerpt for r in said), f"the sample {sample} says why")
-        _hold(absent.outcome not in (Outcome.PASSED, *EXCUSED), "a test that is not there has not passed")
+    hold(found.tree == bad, "a localisation names its tree")
+    hold(list(found.suspects) == sorted(found.suspects, key=lambda s: -s[2]), "the most suspicious comes first")
 
 
 async def check_model(model: Model, ask: Ask) -> Answer:
@@ -139,26 +128,21 @@ async def check_model(model: Model, ask: Ask) -> Answer:
         AssertionError: naming the clause that is broken.
     """
     name, worst = model.name, model.worst(ask)
-    _hold(bool(name) and name.isprintable(), "a model has a name that fits on a line")
-    _hold(worst.usd >= 0 and worst.tokens >= 0, "the worst case is no income")
-    _hold(model.worst(ask) == worst, "the worst case of a call is the same however often it is asked for")
+    hold(bool(name) and name.isprintable(), "a model has a name that fits on a line")
+    hold(worst.usd >= 0 and worst.tokens >= 0, "the worst case is no income")
+    hold(model.worst(ask) == worst, "the worst case of a call is the same however often it is asked for")
     answer = await model.complete(ask)
-    _hold(model.name == name, "a model keeps its name")
-    _hold(not answer.error or answer.error in ERRORS, "a fault has one of the names in jumar.core.retry.ERRORS")
-    _hold(len(answer.detail) <= LONGEST_DETAIL and "\n" not in answer.detail, "what was said of a fault is one line")
-    _hold(0 <= answer.cached_tokens <= answer.input_tokens, "cached tokens are part of the input")
-    _hold(answer.output_tokens >= 0 and answer.usd >= 0, "a call takes tokens and money, and gives none back")
+    hold(model.name == name, "a model keeps its name")
+    hold(not answer.error or answer.error in FAULTS, "a fault has one of the names in jumar.core.retry.ERRORS")
+    hold(len(answer.detail) <= LONGEST_DETAIL and "\n" not in answer.detail, "what was said of a fault is one line")
+    hold(0 <= answer.cached_tokens <= answer.input_tokens, "cached tokens are part of the input")
+    hold(answer.output_tokens >= 0 and answer.usd >= 0, "a call takes tokens and money, and gives none back")
     if not answer.assumed:
-        _hold(answer.usd <= worst.usd + 1e-9, "no call costs more than its worst case")
-        _hold(answer.input_tokens + answer.output_tokens <= worst.tokens, "no call takes more than its worst case")
-    _hold(answer.retry_after is None or answer.retry_after >= 0, "nobody waits for the past")
+        hold(answer.usd <= worst.usd + 1e-9, "no call costs more than its worst case")
+        hold(answer.input_tokens + answer.output_tokens <= worst.tokens, "no call takes more than its worst case")
+    hold(answer.retry_after is None or answer.retry_after >= 0, "nobody waits for the past")
     written = msgspec.json.decode(msgspec.json.encode(answer.reply), type=Reply)
-    _hold(written == answer.reply, "a reply is the same once it was written down")
+    hold(written == answer.reply, "a reply is the same once it was written down")
     ids = [call.id for call in answer.reply.tool_calls]
-    _hold(all(ids) and len(set(ids)) == len(ids), "tool calls have ids of their own")
+    hold(all(ids) and len(set(ids)) == len(ids), "tool calls have ids of their own")
     return answer
-
-
-def _hold(clause: bool, said: str) -> None:  # noqa: FBT001  a clause is true or it is not
-    if not clause:
-        raise AssertionError(f"broken contract: {said}")

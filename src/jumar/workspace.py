@@ -9,17 +9,29 @@ from hashlib import sha256
 from pathlib import Path
 
 from jumar.disk import beneath, trees
+from jumar.disk.align import Skip
 from jumar.disk.objects import Store
 from jumar.disk.trees import Kind, Manifest, Node
+from jumar.disk.unlock import unlock
+from jumar.errors import BadInput
 
 
 class Workspace:
-    """A folder and the tree it holds. Changes that did not come through `write` are seen by `capture` alone."""
+    """A folder and the tree it holds. Changes that did not come through `write` are seen by `capture` alone.
 
-    def __init__(self, folder: Path, store: Store) -> None:
-        self.folder, self._store = folder, store
+    What *skip* names (folders with a slash at their end) is in the folder and in no tree: it is never read, written or
+    removed. That is how a person's own repository can be one: what git ignores there is theirs.
+    """
+
+    def __init__(self, folder: Path, store: Store, skip: Skip = lambda _: False) -> None:
+        self.folder, self._store, self._skip = folder, store, skip
         self._tree = ""
         self._manifest: Manifest | None = None
+
+    @property
+    def store(self) -> Store:
+        """Where its trees and their bytes are kept."""
+        return self._store
 
     @property
     def tree(self) -> str:
@@ -32,7 +44,12 @@ class Workspace:
         Raises:
             BadInput: if something in it cannot be kept.
         """
-        tree = self._store.capture(self.folder)
+        try:
+            tree = self._store.capture(self.folder, skip=self._skip)
+        except BadInput:
+            if not unlock(self.folder, self._skip):
+                raise
+            tree = self._store.capture(self.folder, skip=self._skip)
         if tree != self._tree:
             self._tree, self._manifest = tree, None
         return tree
@@ -49,7 +66,7 @@ class Workspace:
         self._tree = ""
         with beneath.disk(f"cannot lay out a tree in {self.folder}"):
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._store.align(self.folder, manifest)
+            self._store.align(self.folder, manifest, self._skip)
         self._tree, self._manifest = tree, manifest
 
     def write(self, path: str, data: bytes | None) -> tuple[str, str]:
@@ -62,8 +79,8 @@ class Workspace:
             Infra: if the disk refuses.
         """
         beneath.steps(path)
-        if trees.ignored(path):
-            raise ValueError(f"{path!r} is never part of a tree: histories, caches and environments are left out")
+        if trees.ignored(path) or self._skip(path) or any(self._skip(folder + "/") for folder in trees.above(path)):
+            raise ValueError(f"{path!r} is never part of a tree: histories, caches and what git ignores are left out")
         manifest = self._now()
         with beneath.disk(f"cannot write {path!r} in {self.folder}"), beneath.root(self.folder) as top:
             before, node = _standing(top, path)
@@ -86,6 +103,11 @@ class Workspace:
         """The regular files of the tree whose path *matches*, with their bytes."""
         wanted = {p: n for p, n in sorted(self._now().items()) if n.kind is Kind.FILE and matches(p)}
         return {path: self._store.get(node.sha256) for path, node in wanted.items()}
+
+    def file(self, path: str) -> bytes | None:
+        """The bytes of the regular file *path* of the tree; None: there is none."""
+        node = self._now().get(path)
+        return self._store.get(node.sha256) if node is not None and node.kind is Kind.FILE else None
 
     def paths(self) -> tuple[str, ...]:
         """The names of the tree's regular files, sorted; no bytes are read."""
@@ -127,8 +149,15 @@ def _found(top: int, path: str) -> os.stat_result | None:
 
 
 def _replace(top: int, path: str, data: bytes | None, node: Node | None) -> None:
-    # The old file is unlinked, not truncated: another name of it (a hard link) keeps its bytes.
+    # The old file is replaced, not truncated: another name of it (a hard link) keeps its bytes.
     with beneath.parent(top, path, create=data is not None, unlock=True) as (folder, name):
-        beneath.remove(folder, name)
-        if data is not None:
-            beneath.create(folder, name, data, executable=bool(node and node.executable))
+        if data is None:
+            beneath.remove(folder, name)
+            return
+        temporary = beneath.passing()
+        try:
+            beneath.create(folder, temporary, data, executable=bool(node and node.executable))
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            beneath.remove(folder, temporary)
+            raise

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 import pytest
 
+from jumar.core import events as ev
+from jumar.core.budget import Budget
 from jumar.core.gate import Action, admits
 from jumar.core.guard import Guard
 from jumar.core.policy import Gate, TestPolicy, contradiction
+from jumar.core.run import RunState
+from jumar.core.state import replay
+
+TEST = "test_app.py::test_one"
+
+
+def state(gate: Gate) -> RunState:
+    """A run that has begun."""
+    start = ev.RunStart(
+        run="r", task="t", agent="driver", model="script", test_policy=TestPolicy.ON_WRITE, gate=gate,
+        budget=Budget(), expected=(TEST,), tree="tree",
+    )  # fmt: skip
+    return replay((ev.Entry(0, 0.0, start),))
+
 
 GUARD = Guard(editable=lambda p: p.endswith(".py"), protected=lambda p: p.startswith("test_") or p == "conftest.py")
 
@@ -35,18 +51,18 @@ GUARD = Guard(editable=lambda p: p.endswith(".py"), protected=lambda p: p.starts
     ],
 )
 def test_writes(path: str, *, admitted: bool, hit: bool) -> None:
-    ruling = admits(Action("write_files", {path: "x"}), Gate.OFF, GUARD)
+    ruling = admits(Action("write_files", {path: "x"}), state(Gate.OFF), GUARD)
 
     assert (admitted, hit) == (ruling.admitted, ruling.hit is not None)
     assert bool(ruling.reason) is not admitted
 
 
 def test_one_bad_path_refuses_the_whole_write() -> None:
-    assert not admits(Action("write_files", {"a.py": "x", "test_a.py": "x"}), Gate.OFF, GUARD).admitted
+    assert not admits(Action("write_files", {"a.py": "x", "test_a.py": "x"}), state(Gate.OFF), GUARD).admitted
 
 
 def test_strict_refuses_an_edit_that_no_red_test_asks_for() -> None:
-    assert not admits(Action("write_files", {"a.py": "x"}), Gate.STRICT, GUARD).admitted
+    assert not admits(Action("write_files", {"a.py": "x"}), state(Gate.STRICT), GUARD).admitted
 
 
 def test_a_proposal_is_named_by_what_it_writes() -> None:
@@ -59,7 +75,9 @@ def test_a_proposal_is_named_by_what_it_writes() -> None:
 @pytest.mark.parametrize(
     ("policy", "gate", "agent", "refused"),
     [
-        ("on_write", "strict", "pipeline", False),
+        ("on_write", "strict", "driver", False),
+        ("on_write", "strict", "pipeline", True),
+        ("on_write", "refactor", "repair", True),
         ("on_final", "strict", "pipeline", True),
         ("never", "strict", "pipeline", True),
         ("on_final", "off", "repair", True),

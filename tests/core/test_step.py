@@ -81,7 +81,7 @@ class World:
                 return (ev.RunEnd(stop=state.final.stop, best=None, usd=0, tokens=0, test_runs=0, executions=0),)
             case effects.Forgo(stage, why):
                 return (ev.ActionTaken(name=stage, args={}, admitted=False, reason=why, last=True),)
-            case effects.Localise() | effects.Execute():
+            case effects.Localise() | effects.Execute() | effects.Rebuild() | effects.Switch() | effects.Await():
                 return ()
 
     def _verified(self, trigger: Trigger, state: RunState) -> tuple[ev.Event, ...]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.core.verdict import EXCUSED, Cause, Ended, Outcome, Report, TestResult, reconcile
+from jumar.core.verdict import EXCUSED, Broken, Cause, Ended, Outcome, Report, TestResult, reconcile
 
 EXPECTED = ("t.py::a", "t.py::b")
 
@@ -25,7 +25,7 @@ def report(ended: Ended = Ended.NORMAL, /, **outcomes: str) -> Report:
         (report(Ended.EXIT), ("error", "error")),
         (report(Ended.EXIT, a="passed", b="passed"), ("passed", "error")),
         (report(Ended.CRASH, b="passed", a="passed"), ("error", "passed")),
-        (Report(Ended.NORMAL, broken={"t.py": "ImportError"}), ("import_error", "import_error")),
+        (Report(Ended.NORMAL, broken={"t.py": Broken("ImportError")}), ("import_error", "import_error")),
         (report(a="passed", b="passed", extra="failed"), ("passed", "passed")),
     ],
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from jumar.core import events as ev
 from jumar.core.agent import Message
 from jumar.core.gate import WRITES
-from jumar.core.policy import TestPolicy
+from jumar.core.policy import Gate, TestPolicy
 from jumar.core.prompts import OUTPUT_LIMIT, head_and_tail
 from jumar.core.reply import ToolCall
 from jumar.core.retry import UNUSABLE
@@ -21,6 +21,9 @@ EMPTY = "(an empty reply)"
 
 UNPERFORMED = "not performed"
 AGAIN = "the run had ended with this, and was taken up again: go on"
+NEXT = "Next: edit_claim(test_id, edit_target) for a red test, then its edit."
+DONE = "All green: write a failing test first, or end with final."
+"""The footers of a test result under the strict gate; what they cost is measured in `bench/footer.py`."""
 LATER = "; the tests run when the run ends"
 
 
@@ -29,19 +32,29 @@ def messages(state: RunState, system: str, task: str) -> tuple[Message, ...]:
 
     Both texts must not depend on anything that changes in a run.
     """
-    told = _Told(system, task, state.run.test_policy)
+    told = _Told(system, task, state.run)
     for event in state.history:
         told.hear(event)
     told.send()
     return tuple(told.messages)
 
 
+def account(events: Iterable[ev.Event], run: ev.RunStart) -> str:
+    """What *events* of *run*, those that one action led to, tell a model, as one text."""
+    told = _Told("", "", run)
+    for event in events:
+        if not (isinstance(event, ev.ActionTaken) and event.name == "final" and event.admitted):
+            told.hear(event)
+    return told.text
+
+
 class _Told:
     """A conversation as it is told, event by event."""
 
-    def __init__(self, system: str, task: str, policy: TestPolicy) -> None:
+    def __init__(self, system: str, task: str, run: ev.RunStart) -> None:
         self.messages: list[Message] = []
-        self._system, self._task, self._policy = system, task, policy
+        self._system, self._task, self._policy = system, task, run.test_policy
+        self._strict = run.gate is Gate.STRICT
         self._calls: tuple[ToolCall, ...] = ()
         self._done: list[list[str]] = []
         """What came of each action of the newest reply, in their order."""
@@ -60,7 +73,8 @@ class _Told:
             case ev.ActionTaken():
                 self._done.append([part for part in (_action(event, self._policy),) if part])
             case ev.Observation(name=name, content=content):
-                self._add(_shown(name, content))
+                footer = (DONE if content.get("ok") else NEXT) if self._strict and name == "driver.run_tests" else ""
+                self._add("\n".join(filter(None, (_shown(name, content), footer))))
             case ev.Revert(why=why):
                 self._add(why if why.startswith("taken") else f"taken back: {why}")
 
@@ -80,6 +94,11 @@ class _Told:
         if self._loose:
             self.messages.append(Message("user", _joined(self._loose)))
         self._calls, self._done, self._loose = (), [], []
+
+    @property
+    def text(self) -> str:
+        """What was heard and not sent yet."""
+        return "\n".join(part for parts in (self._loose, *self._done) for part in parts)
 
     def _add(self, part: str) -> None:
         (self._done[-1] if self._done else self._loose).append(part)
@@ -102,6 +121,8 @@ def _action(taken: ev.ActionTaken, policy: TestPolicy) -> str:
     if taken.name == "final":
         return AGAIN
     files = taken.args.get("files")
+    if taken.name == "edit_claim":
+        return f"claimed: {taken.args.get('edit_target')}"
     paths = ", ".join(files) if isinstance(files, Mapping) else str(taken.args.get("path", ""))
     if taken.name in WRITES:
         verb = {"delete_file": "deleted", "edit_file": "edited"}.get(taken.name, "wrote")

@@ -11,7 +11,7 @@ from jumar.agents import conversation, prose, tools
 from jumar.agents.toolbox import offers
 from jumar.core.agent import TURN, Message, Request, Tool
 from jumar.core.gate import Action
-from jumar.core.policy import TestPolicy
+from jumar.core.policy import Gate, TestPolicy
 from jumar.core.reply import Reply, ToolCall
 from jumar.core.run import RunState
 from jumar.core.settings import Switches
@@ -34,7 +34,23 @@ POLICIES = {
     TestPolicy.ON_FINAL: "The tests run once, when the work ends. End it with final when it is done.",
     TestPolicy.NEVER: "The work is judged when it has ended. End it with final when it is done.",
 }
-"""What a model must know of each policy."""
+"""What a model must know of each policy, where there is no gate."""
+
+STRICT = (
+    "No edit is admitted that no red test asks for. 1. A test must have been seen red, by the code under test and not "
+    "by a broken test. 2. Then edit_claim(test_id, edit_target) says which file you will edit for it; only that file "
+    "may be edited for it. 3. When your reply has been performed, all claimed tests are run together with those that "
+    "were green: an edit whose test is not green then, or that costs a green one, goes back byte for byte. Several "
+    "claims and edits may stand in one reply. When the step's test does not exist yet, write it first, at the step's "
+    "test_file_path, and nothing else in that reply: it must be seen red. After two failed edits for a test claim "
+    "another one first. The work ends by itself when the tests that were red pass; end it with final when there is "
+    "nothing left to do."
+)
+REFACTOR = (
+    "This is refactor mode: edits need no claims, and what the tests say now must stay. When you leave the mode (or "
+    "end the work with final) everything must be green, else all edits since you entered go back."
+)
+"""What a model must know of the gate."""
 
 CUT = "the reply was cut off at its greatest length, and this may be a part of what was meant; act in smaller steps"
 """What is told of the last action of a reply that was cut off, however whole it looks."""
@@ -45,12 +61,15 @@ MOST = 50
 ASKED = "Between changes run_tests shows the results whenever you ask."
 
 
+GATES = {Gate.STRICT: STRICT, Gate.REFACTOR: REFACTOR}
+
+
 class Driver:
     """Asks a model turn by turn, and shows it what its actions did.
 
     *listing* are the paths of the run's first tree, *protected* those of them that are read-only: both are part of what
-    is sent first and must be the same whenever the run goes on. *switches* say which tools there are, and how they are
-    asked for.
+    is sent first and must be the same whenever the run goes on. *switches* and *gate* say which tools there are, and
+    how they are asked for.
     """
 
     name = "driver"
@@ -58,9 +77,11 @@ class Driver:
     loops = True
     note = ""
 
-    def __init__(self, listing: tuple[str, ...], protected: tuple[str, ...], switches: Switches) -> None:
+    def __init__(
+        self, listing: tuple[str, ...], protected: tuple[str, ...], switches: Switches, gate: Gate = Gate.OFF
+    ) -> None:
         self._listing, self._protected, self._text = listing, protected, switches.text_actions
-        self._offers = offers(switches)
+        self._offers = offers(switches, gate)
         # A memo of one entry, asked for by identity: the same reply to the same run has the same actions, so that
         # `actions` answers as if it were not there. It is asked once for every action of a reply.
         self._newest: tuple[tuple[object, ...], tuple[Action, ...]] = ((), ())
@@ -74,7 +95,7 @@ class Driver:
         """The conversation so far."""
         system = [
             SYSTEM,
-            POLICIES[state.run.test_policy],
+            GATES.get(state.run.gate) or POLICIES[state.run.test_policy],
             ASKED if any(offer.name == "run_tests" for offer in self._offers) else "",
             prose.guide(self._offers) if self._text else "",
         ]
@@ -115,7 +136,7 @@ class Driver:
         asked = action.args.get("test_ids")
         if action.fault or action.name != "run_tests" or not isinstance(asked, tuple):
             return action
-        ids = tools.named(asked, state.run.expected)
+        ids = tools.named(asked, state.expected)
         return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
 
     def _how(self) -> str:

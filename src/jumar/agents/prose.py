@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterable, Sequence
 
@@ -22,6 +23,7 @@ MAIN = {
     "run_command": "command",
     "final": "message",
     "run_tests": "test_ids",
+    "submit_plan": "steps",
 }
 """Which argument of an action is the body of its block. The body of `edit_file` has two sections."""
 
@@ -38,6 +40,12 @@ EXAMPLES = {
     ),
     "delete_file": "```action delete_file path=src/old.py\n```",
     "run_tests": "```action run_tests\ntests/test_app.py::test_sum\n```",
+    "edit_claim": "```action edit_claim test_id=tests/test_app.py::test_sum edit_target=src/app.py\n```",
+    "submit_plan": (
+        "```action submit_plan\n"
+        '[{"title": "sum", "test_id": "tests/test_app.py::test_sum", "test_file_path": "tests/test_app.py"}]\n```'
+    ),
+    "set_mode": "```action set_mode mode=refactor\n```",
     "run_command": "```action run_command\npython -c 'import app; print(app.total([1, 2]))'\n```",
     "final": "```action final\nThe sum is right now.\n```",
 }
@@ -127,7 +135,7 @@ def _lines(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
-def _body(name: str, text: str, given: dict[str, object]) -> dict[str, object] | str:
+def _body(name: str, text: str, given: dict[str, object]) -> dict[str, object] | str:  # noqa: PLR0911  as they come
     """*given* and what the body of an action's block says; or why it says nothing."""
     if name == "edit_file":
         sections = _sections(text)
@@ -137,6 +145,11 @@ def _body(name: str, text: str, given: dict[str, object]) -> dict[str, object] |
         return given
     if main in given:
         return f"`{main}` of {name} is given twice: in the first line and as the body"
+    if main == "steps":
+        try:
+            return {**given, main: json.loads(text)}
+        except (ValueError, RecursionError):
+            return f"the body of {name} is no JSON; give a list of steps"
     if main == "test_ids":
         return {**given, main: [line.strip() for line in text.splitlines() if line.strip()]}
     if main != "text":

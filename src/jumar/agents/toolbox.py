@@ -5,7 +5,23 @@ from __future__ import annotations
 import msgspec
 
 from jumar.core.agent import Tool
+from jumar.core.policy import Gate
 from jumar.core.settings import Switches
+
+STEP: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "title": {"type": "string", "description": "What the step does, in a few words."},
+        "test_id": {
+            "type": "string",
+            "description": "Id of the test that will show it, such as test_app.py::test_sum.",
+        },
+        "test_file_path": {"type": "string", "description": "The file that test stands in, or will."},
+    },
+    "required": ["title"],
+    "additionalProperties": False,
+}
+"""The JSON schema of one step of a plan."""
 
 
 class Argument(msgspec.Struct, frozen=True):
@@ -13,7 +29,7 @@ class Argument(msgspec.Struct, frozen=True):
 
     name: str
     kind: str
-    """The type in a JSON schema: `string`, `integer` or `array` (of strings)."""
+    """The type in a JSON schema: `string`, `integer` or `array` (of strings); `steps` is an array of `STEP`."""
     about: str
     required: bool = True
     default: object = None
@@ -22,8 +38,9 @@ class Argument(msgspec.Struct, frozen=True):
     @property
     def schema(self) -> dict[str, object]:
         """Its JSON schema."""
-        items: dict[str, object] = {"items": {"type": "string"}} if self.kind == "array" else {}
-        return {"type": self.kind, "description": self.about} | items
+        items: dict[str, dict[str, object]] = {"array": {"type": "string"}, "steps": STEP}
+        kind = "array" if self.kind in items else self.kind
+        return {"type": kind, "description": self.about} | ({"items": items[self.kind]} if self.kind in items else {})
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -91,6 +108,24 @@ ALL = (
         (Argument("test_ids", "array", "Ids of tests, or files; without it, all.", required=False, default=()),),
     ),
     Offer(
+        "edit_claim",
+        "Say which red test your next edit of a file will turn green. Without it the edit is refused.",
+        (
+            Argument("test_id", "string", "Id of a test that is red, as the results show it."),
+            Argument("edit_target", "string", "Path of the file that will be edited for it."),
+        ),
+    ),
+    Offer(
+        "submit_plan",
+        "Say in which steps you will work, with the test of each.",
+        (Argument("steps", "steps", "The steps, in their order."),),
+    ),
+    Offer(
+        "set_mode",
+        "Enter refactor mode (edits without claims; nothing is kept unless all is green when you leave), or leave it.",
+        (Argument("mode", "string", "refactor or strict."),),
+    ),
+    Offer(
         "run_command",
         "Run a shell command in a copy of the repository that is thrown away: it can try things, but changes nothing.",
         (Argument("command", "string", "The command line."),),
@@ -104,7 +139,14 @@ ALL = (
 """Every tool of the driver."""
 
 
-def offers(switches: Switches) -> tuple[Offer, ...]:
-    """The tools that *switches* leave on."""
-    off = {"run_tests": not switches.model_may_run_tests, "run_command": not switches.model_may_run_commands}
+def offers(switches: Switches, gate: Gate = Gate.OFF) -> tuple[Offer, ...]:
+    """The tools that *switches* and the *gate* leave on."""
+    refactoring = gate is Gate.REFACTOR or switches.allow_refactor
+    off = {
+        "run_tests": not switches.model_may_run_tests,
+        "run_command": not switches.model_may_run_commands,
+        "edit_claim": gate is not Gate.STRICT,
+        "submit_plan": gate is Gate.OFF,
+        "set_mode": gate is Gate.OFF or not refactoring,
+    }
     return tuple(offer for offer in ALL if not off.get(offer.name))

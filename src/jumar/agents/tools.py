@@ -82,14 +82,13 @@ def _value(call: ToolCall, argument: Argument) -> tuple[object, str]:
         return None, f"{call.name} needs `{argument.name}` ({argument.kind}){instead}"
     value = _converted(given, argument.kind)
     if value is None:
-        return None, f"`{argument.name}` of {call.name} must be of type {argument.kind}"
-    texts = [value] if isinstance(value, str) else value if isinstance(value, tuple) else []
-    if not all(encodable(text) for text in texts):
+        return None, f"`{argument.name}` of {call.name} must be of type {argument.schema['type']}"
+    if not encodable(str(value)):
         return None, f"`{argument.name}` of {call.name} holds characters that are not valid Unicode"
     return value, ""
 
 
-def _converted(given: object, kind: str) -> object | None:
+def _converted(given: object, kind: str) -> object | None:  # noqa: PLR0911  one line per kind reads best
     """*given* as a value of *kind*, where no meaning is lost; else None."""
     match kind, given:
         case "string", str():
@@ -98,11 +97,25 @@ def _converted(given: object, kind: str) -> object | None:
             return given
         case "integer", (float() | str()) if number := _NUMBER.fullmatch(str(given)):
             return int(number[1])
+        case "steps", list() | tuple() if all(isinstance(step, dict) for step in given):
+            return _steps(given)
         case "array", str():
             return (given,)
         case "array", list() | tuple() if all(isinstance(item, str) for item in given):
             return tuple(given)
     return None
+
+
+def _steps(given: Sequence[dict[str, object]]) -> tuple[dict[str, str], ...] | None:
+    """The steps of a plan as `core.events.PlanStep` has them; None where one is not as its schema says."""
+    known = {"title", "test_id", "test_file_path"}
+    steps = [{key: value for key, value in step.items() if value is not None} for step in given]
+    right = all("title" in s and set(s) <= known and all(isinstance(v, str) for v in s.values()) for s in steps)
+    return (
+        tuple({k: _plain(str(v)) if k == "test_file_path" else str(v) for k, v in s.items()} for s in steps)
+        if right
+        else None
+    )
 
 
 def _asked(call: ToolCall, values: dict[str, object]) -> Action | str:
@@ -120,6 +133,8 @@ def _asked(call: ToolCall, values: dict[str, object]) -> Action | str:
             return Action(call.name, message=str(values["message"]), call_id=call.id)
     if "path" in values:
         values = values | {"path": path}
+    if "edit_target" in values:
+        return Action(call.name, call_id=call.id, args=values | {"edit_target": _plain(str(values["edit_target"]))})
     return _unread(path) or Action(call.name, call_id=call.id, args=values)
 
 

@@ -155,3 +155,32 @@ def _likest(lines: list[str], wanted: str) -> int | None:
         matcher.set_seq1(lines[-minus].strip()[:WIDTH])
         best = max(best, (matcher.ratio(), minus))
     return -best[1] if best[0] >= CLOSE else None
+
+
+def reapplied(before: bytes | None, after: bytes | None, now: bytes | None) -> bytes | Refused | None:
+    """What the edit that made *after* of *before* makes of *now*; None stands for no file.
+
+    What was replaced, with as many whole lines around it as make it stand once in *before*, must stand once in *now*.
+    """
+    if now == before:
+        return after
+    if before is None or after is None or now is None:
+        return Refused("the file was made or deleted by another edit")
+    same = next(
+        (n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
+    )
+    most = min(len(before), len(after)) - same
+    tail = next((n for n in range(most) if before[-1 - n] != after[-1 - n]), most)
+    start, end = before.rfind(b"\n", 0, same) + 1, _line_end(before, len(before) - tail)
+    while before.count(before[start:end]) != 1 and (start, end) != (0, len(before)):
+        start, end = before.rfind(b"\n", 0, max(0, start - 1)) + 1, _line_end(before, end)
+    old = before[start:end]
+    if not old or now.count(old) != 1:
+        return Refused("what it replaces is not there without the other edit")
+    return now.replace(old, before[start:same] + after[same : len(after) - tail] + before[len(before) - tail : end])
+
+
+def _line_end(text: bytes, at: int) -> int:
+    """Where the line that *at* lies in ends; of a line that ends there, where the next one does."""
+    found = text.find(b"\n", at)
+    return len(text) if found < 0 else found + 1

@@ -6,7 +6,7 @@ import msgspec
 
 from jumar.core.agent import Request
 from jumar.core.gate import Action
-from jumar.core.policy import Trigger
+from jumar.core.policy import Gate, Trigger
 from jumar.core.ratchet import Attempt
 from jumar.core.stop import StopReason
 
@@ -18,6 +18,8 @@ class Halt(msgspec.Struct, frozen=True):
     why: str = ""
     unverifiable: bool = False
     """Whether even a verification failed: then none is tried at the end."""
+    patient: bool = False
+    """Whether there is the time to judge the edits of the turn first."""
 
 
 class Verify(msgspec.Struct, frozen=True):
@@ -81,6 +83,25 @@ class GoBack(msgspec.Struct, frozen=True):
     why: str
 
 
+class Rebuild(msgspec.Struct, frozen=True):
+    """Put the workspace back to where the turn began, with the edits *left* (their places in the turn) made again."""
+
+    left: tuple[int, ...]
+    dropped: tuple[int, ...]
+    """Edits that go back for good."""
+    why: str
+
+
+class Switch(msgspec.Struct, frozen=True):
+    """Change the mode of the gate."""
+
+    to: Gate
+
+
+class Await(msgspec.Struct, frozen=True):
+    """Wait for what a host asks for next; what changed around the tools is ruled on before it is performed."""
+
+
 class Finish(msgspec.Struct, frozen=True):
     """Write the last word; the workspace is what will be shipped."""
 
@@ -91,4 +112,7 @@ class Close(msgspec.Struct, frozen=True):
     """End the segment, for the reason that `final` gave."""
 
 
-Effect = Verify | Localise | Reserve | Call | Cancel | Act | Execute | Forgo | Keep | GoBack | Finish | Close
+Effect = (
+    Verify | Localise | Reserve | Call | Cancel | Act | Execute | Forgo | Keep | GoBack | Rebuild | Switch | Await
+    | Finish | Close
+)  # fmt: skip

@@ -10,7 +10,7 @@ from jumar.core.ratchet import Score
 from jumar.core.reply import Reply
 from jumar.core.settings import Settings
 from jumar.core.stop import StopReason
-from jumar.core.verdict import Outcome, Void
+from jumar.core.verdict import Blame, Outcome, Void
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
@@ -85,7 +85,10 @@ class Write(Fact, frozen=True, kw_only=True, tag="write"):
     after: str
     tree: str
     """The workspace's tree after this write."""
-    claimed: str = ""
+    claimed: tuple[str, ...] = ()
+    """The tests it shall turn green."""
+    test: bool = False
+    """Whether it writes tests of the agent's own."""
 
 
 class EditClaim(Fact, frozen=True, kw_only=True, tag="edit_claim"):
@@ -106,6 +109,21 @@ class TestRun(Fact, frozen=True, kw_only=True, tag="test_run"):
     outcome: Outcome
     command: str = ""
     duration_ms: int = 0
+    blame: Blame | None = None
+    """What a test that did not pass fell over, where the runner can tell."""
+    absent: str = ""
+    """The module or file that the test misses; see `jumar.core.verdict.TestResult`."""
+    path: str = ""
+    """The test's file, where the id does not begin with it."""
+
+    @property
+    def file(self) -> str:
+        """The test's file."""
+        return self.path or self.test_id.partition("::")[0]
+
+
+CHECK = "gate.verify"
+"""Stands for a test: the command that must be green before refactor mode is left. It is no expected id."""
 
 
 class Tests(Fact, frozen=True, kw_only=True, tag="tests"):
@@ -159,6 +177,10 @@ class Revert(Fact, frozen=True, kw_only=True, tag="revert"):
     to: str
     paths: tuple[str, ...]
     why: str
+    left: tuple[int, ...] = ()
+    """Of a gate's revert: which edits of the turn lie in `to`, by their places."""
+    found: bool = False
+    """Whether only what was changed around the tools went back: the tree that is known stays."""
 
 
 class Repair(Fact, frozen=True, kw_only=True, tag="repair"):

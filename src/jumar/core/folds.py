@@ -7,19 +7,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from jumar.core import claiming
 from jumar.core import events as ev
 from jumar.core.agent import TURN
 from jumar.core.budget import settle
+from jumar.core.claims import Book
 from jumar.core.gate import WRITES
-from jumar.core.policy import COUNTED, TestPolicy, Trigger
+from jumar.core.policy import COUNTED, Gate, TestPolicy, Trigger
 from jumar.core.retry import UNUSABLE, again, pause
-from jumar.core.run import Cell, IllegalEvent, Judged, Phase, RunState
+from jumar.core.run import HOSTED, Cell, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import mark, remembered
 from jumar.core.verdict import EXCUSED, Cause, Outcome
 
 
 def _started(state: RunState, start: ev.RunStart) -> RunState:
-    return replace(state, start=start, tree=start.tree)
+    return replace(state, start=start, tree=start.tree, book=Book(mode=start.gate))
 
 
 def _asked(state: RunState, request: ev.ModelRequest) -> RunState:
@@ -32,6 +34,9 @@ def _called(state: RunState, call: ev.ModelCall) -> RunState:
     # A call that was cut off gave no reply: whoever goes on gets the one that would have come.
     answered = call.error != "cancelled"
     state = replace(state, spend=spend, replies=state.replies + answered, request=None, pause=0.0)
+    if state.asking:  # whoever asked through us goes on with the answer, and tries again where it was an error
+        turns = spend.turns + (not call.error)
+        return replace(state, asking=False, spend=replace(spend, turns=turns))
     if not call.error or call.error in UNUSABLE:
         flaw = f"the model gave no usable answer: {_said(call)}" if call.error else ""
         state = replace(state, spend=replace(spend, turns=spend.turns + 1), tries=0, actions_done=0, flaw=flaw)
@@ -58,9 +63,12 @@ def _taken_up(state: RunState) -> RunState:
     return replace(state, reply=state.draft, stage="draft", flaw="", actions_done=0)
 
 
-def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: PLR0911  one case per action reads best
-    recent = remembered(state.recent, mark(action, f"{state.tree} {len(state.refused)}"))
-    state = replace(state, actions_done=state.actions_done + 1, recent=recent)
+def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, PLR0911  one case per action
+    recent = state.recent
+    if action.name not in ("look", "ask_model"):
+        recent = remembered(recent, mark(action, f"{state.tree} {len(state.refused)}"))
+    book = claiming.acted(state.book, last=action.last)
+    state = replace(state, actions_done=state.actions_done + 1, recent=recent, book=book)
     reply = state.reply
     if action.last:
         state = replace(state, reply=None, flaw="")
@@ -75,21 +83,32 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: PLR091
         case "run_tests" if action.admitted:
             ids = action.args.get("test_ids")
             return replace(state, asked_tests=tuple(map(str, ids)) if isinstance(ids, list | tuple) else ())
+        case "set_mode" if action.admitted and state.book.mode is Gate.REFACTOR:
+            return replace(state, book=replace(book, leaving=True))
+        case "ask_model":
+            return replace(state, asking=action.admitted)
         case "draft":
             return replace(state, draft=reply)
         case "review" | "rewrite":
             clean = not action.admitted or not message
             return _taken_up(state) if clean else replace(state, violations=message)
         case name if name == "unparsable" or (name in WRITES and state.stage != TURN):
-            # A whole-file proposal that cannot be verified is billed and used up its attempt: nothing goes on for ever.
-            lost = 0 if action.admitted else 1
-            spend = replace(state.spend, attempts=state.spend.attempts + lost)
-            return replace(state, told=action.reason if lost else state.told, spend=spend, draft=None, violations="")
+            return _proposed(state, action)
     return state
 
 
+def _proposed(state: RunState, action: ev.ActionTaken) -> RunState:
+    """A whole-file proposal that cannot be verified is billed and used up its attempt: nothing goes on for ever."""
+    if state.run.agent in HOSTED:
+        return state
+    lost = 0 if action.admitted else 1
+    spend = replace(state.spend, attempts=state.spend.attempts + lost)
+    return replace(state, told=action.reason if lost else state.told, spend=spend, draft=None, violations="")
+
+
 def _wrote(state: RunState, write: ev.Write) -> RunState:
-    return replace(state, tree=write.tree, written=True)
+    book = claiming.wrote(state, write) if state.coalesces else state.book
+    return replace(state, tree=write.tree, written=True, book=book)
 
 
 def _ran(state: RunState, run: ev.TestRun) -> RunState:
@@ -97,15 +116,10 @@ def _ran(state: RunState, run: ev.TestRun) -> RunState:
 
 
 def _tested(state: RunState, tests: ev.Tests) -> RunState:
-    outcomes: dict[str, Outcome] = {}
-    green: set[str] = set()
-    cell = state.runs
-    while cell is not None:
-        run, cell = cell.run, cell.rest
-        outcomes[run.test_id] = run.outcome
-        if run.status == "pass":
-            green.add(run.test_id)
-    judged = Judged(tests, outcomes, frozenset(green))
+    runs, checked = _runs(state)
+    green = frozenset(i for i, run in runs.items() if run.status == "pass")
+    outcomes = {i: run.outcome for i, run in runs.items()}
+    judged = Judged(tests, outcomes, green, checked)
     baseline = tests.trigger is Trigger.BASELINE
     asked = tests.trigger is Trigger.MODEL
     harness = tests.void is not None and tests.void.cause is Cause.HARNESS
@@ -119,6 +133,7 @@ def _tested(state: RunState, tests: ev.Tests) -> RunState:
         state,
         runs=None,
         judged=state.judged if asked else judged,
+        book=claiming.tested(state, tests, runs),
         written=asked and state.written,
         asked_tests=None,
         born_green=state.born_green or (baseline and tests.ok),
@@ -132,6 +147,19 @@ def _tested(state: RunState, tests: ev.Tests) -> RunState:
     )
 
 
+def _runs(state: RunState) -> tuple[dict[str, ev.TestRun], bool]:
+    """The results of the verification at hand, in the order of its ids, and whether the command beside it succeeded."""
+    found: list[ev.TestRun] = []
+    checked, cell = True, state.runs
+    while cell is not None:
+        run, cell = cell.run, cell.rest
+        if run.test_id == ev.CHECK:
+            checked = run.status == "pass"
+        else:
+            found.append(run)
+    return {run.test_id: run for run in reversed(found)}, checked
+
+
 def _observed(state: RunState, shown: ev.Observation) -> RunState:
     return replace(state, seen=shown.content) if state.phase is Phase.JUDGED else state
 
@@ -140,10 +168,13 @@ def _kept(state: RunState, _best: ev.BestFound) -> RunState:
     judged = state.judged
     if judged is None:
         raise IllegalEvent("nothing was judged that could be kept")
-    return replace(state, best=judged.attempt, shown=state.seen, told="")
+    return replace(state, best=judged.attempt, shown=state.seen, told="", book=claiming.kept(state))
 
 
 def _reverted(state: RunState, revert: ev.Revert) -> RunState:
+    if revert.found:  # it never was part of a tree that is known
+        return replace(state, told=revert.why)
+    state = replace(state, book=claiming.reverted(state, revert))
     if revert.to == state.postponed:
         return replace(state, tree=revert.to, postponed="")
     unjudged = state.best is not None and (state.judged is None or state.judged.tests.tree != state.tree)
@@ -152,6 +183,22 @@ def _reverted(state: RunState, revert: ev.Revert) -> RunState:
 
 def _localised(state: RunState, found: ev.Localisation) -> RunState:
     return replace(state, localisation=found)
+
+
+def _claimed(state: RunState, claim: ev.EditClaim) -> RunState:
+    return replace(state, book=claiming.claimed(state.book, claim))
+
+
+def _failed(state: RunState, repair: ev.Repair) -> RunState:
+    return replace(state, book=claiming.failed(state.book, repair))
+
+
+def _planned(state: RunState, plan: ev.Plan) -> RunState:
+    return replace(state, book=replace(state.book, plan=plan.steps))
+
+
+def _switched(state: RunState, mode: ev.Mode) -> RunState:
+    return replace(state, book=replace(state.book, mode=mode.to, leaving=False, claims=()))
 
 
 def _hit(state: RunState, guardrail: ev.Guardrail) -> RunState:
@@ -177,6 +224,7 @@ def _resumed(state: RunState, _resume: ev.Resume) -> RunState:
         state,
         spend=spend,
         request=None,
+        asking=False,
         fault="",
         expired="",
         judged=None if anew else state.judged,
@@ -207,6 +255,10 @@ FOLDS: dict[type[ev.Event], Callable[[RunState, Any], RunState]] = {
     ev.Tests: _tested,
     ev.Observation: _observed,
     ev.BestFound: _kept,
+    ev.EditClaim: _claimed,
+    ev.Repair: _failed,
+    ev.Plan: _planned,
+    ev.Mode: _switched,
     ev.Revert: _reverted,
     ev.Localisation: _localised,
     ev.Guardrail: _hit,

@@ -1,4 +1,4 @@
-"""Which edits are admitted. It does not know whose edit it judges: same state, same action, same answer."""
+"""Which edits are admitted: those that a red test asks for, whoever makes them. No model is asked."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from hashlib import sha256
 
 import msgspec
 
+from jumar.core.claims import Book, provides, red_ids, why_not_red
+from jumar.core.events import PlanStep
 from jumar.core.guard import Guard, Hit, escape, refusal
 from jumar.core.policy import Gate
+from jumar.core.run import RunState
+from jumar.core.turn import named
 
 WRITES = frozenset({"write_file", "write_files", "edit_file", "delete_file"})
 """Actions that change files."""
@@ -56,17 +60,118 @@ class Ruling(msgspec.Struct, frozen=True):
     hit: Hit | None = None
 
 
-def admits(action: Action, gate: Gate, guard: Guard) -> Ruling:
-    """Rule on *action* before it touches the disk. Under `off` only the guard speaks."""
+def admits(action: Action, state: RunState, guard: Guard) -> Ruling:
+    """Rule on *action* before it touches the disk: same state, same action, same answer."""
     if action.fault:
-        return Ruling(admitted=False, reason=action.fault)
-    if action.name not in WRITES:
-        return Ruling(admitted=True)
-    for path in action.paths:
-        if hit := escape(path):
-            return Ruling(admitted=False, reason=f"{path!r} leads outside the workspace", hit=hit)
-        if why := refusal(path, guard):
-            return Ruling(admitted=False, reason=why)
-    if gate is Gate.STRICT:
-        return Ruling(admitted=False, reason="no red test was claimed for this edit; claim one with edit_claim first")
-    return Ruling(admitted=True)
+        return _no(action.fault)
+    match action.name:
+        case "edit_claim":
+            return _claim(str(action.args["test_id"]), str(action.args["edit_target"]), state, guard)
+        case "set_mode":
+            return _mode(str(action.args["mode"]), state)
+        case "submit_plan":
+            return _plan(steps_of(action), state, guard)
+        case name if name in WRITES:
+            rulings = (writable(path, state, guard) for path in action.paths)
+            return next((ruling for ruling in rulings if not ruling.admitted), YES)
+    return YES
+
+
+def writable(path: str, state: RunState, guard: Guard) -> Ruling:
+    """Rule on a change of the file *path*, whichever way it comes."""
+    if hit := escape(path):
+        return Ruling(admitted=False, reason=f"{path!r} leads outside the workspace", hit=hit)
+    mode = state.book.mode
+    if mode is not Gate.OFF and guard.authorable(path):
+        return YES
+    if why := refusal(path, guard):
+        return _no(why)
+    if mode is not Gate.STRICT or state.book.covering(path):
+        return YES
+    return _no(_unclaimed(path, state.book))
+
+
+def steps_of(action: Action) -> tuple[PlanStep, ...]:
+    """The steps of a plan that *action* submits."""
+    return msgspec.convert(action.args["steps"], tuple[PlanStep, ...])
+
+
+def _unclaimed(path: str, book: Book) -> str:
+    """Why an edit of *path* is refused that no claim covers, and what would admit it."""
+    other = [f"{c.test_id} for {c.path}" for c in book.claims]
+    red = [i for i in red_ids(book.newest) if i not in book.ended]
+    if other:
+        return f"no claim covers {path}: open is {named(tuple(other))}; claim it too with edit_claim(test_id, {path!r})"
+    if red:
+        return (
+            f"no red test was claimed for {path}: call edit_claim(test_id, {path!r}) first; red is {named(tuple(red))}"
+        )
+    return (
+        f"no test asks for an edit of {path}: none is red that an edit could answer; "
+        "write a failing test first, in a new test file and nothing else in that turn"
+    )
+
+
+def _claim(test_id: str, target: str, state: RunState, guard: Guard) -> Ruling:  # noqa: PLR0911  as in _plan
+    book = state.book
+    if book.mode is not Gate.STRICT:
+        return _no(f"the gate is {book.mode}: edits need no claims now")
+    if hit := escape(target):
+        return Ruling(admitted=False, reason=f"{target!r} leads outside the workspace", hit=hit)
+    if guard.authorable(target):
+        return _no(f"{target} is a test file, which needs no claim: claim the file of the code under test")
+    if why := refusal(target, guard):
+        return _no(why)
+    run = book.newest.get(test_id)
+    if run is None and test_id not in state.expected:
+        return _no(f"there is no test {test_id!r}; red is {named(red_ids(book.newest)) or 'none'}")
+    if why := why_not_red(run, test_id):
+        return _no(why)
+    if test_id in book.ended:
+        return _no(f"two edits for {test_id} did not turn it green: claim another test first")
+    if run is not None and not provides(target, run.absent):
+        return _no(f"{test_id} misses {run.absent!r}, which {target} does not provide: claim the file that will")
+    return YES
+
+
+def _mode(mode: str, state: RunState) -> Ruling:
+    book, switches = state.book, state.run.settings.switches
+    if mode not in (Gate.STRICT, Gate.REFACTOR):
+        return _no(f"there is no mode {mode[:60]!r}; there are strict and refactor")
+    if mode == book.mode:
+        return _no(f"the mode is {mode} already")
+    if book.mode is Gate.OFF:
+        return _no("the gate is off in this run: there is no mode to set")
+    if mode == Gate.REFACTOR and not switches.allow_refactor:
+        return _no("refactor mode is the person's switch, and it is off: pass --allow-refactor")
+    if book.turn:
+        return _no("edits of this turn wait for their verdict: set the mode in a turn of its own")
+    return YES
+
+
+def _plan(steps: tuple[PlanStep, ...], state: RunState, guard: Guard) -> Ruling:  # noqa: PLR0911  one line per reason
+    """A plan is refused whole: a step that names a test which its file does not have will never be red."""
+    homes = {i: i.partition("::")[0] for i in state.expected} | {i: r.file for i, r in state.book.newest.items()}
+    files = frozenset(homes.values())
+    if not steps:
+        return _no("a plan needs at least one step")
+    for number, step in enumerate(steps, 1):
+        path = step.test_file_path
+        if not step.title.strip():
+            return _no(f"step {number} has no title")
+        if path and (escape(path) or not (path in files or guard.authorable(path) or guard.protected(path))):
+            return _no(f"step {number}: {path!r} is no test file; give the file its test stands in, or will")
+        if step.test_id and path in files and homes.get(step.test_id) != path:
+            return _no(f"step {number}: {path} has no test {step.test_id!r}; a new test goes into a new test file")
+        if path and not step.test_id:
+            return _no(f"step {number} names {path} and no test_id: name the test")
+        if not step.test_id and state.book.mode is Gate.STRICT and not state.run.settings.switches.allow_refactor:
+            return _no(f"step {number} ({step.title!r}) has no test: give test_id and test_file_path")
+    return YES
+
+
+YES = Ruling(admitted=True)
+
+
+def _no(reason: str) -> Ruling:
+    return Ruling(admitted=False, reason=reason)

@@ -13,6 +13,11 @@ CONFIGURATION = (
     "conftest.py", "conftest/", "conftest.*", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml",
     "pyproject.toml", "tox.ini", "setup.cfg", "setup.py", "sitecustomize.py", "usercustomize.py", "*.pth",
     "*.egg-info/", "*.dist-info/",
+    "package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", ".npmrc", ".yarnrc*", "node_modules/",
+    "vitest.config.*", "vitest.workspace.*", "vitest.setup.*", "vite.config.*", "jest.config.*", "jest.setup.*",
+    "babel.config.*", ".babelrc*", ".swcrc", "tsconfig*.json", "jsconfig.json",
+    "go.mod", "go.sum", "go.work", "go.work.sum",
+    "Cargo.toml", "Cargo.lock", "build.rs", ".cargo/", ".config/nextest.toml", "rust-toolchain*",
     "__pycache__/", "*.pyc", ".git/", ".jumar/",
 )  # fmt: skip
 """What steers the runner or the interpreter: it is the task's, never a candidate's, whatever `editable` says."""
@@ -27,6 +32,8 @@ class Guard(msgspec.Struct, frozen=True):
 
     editable: Matches
     protected: Matches
+    authorable: Matches = lambda _path: False
+    """Which files may be written as new tests: test files by their names that did not come with the task."""
 
 
 def unmade(editable: Iterable[str], files: Collection[str]) -> tuple[str, ...]:

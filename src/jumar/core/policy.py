@@ -42,6 +42,8 @@ def contradiction(policy: TestPolicy, gate: Gate, agent: str, *, model_runs_test
     """One sentence on why these settings cannot work together, or None."""
     if gate is not Gate.OFF and policy is not TestPolicy.ON_WRITE:
         return f"gate {gate} needs test results during the run, and '{policy}' gives none; use on_write or gate off"
+    if gate is not Gate.OFF and agent in ("pipeline", "repair"):
+        return f"gate {gate} admits edits that were claimed for a red test, and agent {agent} claims none; use gate off"
     if agent == "repair" and policy is not TestPolicy.ON_WRITE:
         return (
             f"the repair agent lives on test results during the run, and under '{policy}' there are none; use on_write"
@@ -49,6 +51,6 @@ def contradiction(policy: TestPolicy, gate: Gate, agent: str, *, model_runs_test
     if model_runs_tests and policy is not TestPolicy.ON_WRITE:
         when = "once, at the end" if policy is TestPolicy.ON_FINAL else "never"
         return f"under test policy {policy} the tests run {when}, so the model cannot run them; use on_write"
-    if model_runs_tests and agent != "driver":
+    if model_runs_tests and agent not in ("driver", "host"):
         return f"agent {agent} calls no tools: a model that may run tests needs --agent driver"
     return None

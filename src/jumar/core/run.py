@@ -9,9 +9,17 @@ import msgspec
 
 from jumar.core import events as ev
 from jumar.core.budget import Spend
+from jumar.core.claims import Book
+from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Attempt, Score
 from jumar.core.reply import Reply
 from jumar.core.verdict import Outcome
+
+HOST = "host"
+"""The agent whose every action comes from outside, at its own pace: a client of ours, or a person."""
+
+HOSTED = ("external", HOST)
+"""Agents whose actions come from outside; they may change the workspace by other ways than the tools."""
 
 
 class Phase(StrEnum):
@@ -43,6 +51,8 @@ class Judged(msgspec.Struct, frozen=True):
     tests: ev.Tests
     outcomes: Mapping[str, Outcome]
     green_ids: frozenset[str]
+    checked: bool = True
+    """Whether the command that guards refactor mode was green, where one was run."""
 
     @property
     def attempt(self) -> Attempt:
@@ -134,6 +144,10 @@ class RunState(msgspec.Struct, frozen=True):
     final: ev.Final | None = None
     end: ev.RunEnd | None = None
     last_ts: float = 0.0
+    book: Book = Book()
+    """What the gate knows."""
+    asking: bool = False
+    """Whether a host's agent waits for the answer of its model."""
     runs: Cell | None = None
     """The `test_run` events of the verification at hand, newest first."""
 
@@ -155,6 +169,17 @@ class RunState(msgspec.Struct, frozen=True):
         return tuple(reversed(events))
 
     @property
+    def expected(self) -> tuple[str, ...]:
+        """The ids that judge now: those the run began with, and those of tests it wrote and saw red."""
+        return (*self.run.expected, *self.book.joined)
+
+    @property
+    def coalesces(self) -> bool:
+        """Whether the edits of a turn are judged together, at its end: under a gate, and where a host makes them."""
+        gated = self.book.mode is not Gate.OFF or self.run.agent in HOSTED
+        return gated and self.run.test_policy is TestPolicy.ON_WRITE
+
+    @property
     def green(self) -> bool:
         """Whether the best tree passes every expected test."""
-        return self.best is not None and self.best.score.passed == len(self.run.expected) > 0
+        return self.best is not None and self.best.score.passed == len(self.expected) > 0

@@ -15,6 +15,13 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The interpreter that runs the tests; empty is jumar's own."""
     select: tuple[str, ...] = ()
     """Files, folders or ids given to the runner; empty is the runner's own discovery."""
+    command: str = ""
+    """For the runner `junit`: what runs the tests and writes a report, split as a shell splits words, run without one.
+    `{ids}` stands for the names of the asked tests, one word each, and `{report}` for the path of the report."""
+    report: str = ""
+    """Where that command writes its report, relative to the tree."""
+    command_for: str = ""
+    """What runs one test, whose id is put for `{test_id}`; its exit status decides. It overrides the runner's way."""
     env: dict[str, str] = {}
     timeout_seconds: float = 120.0
     """For one whole verification."""
@@ -62,6 +69,8 @@ class Switches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether the driver speaks the plain-text action protocol, for models without tools."""
     model_may_run_tests: bool = False
     model_may_run_commands: bool = False
+    allow_refactor: bool = False
+    """Whether the model may enter refactor mode."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,5 +88,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Tier -> route, for agents that ask a provider's model."""
     context: Context = Context()
     switches: Switches = Switches()
+    in_place: bool = False
+    """Whether the workspace is that folder itself."""
+    skip: tuple[str, ...] = ()
+    """Lines with gitignore semantics: what git ignores there is a person's own, and in no tree."""
+    tracked: tuple[str, ...] = ()
+    """Files that git knows there, whatever the lines say."""
+    verify: str = ""
+    """`[gate] verify`: the command that must be green before refactor mode is left; empty is all expected ids."""
+    verify_seconds: float = 120.0
     ledger: str = ""
     """Path of the ledger this run draws on; empty is none."""

@@ -47,6 +47,7 @@ TRANSITIONS: dict[Phase, dict[type[ev.Event], Phase | None]] = {
     Phase.TESTING: {ev.TestRun: Phase.TESTING, ev.Tests: None},
     Phase.JUDGED: {
         ev.Observation: Phase.JUDGED,
+        ev.Repair: Phase.JUDGED,
         ev.BestFound: Phase.OPEN,
         ev.Revert: Phase.OPEN,
         ev.Final: Phase.CLOSED,
@@ -98,12 +99,16 @@ def _next_phase(state: RunState, event: ev.Event) -> Phase:
 def _picked(state: RunState, event: ev.Event) -> Phase:
     """The next phase where the table alone does not tell."""
     if isinstance(event, ev.Write):
-        return Phase.WRITTEN if state.run.test_policy is TestPolicy.ON_WRITE else Phase.OPEN
+        return Phase.WRITTEN if _at_once(state) else Phase.OPEN
     if isinstance(event, ev.Tests):  # what the model asked to see moves nothing
         return Phase.OPEN if event.trigger is Trigger.MODEL else Phase.JUDGED
     if isinstance(event, ev.Revert):
-        verified = state.run.test_policy is TestPolicy.ON_WRITE
-        return Phase.WRITTEN if verified and event.to == state.postponed else Phase.OPEN
+        return Phase.WRITTEN if _at_once(state) and event.to == state.postponed else Phase.OPEN
     # A baseline that was void is no verdict to act on: the new segment verifies again.
     lost = state.best is None and state.judged is not None and state.judged.tests.void is not None
     return Phase.OPEN if lost else Phase.JUDGED
+
+
+def _at_once(state: RunState) -> bool:
+    """Whether a write is verified before anything else happens."""
+    return state.run.test_policy is TestPolicy.ON_WRITE and not state.coalesces

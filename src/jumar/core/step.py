@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from jumar.core.agent import FRONTIER, Strategy
 from jumar.core.budget import CAPS, exhausted
+from jumar.core.claims import red_ids, stands
 from jumar.core.effects import (
     Act,
+    Await,
     Call,
     Cancel,
     Close,
@@ -17,14 +19,17 @@ from jumar.core.effects import (
     Halt,
     Keep,
     Localise,
+    Rebuild,
     Reserve,
+    Switch,
     Verify,
 )  # fmt: skip
-from jumar.core.policy import TestPolicy, Trigger
+from jumar.core.policy import Gate, TestPolicy, Trigger
 from jumar.core.ratchet import holds
-from jumar.core.run import IllegalEvent, Phase, RunState
+from jumar.core.run import HOST, HOSTED, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import stalled
 from jumar.core.stop import StopReason
+from jumar.core.turn import judgement, named, next_trial
 from jumar.core.verdict import Cause
 
 
@@ -52,9 +57,12 @@ def next_effect(state: RunState, agent: Strategy, halt: Halt | None = None) -> E
             raise IllegalEvent(f"nothing to do in phase {state.phase}")
 
 
-def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:
+def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # noqa: PLR0911  as below
     policy = state.run.test_policy
-    if ending := halt or _end(state, agent):
+    ending = halt or _end(state, agent)
+    if (due := _due(state, ending)) is not None:
+        return due
+    if ending:
         if _owed(state, ending):
             return _turn(state, agent) if state.stage == "draft" else Forgo("review", ending.why)
         unknown = state.judged is None or state.written
@@ -68,6 +76,26 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:
     return _turn(state, agent)
 
 
+def _due(state: RunState, ending: Halt | None) -> Effect | None:
+    """What the gate still has to do: judge the edits of a turn that is over, or a refactoring."""
+    book, best = state.book, state.best
+    if best is None or not state.coalesces:
+        return None
+    in_time = ending is None or ending.patient or ending.stop in _PATIENT
+    if book.mode is Gate.REFACTOR:
+        changed = state.tree != best.tree and not state.postponed
+        if changed and (book.leaving or ending) and in_time:
+            return Verify(Trigger.TURN)
+        return Switch(Gate.STRICT) if book.leaving and not changed and not ending else None
+    if book.turn and not book.parked and (book.over or ending) and in_time:
+        return Verify(Trigger.TURN)
+    return None
+
+
+_PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.STALLED, StopReason.TURNS)
+"""Reasons to stop that leave the time to judge what was done before."""
+
+
 def _owed(state: RunState, ending: Halt) -> bool:
     """Whether a draft must still be written: without it the run would ship less than it has.
 
@@ -77,7 +105,7 @@ def _owed(state: RunState, ending: Halt) -> bool:
     return state.draft is not None and state.run.test_policy is not TestPolicy.ON_WRITE and not later
 
 
-def _turn(state: RunState, agent: Strategy) -> Effect:
+def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one line per effect reads best
     """The next thing of the agent's own: an action of its reply, or a question."""
     if state.postponed:
         return GoBack(state.postponed, "taken up again: it was never verified")
@@ -88,6 +116,8 @@ def _turn(state: RunState, agent: Strategy) -> Effect:
         action, last = actions[state.actions_done], state.actions_done + 1 == len(actions)
         return Execute(action, last) if action.name == "run_command" and not action.fault else Act(action, last)
     request = agent.request(state)
+    if request is None and state.run.agent in HOSTED:
+        return Await()
     if request is None:
         raise IllegalEvent("an agent with nothing left to ask has ended the run already")
     if request.tier == FRONTIER:
@@ -105,9 +135,24 @@ def _judge(state: RunState) -> Effect:
     void = judged.tests.void
     if void is not None and state.best is None and (void.cause is Cause.HARNESS or state.tree == state.run.tree):
         return Finish(Halt(StopReason.INFRA, void.reason))
+    if judged.tests.trigger is Trigger.TURN and state.book.mode is not Gate.OFF:
+        return _gate(state, judged)
     if void is None and holds(judged.attempt, state.best, state.run.settings.rule):
         return Keep(judged.attempt)
     return GoBack(_home(state), _lower(state) if void is None else "no usable evidence")
+
+
+def _gate(state: RunState, judged: Judged) -> Effect:
+    """A verdict on claimed edits, or on a refactoring: what is good stays, byte for byte, and the rest goes back."""
+    if state.book.mode is Gate.REFACTOR:
+        green = judged.tests.void is None and judged.tests.passed == judged.tests.total and judged.checked
+        why = "refactor mode is left green or not at all"
+        return Keep(judged.attempt) if green else GoBack(_home(state), f"{why}: {_lower(state)}")
+    found = judgement(state)
+    trial = next_trial(state.book, found)
+    if trial is None:
+        return Keep(judged.attempt)
+    return Rebuild(trial.left, trial.dropped, found.why)
 
 
 def _lower(state: RunState) -> str:
@@ -127,23 +172,42 @@ def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one
         return Halt(StopReason.GUARDRAIL, f"{state.hit.rule}: {state.hit.what}")
     if state.fault:
         return Halt(StopReason.INFRA, state.fault)
-    if state.green and not _unstarted(state, agent):
+    if state.green and not _unstarted(state, agent) and not _unplanned(state):
         return Halt(StopReason.GREEN)
     if state.expired:
         return Halt(StopReason.BUDGET, state.expired)
     if state.said is not None:
         return Halt(StopReason.FINAL, state.said)
-    if agent.loops and stalled(state.recent):
+    if why := _given_up(state):
+        return Halt(StopReason.STALLED, why)
+    if agent.loops and state.run.agent != HOST and stalled(state.recent):
         return Halt(StopReason.STALLED, "the same action came three times in six")
     if state.reply is not None:
         return _capped(state, _WITHIN_A_TURN)
     if capped := _capped(state):
         return capped
-    return Halt(StopReason.FINAL, "the agent has nothing left to try") if agent.request(state) is None else None
+    idle = state.run.agent not in HOSTED and agent.request(state) is None
+    return Halt(StopReason.FINAL, "the agent has nothing left to try") if idle else None
+
+
+def _unplanned(state: RunState) -> bool:
+    """Green from the start, and a test of the plan is not: the work that was planned is not done."""
+    steps = state.book.plan if state.born_green else ()
+    return any(step.test_id and stands(step, state.book.newest) != "green" for step in steps)
+
+
+def _given_up(state: RunState) -> str:
+    """Why no claim can be made any more; empty: one can, or none was given up."""
+    book = state.book
+    if not book.ended or book.claims or book.turn or set(red_ids(book.newest)) - book.ended:
+        return ""
+    return f"two edits for {named(tuple(sorted(book.ended)))} did not turn it green, and nothing else is red"
 
 
 def _unstarted(state: RunState, agent: Strategy) -> bool:
     """Green from the start with something to do: the instruction asks for more than the tests do."""
+    if state.run.agent == HOST:
+        return state.said is None
     if state.said is not None or not state.run.settings.instruction:
         return False
     return state.born_green if agent.loops else state.spend.attempts == 0 and not agent.localises
@@ -161,4 +225,5 @@ def _capped(state: RunState, names: tuple[str, ...] = CAPS) -> Halt | None:
         return None
     stop = {"attempts": StopReason.ATTEMPTS, "turns": StopReason.TURNS}.get(cap, StopReason.BUDGET)
     held = f" but for the {held_seconds:g} held for the last verification" if held_seconds and cap == "seconds" else ""
-    return Halt(stop, f"the cap on {cap} is used up{held}")
+    patient = cap not in ("attempts", "test_runs", "seconds")
+    return Halt(stop, f"the cap on {cap} is used up{held}", patient=patient)

@@ -44,6 +44,17 @@ class Ended(StrEnum):
     """It never said hello: nothing of the code under test can have run."""
 
 
+class Blame(StrEnum):
+    """What a test that did not pass fell over. Only the first two and a timeout make a red that code can answer."""
+
+    CODE = "code"
+    """An assertion, or an exception in the code under test."""
+    ABSENT = "absent"
+    """The code under test is not there, or has not the name that the test asks it for."""
+    TEST = "test"
+    """The test itself is broken: its file, its fixture, a package that it wants."""
+
+
 class TestResult(msgspec.Struct, frozen=True):
     """One test as the runner reported it."""
 
@@ -54,6 +65,18 @@ class TestResult(msgspec.Struct, frozen=True):
     duration_ms: int = 0
     excerpt: str = ""
     """The traceback, for prompts; empty for a pass."""
+    blame: Blame | None = None
+    """What it fell over, where the runner can tell; None for a pass, and where it cannot."""
+    absent: str = ""
+    """For `Blame.ABSENT`, the module or file that is not there or lacks something, as the test names it, or empty."""
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """Why the tests of a file could not even be collected."""
+
+    why: str
+    blame: Blame | None = None
+    absent: str = ""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -61,7 +84,7 @@ class Report(msgspec.Struct, frozen=True):
 
     ended: Ended
     results: tuple[TestResult, ...] = ()
-    broken: Mapping[str, str] = {}
+    broken: Mapping[str, Broken] = {}
     """Path of each test file that could not be collected -> why."""
     anomalies: tuple[str, ...] = ()
     """What the channel should not have carried: a wrong MAC, a gap in the sequence, a duplicate."""
@@ -170,14 +193,17 @@ def _family(test_id: str, members: list[TestResult] | None) -> TestResult | None
     if not members:
         return None
     worst = next((m for m in members if m.outcome is not Outcome.PASSED), members[0])
-    return TestResult(test_id, worst.outcome, sum(m.duration_ms for m in members), worst.excerpt)
+    return TestResult(
+        test_id, worst.outcome, sum(m.duration_ms for m in members), worst.excerpt, worst.blame, worst.absent
+    )
 
 
 def _unreported(test_id: str, report: Report) -> TestResult:
     """What silence means: the file was broken, the process was cut short, or the test is gone."""
     path = test_id.partition("::")[0]
     if path in report.broken:
-        return TestResult(test_id, Outcome.IMPORT_ERROR, 0, report.broken[path])
+        broken = report.broken[path]
+        return TestResult(test_id, Outcome.IMPORT_ERROR, 0, broken.why, broken.blame, broken.absent)
     if report.ended is Ended.NORMAL:
         return TestResult(test_id, Outcome.MISSING, 0, "the runner did not report this test")
     return TestResult(test_id, Outcome.ERROR, 0, report.detail or f"not reported: the run ended by {report.ended}")

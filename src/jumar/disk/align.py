@@ -7,54 +7,109 @@ import stat
 from collections.abc import Callable
 from hashlib import sha256
 
+import msgspec
+
 from jumar.disk import beneath, trees
 from jumar.disk.trees import Folder, Kind, Node
 
 Get = Callable[[str], bytes]
 """From a hash to the bytes."""
 
+Skip = Callable[[str], bool]
+"""Whether a path (a folder's with a slash at its end) is none of the tree's business."""
 
-def align(folder: int, wanted: Folder, get: Get) -> None:
-    """Make the open *folder* hold exactly *wanted*, and what is never part of a tree.
+_USABLE = 0o600
+"""What the owner may do with every file that is laid out, whatever was done to the one it replaces."""
 
-    Raises:
-        OSError: if the disk refuses.
-    """
-    standing = {name for name in beneath.names(folder) if _stands(folder, name, wanted.get(name))}
-    for name, want in wanted.items():
-        if isinstance(want, dict):
-            if name not in standing:
+
+class Aligner(msgspec.Struct, frozen=True):
+    """Makes folders equal to trees. What *skip* names is neither read nor written nor removed, at any depth."""
+
+    get: Get
+    skip: Skip
+
+    def align(self, folder: int, wanted: Folder, path: str = "") -> None:
+        """Make the open *folder*, at *path* with a slash at its end, hold exactly *wanted*, and what is no tree's.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        for name in beneath.names(folder):
+            self._clear(folder, name, wanted.get(name), path)
+        for name, want in wanted.items():
+            if not isinstance(want, dict):
+                self._put(folder, name, want)
+                continue
+            if beneath.lstat(folder, name) is None:
                 os.mkdir(name, dir_fd=folder)
             with beneath.inside(folder, name, unlock=True) as inner:
-                align(inner, want, get)
-        elif name not in standing:
-            _make(folder, name, want, get(want.sha256))
+                self.align(inner, want, f"{path}{name}/")
 
+    def _clear(self, folder: int, name: str, want: Node | Folder | None, path: str) -> None:
+        """Remove *name* where it stands in the way of *want*, or is wanted no more."""
+        is_folder = stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        if want is None and is_folder:
+            self._empty(folder, name, f"{path}{name}/")
+        elif want is None:
+            if trees.leftover(name) or not (trees.ignored(name) or self.skip(path + name)):
+                beneath.remove(folder, name)
+        elif is_folder is not isinstance(want, dict):
+            # Where a tree knows a file, a folder was made later, and with it all that is in it, ignored or not.
+            beneath.remove(folder, name)
 
-def _make(folder: int, name: str, node: Node, data: bytes) -> None:
-    if node.kind is Kind.LINK:
-        os.symlink(data, os.fsencode(name), dir_fd=folder)
-    else:
-        beneath.create(folder, name, data, executable=node.executable)
-
-
-def _stands(folder: int, name: str, want: Node | Folder | None) -> bool:
-    """Whether *name* is as wanted already (of a folder: is one). What is not goes, unless no tree would hold it."""
-    mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    if want is None and _outside(folder, name, mode):
-        return False
-    right = stat.S_ISDIR(mode) if isinstance(want, dict) else want is not None and _equals(folder, name, mode, want)
-    if not right:
+    def _empty(self, folder: int, name: str, path: str) -> None:
+        """Remove the folder *name*, which no tree has; where it holds something to be skipped, only the rest goes."""
+        if not trees.leftover(name):
+            if trees.ignored(name) or self.skip(path[:-1]) or self.skip(path):
+                return
+            with beneath.inside(folder, name, unlock=True) as inner:
+                if beneath.lstat(inner, trees.VENV) is not None:
+                    return
+                if self._spares(inner, path):
+                    self.align(inner, {}, path)
+                    return
         beneath.remove(folder, name)
-    return right
+
+    def _spares(self, folder: int, path: str) -> bool:
+        """Whether something in the open *folder*, at any depth, is to be skipped."""
+        for name in beneath.names(folder):
+            if self.skip(path + name):
+                return True
+            if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                if self.skip(f"{path}{name}/"):
+                    return True
+                with beneath.inside(folder, name, unlock=True) as inner:
+                    if self._spares(inner, f"{path}{name}/"):
+                        return True
+        return False
+
+    def _put(self, folder: int, name: str, node: Node) -> None:
+        """Make *name* be *node*, whole or not at all: it is made beside its place and moved over what stands there."""
+        found = beneath.lstat(folder, name)
+        if found is not None and _equals(folder, name, found.st_mode, node):
+            return
+        data, temporary = self.get(node.sha256), beneath.passing()
+        try:
+            if node.kind is Kind.LINK:
+                os.symlink(data, os.fsencode(temporary), dir_fd=folder)
+            else:
+                beneath.create(folder, temporary, data, executable=node.executable)
+                if found is not None and stat.S_ISREG(found.st_mode):
+                    _keep_bits(folder, temporary, stat.S_IMODE(found.st_mode), executable=node.executable)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            beneath.remove(folder, temporary)
+            raise
 
 
-def _outside(folder: int, name: str, mode: int) -> bool:
-    """Whether *name* is something that is never part of a tree, and not our own rubbish."""
-    if trees.ignored(name) or not stat.S_ISDIR(mode):
-        return trees.ignored(name) and not trees.leftover(name)
-    with beneath.inside(folder, name, unlock=True) as inner:
-        return beneath.lstat(inner, trees.VENV) is not None
+def _keep_bits(folder: int, name: str, bits: int, *, executable: bool) -> None:
+    """A file that was private stays so: only whether it may be executed is the tree's."""
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        bits = (bits & 0o777) | _USABLE
+        os.fchmod(fd, bits | (bits & 0o444) >> 2 if executable else bits & ~0o111)
+    finally:
+        os.close(fd)
 
 
 def _equals(folder: int, name: str, mode: int, want: Node) -> bool:

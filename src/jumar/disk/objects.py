@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from jumar.disk import beneath, trees
-from jumar.disk.align import align
+from jumar.disk.align import Aligner
 from jumar.disk.trees import Kind, Manifest, Node
 from jumar.disk.walk import Walk
 from jumar.errors import BadInput, Infra
@@ -106,8 +106,10 @@ class Store:
                 raise Infra(f"cannot lay out a tree in {dest}: it is not empty")
             self.align(dest, self.manifest(tree))
 
-    def align(self, folder: Path, manifest: Manifest) -> None:
+    def align(self, folder: Path, manifest: Manifest, skip: Callable[[str], bool] = lambda _: False) -> None:
         """Make *folder* equal to *manifest*, byte for byte. What is never part of a tree stays where its folder does.
+
+        So does what *skip* names (folders with a slash at their end): it is not even read.
 
         Raises:
             OSError: if the disk refuses.
@@ -118,7 +120,7 @@ class Store:
         except ValueError as fault:
             raise Infra(f"{folder} cannot be laid out: {fault}") from fault
         with beneath.root(folder) as top:
-            align(top, wanted, self.get)
+            Aligner(self.get, skip).align(top, wanted)
 
     def overlay(self, base: str, candidate: str, allowed: Callable[[str], bool]) -> str:
         """The tree of *base*, except that what stands at *allowed* paths comes from *candidate*."""

@@ -54,6 +54,33 @@ def best_patch(store: Store, base: str, best: str) -> bytes:
         return git(*_DIFF, *(git.tree(side, names) for side in sides))
 
 
+def misfit(store: Store, patch: bytes, before: Manifest, after: Manifest) -> str:
+    """Why *patch* does not lead from *before* to *after*, and back; empty: it does. Empty folders are not compared.
+
+    Raises:
+        BadInput: if there is no git.
+        Infra: if the disk refuses.
+    """
+    program = shutil.which("git")
+    if program is None:
+        raise BadInput("git was not found on PATH; install it to have patches checked")
+    with beneath.disk("the patch cannot be checked"), tempfile.TemporaryDirectory(prefix="jumar-patch-") as room:
+        git = _Git(program, Path(room))
+        git("init", "--quiet", "--bare", "--template=", str(git.room / "git"))
+        sides = [dict(before), dict(after)]
+        names = git.blobs(store, sides)
+        old, new = (git.tree(side, names) for side in sides)
+        for way, start, end in (((), old, new), (("--reverse",), new, old)):
+            git("read-tree", start)
+            try:
+                git("apply", "--cached", "--whitespace=nowarn", *way, send=patch)
+            except Infra as fault:
+                return str(fault)
+            if git("write-tree").decode().strip() != end:
+                return f"the patch{' taken back' if way else ''} leads to other files"
+    return ""
+
+
 class _Git(msgspec.Struct, frozen=True):
     """git in a private room: a bare repository of our own, an environment of our own, no work tree."""
 

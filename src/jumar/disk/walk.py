@@ -43,7 +43,10 @@ class Walk:
         held = False
         for name in names:
             inner = f"{path}/{name}" if path else name
-            if not trees.ignored(name) and not self._skip(inner):
+            if self._skip(inner) or self._skips_folder(folder, name, inner):
+                # What holds something to be skipped is not empty, and nothing that a tree would speak of.
+                held = True
+            elif not trees.ignored(name):
                 for found in self._at(folder, name, inner):
                     held = True
                     yield found
@@ -56,6 +59,10 @@ class Walk:
         except OSError as fault:
             raise _unreadable(path or ".", fault) from fault
 
+    def _skips_folder(self, folder: int, name: str, path: str) -> bool:
+        found = beneath.lstat(folder, name) if self._skip(path + "/") else None
+        return found is not None and stat.S_ISDIR(found.st_mode)
+
     def _at(self, folder: int, name: str, path: str) -> Iterator[Found]:
         try:
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
@@ -67,7 +74,7 @@ class Walk:
                 raise BadInput(f"{path!r} is neither a file, a folder nor a link; remove it from the task")
         except OSError as fault:
             raise self._refusal(path, fault) from fault
-        if stat.S_ISDIR(mode) and not self._skip(path + "/"):
+        if stat.S_ISDIR(mode):
             yield from self._below(folder, name, path)
 
     def _below(self, folder: int, name: str, path: str) -> Iterator[Found]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from jumar.agents.replies import extract
 from jumar.core import events as ev
-from jumar.core.run import RunState
+from jumar.core.run import HOST, RunState
 from jumar.core.settings import Settings, Switches
 from jumar.errors import BadInput
 from jumar.harness.assembly import Place, runner_of
@@ -87,6 +87,8 @@ def answering(state: RunState, place: Place) -> ByTier:
     run = state.run
     if run.agent == REPAIR:
         return _repair(run, place)
+    if run.agent == HOST:
+        return routes(run.settings, place.environ)  # of no tier: its model is its own business
     if (script := place.folder / SCRIPT).is_file():
         model = parse_script(script.read_bytes(), run.model)
         return lambda _tier: model

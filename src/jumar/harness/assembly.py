@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 from jumar.agents.driver import Driver
+from jumar.agents.host import Hosted
 from jumar.agents.pipeline import Pipeline, too_large
 from jumar.agents.repair import Repair
+from jumar.annotations import files_of, is_slug
 from jumar.core.agent import Strategy
 from jumar.core.events import RunStart
-from jumar.core.guard import Guard, unmade
+from jumar.core.guard import CONFIGURATION, Guard, unmade
+from jumar.core.policy import Gate
+from jumar.core.run import HOST
 from jumar.core.settings import Settings
+from jumar.disk.ignored import Ignored
 from jumar.disk.objects import Store
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput
@@ -23,9 +28,11 @@ from jumar.harness.context import context_of
 from jumar.options import DRIVER, REPAIR
 from jumar.plugins import load
 from jumar.ports import Commands, Runner
+from jumar.projects import TESTS
 from jumar.task import Task, guard_of, interpreter, settings_for
 from jumar.verify.command import confined_commands
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace import Workspace
 
 MANY = 20
 """Files that a prompt can hold whole."""
@@ -59,6 +66,8 @@ def tree_of(store: Store, task: Task, folder: Path | None = None) -> str:
 
     What is withheld (the reference, hidden tests, the task file) is no part of it.
     """
+    if task.in_place is not None:
+        return store.capture(task.root, skip=task.in_place.skip())
     return store.capture(folder or task.root, skip=spec(task.withheld))
 
 
@@ -68,28 +77,47 @@ def settings_of(task: Task, store: Store, tree: str, python: str | None) -> Sett
     return settings_for(task, test_files, interpreter(task, python), context_of(task))
 
 
-def sealed(settings: Settings, ids: Iterable[str]) -> Settings:
-    """*settings* that also protect the files in which the expected *ids* lie, and what could be imported instead."""
+def sealed(settings: Settings, files: Iterable[str]) -> Settings:
+    """*settings* that also protect the *files* in which the expected ids lie, and what could be imported instead."""
     lines: list[str] = []
-    for path in dict.fromkeys(i.partition("::")[0] for i in ids):
+    for path in files:
         stem = path.removesuffix(".py")
         # A package of the same name, or a compiled module, would win over the test file.
         lines += [literal(path), literal(stem) + "/", literal(stem) + ".*"]
     return replace(settings, protected=(*settings.protected, *lines))
 
 
+def files_with(ids: Sequence[str], place: Place, tree: str, runner: Runner) -> tuple[str, ...]:
+    """The files of *tree* in which the tests *ids* stand, each once."""
+    if not any(map(is_slug, ids)):
+        return tuple(dict.fromkeys(i.partition("::")[0] for i in ids))
+    manifest = place.store.manifest(tree)
+    paths = runner.test_files(tuple(p for p, n in manifest.items() if n.kind is Kind.FILE), ())
+    return files_of(ids, {path: place.store.get(manifest[path].sha256) for path in paths}, runner)
+
+
+def workspace_of(place: Place, run: RunStart) -> Workspace:
+    """Where the agent of *run* works: a folder of the run's own, or the repository itself."""
+    folder, settings = place.folder / "workspace", run.settings
+    if settings.in_place:
+        return Workspace(Path(settings.origin), place.store, Ignored(settings.skip, settings.tracked).skip())
+    return Workspace(folder, place.store)
+
+
 def verifier_of(place: Place, settings: Settings, base: str, expected: tuple[str, ...]) -> TrustedVerifier:
     """The verifier of a task whose untouched tree is *base*."""
     guard: Guard = guard_of(settings)
+    runner = runner_of(settings.suite.runner)
     return TrustedVerifier(
         place.store,
-        runner_of(settings.suite.runner),
+        runner,
         settings.suite,
         place.folder,
         expected=expected,
         base=base,
         sources=lambda path: guard.editable(path) and not guard.protected(path),
         environ=place.environ,
+        around=runner.surroundings(Path(settings.origin), place.environ),
     )
 
 
@@ -102,13 +130,33 @@ async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]
     found = await verifier.collect(verifier.base)
     if found.anomaly:
         raise BadInput(found.anomaly)
+    if not found.ids and task.gate is Gate.REFACTOR and task.verify:
+        return ()
     if not found.ids:
-        why = "".join(f"; {path}: {reason.strip().splitlines()[-1]}" for path, reason in found.broken.items() if reason)
+        why = "".join(
+            f"; {path}: {b.why.strip().splitlines()[-1]}" for path, b in found.broken.items() if b.why.strip()
+        )
         where = f" in {', '.join(task.suite.select)}" if task.suite.select else ""
         raise BadInput(
-            f"no tests found{where} in {task.root}{why}; name them with --test, or write one (test_*.py) first"
+            f"no tests found{where} in {task.root}{why}: without a test nothing can be red, and nothing can be kept; "
+            "name them with --test, write one first, or work without claims with --gate refactor and a command in "
+            "[gate] verify that must stay green"
         )
     return found.ids
+
+
+def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> Guard:
+    """The write rules of a run whose first tree had the files *first*: new test files may be written under a gate.
+
+    What the task itself closes stays closed; only the general rule that tests are read-only is for those it came with.
+    """
+    came, guard = frozenset(first), guard_of(settings)
+    closed = spec(line for line in settings.protected if line not in TESTS or line in CONFIGURATION)
+
+    def authorable(path: str) -> bool:
+        return path not in came and bool(runner.test_files((path,), ())) and not closed(path)
+
+    return replace(guard, authorable=authorable)
 
 
 def targets_of(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
@@ -126,12 +174,15 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
     """
     manifest, guard = place.store.manifest(run.tree), guard_of(run.settings)
     files = tuple(path for path, node in sorted(manifest.items()) if node.kind is Kind.FILE)
-    tests = tuple(p for p in dict.fromkeys(i.partition("::")[0] for i in run.expected) if p in manifest)
+    runner = runner_of(run.settings.suite.runner)
+    tests = tuple(p for p in files_with(run.expected, place, run.tree, runner) if p in manifest)
     closed = tuple(p for p in files if guard.protected(p))
     if run.agent == REPAIR:
         return Repair()
+    if run.agent == HOST:
+        return Hosted()
     if run.agent == DRIVER:
-        return Driver(files, closed, run.settings.switches)
+        return Driver(files, closed, run.settings.switches, run.gate)
     targets = targets_of(run.settings, files)
     if len(targets) > MANY:
         raise BadInput(

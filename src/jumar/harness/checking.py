@@ -126,7 +126,7 @@ def sorted_out(ids: Iterable[str], with_fix: list[frozenset[str]], without: list
 
 def _why(found: Collected) -> str:
     """One line on why there is nothing to judge by."""
-    said = found.anomaly or next((why for why in found.broken.values() if why.strip()), "") or "there are none"
+    said = found.anomaly or next((b.why for b in found.broken.values() if b.why.strip()), "") or "there are none"
     lines = said.strip().splitlines()
     return next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
 

@@ -14,7 +14,8 @@ import tomli_w
 from jumar.core.guard import CONFIGURATION, escape
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
-from jumar.task import TASK_FILE, TESTS
+from jumar.projects import PYTHON
+from jumar.task import TASK_FILE
 
 REFERENCE = "reference"
 """The folder of a task that holds the fix; it never enters a workspace."""
@@ -79,8 +80,8 @@ def laid_out(old: Tree, new: Tree, about: About) -> Layout:
     Raises:
         BadInput: if the new side has no tests, or no source file differs.
     """
-    judges, leftover, prose = spec((*TESTS, *CONFIGURATION)), spec(LEFTOVERS), spec(PROSE)
-    if not any(spec(TESTS[:-1])(path) and path.endswith(".py") for path in new):
+    judges, leftover, prose = spec((*PYTHON.tests, *CONFIGURATION)), spec(LEFTOVERS), spec(PROSE)
+    if not any(spec(PYTHON.tests[:-1])(path) and path.endswith(".py") for path in new):
         raise BadInput(f"{about.new} has no tests (tests/, test/, test_*.py); import a version that ships them")
     source = {p: b for p, b in old.items() if not judges(p) and not leftover(p)}
     fixed = {p: b for p, b in new.items() if not judges(p) and not leftover(p) and not prose(p)}

@@ -54,7 +54,7 @@ def result_of(state: RunState, folder: Path, head: Mark) -> Result:
     """The result of an ended run whose directory is *folder* and whose journal ends at *head*."""
     end, score = state.end, state.best.score if state.best else None
     stop = end.stop if end else StopReason.INFRA
-    total = len(state.run.expected)
+    total = len(state.expected)
     return Result(
         run=state.run.run,
         task=state.run.task,

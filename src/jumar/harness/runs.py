@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-import secrets
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from math import isfinite
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import msgspec
 from msgspec.structs import replace
 
 from jumar import ports
+from jumar.annotations import known_sites
 from jumar.core import events as ev
 from jumar.core.budget import Budget, exhausted
 from jumar.core.policy import TestPolicy
-from jumar.core.run import Phase, RunState
+from jumar.core.run import HOST, Phase, RunState
 from jumar.core.state import replay
 from jumar.core.stop import StopReason
 from jumar.disk.apply import apply
 from jumar.disk.patch import best_patch
 from jumar.errors import BadInput, Infra
-from jumar.globs import literal
 from jumar.harness.answering import answering, offline, prepared
 from jumar.harness.assembly import (
     Place,
     agent_of,
     commands_of,
     expected_ids,
+    files_with,
+    gated,
+    runner_of,
     sealed,
     settings_of,
     targets_of,
     tree_of,
     verifier_of,
+    workspace_of,
 )
+from jumar.harness.folders import fresh, leave_no_trace, without
 from jumar.harness.result import Result, result_of, state_in, state_of
 from jumar.journal import Journal
 from jumar.kernel import Kernel
@@ -45,7 +50,7 @@ from jumar.models.router import keys_in
 from jumar.options import flag
 from jumar.parts import Parts, Unshared, at_once
 from jumar.shell import Shell
-from jumar.task import Task, guard_of, interpreter
+from jumar.task import Task, interpreter
 from jumar.workspace import Workspace
 
 Begun = Callable[[Kernel], None]
@@ -65,27 +70,67 @@ async def start(
         BadInput: if it cannot be run as asked; nothing was run and nothing is left behind.
         Infra: if the machine failed before the end could be written down; the journal and the best tree are intact.
     """
-    interpreter(task, python)  # refused before anything is made
-    ready = prepared(task, environ)
-    task = _without(ready.task, runs, task.model)
-    new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
-    place = Place.at(_fresh(runs, task.name), environ)
     with ExitStack() as held:
-        try:
-            for name, data in ready.kept.items():
-                (place.folder / name).write_bytes(data)
-            first = await _first_event(task, place, python)
-            journal = held.enter_context(Journal.create(place.folder))
-            state = replay(journal.append((first,), time.time()))
-            kernel = await _kernel(place, journal, state, held, task.caps)
-        except BaseException:
-            held.close()
-            shutil.rmtree(place.folder, ignore_errors=True)
-            if new:
-                _leave_no_trace(runs)
-            raise
-        begun(kernel)
-        return await _finished(kernel, place, journal)
+        running = await made(task, runs, Entry(environ, python), held)
+        begun(running.kernel)
+        return await finished(running)
+
+
+class Entry(NamedTuple):
+    """How a run is entered."""
+
+    environ: Mapping[str, str]
+    python: str | None = None
+    host: ports.Host | None = None
+    """Where its actions come from, if not from a model of ours."""
+
+
+class Running(NamedTuple):
+    """A run that is open in this process."""
+
+    kernel: Kernel
+    place: Place
+    journal: Journal
+
+
+async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running:
+    """A new run of *task* under *runs*, ready to go; *held* closes what it holds.
+
+    Raises:
+        BadInput: as `start`.
+    """
+    interpreter(task, entry.python)  # refused before anything is made
+    ready = prepared(task, entry.environ)
+    task = without(ready.task, runs, task.model)
+    new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
+    place = Place.at(fresh(runs, task.name), entry.environ)
+    try:
+        for name, data in ready.kept.items():
+            (place.folder / name).write_bytes(data)
+        first = await _first_event(task, place, entry.python)
+        journal = held.enter_context(Journal.create(place.folder))
+        state = replay(journal.append((first,), time.time()))
+        return Running(await _kernel(place, journal, state, held, (entry.host, task.caps)), place, journal)
+    except BaseException:
+        held.close()
+        shutil.rmtree(place.folder, ignore_errors=True)
+        if new:
+            leave_no_trace(runs)
+        raise
+
+
+async def rejoined(folder: Path, entry: Entry, held: ExitStack) -> Running:
+    """The open run in *folder*, ready to go on where its host left it; *held* closes what it holds.
+
+    Raises:
+        BadInput: if there is no run, another process writes it, or its journal is damaged.
+    """
+    place = Place.at(folder, entry.environ)
+    journal = held.enter_context(Journal.open(folder))
+    state = state_of(journal.entries)
+    if state.start is None:
+        raise BadInput(f"the run in {folder} was killed before its first event; start it again")
+    return Running(await _kernel(place, journal, state, held, (entry.host, None)), place, journal)
 
 
 async def resume(
@@ -102,6 +147,8 @@ async def resume(
         state = state_of(journal.entries)
         if state.start is None:
             raise BadInput(f"the run in {folder} was killed before its first event; start it again")
+        if state.run.agent == HOST:
+            raise BadInput(f"the run in {folder} is a host's: its actions come from there, and it goes on from there")
         if state.phase is Phase.ENDED and state.end and state.end.stop is StopReason.GREEN:
             return result_of(state, folder, journal.mark)
         raised = _raised(state, limits or {})  # refused before anything is touched
@@ -109,9 +156,9 @@ async def resume(
         shutil.rmtree(folder / "rooms", ignore_errors=True)
         place.store.sweep()
         kernel.record((*raised, ev.Resume(from_seq=journal.entries[-1].seq)))
-        Workspace(folder / "workspace", place.store).reset(kernel.state.tree)
+        workspace_of(place, state.run).reset(kernel.state.tree)
         begun(kernel)
-        return await _finished(kernel, place, journal)
+        return await finished(Running(kernel, place, journal))
 
 
 def apply_best(folder: Path) -> tuple[str, ...]:
@@ -125,57 +172,16 @@ def apply_best(folder: Path) -> tuple[str, ...]:
     return apply(place.store, state.run.tree, state.tree, Path(state.run.settings.origin))
 
 
-OWN = ".jumar"
-"""The folder that is made for the runs where nobody chose another."""
-
-
-def _leave_no_trace(runs: Path) -> None:
-    """Take *runs* away again, and `.jumar` with it, unless others keep their runs there by now."""
-    with suppress(OSError):
-        if [p.name for p in runs.iterdir()] == [".gitignore"]:
-            (runs / ".gitignore").unlink()
-        runs.rmdir()
-        if runs.parent.name == OWN:
-            runs.parent.rmdir()
-
-
-def _without(task: Task, runs: Path, model: str) -> Task:
-    """*task*, whose tree holds neither the runs nor the files of its model and ledger, wherever they are kept."""
-    inside = runs.resolve()
-    if inside.is_relative_to(task.root) and runs.exists() and not (runs / ".gitignore").is_file():
-        raise BadInput(f"--runs {runs} is a folder of the task's own; name one that is not there yet, or one elsewhere")
-    answers = Path(model.partition(":")[2]) if model.startswith(("script:", "replay:")) else None
-    files = [p.resolve() for p in (answers, task.record, task.ledger) if p is not None]
-    files += [p.with_name(f"{p.name}-journal") for p in files[-1:] if task.ledger]
-    lines = [literal(p.relative_to(task.root).as_posix()) for p in files if p.is_relative_to(task.root)]
-    if inside.is_relative_to(task.root):
-        lines.append(literal(inside.relative_to(task.root).as_posix()) + "/")
-    return replace(task, withheld=(*task.withheld, *lines))
-
-
-def _fresh(runs: Path, name: str) -> Path:
-    """A new run directory. Git is told to leave the runs alone where they lie inside a repository."""
-    slug = "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:48]
-    folder = runs.absolute() / f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}-{secrets.token_hex(3)}"
-    try:
-        if not runs.exists():
-            runs.mkdir(parents=True)
-            (runs / ".gitignore").write_text("*\n")
-        folder.mkdir()
-    except OSError as error:
-        raise BadInput(f"cannot make {folder}: {error.strerror}; choose another place with --runs") from None
-    return folder
-
-
 async def _first_event(task: Task, place: Place, python: str | None) -> ev.RunStart:
     """Copy the task, find the ids that will judge it, and say so."""
     tree = tree_of(place.store, task)
     settings = settings_of(task, place.store, tree, python)
     expected = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
-    settings = sealed(settings, expected)
+    settings = sealed(settings, files_with(expected, place, tree, runner_of(settings.suite.runner)))
+    if task.in_place is None:
+        Workspace(place.folder / "workspace", place.store).reset(tree)
     if not targets_of(settings, place.store.manifest(tree)):
         raise BadInput(f"no file of {task.root} may be edited: [files] editable names none that is not a test")
-    Workspace(place.folder / "workspace", place.store).reset(tree)
     return ev.RunStart(
         run=place.folder.name,
         task=task.name,
@@ -191,16 +197,29 @@ async def _first_event(task: Task, place: Place, python: str | None) -> ev.RunSt
 
 
 async def _kernel(
-    place: Place, journal: Journal, state: RunState, held: ExitStack, caps: Budget | None = None
+    place: Place,
+    journal: Journal,
+    state: RunState,
+    held: ExitStack,
+    given: tuple[ports.Host | None, Budget | None] = (None, None),
 ) -> Kernel:
-    """The run in *place*, ready to go; *held* closes what it holds. What is made for others to find is made last."""
-    run = state.run
+    """The run in *place*, ready to go; *held* closes what it holds. What is made for others to find is made last.
+
+    *given* are the host its actions come from and the caps of a new ledger, where there are such.
+    """
+    run, (host, caps) = state.run, given
     agent, commands = agent_of(run, place), await commands_of(run, place)
+    runner, verifier = runner_of(run.settings.suite.runner), verifier_of(place, run.settings, run.tree, run.expected)
+    if verifier.around.missing:
+        raise BadInput(verifier.around.missing)
     parts = Parts(
-        workspace=Workspace(place.folder / "workspace", place.store),
-        verifier=verifier_of(place, run.settings, run.tree, run.expected),
+        workspace=workspace_of(place, run),
+        host=host,
+        verifier=verifier,
         agent=agent,
-        guard=guard_of(run.settings),
+        guard=gated(run.settings, runner, place.store.manifest(run.tree)),
+        sites=lambda path, source: known_sites(path, source, runner),
+        grade=verifier.runner.grade,
         clock=time.time,
         commands=commands,
         sleep=at_once if offline(place) else anyio.sleep,
@@ -251,9 +270,14 @@ def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...
     return tuple(ev.Limit(name=n, old=getattr(budget, n), new=new, by="resume") for n, new in limits.items())
 
 
-async def _finished(kernel: Kernel, place: Place, journal: Journal) -> Result:
+async def finished(running: Running) -> Result:
     """Run to the end, and leave beside the journal what people and tools look for first."""
-    state = await kernel.run()
+    return written(running, await running.kernel.run())
+
+
+def written(running: Running, state: RunState) -> Result:
+    """The result of the run that ended in *state*, written down beside its journal."""
+    _, place, journal = running
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)
     result = result_of(state, place.folder, journal.mark)
     try:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from jumar.disk.objects import Store
 from jumar.disk.trees import difference, overlay
 from jumar.errors import BadInput
-from jumar.harness.assembly import Place, expected_ids, runner_of, sealed, settings_of, tree_of, verifier_of
+from jumar.harness.assembly import Place, expected_ids, files_with, runner_of, sealed, settings_of, tree_of, verifier_of
 from jumar.harness.result import state_in
 from jumar.task import Task, guard_of
 
@@ -71,7 +71,7 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
         task = _with_hidden(task, tuple(held_out))
     settings = settings_of(task, store, base, python)
     expected = await expected_ids(verifier_of(place, settings, base, task.expected), task)
-    guard = guard_of(sealed(settings, expected))
+    guard = guard_of(sealed(settings, files_with(expected, place, base, runner_of(settings.suite.runner))))
     candidate = store.overlay(base, candidate, lambda path: guard.editable(path) and not guard.protected(path))
     verifier = verifier_of(place, settings, base, expected)
     done = await verifier.verify(candidate, None, control=base)
@@ -79,7 +79,7 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
     return Scored(
         ok=verdict.green,
         void=f"{verdict.void.cause}: {verdict.void.reason}" if verdict.void else "",
-        grade="D+H" if task.hidden else "D",
+        grade=verifier.runner.grade + ("+H" if task.hidden else ""),
         sandbox="S0",
         passed=verdict.passed,
         failed=verdict.failed,

@@ -9,9 +9,10 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from jumar.core.settings import Suite
-from jumar.core.verdict import Ended, Outcome, Report, TestResult
-from jumar.ports import Collected, Invocation, Record
+from jumar.core.verdict import Ended, Report
+from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.verify import pytest_boot
+from jumar.verify import records as decode
 
 PATTERNS = ("test_*.py", "*_test.py")
 """pytest's own names for test files."""
@@ -23,6 +24,11 @@ class PytestRunner:
     """The adapter of pytest."""
 
     name = "pytest"
+    grade = "D"
+
+    def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:  # noqa: ARG002  # as below
+        """Nothing: the interpreter that the suite names brings all it needs."""
+        return Surroundings()
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # other runners name it
         """What to run to list the ids of the suite."""
@@ -35,48 +41,11 @@ class PytestRunner:
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """The ids in the records of a collection."""
-        ids: list[str] = []
-        broken: dict[str, str] = {}
-        anomaly = "" if ended is Ended.NORMAL else detail
-        for record in records:
-            match record:
-                case ["collected", list(some)]:
-                    ids.extend(map(str, some))
-                case ["broken", str(path), str(why)]:
-                    broken[path] = why
-                case ["unusable" | "usage", str(why)]:
-                    anomaly = why
-                case ["stopped", str(why)]:
-                    anomaly = f"the collection was stopped: {why}"
-        return Collected(ids=tuple(dict.fromkeys(ids)), broken=broken, anomaly=anomaly)
+        return decode.collected(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
-        """The results in the records of a verification. What was collected and then not reported is a result too."""
-        results: dict[str, TestResult] = {}
-        twice: list[str] = []
-        broken: dict[str, str] = {}
-        collected: list[str] = []
-        running = ""
-        for record in records:
-            match record:
-                case ["collected", list(some)]:
-                    collected.extend(map(str, some))
-                case ["start", str(running)]:
-                    pass
-                case ["result", str(test_id), str(outcome), int(ms), str(excerpt)]:
-                    twice += [f"{test_id} was reported twice"] if test_id in results else []
-                    results[test_id] = TestResult(test_id, Outcome(outcome), ms, excerpt)
-                case ["broken", str(path), str(why)]:
-                    broken[path] = why
-                case ["unusable" | "usage", str(why)]:
-                    ended, detail = Ended.UNSTARTED, why
-                case ["stopped", str(why)] if ended is Ended.NORMAL:
-                    ended, detail = Ended.EXIT, f"the session was stopped: {why}"
-        for test_id in collected:
-            results.setdefault(test_id, _silent(test_id, ended, detail, lost=test_id == running))
-        return Report(
-            ended=ended, results=tuple(results.values()), broken=broken, anomalies=tuple(twice), detail=detail
-        )
+        """The results in the records of a verification."""
+        return decode.report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
         """The test files among *paths*: by pytest's names, below what *select* names, or named there themselves."""
@@ -89,24 +58,18 @@ class PytestRunner:
 
         return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 
-    def static_ids(self, path: str, source: bytes) -> tuple[str, ...]:
-        """The ids that pytest's default names give to the tests in *source*; none if it does not parse."""
+    def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
+        """The tests that pytest's default names find in *source*, each once; none if it does not parse."""
         try:
             module = ast.parse(source)
         except (SyntaxError, ValueError):
             return ()
         classes = {node.name: node for node in _bodies(module) if isinstance(node, ast.ClassDef)}
-        return tuple(dict.fromkeys(f"{path}::{name}" for name in _tests(module, classes)))
-
-
-def _silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:
-    """The result of a test that was collected and never reported; *lost* if the process ended in it."""
-    if ended is Ended.NORMAL:
-        return TestResult(test_id, Outcome.MISSING, 0, "collected and not run")
-    if lost:
-        outcome = Outcome.TIMEOUT if ended is Ended.TIMEOUT else Outcome.ERROR
-        return TestResult(test_id, outcome, 0, f"the run ended in this test: {detail}")
-    return TestResult(test_id, Outcome.ERROR, 0, f"not run, the run ended before: {detail}")
+        found: dict[str, Site] = {}
+        for name, body in _tests(module, classes):
+            first = min([body.lineno, *(d.lineno for d in body.decorator_list)])
+            found.setdefault(name, Site(f"{path}::{name}", first, body.end_lineno or first))
+        return tuple(found.values())
 
 
 def _invocation(suite: Suite, config: Mapping[str, object]) -> Invocation:
@@ -127,19 +90,19 @@ def _bodies(node: ast.AST) -> Iterator[_Bodies]:
             yield from _bodies(child)
 
 
-def _tests(node: ast.AST, classes: Mapping[str, ast.ClassDef]) -> Iterator[str]:
-    """The ids below *node*, a module or a class whose bases are looked up in *classes*."""
+def _tests(node: ast.AST, classes: Mapping[str, ast.ClassDef]) -> Iterator[tuple[str, _Bodies]]:
+    """The names and bodies of the tests below *node*, a module or a class whose bases are looked up in *classes*."""
     for body in _bodies(node):
         if not isinstance(body, ast.ClassDef):
             if body.name.startswith("test") and not _is_fixture(body):
-                yield body.name
+                yield body.name, body
             continue
         inner = {**classes, **{b.name: b for b in _bodies(body) if isinstance(b, ast.ClassDef)}}
         family = list(_ancestry(body, inner))
         is_case = any(_is_test_case(base) for member in family for base in member.bases)
         if is_case or (body.name.startswith("Test") and not any(_has_init(member) for member in family)):
             for member in family:
-                yield from (f"{body.name}::{name}" for name in _tests(member, inner))
+                yield from ((f"{body.name}::{name}", test) for name, test in _tests(member, inner))
 
 
 def _ancestry(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:
@@ -174,7 +137,11 @@ SAMPLES: dict[str, dict[str, str]] = {
         "test_sample.py": "import pytest\n\n\n@pytest.fixture\ndef thing():\n    raise RuntimeError('broken')\n\n\n"
         "def test_one(thing):\n    assert True\n"
     },
+    "several": {
+        "test_sample.py": "def test_one():\n    pass\n\n\ndef test_two():\n    assert False\n\n\n"
+        "def test_three():\n    while True:\n        pass\n"
+    },
 }
-"""One tiny project for each way a test can come out; every one has exactly one test, `test_sample.py::test_one`."""
+"""Tiny projects, as `jumar.testing.check_runner` wants them."""
 
 plugin = PytestRunner()

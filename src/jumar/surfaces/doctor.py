@@ -19,6 +19,7 @@ from jumar.errors import BadInput
 from jumar.models.clients import check_installed
 from jumar.models.providers import PROVIDERS
 from jumar.routing import keyed_model
+from jumar.surfaces.doctor_gate import Check, plans, runners, tests
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice
 from jumar.surfaces.running import RUNS, speaking
@@ -28,24 +29,13 @@ from jumar.verify.command import confinable
 ENOUGH_BYTES = 512 * 1024**2
 
 
-class Check(msgspec.Struct, frozen=True):
-    """One thing that was tried."""
-
-    name: str
-    ok: bool
-    found: str
-    mend: str = ""
-    needed: bool = True
-    """Whether jumar cannot work without it."""
-
-
 @click.command(epilog="Example: jumar doctor .")
 @click.argument("task", type=click.Path(path_type=Path), default=".")
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
 @speaking
 def doctor(task: Path, python: str | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
-    """Try what jumar needs for TASK: Python, pytest, git, disk, permissions, bubblewrap, models."""
+    """Try what jumar needs for TASK: Python, the runners, git, disk, permissions, bubblewrap, models."""
     voice = Voice(json=as_json, quiet=quiet)
     checks = tuple(_checks(task, python, runs))
     for check in checks:
@@ -59,6 +49,7 @@ def doctor(task: Path, python: str | None, runs: Path, *, as_json: bool, quiet: 
 def _checks(task: Path, python: str | None, runs: Path) -> Iterator[Check]:
     yield _python()
     yield from _tests(task, python)
+    yield from plans(runs)
     yield _git()
     yield _disk(runs)
     yield from _permissions(runs)
@@ -79,15 +70,20 @@ def _python() -> Check:
 
 def _tests(task: Path, flag: str | None) -> Iterator[Check]:
     try:
-        python = interpreter(load_task(task), flag)
+        loaded = load_task(task)
+        python = interpreter(loaded, flag)
     except BadInput as bad:
         yield Check("task", ok=False, found=str(bad), mend="name a folder with tests or a task file")
+        yield from runners(None, environment())
         return
     yield Check("task", ok=True, found=str(task.resolve()))
+    yield from tests(loaded)
     probe = "import sys, pytest; print(pytest.__version__, 'with Python', sys.version.split()[0])"
     found, ok = _said([str(python), "-I", "-c", probe])
     mend = "" if ok else f"{python} -m pip install pytest, or pass --python"
-    yield Check("pytest", ok=ok, found=f"{found} at {python}" if ok else f"{python} has no pytest", mend=mend)
+    found = f"{found} at {python}" if ok else f"{python} has no pytest"
+    yield Check("pytest", ok=ok, found=found, mend=mend, needed=loaded.suite.runner == "pytest")
+    yield from runners(loaded, environment())
 
 
 def _git() -> Check:

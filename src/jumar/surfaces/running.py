@@ -42,7 +42,10 @@ CHOICES = (
     click.option("--price", help="INPUT,OUTPUT[,CACHED] in usd per million tokens, or free."),
     click.option("--record", help="Keep what the model answers in this file, for replay:FILE."),
     click.option("--test-policy", help="on_write (default), on_final or never."),
-    click.option("--gate", help="off: the ratchet alone (strict and refactor need agents to come)."),
+    click.option(
+        "--gate", help="strict: no edit without a red test (the driver's default); refactor; off: the ratchet alone."
+    ),
+    click.option("--allow-refactor", is_flag=True, help="The model may enter refactor mode."),
     click.option("--ratchet", help="count (default) or identity: never lose a green test."),
     click.option("--ties", help="keep (default) the newer tree at a tie, or revert it."),
     click.option("--attempts", type=int, help="Cap on verified candidates."),

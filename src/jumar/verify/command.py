@@ -115,7 +115,7 @@ class ConfinedCommands:
                     match record:
                         case ["end", int(status)]:
                             code = status
-            text = await to_thread.run_sync(_text, path)
+            text = await to_thread.run_sync(printed, path)
         if child.ended is Ended.NORMAL:
             return Ran(exit=code, output=text)
         if child.ended in (Ended.TIMEOUT, Ended.CRASH) or anyio.current_time() - started >= seconds:
@@ -174,7 +174,7 @@ def plain(text: str) -> str:
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def _text(path: Path) -> str:
+def printed(path: Path) -> str:
     """What the file at *path* says, its middle left out where it is long."""
     half = OUTPUT_BYTES // 2
     with path.open("rb") as stream:

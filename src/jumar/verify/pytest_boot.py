@@ -27,7 +27,7 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
 
 WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_collection", "pytest_make_collect_report",
             "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown",
-            "pytest_runtest_protocol")  # fmt: skip
+            "pytest_runtest_protocol", "pytest_runtest_makereport")  # fmt: skip
 """The hooks of our plug-ins that wrap the others."""
 
 
@@ -45,7 +45,8 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{name}")
     ours = beside("reporter")
-    plugins = [ours.Reporter(config, send, ours.plain_in(str(room), str(private)))]
+    inquest = beside("inquest").Inquest(str(room))
+    plugins = [ours.Reporter(config, send, ours.plain_in(str(room), str(private)), inquest)]
     if "trace" in config:
         plugins.append(beside("tracer").Tracer(config["trace"], room, send))
     plugins.append(furnish(room, config["paths"]))

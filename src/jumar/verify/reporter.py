@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Wrapper = Generator[None, Any, None]
     Send = Callable[[list[object]], None]
     Plain = Callable[[str], str]
+    Blamed = tuple[str, str]
 
 EXCERPT = 4000
 """Characters of a traceback that are reported, head and tail."""
@@ -32,9 +33,13 @@ BATCH = 500
 STUCK_SECONDS = 5
 """A test that outlives its time limit by this much sits in C code or swallows everything: the process is given up."""
 
+CODE, TEST = ("code", ""), ("test", "")
+
+BLAMED = "jumar_blamed"
+"""The attribute of a report that holds what `inquest` found."""
+
 WORST_FIRST = ("failed", "error", "skipped", "xfailed", "xpassed", "passed")
 """What decides a test among its phases. A test that failed and could not clean up either has failed."""
-
 
 AGAIN = "rerun"
 """What plug-ins that repeat red tests call the phases of all attempts but the last."""
@@ -80,11 +85,12 @@ class Alarm:
 class Reporter:
     """Selects the asked ids and sends a record for everything that happens to them."""
 
-    def __init__(self, config: dict[str, Any], send: Send, plain: Plain) -> None:
+    def __init__(self, config: dict[str, Any], send: Send, plain: Plain, inquest: Any) -> None:
         self._asked = None if config["mode"] == "collect" else frozenset(config["ids"])
         self._files = sorted({i.partition("::")[0] for i in config["ids"]})
         self._send = send
         self._plain = plain
+        self._inquest = inquest
         self._alarm = Alarm(config["limit"])
         self._phases: dict[str, list[tuple[str, pytest.TestReport]]] = {}
         self._started = 0.0
@@ -93,7 +99,8 @@ class Reporter:
         """See a conftest file that does not import: pytest would stop without naming a test."""
         outcome = yield
         if _raised(outcome) == "ConftestImportFailure":
-            self._broken("", str(outcome.excinfo[1]))
+            blamed = self._inquest(outcome.excinfo[1], arranging=True)
+            self._broken("", str(outcome.excinfo[1]), blamed)
 
     def pytest_cmdline_parse(self) -> Wrapper:
         """Hear why pytest refuses its own configuration."""
@@ -110,15 +117,20 @@ class Reporter:
         outcome = yield
         self._refusal(outcome)
 
-    def pytest_make_collect_report(self) -> Wrapper:
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:
         """An endless import is a broken file, not an endless run."""
+        if type(collector).__name__ == "Module":
+            self._inquest.knows(collector.nodeid)
         with self._alarm.limit():
-            yield
+            outcome = yield
+        call = None if outcome.excinfo else getattr(outcome.get_result(), "call", None)
+        if call is not None and call.excinfo is not None:
+            setattr(outcome.get_result(), BLAMED, self._inquest(call.excinfo.value, arranging=True))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Name what could not be collected."""
         if report.failed:
-            self._broken(report.nodeid, report.longreprtext)
+            self._broken(report.nodeid, report.longreprtext, getattr(report, BLAMED, TEST))
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Run what was asked for; an id without parameters asks for all of its parametrisations."""
@@ -158,6 +170,12 @@ class Reporter:
         with self._alarm.limit():
             yield
 
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Wrapper:
+        """Find out what a phase fell over while the exception is there; plug-ins that report again keep the answer."""
+        outcome = yield
+        if not outcome.excinfo and call.excinfo is not None:
+            setattr(outcome.get_result(), BLAMED, self._inquest(call.excinfo.value, arranging=call.when != "call"))
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep a phase. Subtests report here too, under the id of their test, which fails if one of them does."""
         if report.failed or not hasattr(report, "context"):
@@ -169,13 +187,14 @@ class Reporter:
         phases = self._phases.pop(nodeid, [])
         if any(outcome == AGAIN for outcome, _ in phases):
             return
-        outcome, reason = "error", "pytest reported no phase of this test"
+        outcome, reason, blamed = "error", "pytest reported no phase of this test", TEST
         if phases:
             outcome, report = min(phases, key=lambda phase: WORST_FIRST.index(phase[0]))
             reason = "" if outcome == "passed" else _reason(report)
+            blamed = ("", "") if outcome == "passed" else _blamed(report)
         if self._alarm.rung:
-            outcome = "timeout"
-        self._send(["result", nodeid, outcome, ms, self._plain(reason)])
+            outcome, blamed = "timeout", CODE
+        self._send(["result", nodeid, outcome, ms, self._plain(reason), *blamed])
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Say that something stopped the session (pytest.exit, KeyboardInterrupt)."""
@@ -189,13 +208,13 @@ class Reporter:
         if _raised(outcome) == "UsageError":
             self._send(["usage", self._plain(str(outcome.excinfo[1]))])
 
-    def _broken(self, where: str, why: str) -> None:
+    def _broken(self, where: str, why: str, blamed: Blamed) -> None:
         """Name the files a collector stands for. Where ids are asked for, a folder is spelled out as their files."""
         where = where.partition("::")[0]
         where = "" if where == "." else where
         inside = [f for f in self._files if not where or f == where or f.startswith(where + "/")]
         for path in [where] if self._asked is None else inside:
-            self._send(["broken", path, self._plain(why)])
+            self._send(["broken", path, self._plain(why), *blamed])
 
 
 def plain_in(room: str, private: str) -> Plain:
@@ -233,6 +252,15 @@ def _outcome(report: pytest.TestReport) -> str:
     if report.skipped:
         return "xfailed" if expected else "skipped"
     return "xpassed" if expected else "passed"
+
+
+def _blamed(report: pytest.TestReport) -> Blamed:
+    """Who is to blame for a phase: a test that excuses itself, or whoever the exception tells."""
+    if report.skipped:
+        return TEST
+    # What has failed without an exception has passed although the test says that it fails.
+    blamed: Blamed = getattr(report, BLAMED, TEST)
+    return blamed
 
 
 def _reason(report: pytest.TestReport) -> str:

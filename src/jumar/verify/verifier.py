@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +11,18 @@ from pathlib import Path
 import msgspec
 from anyio import to_thread
 
+from jumar.annotations import Aliases, is_slug
 from jumar.core.events import Localisation
 from jumar.core.settings import Suite
 from jumar.core.verdict import EXCUSED, Cause, Ended, Outcome, Report, Verdict, Void, reconcile
 from jumar.disk.beneath import disk
-from jumar.ports import Collected, Invocation, Record, Runner, Verification
+from jumar.errors import BadInput
+from jumar.ports import Checked, Collected, Invocation, Record, Runner, Surroundings, Verification
+from jumar.verify.check import checked
+from jumar.verify.naming import Naming, collected, names_in
 from jumar.verify.process import Child, confined
 from jumar.verify.room import Store, laid_out
+from jumar.verify.single import commanded
 from jumar.verify.spectrum import spectrum, traced
 
 
@@ -37,64 +43,130 @@ class TrustedVerifier:
     """Which files localisation may suspect."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """The environment that confined processes get their PATH, LANG, LC_* and TZ from."""
+    around: Surroundings = field(default_factory=Surroundings)
+    """What the runner needs beside the tree."""
     _steady: set[str] = field(default_factory=set)
     """Trees that were seen to end well: a control says something only if it is one of them."""
+
+    def __post_init__(self) -> None:
+        """Let the task's own command judge, if it has one for a single test."""
+        self.runner = commanded(self.runner, self.suite)
 
     async def collect(self, tree: str) -> Collected:
         """The ids of *tree*'s suite; those of files that do not import are read from their syntax trees.
 
         Ids that are expected explicitly are not looked for. An anomaly is for the caller to act on: the ids are then
         no evidence.
+
+        Raises:
+            BadInput: if the runner cannot work here, or an annotation of a test is not right.
         """
-        if self.expected:
+        if self.around.missing:
+            raise BadInput(self.around.missing)
+        if self.expected and not any(map(is_slug, self.expected)):
             return Collected(ids=self.expected)
         async with laid_out(self.store, tree, self.directory / "rooms") as room:
+            names = await to_thread.run_sync(self._names, room)
+            if self.expected:
+                return Collected(ids=self.expected)
             records, child = await self._run(self.runner.collection(self.suite, room), room, self._output())
             found = self.runner.collected(records, child.ended, child.detail)
-            return await to_thread.run_sync(self._completed, found, room)
+            return collected(await to_thread.run_sync(self._completed, found, room), names)
 
-    async def verify(self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str = "") -> Verification:
-        """Judge *tree* on all expected ids (see `ports.Verifier`)."""
-        started, output, executions = time.monotonic(), self._output(), 1
-        report = await self._report(tree, output)
-        void = None
+    async def verify(
+        self,
+        tree: str,
+        accepted: Mapping[str, Outcome] | None,
+        *,
+        control: str = "",
+        also: Sequence[str] = (),
+    ) -> Verification:
+        """Judge *tree* on all expected ids and those in *also* (see `ports.Verifier`).
+
+        The tests in *also* run in a process of their own: in one with the task's they could change the code for them.
+        """
+        started, output = time.monotonic(), self._output()
+        own = tuple(i for i in dict.fromkeys(also) if i not in self.expected)
+        ids = (*self.expected, *own)
+        parts = [part for part in (self.expected, own) if part] or [()]
+        report, natives = await self._reports(tree, output, parts)
+        executions, void = len(parts), None
         if report.ended is Ended.NORMAL:
             self._steady.add(tree)
         elif not report.anomalies and control in self._steady - {tree}:
-            executions += 1
-            report, void = _blamed(report, await self._report(control, self._output()))
+            executions += len(parts)
+            report, void = _blamed(report, (await self._reports(control, self._output(), parts))[0])
         if accepted is None and any(r.outcome in EXCUSED for r in report.results):
             frozen = report
             if self.base not in ("", tree):
                 executions += 1
-                frozen = await self._report(self.base, self._output())
+                frozen, _ = await self._report(self.base, self._output(), self.expected)
             accepted = {r.id: r.outcome for r in frozen.results}
         return Verification(
-            verdict=Verdict({}, void=void) if void else reconcile(self.expected, report, accepted),
+            verdict=Verdict({}, void=void) if void else reconcile(ids, report, accepted),
             ended=report.ended,
             executions=executions,
             duration_ms=_ms_since(started),
             output=output.name,
+            natives=natives,
         )
+
+    async def check(self, tree: str, command: str, seconds: float) -> Checked:
+        """Whether the shell *command* succeeds in a room of *tree* (see `ports.Verifier`)."""
+        async with laid_out(self.store, tree, self.directory / "rooms") as room:
+            await to_thread.run_sync(_link, room, self.around.links)
+            return await checked(command, room, self._output(), seconds, self.environ)
 
     async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:
         """Which lines the red tests run and the green ones do not, by one run of them under coverage."""
         started = time.monotonic()
         async with laid_out(self.store, tree, self.directory / "rooms") as room:
             files = [path for path in _paths(room) if self.sources(path)]
-            with traced(self.runner, self.suite, room, (red, green)) as arranged:
+            bad, good = [(await self._naming(room, ids)).asked for ids in (red, green)]
+            with traced(self.runner, self.suite, room, (bad, good)) as arranged:
                 records, _ = await self._run(arranged(files), room, self._output())
-        return Localisation(tree=tree, suspects=spectrum(records, red), duration_ms=_ms_since(started))
+        return Localisation(tree=tree, suspects=spectrum(records, bad), duration_ms=_ms_since(started))
 
-    async def _report(self, tree: str, output: Path) -> Report:
+    async def _reports(
+        self, tree: str, output: Path, parts: Sequence[Sequence[str]]
+    ) -> tuple[Report, Mapping[str, str]]:
+        """As `_report`, of the ids of all *parts*: one process for each."""
+        first, natives = await self._report(tree, output, parts[0])
+        for part in parts[1:]:
+            more, named = await self._report(tree, self._output(), part)
+            first, natives = _joined(first, more), {**natives, **named}
+        return first, natives
+
+    async def _report(self, tree: str, output: Path, ids: Sequence[str]) -> tuple[Report, Mapping[str, str]]:
+        """What the runner says of *ids*, and what it calls those that annotations give."""
         async with laid_out(self.store, tree, self.directory / "rooms") as room:
-            records, child = await self._run(self.runner.verification(self.suite, room, self.expected), room, output)
+            naming = await self._naming(room, ids)
+            if ids and not naming.asked:
+                return naming.told(Report(ended=Ended.NORMAL)), naming.natives
+            records, child = await self._run(self.runner.verification(self.suite, room, naming.asked), room, output)
         report = self.runner.report(records, child.ended, child.detail)
-        return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
+        judged = msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
+        return naming.told(judged), naming.natives
+
+    async def _naming(self, room: Path, ids: Sequence[str]) -> Naming:
+        """What the runner calls *ids* in *room*. Files are only searched where an annotation is asked for."""
+        if not any(map(is_slug, ids)):
+            return Naming(ids, Aliases())
+        try:
+            return Naming(ids, await to_thread.run_sync(self._names, room))
+        except BadInput as wrong:
+            return Naming(ids, Aliases(), str(wrong))
+
+    def _names(self, room: Path) -> Aliases:
+        return names_in(self.runner, room, _paths(room), self.suite.select)
 
     async def _run(self, invocation: Invocation, room: Path, output: Path) -> tuple[list[Record], Child]:
         records: list[Record] = []
         seconds = self.suite.timeout_seconds
+        if self.around.missing:
+            raise BadInput(self.around.missing)
+        await to_thread.run_sync(_link, room, self.around.links)
+        invocation = msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
         async with confined(invocation, room=room, output=output, timeout=seconds, environ=self.environ) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
@@ -120,11 +192,23 @@ class TrustedVerifier:
             if not where or path == where or path.startswith(where + "/")
         }
         known = {*found.ids, *(i.partition("[")[0] for i in found.ids)}
-        static = [i for path in broken for i in self.runner.static_ids(path, (room / path).read_bytes())]
+        static = [site.id for path in broken for site in self.runner.sites(path, (room / path).read_bytes())]
         missing = [i for i in static if i not in known and _selects(self.suite.select, i)]
         # Without a single id, how the process ended tells nothing that the broken files do not tell better.
         anomaly = "" if missing and not found.ids else found.anomaly
         return Collected(ids=(*found.ids, *missing), broken=broken, anomaly=anomaly)
+
+
+def _joined(first: Report, more: Report) -> Report:
+    """What two processes said of one tree. The end that was bad is the end of both."""
+    bad = more if first.ended is Ended.NORMAL else first
+    return Report(
+        ended=bad.ended,
+        results=(*first.results, *more.results),
+        broken={**more.broken, **first.broken},
+        anomalies=(*first.anomalies, *more.anomalies),
+        detail=bad.detail,
+    )
 
 
 def _blamed(report: Report, control: Report) -> tuple[Report, Void | None]:
@@ -133,6 +217,14 @@ def _blamed(report: Report, control: Report) -> tuple[Report, Void | None]:
         return report, Void(Cause.HARNESS, f"the best tree does not end well any more either: {control.detail}")
     ended = Ended.EXIT if report.ended is Ended.UNSTARTED else report.ended
     return msgspec.structs.replace(report, ended=ended), None
+
+
+def _link(room: Path, links: Mapping[str, Path]) -> None:
+    for path, target in links.items():
+        place = room / path
+        if not os.path.lexists(place):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(target)
 
 
 def _selects(select: Sequence[str], test_id: str) -> bool:

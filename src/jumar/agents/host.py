@@ -1,0 +1,29 @@
+"""An agent that is not ours: it asks for nothing, its actions come from outside, one by one."""
+
+from __future__ import annotations
+
+from jumar.core.agent import Message, Request, Tool
+from jumar.core.gate import Action
+from jumar.core.run import RunState
+
+
+class Hosted:
+    """What a run needs to know of the agent behind an MCP client or behind hooks: nothing."""
+
+    name = "host"
+    localises = False
+    loops = True
+    note = ""
+    tools: tuple[Tool, ...] = ()
+
+    def request(self, state: RunState) -> Request | None:  # noqa: ARG002  the port's signature
+        """Its model is its own business."""
+        return None
+
+    def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  as above
+        """Nothing is asked."""
+        return ()
+
+    def actions(self, state: RunState) -> tuple[Action, ...]:  # noqa: ARG002  as above
+        """None of a reply's."""
+        return ()

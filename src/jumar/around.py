@@ -1,0 +1,101 @@
+"""What was changed around the tools is found before anything else happens, and ruled on like any other edit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jumar.acting import act, rewritten
+from jumar.core import events as ev
+from jumar.core.gate import Action, writable
+from jumar.core.policy import Gate
+from jumar.core.run import RunState
+from jumar.disk import trees
+from jumar.disk.trees import Kind, Manifest
+from jumar.errors import Infra
+from jumar.parts import Parts
+
+NAMED = 5
+"""Paths that a sentence names."""
+
+
+async def pushed(parts: Parts, state: RunState) -> Sequence[ev.Event]:
+    """Wait for what the host asks for; first what changed in the workspace meanwhile is ruled on. Empty: it leaves."""
+    if parts.host is None:
+        raise Infra("this run waits for a host, and has none")
+    push = await parts.host.next(state)
+    return () if push is None else (*found(parts, state), *_done(parts, push.action, state, last=push.last))
+
+
+def _done(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
+    if action.name in ("look", "ask_model", "turn_end"):
+        return (ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last),)
+    return act(parts, action, state, last=last)
+
+
+def found(parts: Parts, state: RunState) -> Sequence[ev.Event]:
+    """Compare the workspace with the tree that is known: what is admitted becomes an edit, the rest goes back."""
+    workspace, store = parts.workspace, parts.workspace.store
+    before = store.manifest(state.tree)
+    for _ in range(ROUNDS):
+        seen = workspace.capture()
+        if seen == state.tree:
+            return ()
+        now = store.manifest(seen)
+        changed = trees.difference(before, now)
+        reasons = {path: why for path in changed if (why := _refused(path, before, now, state, parts))}
+        wanted = trees.overlay(before, now, frozenset(now.keys() | before.keys()).difference(reasons).__contains__)
+        tree = store.keep(wanted)
+        workspace.reset(tree)
+        if workspace.capture() == tree:
+            return _told(parts, state, before, wanted, reasons)
+    raise Infra("something writes to the workspace all the time: no tree of it can be judged")
+
+
+ROUNDS = 5
+"""Times that the workspace is put right while something goes on writing there."""
+
+
+def _refused(path: str, before: Manifest, now: Manifest, state: RunState, parts: Parts) -> str:
+    """Why the change at *path* goes back; empty: it is an edit like one of the tools'."""
+    kinds = {node.kind for node in (before.get(path), now.get(path)) if node is not None}
+    if kinds == {Kind.DIR}:  # an empty folder: no tool makes one, and no test asks for it
+        return "" if state.book.mode is Gate.OFF else "an empty folder"
+    if kinds - {Kind.FILE}:
+        return f"{path} is no regular file any more"
+    if why := writable(path, state, parts.guard).reason:
+        return why
+    old, new = (parts.workspace.store.get(node.sha256) if node else b"" for node in (before.get(path), now.get(path)))
+    return rewritten(parts, path, old, new, state)
+
+
+def _told(
+    parts: Parts, state: RunState, before: Manifest, wanted: Manifest, reasons: dict[str, str]
+) -> Sequence[ev.Event]:
+    """The edits that were found, as writes one after the other, and what went back."""
+    events: list[ev.Event] = []
+    step: Manifest = before
+    for path in trees.difference(before, wanted):
+        node, old = wanted.get(path), before.get(path)
+        if any(n is not None and n.kind is Kind.DIR for n in (node, old)):
+            continue
+        step = trees.put(step, path, node)
+        events.append(
+            ev.Write(
+                path=path,
+                before=old.sha256 if old else "",
+                after=node.sha256 if node else "",
+                tree=parts.workspace.store.keep(step),
+                claimed=state.book.covering(path) if state.book.mode is Gate.STRICT else (),
+                test=state.book.mode is not Gate.OFF and parts.guard.authorable(path),
+            )
+        )
+    if events and isinstance(last := events[-1], ev.Write):  # empty folders come and go with their files
+        events[-1] = ev.Write(**{f: getattr(last, f) for f in last.__struct_fields__} | {"tree": parts.workspace.tree})
+    if reasons:
+        named = "; ".join(list(reasons.values())[:NAMED])
+        events.append(
+            ev.Revert(
+                to=parts.workspace.tree, paths=tuple(reasons), why=f"changed around the tools: {named}", found=True
+            )
+        )
+    return events

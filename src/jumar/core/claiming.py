@@ -1,0 +1,115 @@
+"""How events change what the gate knows. Pure, as all folds are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from jumar.core import events as ev
+from jumar.core.claims import FAILURES, Book, Claim, Edited, Stage
+from jumar.core.policy import Gate, Trigger
+from jumar.core.run import RunState
+from jumar.core.turn import judgement, next_trial
+
+
+def claimed(book: Book, claim: ev.EditClaim) -> Book:
+    """A claim is open; made again in the same turn it is the newest one, and what failed before still counts."""
+    before = next((c for c in book.claims if c.test_id == claim.test_id), None)
+    others = tuple(c for c in book.claims if (c.test_id, c.path) != (claim.test_id, claim.edit_target))
+    at = -1 if book.over and not book.turn else len(book.turn)
+    new = Claim(claim.test_id, claim.edit_target, before.failures if before else 0, at)
+    return replace(book, claims=(*others, new))
+
+
+def acted(book: Book, *, last: bool) -> Book:
+    """One more action of a turn was taken: with the last one the turn is over, and without edits nothing waits."""
+    rested = tuple(map(_rested, book.claims)) if last and not book.turn else book.claims
+    return replace(book, over=last, claims=rested)
+
+
+def wrote(state: RunState, write: ev.Write) -> Book:
+    """An edit waits for its verdict. In refactor mode nothing waits: the mode is judged as a whole."""
+    book = state.book
+    if book.mode is Gate.REFACTOR:
+        return book
+    edit = Edited(write.path, write.before, write.after, write.claimed, write.test)
+    return replace(
+        book,
+        base=book.base or state.tree,
+        turn=(*book.turn, edit),
+        trying=(*book.trying, len(book.turn)),
+    )
+
+
+def tested(state: RunState, tests: ev.Tests, runs: Mapping[str, ev.TestRun]) -> Book:
+    """Which tests are red, and why. What a trial of edits shows is of no tree that edits begin from."""
+    book = state.book
+    if book.mode is Gate.OFF or tests.void is not None:
+        return book
+    home = book.base or (state.best.tree if state.best is not None else state.run.tree)
+    if tests.trigger is Trigger.MODEL and state.tree != home:
+        return book
+    if tests.trigger is Trigger.MODEL:
+        return replace(book, newest=runs, claims=tuple(c for c in book.claims if _is_red(runs, c)))
+    return replace(book, latest=runs)
+
+
+def kept(state: RunState) -> Book:
+    """The edits in the workspace stay: their claims are fulfilled, and their tests are expected from now on."""
+    book = state.book
+    if not state.coalesces:
+        return book
+    edits = [book.turn[n] for n in book.trying]
+    known = set(state.expected)
+    own = {edit.path for edit in edits if edit.test}
+    joined = tuple(i for i, run in book.latest.items() if run.file in own and i not in known)
+    return replace(
+        _cleared(book),
+        newest=book.latest,
+        claims=tuple(_rested(c) for c in book.claims if _is_red(book.latest, c)),
+        # A claim that was given up may be made again once another one was fulfilled.
+        ended=frozenset() if any(edit.claims for edit in edits) else book.ended,
+        authored=tuple(dict.fromkeys((*book.authored, *sorted(own)))),
+        joined=(*book.joined, *joined),
+    )
+
+
+def reverted(state: RunState, revert: ev.Revert) -> Book:
+    """Edits went back: some for good, some to be tried again without the others, all for now if the run stops."""
+    book = state.book
+    if not book.turn:
+        return book
+    if book.parked and revert.to == state.postponed:
+        return replace(book, parked=False)
+    unjudged = state.judged is None or state.judged.tests.tree != state.tree
+    if unjudged:
+        return replace(book, parked=state.best is not None)
+    trial = next_trial(book, judgement(state)) if book.mode is Gate.STRICT else None
+    if trial is None or not (revert.left or trial.waiting):
+        return replace(_cleared(book), claims=tuple(map(_rested, book.claims)))
+    return replace(book, trying=revert.left, settled=trial.settled, waiting=trial.waiting, stage=trial.stage)
+
+
+def failed(book: Book, repair: ev.Repair) -> Book:
+    """Edits did not turn their tests green: too often, and the claims end."""
+    counted = [replace(c, failures=repair.failures) if c.test_id in repair.test_ids else c for c in book.claims]
+    over = {c.test_id for c in counted if c.failures >= FAILURES}
+    return replace(book, claims=tuple(c for c in counted if c.test_id not in over), ended=book.ended | over)
+
+
+def _cleared(book: Book) -> Book:
+    """No edit waits any more."""
+    return replace(
+        book, base="", turn=(), trying=(), settled=(), waiting=(), stage=Stage.ALL, over=False, parked=False
+    )  # fmt: skip
+
+
+def _rested(claim: Claim) -> Claim:
+    """A claim that outlives its turn."""
+    return replace(claim, at=-1)
+
+
+def _is_red(newest: Mapping[str, ev.TestRun], claim: Claim) -> bool:
+    run = newest.get(claim.test_id)
+    return run is not None and run.status != "pass"

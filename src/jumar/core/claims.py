@@ -1,0 +1,173 @@
+"""What the gate knows: which tests are red and why, what was claimed for them, which edits wait for their verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+import msgspec
+
+from jumar.core.events import PlanStep, TestRun
+from jumar.core.policy import Gate
+from jumar.core.verdict import Blame, Outcome
+
+FAILURES = 2
+"""As many failed greens end the claims of a test."""
+
+
+class Stage(StrEnum):
+    """How the edits of a turn are being judged."""
+
+    ALL = "all"
+    NARROWED = "narrowed"
+    """Without those whose own tests stayed red."""
+    SINGLY = "singly"
+    """Group by group, each on top of the good ones."""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A red test that an edit of *path* shall turn green."""
+
+    test_id: str
+    path: str
+    failures: int = 0
+    at: int = 0
+    """How many edits the turn had when it was made; -1 once its turn is over."""
+
+
+class Edited(msgspec.Struct, frozen=True):
+    """A change that was admitted and not judged yet. Hashes as in the `write` event."""
+
+    path: str
+    before: str
+    after: str
+    claims: tuple[str, ...] = ()
+    """The tests it shall turn green."""
+    test: bool = False
+    """Whether it writes tests of the agent's own."""
+
+
+class Book(msgspec.Struct, frozen=True):
+    """All that the gate remembers. Built only by the folds."""
+
+    mode: Gate = Gate.OFF
+    newest: Mapping[str, TestRun] = {}
+    """Test id -> its result on the tree that edits begin from."""
+    latest: Mapping[str, TestRun] = {}
+    """The same of the newest verification, whichever tree that had."""
+    claims: tuple[Claim, ...] = ()
+    """Those that are open, in their order."""
+    ended: frozenset[str] = frozenset()
+    """Tests whose claims ended after too many failed greens, since the last edit that was kept."""
+    authored: tuple[str, ...] = ()
+    """The test files that this run wrote and kept."""
+    joined: tuple[str, ...] = ()
+    """Their ids: they were seen red, and are expected from then on."""
+    plan: tuple[PlanStep, ...] = ()
+    base: str = ""
+    """The tree that the edits of `turn` began from."""
+    turn: tuple[Edited, ...] = ()
+    """The edits that were not judged yet, in their order."""
+    trying: tuple[int, ...] = ()
+    """Which of them lie in the workspace."""
+    settled: tuple[int, ...] = ()
+    """Which of them were seen to be good together."""
+    waiting: tuple[tuple[int, ...], ...] = ()
+    """Groups that are still to be tried, one after the other, on top of the settled ones."""
+    stage: Stage = Stage.ALL
+    over: bool = False
+    """Whether the turn is over: its edits are judged next."""
+    parked: bool = False
+    """Whether the run stopped before they were, and the workspace is without them."""
+    leaving: bool = False
+    """Whether refactor mode is about to be left."""
+
+    @property
+    def due(self) -> bool:
+        """Whether edits are to be judged now."""
+        return self.over and bool(self.turn) and not self.parked
+
+    def covering(self, path: str) -> tuple[str, ...]:
+        """The tests that an edit of *path*, made now, was claimed for.
+
+        They are those claimed since the last edit of that file in this turn, or, if there are none, the same as for
+        that edit: two edits of one file can so belong to two tests. Claims of earlier turns count where there are no
+        newer ones.
+        """
+        own = [c for c in self.claims if c.path == path]
+        for number in range(len(self.turn) - 1, -1, -1):
+            edit = self.turn[number]
+            if edit.path == path and edit.claims:
+                newer = tuple(c.test_id for c in own if c.at > number)
+                return newer or tuple(i for i in edit.claims if any(c.test_id == i for c in own))
+        newer = tuple(c.test_id for c in own if c.at >= 0)
+        return newer or tuple(c.test_id for c in own)
+
+
+def groups(turn: tuple[Edited, ...], among: Iterable[int]) -> tuple[tuple[int, ...], ...]:
+    """The edits *among* those of *turn* that stand or fall together: of the same claims, or of the same test file."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for number in among:
+        edit = turn[number]
+        found.setdefault(("", edit.path) if edit.test else tuple(sorted(edit.claims)), []).append(number)
+    return tuple(map(tuple, found.values()))
+
+
+def why_not_red(run: TestRun | None, test_id: str) -> str:  # noqa: PLR0911  one line per reason reads best
+    """Why the result *run* is no red that an edit could answer, and what would be one; empty: it is one."""
+    if run is None:
+        return f"{test_id} was not run on the files as they are; call run_tests first"
+    if run.status == "pass":
+        return f"{test_id} is green; claim a test that is red"
+    if run.outcome is Outcome.MISSING:
+        return f"the runner did not find {test_id}: a test that is not there is no red"
+    if run.blame is Blame.TEST:
+        return (
+            f"{test_id} is red by itself ({run.outcome}: its file, a fixture or a package it wants is broken), "
+            "not by the code under test; no edit of the code can answer that"
+        )
+    if run.outcome in (Outcome.FAILED, Outcome.TIMEOUT, Outcome.XPASSED) or run.blame is not None:
+        return ""
+    if run.outcome in (Outcome.SKIPPED, Outcome.XFAILED):
+        return f"{test_id} was {run.outcome}, which is no red"
+    return f"{test_id} came out as {run.outcome} before it could test anything; claim a test that fails in the code"
+
+
+def provides(path: str, absent: str) -> bool:
+    """Whether the file *path* is one that could bring the module or file *absent*, as a test names it.
+
+    `pkg.mod` is brought by `src/pkg/mod.py`, `pkg/mod/__init__.py` and anything below; `./calc` by `lib/calc.ts`.
+    """
+    if not absent:
+        return True
+    wanted = absent.removesuffix(".py") if "/" in absent else absent.replace(".", "/")
+    parts = [part for part in wanted.split("/") if part not in ("", ".", "..")]
+    folder, _, name = path.rpartition("/")
+    stem = name.split(".")[0]
+    own = [*folder.split("/"), stem] if folder else [stem]
+    last = parts[-1].split(".")[0] if parts and "/" in absent else (parts[-1] if parts else "")
+    parts = [*parts[:-1], last]
+    span = len(parts)
+    return any(own[i : i + span] == parts for i in range(len(own) - span + 1)) or own[-1] == last
+
+
+def red_ids(newest: Mapping[str, TestRun]) -> tuple[str, ...]:
+    """The tests that are red for a reason that an edit can answer."""
+    return tuple(i for i, run in newest.items() if not why_not_red(run, i))
+
+
+def stands(step: PlanStep, newest: Mapping[str, TestRun]) -> str:
+    """Where a step of a plan stands: `green`, `red`, `unwritten` (no such test yet) or `untested` (it names none)."""
+    if not step.test_id:
+        return "untested"
+    run = newest.get(step.test_id)
+    return "unwritten" if run is None or run.outcome is Outcome.MISSING else "green" if run.status == "pass" else "red"
+
+
+def warnings(steps: Iterable[PlanStep]) -> tuple[str, ...]:
+    """What a plan leaves open: steps whose test has no file yet cannot be found when they are red."""
+    return tuple(
+        f"step {number} ({step.title}) names {step.test_id} and no test_file_path: say where the test will stand"
+        for number, step in enumerate(steps, 1)
+        if step.test_id and not step.test_file_path
+    )

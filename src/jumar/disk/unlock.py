@@ -1,0 +1,51 @@
+"""What its owner locked can be read again: a mode that hides a file from its owner hides no change from the gate."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from jumar.disk import beneath, trees
+from jumar.disk.align import Skip
+
+_FOLDER, _FILE = 0o700, 0o600
+
+
+def unlock(folder: Path, skip: Skip) -> bool:
+    """Give the owner back what every file and folder below *folder* must allow them; whether anything had to change.
+
+    What no tree holds, what *skip* names and what belongs to somebody else is left alone.
+    """
+    with beneath.root(folder) as top:
+        return _below(top, "", skip)
+
+
+def _below(folder: int, path: str, skip: Skip) -> bool:
+    changed = False
+    for name in beneath.names(folder):
+        inner = path + name
+        found = beneath.lstat(folder, name)
+        if found is None or trees.ignored(name) or skip(inner):
+            continue
+        if stat.S_ISREG(found.st_mode):
+            changed |= _allowed(folder, name, _FILE)
+        elif stat.S_ISDIR(found.st_mode) and not skip(inner + "/"):
+            changed |= _allowed(folder, name, _FOLDER)
+            with beneath.inside(folder, name) as below:
+                changed |= _below(below, inner + "/", skip)
+    return changed
+
+
+def _allowed(folder: int, name: str, bits: int) -> bool:
+    # O_PATH needs no permission on the thing itself, and chmod through /proc cannot be led astray by a swapped name.
+    handle = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        found = os.fstat(handle)
+        mode = stat.S_IMODE(found.st_mode)
+        if mode & bits == bits or found.st_uid != os.geteuid():
+            return False
+        Path(f"/proc/self/fd/{handle}").chmod(mode | bits)
+    finally:
+        os.close(handle)
+    return True

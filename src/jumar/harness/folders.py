@@ -1,0 +1,55 @@
+"""Where runs are kept: a new folder for each, and nothing of it in anybody's tree or history."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from jumar.errors import BadInput
+from jumar.globs import literal
+from jumar.task import Task
+
+OWN = ".jumar"
+"""The folder that is made for the runs where nobody chose another."""
+
+
+def leave_no_trace(runs: Path) -> None:
+    """Take *runs* away again, and `.jumar` with it, unless others keep their runs there by now."""
+    with suppress(OSError):
+        if [p.name for p in runs.iterdir()] == [".gitignore"]:
+            (runs / ".gitignore").unlink()
+        runs.rmdir()
+        if runs.parent.name == OWN:
+            runs.parent.rmdir()
+
+
+def without(task: Task, runs: Path, model: str) -> Task:
+    """*task*, whose tree holds neither the runs nor the files of its model and ledger, wherever they are kept."""
+    inside = runs.resolve()
+    if inside.is_relative_to(task.root) and runs.exists() and not (runs / ".gitignore").is_file():
+        raise BadInput(f"--runs {runs} is a folder of the task's own; name one that is not there yet, or one elsewhere")
+    answers = Path(model.partition(":")[2]) if model.startswith(("script:", "replay:")) else None
+    files = [p.resolve() for p in (answers, task.record, task.ledger) if p is not None]
+    files += [p.with_name(f"{p.name}-journal") for p in files[-1:] if task.ledger]
+    lines = [literal(p.relative_to(task.root).as_posix()) for p in files if p.is_relative_to(task.root)]
+    if inside.is_relative_to(task.root):
+        lines.append(literal(inside.relative_to(task.root).as_posix()) + "/")
+    return replace(task, withheld=(*task.withheld, *lines))
+
+
+def fresh(runs: Path, name: str) -> Path:
+    """A new run directory. Git is told to leave the runs alone where they lie inside a repository."""
+    slug = "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:48]
+    folder = runs.absolute() / f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}-{secrets.token_hex(3)}"
+    try:
+        if not runs.exists():
+            runs.mkdir(parents=True)
+            (runs / ".gitignore").write_text("*\n")
+        folder.mkdir()
+    except OSError as error:
+        raise BadInput(f"cannot make {folder}: {error.strerror}; choose another place with --runs") from None
+    return folder

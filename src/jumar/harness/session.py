@@ -1,0 +1,205 @@
+"""A run whose actions come from outside: each is ruled on and journalled as if a model of ours had asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio import to_thread
+from msgspec.structs import replace
+
+from jumar.agents import conversation, tools
+from jumar.agents.toolbox import offers
+from jumar.core import events as ev
+from jumar.core.effects import Halt
+from jumar.core.gate import Action
+from jumar.core.reply import ToolCall
+from jumar.core.run import Phase, RunState
+from jumar.core.stop import StopReason
+from jumar.disk.ignored import ignored_in
+from jumar.errors import BadInput, JumarError
+from jumar.harness import runs as entering
+from jumar.harness.runs import Entry, Running, made, written
+from jumar.ports import Push
+from jumar.task import Task
+
+ENDING = frozenset({"run_tests", "set_mode", "final"})
+"""Actions that end a turn: edits that wait for their verdict are judged then, all in one invocation."""
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one action."""
+
+    admitted: bool
+    reason: str = ""
+    """Why it was not admitted, and what would be."""
+    observations: tuple[tuple[str, dict[str, object]], ...] = ()
+    """What there is to see, in order: the name and content of each `observation`."""
+    reverted: tuple[str, ...] = ()
+    """The files that went back."""
+    why: str = ""
+    """Why they did."""
+    text: str = ""
+    """All of it as one text for a model."""
+    stop: StopReason | None = None
+    """Why the run has ended; None: it is open."""
+
+
+class _Door:
+    """Hands one action at a time to the kernel (see `ports.Host`)."""
+
+    def __init__(self) -> None:
+        self._send, self._receive = anyio.create_memory_object_stream[Push](0)
+        self.idle = anyio.Event()
+        """Set while the kernel has nothing left to do."""
+
+    async def next(self, state: RunState) -> Push | None:  # noqa: ARG002  the port's signature
+        """The next action; None when the session is over."""
+        self.idle.set()
+        try:
+            return await self._receive.receive()
+        except anyio.EndOfStream:
+            return None
+
+    async def push(self, push: Push) -> None:
+        """Hand *push* over, and wait until all it led to is done."""
+        self.idle = anyio.Event()
+        await self._send.send(push)
+        await self.idle.wait()
+
+    def close(self) -> None:
+        """The host leaves."""
+        self._send.close()
+
+
+class Session:
+    """One open run. Calls are performed one after the other."""
+
+    def __init__(self, running: Running, door: _Door) -> None:
+        self.folder: Path = running.place.folder
+        self.running = running
+        self._door, self._lock = door, anyio.Lock()
+        self.fault: JumarError | None = None
+        """What broke the run."""
+        self._events: list[ev.Event] = []
+        running.kernel.heard = lambda entries: self._events.extend(entry.event for entry in entries)
+
+    @property
+    def state(self) -> RunState:
+        """The fold of its journal so far."""
+        return self.running.kernel.state
+
+    async def act(self, call: ToolCall) -> Told:
+        """Do what *call* asks for: a tool of the driver's by its name and arguments, or `look`.
+
+        Raises:
+            BadInput: if the run has ended.
+            Infra: if the run broke.
+        """
+        async with self._lock:
+            if self.state.phase is Phase.ENDED or self.fault is not None:
+                raise self.fault or BadInput("the run has ended: open a new one")
+            self._events.clear()
+            await self._door.push(Push(action=self._action(call), last=call.name in ENDING))
+            if self.fault is not None:
+                raise self.fault
+            return self._told(tuple(self._events))
+
+    def _action(self, call: ToolCall) -> Action:
+        run = self.state.run
+        if call.name == "look":
+            return Action("look", call_id=call.id)
+        action = tools.action(call, offers(run.settings.switches, run.gate))
+        asked = action.args.get("test_ids")
+        if action.fault or not isinstance(asked, tuple):
+            return action
+        ids = tools.named(asked, self.state.expected)
+        return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
+
+    def _told(self, events: Sequence[ev.Event]) -> Told:
+        taken = next((e for e in events if isinstance(e, ev.ActionTaken)), None)
+        reverts = [e for e in events if isinstance(e, ev.Revert)]
+        end = self.state.end
+        return Told(
+            admitted=taken is not None and taken.admitted,
+            reason=taken.reason if taken else "the run ended before it could be done",
+            observations=tuple((e.name, e.content) for e in events if isinstance(e, ev.Observation)),
+            reverted=tuple(dict.fromkeys(path for e in reverts for path in e.paths)),
+            why="; ".join(dict.fromkeys(e.why for e in reverts)),
+            text=conversation.account(events, self.state.run),
+            stop=end.stop if end else None,
+        )
+
+
+@asynccontextmanager
+async def opened(
+    task: Task, runs: Path, *, environ: Mapping[str, str], python: str | None = None, in_place: bool = False
+) -> AsyncIterator[Session]:
+    """A new run of *task*, whose agent is `host`, under *runs*; its baseline is verified when this yields.
+
+    With *in_place* the workspace is the task's folder itself. Leaving keeps the run open: `rejoined` goes on with it.
+
+    Raises:
+        BadInput: if it cannot be run as asked; nothing is left behind.
+        Infra: if the machine failed.
+    """
+    door = _Door()
+    if in_place:
+        task = replace(task, in_place=await to_thread.run_sync(ignored_in, task.root, environ))
+    with ExitStack() as held:
+        running = await made(task, runs, Entry(environ, python, door), held)
+        async with _served(Session(running, door), door) as session:
+            yield session
+
+
+@asynccontextmanager
+async def rejoined(folder: Path, *, environ: Mapping[str, str]) -> AsyncIterator[Session]:
+    """The open run in *folder*, from another process or later.
+
+    Raises:
+        BadInput: if there is no run, another process writes it, or its journal is damaged.
+        Infra: as `opened`.
+    """
+    door = _Door()
+    with ExitStack() as held:
+        running = await entering.rejoined(folder, Entry(environ, None, door), held)
+        async with _served(Session(running, door), door) as session:
+            yield session
+
+
+@asynccontextmanager
+async def _served(session: Session, door: _Door) -> AsyncIterator[Session]:
+    """Run the kernel of *session* beside its caller, until the run has ended or the caller leaves."""
+    kernel = session.running.kernel
+
+    async def serve() -> None:
+        try:
+            state = await kernel.run()
+            if state.phase is Phase.ENDED:
+                written(session.running, state)
+        except JumarError as broken:
+            session.fault = broken
+        finally:
+            door.idle.set()
+
+    failed: Exception | None = None
+    async with anyio.create_task_group() as group:  # which would wrap whatever the caller raises
+        group.start_soon(serve)
+        await door.idle.wait()
+        try:
+            if session.fault is None:
+                yield session
+        except Exception as error:  # noqa: BLE001  raised again below
+            failed = error
+        finally:
+            door.close()
+    if failed := failed or session.fault:
+        raise failed
+
+
+def interrupted(session: Session) -> None:
+    """End the run of *session* as soon as possible: what is in flight is cancelled, the best tree is kept."""
+    session.running.kernel.halt(Halt(StopReason.INTERRUPTED))

@@ -1,0 +1,157 @@
+"""Judges the tree that lies in the workspace, and puts edits back that a verdict did not bear out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from jumar.core import events as ev
+from jumar.core.claims import FAILURES, Stage, groups
+from jumar.core.edit import Refused, reapplied
+from jumar.core.effects import Rebuild
+from jumar.core.prompts import OUTPUT_LIMIT, head_and_tail
+from jumar.core.run import RunState
+from jumar.core.turn import named
+from jumar.core.verdict import Ended, Verdict
+from jumar.parts import Parts
+from jumar.ports import Checked, Verification
+from jumar.workspace import Workspace
+
+REMEMBERED = 8
+"""Verdicts that are kept in mind."""
+
+Memory = dict[tuple[str, tuple[str, ...]], Verification]
+
+
+async def verified(parts: Parts, memory: Memory, state: RunState) -> Verification:
+    """The verdict on the workspace's tree; under a gate the same question is not put to the runner twice."""
+    also = _written_ids(parts, state)
+    asked = (state.tree, (*state.expected, *also))
+    if not asked[1]:  # a repository without tests: only a command says anything of it
+        return Verification(verdict=Verdict({}), ended=Ended.NORMAL, executions=0, duration_ms=0, output="")
+    known = memory.get(asked) if state.coalesces else None
+    if known is not None:
+        return replace(known, executions=0, duration_ms=0)
+    control = state.best.tree if state.best is not None else state.run.tree
+    extra = asked[1][len(state.run.expected) :]
+    done = await parts.verifier.verify(state.tree, state.accepted, control=control, also=extra)
+    if done.verdict.void is None:
+        memory[asked] = done
+        while len(memory) > REMEMBERED:
+            del memory[next(iter(memory))]
+    return done
+
+
+def test_runs(done: Verification, state: RunState) -> Iterator[ev.TestRun]:
+    """What came of each test, as events."""
+    for test_id, result in done.verdict.results.items():
+        native = done.natives.get(test_id)
+        yield ev.TestRun(
+            test_id=test_id,
+            test_id_source="annotation" if native else "native",
+            status="pass" if test_id in done.verdict.green_ids else "fail",
+            outcome=result.outcome,
+            command=state.run.settings.suite.runner,
+            duration_ms=result.duration_ms,
+            blame=result.blame,
+            absent=result.absent,
+            path=native.partition("::")[0] if native else "",
+        )
+
+
+def both(shown: Mapping[str, object], command: str, checked: Checked) -> dict[str, object]:
+    """The results of the tests, and of the *command* that guards refactor mode."""
+    said = f"{command}: {'succeeded' if checked.ok else 'failed'}\n{checked.output}".rstrip()
+    output = "\n".join(str(part) for part in (shown.get("output", ""), said) if part)
+    return {"ok": bool(shown.get("ok")) and checked.ok, "output": head_and_tail(output, OUTPUT_LIMIT)}
+
+
+def rebuilt(workspace: Workspace, effect: Rebuild, state: RunState) -> Sequence[ev.Event]:
+    """Put the workspace back to where the turn began, and make the edits that are *left* again, in their order.
+
+    An edit that does not apply without one that went back goes back too, and so do those it stands or falls with.
+    """
+    book, was = state.book, state.tree
+    left, unfit = effect.left, ""
+    while True:
+        workspace.reset(book.base)
+        stuck = _made_again(workspace, state, left)
+        if stuck is None:
+            break
+        part = next(part for part in groups(book.turn, left) if stuck in part)
+        left = tuple(n for n in left if n not in part)
+        unfit = f"; the edit of {book.turn[stuck].path} does not apply without the others"
+    gone = (*effect.dropped, *(n for n in effect.left if n not in left))
+    why = _told(effect.why + unfit, gone, state) if gone else _apart(effect, state)
+    revert = ev.Revert(to=workspace.tree, paths=workspace.changed(was), why=why, left=left)
+    return (*_repairs(gone, state), revert)
+
+
+def _made_again(workspace: Workspace, state: RunState, left: Sequence[int]) -> int | None:
+    """Make the edits *left* in the workspace; the place of the first that does not apply, or None."""
+    store = workspace.store
+    for number in left:
+        edit = state.book.turn[number]
+        now = workspace.file(edit.path)
+        before, after = (store.get(sha) if sha else None for sha in (edit.before, edit.after))
+        made = reapplied(before, after, now)
+        if isinstance(made, Refused):
+            return number
+        workspace.write(edit.path, made)
+    return None
+
+
+def _repairs(gone: Sequence[int], state: RunState) -> Sequence[ev.Repair]:
+    """For each set of claims whose edits went back, that they did not turn green: one for those that failed as often.
+
+    Where the machine failed, nothing was seen of them.
+    """
+    book = state.book
+    before = {c.test_id: c.failures for c in book.claims}
+    found = []
+    for part in groups(book.turn, [n for n in gone if book.turn[n].claims and not state.fault]):
+        paths = tuple(dict.fromkeys(book.turn[n].path for n in part))
+        often: dict[int, list[str]] = {}
+        for test_id in book.turn[part[0]].claims:
+            often.setdefault(1 + before.get(test_id, 0), []).append(test_id)
+        found += [ev.Repair(test_ids=tuple(ids), edits=paths, failures=n) for n, ids in often.items()]
+    return found
+
+
+def _told(why: str, gone: Sequence[int], state: RunState) -> str:
+    """What went back, why, and what may be tried next."""
+    edits = [state.book.turn[n] for n in gone]
+    ids = dict.fromkeys(i for edit in edits for i in edit.claims)
+    once = [c.test_id for c in state.book.claims if c.test_id in ids and c.failures + 1 >= FAILURES]
+    after = f"; that was the second time: the claim of {named(tuple(dict.fromkeys(once)))} has ended" if once else ""
+    after = after or ("; the claim is open for one more try" if ids else "")
+    singly = state.book.stage is Stage.SINGLY  # what is red then may be so by others too
+    return f"{_edits(gone, state, tests=singly)}: {why}{after}"
+
+
+def _apart(effect: Rebuild, state: RunState) -> str:
+    """That edits are judged one by one, and which are next."""
+    if effect.why:
+        return f"taken apart, to be judged one by one: {effect.why}"
+    more = [number for number in effect.left if number not in state.book.trying]
+    return f"taken up again, on top of what was good: {_edits(more, state, tests=True)}"
+
+
+def _edits(numbers: Sequence[int], state: RunState, *, tests: bool) -> str:
+    """Some edits of the turn, by their files and the *tests* they were for."""
+    edits = [state.book.turn[n] for n in numbers]
+    ids = tuple(dict.fromkeys(i for edit in edits for i in edit.claims)) if tests else ()
+    return ", ".join(dict.fromkeys(edit.path for edit in edits)) + (f" for {named(ids)}" if ids else "")
+
+
+def _written_ids(parts: Parts, state: RunState) -> tuple[str, ...]:
+    """The tests in files that this run wrote, beyond those that are expected already."""
+    book = state.book
+    paths = {*book.authored, *(book.turn[n].path for n in book.trying if book.turn[n].test)}
+    if not paths:
+        return ()
+    known = set(state.expected)
+    files = parts.workspace.files(lambda path: path in paths)
+    ids = (site.id for path, source in sorted(files.items()) for site in parts.sites(path, source))
+    return tuple(i for i in dict.fromkeys(ids) if i not in known)

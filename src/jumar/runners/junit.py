@@ -1,0 +1,153 @@
+"""Any command that writes a JUnit XML report: `[tests] command` is run, and what it left at `[tests] report` is read.
+
+Ids are `file::class::name` where the report tells the file, else `class::name`. The evidence is what the report says.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+
+from jumar.core.settings import Suite
+from jumar.core.verdict import Ended, Report
+from jumar.errors import BadInput
+from jumar.ports import Collected, Invocation, Record, Site, Surroundings
+from jumar.verify import junit_boot
+from jumar.verify import records as decode
+
+PATTERNS = (
+    "test_*.py", "*_test.py", "*.test.*", "*.spec.*", "*_test.go", "*Test.java", "*Tests.java", "Test*.java",
+    "*Test.kt", "*Tests.kt", "*Test.php", "*_test.rb", "*_spec.rb", "*_test.exs", "*Test.cs", "*Tests.cs",
+    "*_test.cc", "*_test.cpp", "*Test.scala", "*Spec.scala", "*Test.groovy", "*Spec.groovy", "*Tests.swift",
+)  # fmt: skip
+"""What files with tests are called by the frameworks that write such reports."""
+
+FOLDERS = frozenset({"tests", "test", "__tests__", "spec"})
+"""Folders whose files are tests, and what tests need."""
+
+IDS, REPORT = "{ids}", "{report}"
+
+
+class JunitRunner:
+    """The adapter of commands that write JUnit XML."""
+
+    name = "junit"
+    grade = "X"
+
+    def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:  # noqa: ARG002  # any command
+        """Nothing: what the command needs, only the person knows."""
+        return Surroundings()
+
+    def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # as above
+        """The command without names: the tests that it reports are the suite."""
+        return _invocation(suite, ())
+
+    def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # as above
+        """The command with the names of *ids* where it has a place for them."""
+        return _invocation(suite, ids)
+
+    def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
+        """The ids in the records of a collection."""
+        return decode.collected(records, ended, detail)
+
+    def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
+        """The results in the records of a verification."""
+        return decode.report(records, ended, detail)
+
+    def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
+        """The test files among *paths*, by the usual names and folders, and those that *select* names."""
+        chosen = {PurePosixPath(s.partition("::")[0]) for s in select}
+
+        def holds_tests(path: PurePosixPath) -> bool:
+            named = any(fnmatch(path.name, pattern) for pattern in PATTERNS) or FOLDERS.intersection(path.parts[:-1])
+            return bool(named) or not chosen.isdisjoint((path, *path.parents))
+
+        return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
+
+    def sites(self, path: str, source: bytes) -> tuple[Site, ...]:  # noqa: ARG002  # of no known language
+        """None: how a report names a test, its file does not tell."""
+        return ()
+
+
+def _invocation(suite: Suite, ids: Sequence[str]) -> Invocation:
+    if not suite.command.strip() or not suite.report:
+        raise BadInput(
+            "the runner junit needs [tests] command (what runs the tests) and report (where it writes its JUnit XML)"
+        )
+    report = PurePosixPath(suite.report)
+    if report.is_absolute() or ".." in report.parts:
+        raise BadInput(f"[tests] report = {suite.report!r} must be a path in the task's own folder")
+    try:
+        words = shlex.split(suite.command)
+    except ValueError as error:
+        raise BadInput(f"[tests] command = {suite.command!r} is no command line: {error}") from error
+    return Invocation(
+        argv=(sys.executable, "-I", "-S", "-B", junit_boot.__file__),
+        config={"argv": list(_spelled(words, ids, str(report))), "report": str(report), "ids": list(ids)},
+        env=suite.env,
+    )
+
+
+def _spelled(words: Iterable[str], ids: Sequence[str], report: str) -> Iterable[str]:
+    """*words* with the path of the report, and each with a place for ids once for every name that is asked for."""
+    names = list(dict.fromkeys(i.rpartition("::")[2] for i in ids))
+    for word in (word.replace(REPORT, report) for word in words):
+        yield from (word.replace(IDS, name) for name in names) if IDS in word else (word,)
+
+
+_SCRIPT = """\
+import pathlib, sys, types
+from xml.etree import ElementTree as xml
+
+report, *names = sys.argv[1:]
+suite = xml.Element("testsuite", name="sample")
+case = lambda name: xml.SubElement(suite, "testcase", classname="sample", name=name, file="tests/sample.py")
+module = types.ModuleType("sample")
+try:
+    exec(pathlib.Path("tests/sample.py").read_text(), vars(module))
+except ImportError as error:
+    loading = xml.SubElement(suite, "testcase", name="tests/sample.py")
+    xml.SubElement(loading, "error", message="collection failure").text = str(error)
+for name in names or [name for name in vars(module) if name.startswith("test_")]:
+    if name not in vars(module):
+        continue
+    if not names:
+        xml.SubElement(case(name), "skipped", message="only listed")
+        continue
+    try:
+        vars(module).get("setup", lambda: None)()
+    except Exception as error:
+        xml.SubElement(case(name), "error", message=f"failed on setup with {error!r}")
+        continue
+    try:
+        vars(module)[name]()
+        case(name)
+    except AssertionError as error:
+        xml.SubElement(case(name), "failure", message=repr(error))
+xml.ElementTree(suite).write(report)
+sys.exit(any(True for tag in ("failure", "error") for _ in suite.iter(tag)))
+"""
+
+_ONE = "def test_one():\n    assert 1 + 1 == {}\n"
+
+SAMPLES: dict[str, dict[str, str]] = {
+    name: {"check.py": _SCRIPT, "tests/sample.py": source}
+    for name, source in (
+        ("passing", _ONE.format(2)),
+        ("failing", _ONE.format(3)),
+        ("broken_import", "import no_such_module_anywhere\n\n\n" + _ONE.format(2)),
+        ("broken_fixture", "def setup():\n    raise RuntimeError('broken')\n\n\n" + _ONE.format(2)),
+        (
+            "several",
+            "def test_one(): pass\n\n\ndef test_two(): assert False\n\n\ndef test_three():\n    while True: pass\n",
+        ),
+    )
+}
+"""Tiny projects, as `jumar.testing.check_runner` wants them; `SAMPLE_SUITE` runs them."""
+
+SAMPLE_SUITE = Suite(runner="junit", command="python check.py {report} {ids}", report="out/report.xml")
+
+plugin = JunitRunner()

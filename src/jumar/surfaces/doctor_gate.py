@@ -1,0 +1,71 @@
+"""What `jumar doctor` says of the gate: which runners work here, whether there are tests, what a plan left open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from jumar.core.claims import stands, warnings
+from jumar.errors import JumarError
+from jumar.harness.assembly import runner_of
+from jumar.harness.result import state_in
+from jumar.plugins import names
+from jumar.task import Task, tree_files
+
+UNTESTED = "no test file: nothing can be red, so under the gate no edit is admitted"
+OFFER = (
+    "write a test first; or, where code must change before it can be tested, jumar run --gate refactor with a command "
+    "in [gate] verify: edits need no claims then, and are kept only if the command is green"
+)
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that was tried."""
+
+    name: str
+    ok: bool
+    found: str
+    mend: str = ""
+    needed: bool = True
+    """Whether jumar cannot work without it."""
+
+
+def runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Check]:
+    """Which runners work for *task*; only its own is needed. pytest's interpreter is looked at elsewhere."""
+    root = task.root if task else Path.cwd()
+    for name in names("runners"):
+        needed = task is not None and task.suite.runner == name
+        if name in ("pytest", "junit") and not needed:
+            continue
+        why = runner_of(name).surroundings(root, environ).missing
+        what, _, mend = why.partition(": ")
+        found = what if why else "is there"
+        yield Check(f"runner {name}", ok=not why, found=found, mend=mend or why, needed=needed)
+
+
+def tests(task: Task) -> Iterator[Check]:
+    """Whether *task* has tests at all."""
+    files = tuple(tree_files(task.root, task.withheld))
+    there = runner_of(task.suite.runner).test_files(files, task.suite.select)
+    if there:
+        yield Check("tests", ok=True, needed=False, found=f"{len(there)} test files for {task.suite.runner}")
+    else:
+        yield Check("tests", ok=False, needed=False, found=UNTESTED, mend=OFFER)
+
+
+def plans(runs: Path) -> Iterator[Check]:
+    """What the plan of the newest run below *runs* leaves open, if it has one."""
+    folders = sorted((path.parent for path in runs.glob("*/events.jsonl")), key=lambda path: path.name)
+    for folder in reversed(folders):
+        try:
+            book = state_in(folder).book
+        except JumarError:  # `jumar log verify` tells
+            continue
+        for said in warnings(book.plan):
+            yield Check("plan", ok=False, needed=False, found=f"{folder.name}: {said}", mend="submit the plan again")
+        if book.plan:
+            where = ", ".join(f"{step.title}: {stands(step, book.newest)}" for step in book.plan)
+            yield Check("plan", ok=True, needed=False, found=f"{folder.name}: {where}")
+        return

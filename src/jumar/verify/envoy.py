@@ -1,0 +1,84 @@
+"""The envoy of a runner that is no Python program: it alone holds the channel, and says what the runner said.
+
+Loaded by path by the scripts beside it (`*_boot.py`), under jumar's own interpreter; standard library only. What the
+runner reports can be written by the code it runs, so evidence that comes this way has grade X.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Send = Callable[[list[object]], None]
+    Errand = Callable[[dict[str, Any], Send], int]
+    """Does what the config asks for, sends the records of `verify.records` and returns the status to leave with."""
+
+EXCERPT = 4000
+"""Characters of an excerpt, head and tail."""
+
+BATCH = 500
+"""Ids in one record: a record has a size that it may not pass."""
+
+
+def serve(errand: Errand) -> None:
+    """Join the channel, do *errand*, say goodbye and leave."""
+    config, send, _ = runpy.run_path(str(Path(__file__).with_name("channel.py")))["join"]()
+    status = errand(config, send)
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+    send(["end", status])
+    os._exit(status)
+
+
+def collect(send: Send, ids: Sequence[str]) -> None:
+    """Send *ids* in batches."""
+    for start in range(0, len(ids), BATCH):
+        send(["collected", list(ids[start : start + BATCH])])
+
+
+def started(
+    argv: Sequence[str],
+    hear: Callable[[str], None],
+    *,
+    stderr: int | None = None,
+    cwd: str | None = None,
+    kept: Callable[[str], str] = str,
+) -> int:
+    """Run *argv* in the room (or *cwd*) and hand each line of its standard output to *hear*; its exit status.
+
+    All it prints goes to our own output too, so that the full text is kept; *kept* says what of a line that is
+    (JSON is no text for people). No shell, no standard input.
+
+    Raises:
+        FileNotFoundError: if there is no such program.
+    """
+    with subprocess.Popen(  # noqa: S603  an adapter's argv, without a shell
+        list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd
+    ) as process:
+        if process.stdout is None:
+            raise FileNotFoundError(argv[0])
+        for raw in process.stdout:
+            line = raw.decode("utf-8", "replace")
+            sys.stdout.write(kept(line))
+            hear(line)
+    return process.returncode
+
+
+def plain(text: str) -> str:
+    """*text* cut to size, without what differs from run to run: the room, scratch paths, addresses."""
+    for path, name in ((os.environ.get("TMPDIR", ""), "TMP"), (str(Path.cwd()), ".")):
+        for place in {path, os.path.realpath(path)} if path else ():
+            text = text.replace(place + os.sep, "" if name == "." else "TMP/").replace(place, name)
+    text = re.sub(r"\b0x[0-9a-f]{6,}\b", "0x...", text)
+    if len(text) > EXCERPT:
+        text = text[: EXCERPT // 2] + "\n[...]\n" + text[-EXCERPT // 2 :]
+    return text

@@ -1,0 +1,147 @@
+"""What a test fell over, told from the exception itself and never from text: the code, its absence, or the test.
+
+Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Before 3.10 an exception does
+not keep the module that lacks an attribute: its absence is then told as a fault of the code, or of a fixture.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib.util
+import os
+from fnmatch import fnmatch
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+    Blamed = tuple[str, str]
+    """A `core.verdict.Blame`, and for an absence the module."""
+
+CODE, TEST = ("code", ""), ("test", "")
+
+NAMES = ("conftest.py", "test_*.py", "*_test.py")
+"""Files that hold tests and fixtures, whatever the project calls the others."""
+
+FOLDER = "tests"
+"""What lies below a folder of this name supports tests."""
+
+ARRANGING = ("pytest_fixture_setup", "_callSetUp", "_callTearDown", "_callCleanup", "_callClassCleanup")
+"""Functions of pytest and unittest that run what a test needs, while they seem to run the test."""
+
+WRAPPED = ("CollectError", "ConftestImportFailure")
+"""What pytest raises in place of what was raised."""
+
+THEIRS = ("FixtureLookupError", "Skipped", "SkipTest")
+"""Raised because of what the test asks for or decides itself. By name, as classes moved between versions of pytest."""
+
+
+class Inquest:
+    """Blames what kept the tests of one room from passing."""
+
+    def __init__(self, room: str) -> None:
+        self._room = os.path.realpath(room) + os.sep
+        self._tests: list[str] = []
+
+    def knows(self, path: str) -> None:
+        """Take *path*, relative to the room, for a file of tests, whatever its name."""
+        self._tests.append(path)
+
+    def __call__(self, error: BaseException, *, arranging: bool) -> Blamed:
+        """Who is to blame for *error*; *arranging* if it was raised before or after the test itself."""
+        error = _unwrapped(error)
+        kind = type(error).__name__
+        if kind == "TestTimeLimit":
+            return CODE
+        if kind in THEIRS:
+            return TEST
+        frames = [(frame, self._inside(frame.f_code.co_filename)) for frame in _frames(error)]
+        ours = [(frame, path) for frame, path in frames if path]
+        arranging = arranging or any(frame.f_code.co_name in ARRANGING for frame, path in frames if not path)
+        if isinstance(error, SyntaxError) and (error.filename is None or self._inside(error.filename)):
+            # Without a name it is a source with null bytes; a test with such a source has no frame.
+            return CODE if ours and not error.filename else self._owner(self._inside(error.filename or ""))
+        if not ours:
+            # pytest itself fails what it cannot run, such as a coroutine without a plug-in.
+            return TEST if arranging or kind == "Failed" else CODE
+        frame, path = ours[-1]
+        if self._owner(path) == CODE:
+            return CODE
+        return self._absence(error, frame) or (TEST if arranging else CODE)
+
+    def _absence(self, error: BaseException, frame: FrameType) -> Blamed | None:
+        """What the line of a test in *frame* misses, if that is why it raised *error*."""
+        if isinstance(error, ModuleNotFoundError):
+            where = self._where((error.name or "").partition(".")[0])
+            return ("absent", error.name) if error.name and where != "elsewhere" else TEST
+        if isinstance(error, ImportError):
+            return ("absent", error.name) if error.name and self._where(error.name) == "room" else TEST
+        if isinstance(error, NameError):
+            starred = [name for name in _starred(frame) if self._where(name) == "room"]
+            return ("absent", starred[-1]) if starred else TEST
+        thing = getattr(error, "obj", None)
+        if isinstance(error, AttributeError) and isinstance(thing, ModuleType) and self._ours(thing):
+            return "absent", thing.__name__
+        return None
+
+    def _owner(self, path: str) -> Blamed:
+        """Who is to blame for what is wrong in *path*, relative to the room; empty is the test itself."""
+        *folders, name = Path(path).parts or ("",)
+        tests = not path or path in self._tests or FOLDER in folders or any(fnmatch(name, n) for n in NAMES)
+        return TEST if tests else CODE
+
+    def _inside(self, path: str) -> str:
+        """*path* relative to the room, or empty if it lies elsewhere."""
+        if not os.path.isabs(path):  # noqa: PTH117  names such as <string> and frozen stand here too
+            return ""
+        real = os.path.realpath(path)
+        inside = real.startswith(self._room) and "site-packages" not in Path(real[len(self._room) :]).parts
+        return real[len(self._room) :] if inside else ""
+
+    def _ours(self, module: ModuleType) -> bool:
+        places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+        return any(self._inside(str(place)) for place in places if place)
+
+    def _where(self, name: str) -> str:
+        """Where the module *name* is found: `room`, `elsewhere` or `nowhere`."""
+        spec = None
+        with contextlib.suppress(ImportError, ValueError, AttributeError):
+            spec = importlib.util.find_spec(name)
+        if spec is None:
+            return "nowhere"
+        places = [spec.origin or "", *(spec.submodule_search_locations or ())]
+        return "room" if any(self._inside(str(place)) for place in places) else "elsewhere"
+
+
+def _unwrapped(error: BaseException) -> BaseException:
+    """What was raised, below what pytest made of it."""
+    while type(error).__name__ in WRAPPED:
+        inner = getattr(error, "cause", None) or error.__cause__ or error.__context__
+        if inner is None:
+            kept = getattr(error, "excinfo", None)
+            inner = kept[1] if kept else None
+        if inner is None:
+            break
+        error = inner
+    return error
+
+
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame
+        trace = trace.tb_next
+
+
+def _starred(frame: FrameType) -> Iterator[str]:
+    """The modules of which the file of *frame* imports everything, by their full names."""
+    package = str(frame.f_globals.get("__package__") or "")
+    with contextlib.suppress(OSError, SyntaxError, ValueError):
+        for node in ast.walk(ast.parse(Path(frame.f_code.co_filename).read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                with contextlib.suppress(ImportError, ValueError):
+                    yield importlib.util.resolve_name("." * node.level + (node.module or ""), package)

@@ -1,0 +1,70 @@
+"""What a verification is asked for and what the runner hears are two names of one test; here they are matched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from jumar.annotations import HINT, Aliases, aliases
+from jumar.core.verdict import Blame, Outcome, Report, TestResult
+from jumar.ports import Collected, Runner
+
+
+class Naming:
+    """The ids of one verification in one tree: as they were asked for, and as its runner knows them."""
+
+    def __init__(self, ids: Sequence[str], names: Aliases, wrong: str = "") -> None:
+        both = {i: names.native(i) for i in ids}
+        self._wrong = wrong
+        self.natives = {i: native for i, native in both.items() if native and native != i}
+        """Of the ids that annotations give: what the runner calls the test."""
+        self.asked = tuple(dict.fromkeys(native for native in both.values() if native))
+        """What the runner is asked for."""
+        self._unborne = [i for i, native in both.items() if not native]
+        self._ids: dict[str, list[str]] = {}
+        for i, native in both.items():
+            self._ids.setdefault(native, []).append(i)
+
+    def told(self, report: Report) -> Report:
+        """*report* under the ids that were asked for; what annotations do not touch stays as it is."""
+        if not self.natives and not self._unborne:
+            return report
+        results = [replace(result, id=i) for result in report.results for i in self._known(result.id)]
+        told = {i for result in results for i in (result.id, result.id.partition("[")[0])}
+        for i, native in self.natives.items():
+            broken = report.broken.get(native.partition("::")[0])
+            if broken is not None and i not in told:
+                found = TestResult(i, Outcome.IMPORT_ERROR, 0, broken.why, broken.blame, broken.absent)
+                results.append(found)
+        for i in self._unborne:
+            why = self._wrong or f"no test of this tree has the annotation test-id={i.partition('[')[0]}"
+            results.append(TestResult(i, Outcome.ERROR if self._wrong else Outcome.MISSING, 0, why, Blame.TEST))
+        return replace(report, results=tuple(results))
+
+    def _known(self, native: str) -> Iterable[str]:
+        """The ids that were asked for and that *native* answers; itself where none was."""
+        name, bracket, parameters = native.partition("[")
+        exact = self._ids.get(native, [])
+        family = [i + bracket + parameters for i in self._ids.get(name, [])] if bracket else []
+        return dict.fromkeys(exact + family or [native])
+
+
+def names_in(runner: Runner, room: Path, paths: Iterable[str], select: Sequence[str]) -> Aliases:
+    """The annotated tests of the tree in *room*.
+
+    Raises:
+        BadInput: if an annotation is not right, or stands twice.
+    """
+    files: dict[str, bytes] = {}
+    for path in runner.test_files(paths, select):
+        place = room / path
+        if not place.is_symlink() and HINT in (source := place.read_bytes()):
+            files[path] = source
+    return aliases(files, runner) if files else Aliases()
+
+
+def collected(found: Collected, names: Aliases) -> Collected:
+    """*found* under the ids that a run knows the tests by."""
+    return replace(found, ids=tuple(dict.fromkeys(map(names.known, found.ids)))) if names.slugs else found

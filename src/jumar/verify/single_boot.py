@@ -1,0 +1,97 @@
+"""Runs a command of its own for each asked test, one after the other; its exit status decides, nothing it prints does.
+
+Run by path under jumar's own interpreter; standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Send = Callable[[list[object]], None]
+
+SHOWN = 1 << 16
+"""Bytes of what one command printed that go to the output, of its start and of its end."""
+
+
+def main() -> None:
+    """Serve one request: tell how the asked tests came out."""
+    envoy = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("envoy.py"))))
+    envoy.serve(lambda config, send: errand(config, send, envoy))
+
+
+def errand(config: dict[str, Any], send: Send, envoy: Any) -> int:
+    """Run the commands, send the records."""
+    send(["hello", {}])
+    envoy.collect(send, [test_id for test_id, _ in config["commands"]])
+    for test_id, argv in config["commands"]:
+        send(["start", test_id])
+        begun = time.monotonic()
+        try:
+            status, said = ran(argv, config["limit"])
+        except (OSError, ValueError) as error:
+            send(["unusable", f"cannot run [tests] command_for {argv[0]}: {error.args[-1]}"])
+            return 0
+        sys.stdout.write(f"$ {' '.join(argv)}\n{said}\n")
+        ms = int(1000 * (time.monotonic() - begun))
+        send(["result", test_id, *verdict(status, ms, envoy.plain(said), config["limit"])])
+    return 0
+
+
+def verdict(status: int | None, ms: int, said: str, limit: float) -> Sequence[object]:
+    """What a status says: the rest of a `result`. A status that is not 0 does not tell what the test fell over."""
+    if status == 0:
+        return "passed", ms, "", "", ""
+    if status is None:
+        return "timeout", ms, f"{said}\nthe command ran longer than {limit:g} s".lstrip(), "code", ""
+    if status < 0:
+        return "error", ms, f"{said}\nthe command was killed by {signal.Signals(-status).name}".lstrip(), "code", ""
+    return "failed", ms, f"{said}\nthe command left with status {status}".lstrip(), "", ""
+
+
+def ran(argv: Sequence[str], limit: float) -> tuple[int | None, str]:
+    """The exit status of *argv* and what it printed; None if it had to be ended after *limit* seconds.
+
+    What it leaves behind in its process group ends with it.
+
+    Raises:
+        OSError: if it cannot be started.
+    """
+    with tempfile.TemporaryFile() as sink:
+        process = subprocess.Popen(  # noqa: S603  a command of the task's, without a shell
+            list(argv), stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        status: int | None = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            status = process.wait(limit)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return status, printed(sink)
+
+
+def printed(sink: IO[bytes]) -> str:
+    """The start and the end of what lies in *sink*."""
+    size = sink.seek(0, os.SEEK_END)
+    sink.seek(0)
+    text = sink.read(SHOWN)
+    if size > SHOWN:
+        sink.seek(max(size - SHOWN, SHOWN))
+        text += (b"\n[...]\n" if size > 2 * SHOWN else b"") + sink.read()
+    return text.decode("utf-8", "replace").strip()
+
+
+if __name__ == "__main__":
+    main()
