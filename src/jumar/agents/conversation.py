@@ -22,7 +22,7 @@ EMPTY = "(an empty reply)"
 UNPERFORMED = "not performed"
 AGAIN = "the run had ended with this, and was taken up again: go on"
 NEXT = "Next: edit_claim(test_id, edit_target) for a red test, then its edit."
-DONE = "All green: write a failing test first, or end with final."
+DONE = "All green: write a failing test first, or end the work."
 """The footers of a test result under the strict gate; what they cost is measured in `bench/footer.py`."""
 LATER = "; the tests run when the run ends"
 

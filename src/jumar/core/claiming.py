@@ -29,10 +29,10 @@ def acted(book: Book, *, last: bool) -> Book:
 
 
 def wrote(state: RunState, write: ev.Write) -> Book:
-    """An edit waits for its verdict. In refactor mode nothing waits: the mode is judged as a whole."""
+    """An edit waits for its verdict. In refactor mode nothing waits: the mode is judged as a whole, with its tests."""
     book = state.book
     if book.mode is Gate.REFACTOR:
-        return book
+        return replace(book, authored=tuple(dict.fromkeys((*book.authored, *([write.path] if write.test else ())))))
     edit = Edited(write.path, write.before, write.after, write.claimed, write.test)
     return replace(
         book,
@@ -62,7 +62,7 @@ def kept(state: RunState) -> Book:
         return book
     edits = [book.turn[n] for n in book.trying]
     known = set(state.expected)
-    own = {edit.path for edit in edits if edit.test}
+    own = {edit.path for edit in edits if edit.test} | set(book.authored)
     joined = tuple(i for i, run in book.latest.items() if run.file in own and i not in known)
     return replace(
         _cleared(book),

@@ -19,7 +19,11 @@ COMMANDS = {
     "resume": ("jumar.surfaces.running:resume", "go on with a run after a crash, an interrupt or a cap"),
     "score": ("jumar.surfaces.running:score", "a verdict on a tree, by the task's own tests alone"),
     "import": ("jumar.surfaces.importing:import_", "make a task from a real past bug (git, pypi)"),
+    "corpus": ("jumar.surfaces.corpus:corpus", "what turned red tests green, as records; and replay them"),
     "log": ("jumar.surfaces.log:log", "read the journal of a run (show, verify, stats)"),
+    "mcp": ("jumar.surfaces.mcp:mcp", "serve the gate to other agents as an MCP server"),
+    "hook": ("jumar.surfaces.hook_install:hook", "gate Claude Code by hooks (install; and its events)"),
+    "claim": ("jumar.surfaces.claim:claim", "say which red test an edit is for, in the shell of a gated agent"),
     "doctor": ("jumar.surfaces.doctor:doctor", "what works here, what does not, and how to mend it"),
 }
 """Name -> where it lives, and its line of help. Each is imported only when it is called, so that help is quick."""

@@ -61,6 +61,11 @@ class Child:
         """What the channel should not have carried, and what should not have happened to the supervisor."""
         return (*self._faults, *self._reader.anomalies)
 
+    @property
+    def family(self) -> tuple[str, int]:
+        """What all that it starts can be found by: the mark in its environment, and the process they are all below."""
+        return self._pipes.nonce, self._reaper.pid
+
     async def receive(self) -> Record | None:
         """The next authenticated record, or None when the process and all it started are gone."""
         while not self._records and not self._over:

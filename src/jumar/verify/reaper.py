@@ -36,6 +36,9 @@ FILE_BYTES = 4 << 30
 
 CHUNK = 1 << 18
 
+THREADS = 14
+"""Place of the number of threads in `/proc/PID/stat`, counted after the process group."""
+
 
 class Output:
     """What the process printed, head and tail: the middle is counted and dropped, whatever its size."""
@@ -94,8 +97,9 @@ def descendants(root: int) -> dict[int, int]:
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:
-                state, parent, group = stat.read().rpartition(b")")[2].split()[:3]
-                if state not in b"ZX":
+                state, parent, group, *rest = stat.read().rpartition(b")")[2].split()
+                # Whose first thread is dead still lives while another one runs.
+                if state not in b"ZX" or int(rest[THREADS]) > 1:
                     children.setdefault(int(parent), []).append(int(name))
                     groups[int(name)] = int(group)
     found: dict[int, int] = {}

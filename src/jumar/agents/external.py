@@ -1,0 +1,129 @@
+"""An agent that is not ours, and works in the folder itself: it is told what a turn begins with, and never believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from textwrap import dedent
+
+from jumar.core import events as ev
+from jumar.core.agent import Message, Request, Tool
+from jumar.core.gate import Action
+from jumar.core.policy import Gate, TestPolicy
+from jumar.core.prompts import OUTPUT_LIMIT, head_and_tail
+from jumar.core.quoting import fenced, plain
+from jumar.core.run import RunState
+
+PROXY = "proxy"
+"""The stage of what such an agent asks its model: what it makes of the answer is its own business."""
+
+LISTED = 6_000
+"""Characters of paths that are read-only."""
+
+UNMETERED = "What the agent spent beside the calls through jumar is not known."
+
+PLACE = dedent("""\
+    You are in the root of the repository, in a copy that is yours. When you have ended, the tests run on the files as
+    you left them, and nothing you say counts beside them: end when you believe that they pass. What lowers the result
+    is taken back. Processes that you leave running are ended with you. The git history is new, and thrown away.""")
+
+QUIET = dedent("""\
+    You are in the root of the repository, in a copy that is yours. The files are judged as you leave them. Processes
+    that you leave running are ended with you. The git history is new, and thrown away.""")
+
+STRICT = dedent("""\
+    An edit needs a red test that asks for it. Before you change a file that is no test, say which failing test the edit
+    is for:
+
+        jumar claim TEST FILE
+
+    TEST is its id as it is written here, FILE the path of the file you will change; claim each file you change. A file
+    that is changed without a claim is put back before your next call of a model, byte for byte. What you changed for a
+    claim stays only if its test is green when you have ended, and no other test was lost. Where no test is red, write a
+    failing test first, in a new test file, change nothing else, and end.""")
+
+REFACTOR = dedent("""\
+    This is a refactoring: no claims are needed, what the code does must stay the same, and all that you change is taken
+    back unless everything that was green is green when you have ended.""")
+
+
+class External:
+    """Any command-line agent. *closed* are the read-only files of the run's first tree.
+
+    *metered* says whether all that it spends is known.
+    """
+
+    name = "external"
+    localises = False
+    loops = True
+    hosted = True
+    tools: tuple[Tool, ...] = ()
+
+    def __init__(self, closed: tuple[str, ...], *, metered: bool = True) -> None:
+        self._closed = closed
+        self.note = "" if metered else UNMETERED
+
+    def request(self, state: RunState) -> Request | None:
+        """What the agent itself has asked for, if it has."""
+        return Request("mid", PROXY) if state.asking else None
+
+    def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  the port's
+        """None: the agent's own request is forwarded as it came."""
+        return ()
+
+    def actions(self, state: RunState) -> tuple[Action, ...]:  # noqa: ARG002  the port's signature
+        """None: what the agent does with an answer is seen in its folder."""
+        return ()
+
+    def prompt(self, state: RunState) -> str:
+        """What the agent is told when a turn begins."""
+        policy, mode = state.run.test_policy, state.book.mode
+        rules = {Gate.STRICT: STRICT, Gate.REFACTOR: REFACTOR}.get(mode, "")
+        closed = head_and_tail(plain("\n".join(self._closed)), LISTED)
+        parts = [
+            state.run.settings.instruction or "Make the failing tests pass.",
+            PLACE if policy is TestPolicy.ON_WRITE else QUIET,
+            rules,
+            f"Read-only, whatever is done to them is undone:\n{closed}" if closed else "",
+            _results(state),
+            _gone_back(state.history),
+        ]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _results(state: RunState) -> str:
+    """The results of the best tree: that is what lies in the folder."""
+    if state.run.test_policy is not TestPolicy.ON_WRITE or not state.shown:
+        return ""
+    return f"The tests, on the files as they are now:\n\n{fenced(str(state.shown.get('output', '')))}"
+
+
+def _gone_back(history: Sequence[ev.Event]) -> str:
+    """What of the agent's newest turn did not stay, and why."""
+    ends = [n for n, event in enumerate(history) if isinstance(event, ev.ActionTaken) and event.name == "turn_end"]
+    if not ends:
+        return ""
+    begun = ends[-2] if len(ends) > 1 else -1
+    # What was judged after the turn before was told when this one began.
+    told = [e for n, e in enumerate(history) if n > ends[-1] or (n > begun and _seen_within(e))]
+    lines = [line for event in told if (line := _line(event))]
+    shown = head_and_tail(plain("\n".join(dict.fromkeys(lines))), OUTPUT_LIMIT)
+    return f"Of what you did in your last turn, this did not stay:\n{shown}" if lines else ""
+
+
+def _seen_within(event: ev.Event) -> bool:
+    """Whether *event* can only be of the turn itself, and not of its verdict."""
+    return (isinstance(event, ev.Revert) and event.found) or isinstance(event, ev.ActionTaken)
+
+
+def _line(event: ev.Event) -> str:
+    match event:
+        case ev.Revert(why=why, paths=paths) if paths:
+            return f"- {_named(paths)}: {why}"
+        case ev.ActionTaken(admitted=False, name=name, reason=reason):
+            return f"- {name} was refused: {reason}"
+    return ""
+
+
+def _named(paths: Iterable[str]) -> str:
+    first, *rest = paths
+    return f"{first} and {len(rest)} more" if rest else first

@@ -1,0 +1,255 @@
+"""Which edits of a run were kept because a red test turned green: read from its journal alone, nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from jumar.core import events as ev
+from jumar.disk import trees
+from jumar.disk.trees import Kind, Manifest, Node
+
+Trees = Callable[[str], Manifest]
+"""What stands at each path of a tree, by its hash."""
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """One verification, as its group of events tells it."""
+
+    seq: int
+    """Of its `tests` event."""
+    tests: ev.Tests
+    runs: Mapping[str, tuple[int, ev.TestRun]]
+    """Test id -> its result and the number of that event."""
+    output: str = ""
+    """What the model was shown of it."""
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """A test that an edit was claimed for, and the newest red it had before the claim."""
+
+    test_id: str
+    seq: int
+    """Of the `edit_claim`."""
+    target: str
+    red: Verified
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What the calls took between two turns whose edits were kept."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+
+    def with_call(self, call: ev.ModelCall) -> Spent:
+        """This, and one more call."""
+        return Spent(
+            self.calls + 1,
+            self.input_tokens + call.input_tokens,
+            self.cached_tokens + call.cached_tokens,
+            self.output_tokens + call.output_tokens,
+            self.usd + call.usd,
+        )
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """The edits of one turn that belong to the same claims and were kept."""
+
+    claims: tuple[Claimed, ...]
+    seqs: tuple[int, ...]
+    """Of its `write` events."""
+    before: Manifest
+    """The tree without it, but with what was kept before it in the same turn."""
+    after: Manifest
+    green: Verified
+    best: int
+    """Number of the `best` event that kept it."""
+    spent: Spent
+    """Of the whole turn, and of the turns before it that came to nothing."""
+    shared_by: int
+    """How many records that paid for."""
+
+
+class Left(msgspec.Struct, frozen=True):
+    """An edit that was kept and is no triple, and why."""
+
+    seq: int
+    why: str
+
+
+def accepted(entries: Iterable[ev.Entry], manifest: Trees) -> Iterator[Accepted | Left]:
+    """The edits of a run that were kept for a claimed test, in their order."""
+    reader = _Reader(manifest)
+    for entry in entries:
+        yield from reader.read(entry)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Where the reading of a journal stands."""
+
+    manifest: Trees
+    base: str = ""
+    """The tree that the writes of this turn began from."""
+    writes: list[tuple[int, ev.Write]] = field(default_factory=list)
+    left: tuple[int, ...] | None = None
+    """Which of them lie in the workspace, by their places; None: all."""
+    put_off: tuple[int, ...] | None = None
+    """Which of them lay there when all went back."""
+    claims: list[tuple[int, ev.EditClaim]] = field(default_factory=list)
+    runs: dict[str, tuple[int, ev.TestRun]] = field(default_factory=dict)
+    verified: list[Verified] = field(default_factory=list)
+    spent: Spent = field(default_factory=Spent)
+
+    def read(self, entry: ev.Entry) -> Iterator[Accepted | Left]:  # noqa: C901  one case per event reads best
+        """Take one event in; what it accepted."""
+        seq, event = entry.seq, entry.event
+        match event:
+            case ev.RunStart():
+                self._begin(event.tree)
+            case ev.ModelCall():
+                self.spent = self.spent.with_call(event)
+            case ev.EditClaim():
+                self.claims.append((seq, event))
+            case ev.Write():
+                if self.left == ():
+                    self._begin(self.base)
+                self.writes.append((seq, event))
+            case ev.TestRun():
+                self.runs[event.test_id] = (seq, event)
+            case ev.Tests():
+                self.verified.append(Verified(seq, event, self.runs))
+                self.runs = {}
+            case ev.Observation(name="driver.run_tests") if self.verified and not self.verified[-1].output:
+                shown = msgspec.structs.replace(self.verified[-1], output=str(event.content.get("output", "")))
+                self.verified[-1] = shown
+            case ev.Revert(found=False):
+                self._back(event)
+            case ev.BestFound():
+                yield from self._kept(seq, event.tree)
+                self._begin(event.tree)
+
+    def _begin(self, tree: str) -> None:
+        """A new turn's edits begin from *tree*."""
+        self.base, self.writes, self.left, self.put_off = tree, [], None, None
+
+    def _back(self, revert: ev.Revert) -> None:
+        """Some edits of the turn went back, or all: for good, or until a run that had to stop is gone on with."""
+        if revert.left:
+            self.left = revert.left
+        elif revert.to != self.base:
+            self.left = self.put_off
+        elif self.left != ():
+            self.left, self.put_off = (), self.left
+
+    def _kept(self, seq: int, tree: str) -> Iterator[Accepted | Left]:
+        old, new = self.manifest(self.base), self.manifest(tree)
+        green = next((v for v in reversed(self.verified) if v.tests.tree == tree), None)
+        stay = range(len(self.writes)) if self.left is None else self.left
+        groups = [g for g in _groups(self.writes, frozenset(stay)) if any(old.get(p) != new.get(p) for p in g.paths)]
+        if green is None or not any(g.claimed for g in groups):
+            return
+        found: list[Accepted | Left] = []
+        here = _unexplained(old, new, groups)
+        for number, group in enumerate(groups):
+            later = {path for other in groups[number + 1 :] for path in other.paths}
+            there = here
+            for path in group.paths:
+                there = trees.put(there, path, group.node(path, new) if path in later else new.get(path))
+            if group.claimed:
+                found.append(self._record(group, (here, there), green, seq))
+            here = there
+        records = sum(isinstance(one, Accepted) for one in found)
+        for one in found:
+            paid = isinstance(one, Accepted)
+            yield msgspec.structs.replace(one, shared_by=records, spent=self.spent) if paid else one
+        if records:
+            self.spent = Spent()
+
+    def _record(self, group: _Group, sides: tuple[Manifest, Manifest], green: Verified, best: int) -> Accepted | Left:
+        first = group.writes[0][0]
+        claims = [self._claim(test_id, group) for test_id in group.claimed]
+        for test_id, claim in zip(group.claimed, claims, strict=True):
+            if claim is None:
+                return Left(first, f"{test_id} was not seen red and claimed before the edit")
+            if test_id not in green.runs or green.runs[test_id][1].status != "pass":
+                return Left(first, f"{test_id} was not seen green after the edit")
+        return Accepted(
+            claims=tuple(c for c in claims if c is not None),
+            seqs=tuple(seq for seq, _ in group.writes),
+            before=sides[0],
+            after=sides[1],
+            green=green,
+            best=best,
+            spent=Spent(),
+            shared_by=0,
+        )
+
+    def _claim(self, test_id: str, group: _Group) -> Claimed | None:
+        """The newest claim of *test_id* before the edit, with the red it stands on.
+
+        That is the newest red of the tree that the edit began from; another tree's only where that one has none.
+        """
+        until = next(seq for seq, write in group.writes if test_id in write.claimed)
+        mine = [(seq, c) for seq, c in self.claims if c.test_id == test_id and seq < until]
+        if not mine:
+            return None
+        seq, claim = ([one for one in mine if one[1].edit_target in group.paths] or mine)[-1]
+        reds = [v for v in self.verified if v.seq < seq and test_id in v.runs and v.runs[test_id][1].status == "fail"]
+        own = [v for v in reds if v.tests.tree == self.base]
+        return Claimed(test_id, seq, claim.edit_target, (own or reds)[-1]) if reds else None
+
+
+class _Group(msgspec.Struct, frozen=True):
+    """Writes of one turn that belong together: of the same claims, or of none."""
+
+    claimed: tuple[str, ...]
+    writes: tuple[tuple[int, ev.Write], ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What it wrote, each once."""
+        return tuple(dict.fromkeys(write.path for _, write in self.writes))
+
+    def node(self, path: str, final: Manifest) -> Node | None:
+        """What stands at *path* once it has written, where others wrote there later."""
+        digest = next(write.after for _, write in reversed(self.writes) if write.path == path)
+        mode = final.get(path)
+        return Node(Kind.FILE, digest, bool(mode and mode.executable)) if digest else None
+
+
+def _groups(writes: list[tuple[int, ev.Write]], stay: frozenset[int]) -> list[_Group]:
+    """Those of the *writes* that *stay*, by their claims, in order of the first of each.
+
+    Claims that took turns at one file are one group: what one of them did there cannot be told from the other's. The
+    same goes for a file where a write went back from under later ones: what lies there now was never written as such.
+    """
+    keys = [write.claimed for _, write in writes]
+    for path in dict.fromkeys(write.path for _, write in writes):
+        mine = [n for n, (_, write) in enumerate(writes) if write.path == path]
+        staying = [n for n in mine if n in stay]
+        order = [keys[n] for i, n in enumerate(staying) if i == 0 or keys[n] != keys[staying[i - 1]]]
+        gone = min((n for n in mine if n not in stay), default=len(writes))
+        moved = {keys[n] for n in staying if n > gone}
+        entwined = set(order) if len(set(order)) < len(order) else moved if len(moved) > 1 else set()
+        both = tuple(dict.fromkeys(test_id for key in order if key in entwined for test_id in key))
+        keys = [both if n in stay and key in entwined else key for n, key in enumerate(keys)]
+    found: dict[tuple[str, ...], list[tuple[int, ev.Write]]] = {}
+    for n in sorted(stay):
+        found.setdefault(keys[n], []).append(writes[n])
+    return [_Group(key, tuple(held)) for key, held in found.items()]
+
+
+def _unexplained(old: Manifest, new: Manifest, groups: list[_Group]) -> Manifest:
+    """*old*, with what differs in *new* and none of *groups* wrote: it is part of the base of all of them."""
+    written = {path for group in groups for path in group.paths}
+    here = dict(old)
+    for path in trees.difference(old, new):
+        if path not in written:
+            here = trees.put(here, path, new.get(path))
+    return here

@@ -1,0 +1,168 @@
+"""One turn of an agent that is not ours: a supervised process in the workspace, without anything of the person's."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio import to_thread
+
+from jumar.commandline import filled, takes
+from jumar.core.outside import Outside
+from jumar.core.verdict import Ended as Manner
+from jumar.disk.beneath import disk
+from jumar.errors import JumarError
+from jumar.harness.assembly import Place
+from jumar.harness.proxy import HOST, Doors
+from jumar.ports import Invocation
+from jumar.verify import agent_boot
+from jumar.verify.process import PATH, Child, confined
+from jumar.verify.standstill import moving, still
+
+LAST_BYTES = 4096
+"""Of the agent's output, to find its last line in."""
+
+
+class Workshop(msgspec.Struct, frozen=True, kw_only=True):
+    """What every turn of a run has in common."""
+
+    outside: Outside
+    place: Place
+    doors: Doors
+    model: str
+    """The name that the agent may ask for: whatever it asks for, it gets the run's."""
+    python: str
+    """The interpreter that runs the tests: the agent finds it, and what is installed for it, first."""
+
+    @property
+    def folder(self) -> Path:
+        """The workspace."""
+        return self.place.folder / "workspace"
+
+    def invocation(self, prompt: str, prompt_file: Path) -> Invocation:
+        """How a turn is started.
+
+        Raises:
+            BadInput: if *prompt* does not fit the command.
+        """
+        argv, environ = self.outside.argv, self.place.environ
+        piped = not (takes(argv, "prompt") or takes(argv, "prompt_file"))
+        texts = {"prompt": prompt, "prompt_file": str(prompt_file), "model": self.model}
+        return Invocation(
+            argv=(sys.executable, "-I", "-S", "-B", agent_boot.__file__),
+            config={
+                "argv": filled(argv, texts),
+                "stdin": prompt if piped else "",
+                "git": shutil.which("git", path=environ.get("PATH") or PATH) or "",
+            },
+            env={name: environ[name] for name in self.outside.variables if name in environ} | self._variables(),
+        )
+
+    def _variables(self) -> dict[str, str]:
+        doors = self.doors
+        search = (
+            str(Path(self.python).parent),
+            self.place.environ.get("PATH") or PATH,
+            str(Path(sys.executable).parent),
+        )
+        return {
+            "PATH": ":".join(search),
+            "OPENAI_BASE_URL": f"{doors.root}/v1",
+            "OPENAI_API_BASE": f"{doors.root}/v1",
+            "OPENAI_API_KEY": doors.token,
+            "ANTHROPIC_BASE_URL": doors.root,
+            "ANTHROPIC_API_KEY": doors.token,
+            "JUMAR_HOST": doors.claims,
+            "NO_PROXY": f"{HOST},localhost",
+            "no_proxy": f"{HOST},localhost",
+            # Where its own history is gone, git must not find the one of a repository that the runs lie in.
+            "GIT_CEILING_DIRECTORIES": str(self.place.folder),
+        }
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a turn's process ended. All it had started is gone."""
+
+    exit: int | None
+    """Its exit status; None: it was stopped."""
+    why: str = ""
+    """Why it has no status of its own."""
+    said: str = ""
+    """Its last line, and how it ended, for a person."""
+
+
+Tell = Callable[[Ended | JumarError], None]
+
+
+class Turn:
+    """A process of the agent's, from its start until all of it is gone. *tree* is what it began with."""
+
+    def __init__(self, shop: Workshop, tree: str) -> None:
+        self.tree, self.calls, self.gone = tree, 0, anyio.Event()
+        self._shop, self._scope = shop, anyio.CancelScope()
+        self._child: Child | None = None
+        self._stopped: frozenset[int] = frozenset()
+        folder = shop.place.folder / "output"
+        with disk(f"cannot write to {folder}"):
+            folder.mkdir(exist_ok=True)
+            number = 1 + sum(1 for _ in folder.glob("agent-*.txt"))
+        self.output = folder / f"agent-{number:03}.txt"
+        self.prompt_file = self.output.with_suffix(".md")
+
+    async def work(self, prompt: str, seconds: float, tell: Tell) -> None:
+        """Do the turn, for at most *seconds*, and *tell* how it ended."""
+        try:
+            with self._scope:
+                with disk(f"cannot write {self.prompt_file}"):
+                    self.prompt_file.write_text(prompt, "utf-8", "replace")
+                tell(await self._worked(self._shop.invocation(prompt, self.prompt_file), seconds))
+        except JumarError as broken:
+            tell(broken)
+        finally:
+            self.gone.set()
+
+    async def stand_still(self) -> None:
+        """Stop all of its processes where they are.
+
+        Raises:
+            Infra: if they cannot be stopped.
+        """
+        if self._child is not None and not self.gone.is_set():
+            self._stopped = await to_thread.run_sync(still, self._child.family)
+
+    def go_on(self) -> None:
+        """Let those that were stopped go on."""
+        moving(self._stopped)
+        self._stopped = frozenset()
+
+    async def stop(self) -> None:
+        """End it, and wait until all of it is gone."""
+        self._scope.cancel()
+        await self.gone.wait()
+
+    async def _worked(self, invocation: Invocation, seconds: float) -> Ended:
+        shop, code = self._shop, None
+        async with confined(
+            invocation, room=shop.folder, output=self.output, timeout=seconds, environ=shop.place.environ
+        ) as child:
+            self._child = child
+            while (record := await child.receive()) is not None:
+                match record:
+                    case ["end", int(status)]:
+                        code = status
+        if child.ended is Manner.NORMAL:
+            return Ended(exit=code, said=_last(self.output, f"exit {code}"))
+        why = f"its turn took more than {seconds:g} s" if child.ended is Manner.TIMEOUT else child.detail
+        return Ended(exit=None, why=why, said=_last(self.output, why))
+
+
+def _last(output: Path, how: str) -> str:
+    with output.open("rb") as stream:
+        stream.seek(max(0, output.stat().st_size - LAST_BYTES))
+        lines = stream.read().decode("utf-8", "replace").split("\n")
+    said = [line.strip() for line in lines if line.strip()]
+    return f"{how}: {''.join(c for c in said[-1] if c.isprintable())[:200]}" if said else f"{how}, without a word"

@@ -1,0 +1,130 @@
+"""Red, edit, green: a record for each edit that was kept. The same journals give the same bytes, wherever they lie."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from jumar.audit import verify
+from jumar.core import events as ev
+from jumar.disk import trees
+from jumar.disk.objects import Store
+from jumar.errors import BadInput
+from jumar.harness.accepted import Left, accepted
+from jumar.harness.record import Record
+from jumar.harness.result import head_in, state_of
+from jumar.harness.triples import Trees, record_of
+from jumar.journal import EVENTS, read_journal
+
+
+class Corpus(msgspec.Struct, frozen=True):
+    """The records of some runs, in order, and what is none."""
+
+    records: tuple[Record, ...]
+    left: tuple[str, ...]
+    """Edits that were kept and are no triple, one sentence each."""
+    runs: int
+    folders: Mapping[str, Path]
+    """Run -> the directory it was read from."""
+
+
+def runs_in(places: Iterable[Path]) -> tuple[Path, ...]:
+    """The run directories that *places* are or hold, at any depth. What lies in a run is never looked at.
+
+    Raises:
+        BadInput: if one of them holds none.
+    """
+    found: list[Path] = []
+    for place in places:
+        here = sorted(_below(place))
+        if not here:
+            raise BadInput(f"{place} is no run and holds none (no {EVENTS}); name the directory of a run, or of runs")
+        found += here
+    return tuple(found)
+
+
+def _below(place: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(place):
+        if EVENTS in files:
+            folders.clear()  # a workspace may hold what looks like a run
+            yield Path(folder)
+
+
+def corpus_of(places: Iterable[Path]) -> Corpus:
+    """The corpus of the runs in *places*, in the order of their names. A run that is named twice counts once.
+
+    Raises:
+        BadInput: if a journal is damaged, tells what cannot have happened, or two different ones have one name.
+        Infra: if an object is missing or damaged.
+    """
+    read: dict[str, tuple[Path, tuple[ev.Entry, ...]]] = {}
+    for folder in runs_in(places):
+        entries = _journal(folder)
+        if not entries or not isinstance(first := entries[0].event, ev.RunStart):
+            continue
+        there, known = read.setdefault(first.run, (folder, entries))
+        if known != entries:
+            raise BadInput(
+                f"{there} and {folder} are two different runs of the name {first.run}; leave one of them out"
+            )
+    records: list[Record] = []
+    left: list[str] = []
+    for run, (folder, entries) in sorted(read.items()):
+        for one in _records(Trees(folder / "objects"), entries):
+            if isinstance(one, Record):
+                records.append(one)
+            else:
+                left.append(f"{run}, edit {one.seq}: {one.why}")
+    return Corpus(tuple(records), tuple(left), len(read), {run: folder for run, (folder, _) in read.items()})
+
+
+def _journal(folder: Path) -> tuple[ev.Entry, ...]:
+    """The entries of a journal that can be believed."""
+    try:
+        entries = read_journal(folder)
+        state_of(entries)
+    except BadInput as fault:
+        raise BadInput(f"{folder}: {fault}; leave this run out, or mend it") from None
+    head = head_in(folder)
+    if findings := verify(folder) or (verify(folder, head) if head else ()):
+        what = f"line {findings[0].line} of its journal {findings[0].what}"
+        raise BadInput(f"{folder} cannot be believed: {what}; leave this run out")
+    return entries
+
+
+def _records(store: Trees, entries: tuple[ev.Entry, ...]) -> Iterator[Record | Left]:
+    start = entries[0].event
+    if isinstance(start, ev.RunStart):
+        for one in accepted(entries, store.manifest):
+            yield one if isinstance(one, Left) else record_of(store, start, one)
+
+
+def trees_in(folder: Path) -> Trees:
+    """The objects of the run in *folder*, and the trees that its records begin from: some lay between two of its own.
+
+    Raises:
+        BadInput: if its journal is damaged.
+    """
+    store = Trees(folder / "objects")
+    for one in accepted(_journal(folder), store.manifest):
+        if not isinstance(one, Left):
+            store.draw(one.before)
+    return store
+
+
+def keep_bases(corpus: Corpus, into: Path) -> None:
+    """Keep in *into* the trees that the records of *corpus* begin from: with it the corpus needs its runs no more.
+
+    Raises:
+        Infra: if an object is missing or damaged, or the disk refuses.
+    """
+    kept = Store(into)
+    for run in dict.fromkeys(record.run for record in corpus.records):
+        store = trees_in(corpus.folders[run])
+        for tree in dict.fromkeys(r.edit.tree_before for r in corpus.records if r.run == run):
+            manifest = store.manifest(tree)
+            contents = (store.get(digest) for digest in sorted({n.sha256 for n in manifest.values()} - {""}))
+            kept.put_all([*contents, trees.encode(manifest)])

@@ -1,0 +1,235 @@
+"""A triple is worth something if it happens again: red without the edit, green with it, red once it is taken back."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from jumar.core.claims import why_not_red
+from jumar.core.events import RunStart, TestRun
+from jumar.core.settings import Suite
+from jumar.core.verdict import Verdict
+from jumar.disk.patch import misfit
+from jumar.disk.trees import Kind, Manifest
+from jumar.errors import BadInput
+from jumar.harness.assembly import runner_of
+from jumar.harness.corpus import runs_in, trees_in
+from jumar.harness.record import File, Record, Text, edited, held, node
+from jumar.harness.triples import Trees
+from jumar.journal import read
+from jumar.verify.verifier import TrustedVerifier
+
+NAMED = 3
+"""Tests that a sentence names."""
+
+
+class Status(StrEnum):
+    """What became of a record."""
+
+    REPRODUCED = "reproduced"
+    UNSTABLE = "unstable"
+    """Something differed: a flaky test, an edit that did not do it alone, a record that was changed."""
+    VOID = "void"
+    """No usable evidence: it says nothing about the record."""
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """One record, executed again."""
+
+    id: str
+    task: str
+    status: Status
+    differs: tuple[str, ...] = ()
+    """What differed, one sentence each."""
+    verifications: int = 0
+    executions: int = 0
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where the trees of a record lie, and where its tests ran."""
+
+    trees: Trees
+    origin: Path
+    """The folder that the runner looks around in."""
+    python: str = ""
+
+
+class Means(msgspec.Struct, frozen=True, kw_only=True):
+    """What a replay may use."""
+
+    sources: Callable[[str], Source]
+    """Run -> where its trees lie."""
+    python: str = ""
+    """The interpreter of the tests; empty is the run's own."""
+    environ: Mapping[str, str] = {}
+    confirm: int = 1
+    """How often each of the three trees is verified."""
+    room: Path
+    """Where output and rooms go."""
+
+
+def sources_of(runs: Iterable[Path], objects: Path | None = None) -> Callable[[str], Source]:
+    """Run -> where its trees lie: in the directory of that run below *runs*, else in *objects*.
+
+    Raises:
+        BadInput: if there is nothing at one of these places; later, if a run is not among them.
+    """
+    folders = {first.run: (folder, first.settings) for folder in runs_in(runs) if (first := _first(folder))}
+    if objects is not None and not objects.is_dir():
+        raise BadInput(f"there is no folder {objects}; `jumar corpus RUNS -o FILE --objects DIR` makes one")
+    known: dict[str, Source] = {}
+
+    def source(run: str) -> Source:
+        if run not in known and run in folders:
+            folder, settings = folders[run]
+            known[run] = Source(trees_in(folder), Path(settings.origin), settings.suite.python)
+        elif run not in known:
+            if objects is None:
+                raise BadInput(
+                    f"the run {run} is not here: name its directory, or the folder that holds it, with --runs"
+                )
+            known[run] = Source(Trees(objects), Path.cwd())
+        return known[run]
+
+    return source
+
+
+def _first(folder: Path) -> RunStart | None:
+    first = next(read(folder), None)
+    return first.event if first is not None and isinstance(first.event, RunStart) else None
+
+
+async def replayed(record: Record, means: Means) -> Replayed:
+    """Execute *record* again: its tree without the edit, with it, and with the edit taken back.
+
+    Raises:
+        BadInput: if its run, its runner or the interpreter is not here.
+        Infra: if an object is missing or damaged, or the disk refuses.
+    """
+    source = means.sources(record.run)
+    base = source.trees.manifest(record.edit.tree_before)
+    told = Replayed(id=record.id, task=record.task, status=Status.UNSTABLE)
+    try:
+        files = held(record.edit.files)
+    except ValueError as fault:
+        return msgspec.structs.replace(told, differs=(str(fault),))
+    if why := _mismatch(record, base, source.trees, files):
+        return msgspec.structs.replace(told, differs=(why,))
+    with_edit = edited(base, record.edit.files)
+    taken_back = edited(with_edit, map(_reversed, record.edit.files))
+    sides = [source.trees.draw(side, files) for side in (base, with_edit, taken_back)]
+    verifier = _verifier(record, source, means)
+    differs: list[str] = []
+    executions, void = 0, False
+    for _ in range(means.confirm):
+        verdicts = []
+        for tree in sides:
+            done = await verifier.verify(tree, None, control=sides[0])
+            executions += done.executions
+            verdicts.append(done.verdict)
+        void = void or any(verdict.void for verdict in verdicts)
+        differs += [d for d in _differences(record, verdicts) if d not in differs]
+    status = Status.VOID if void else Status.UNSTABLE if differs else Status.REPRODUCED
+    verifications = len(sides) * means.confirm
+    return Replayed(
+        id=record.id,
+        task=record.task,
+        status=status,
+        differs=tuple(differs),
+        verifications=verifications,
+        executions=executions,
+    )
+
+
+def _mismatch(record: Record, base: Manifest, store: Trees, files: Mapping[str, bytes]) -> str:
+    """Why the edit of *record* is not the one between its two trees; empty: it is."""
+    edit = record.edit
+    for file in edit.files:
+        there = base.get(file.path)
+        solid = None if there is None or there.kind is Kind.DIR else there
+        if solid != node(file.before_mode, file.before_sha256):
+            return f"{file.path} is another file in the tree that the edit begins from"
+    after = edited(base, edit.files)
+    if store.draw(after, files) != edit.tree_after:
+        return "the files of the edit do not lead to the tree after it"
+    sides = [{f.path: n for f in edit.files if (n := node(*side(f)))} for side in (_before, _after)]
+    try:
+        (patch,) = Text(edit.patch_encoding, (edit.patch,)).bytes
+    except ValueError as fault:
+        return f"the patch cannot be read: {fault}"
+    return misfit(store, patch, *sides)
+
+
+def _before(file: File) -> tuple[str, str]:
+    return file.before_mode, file.before_sha256
+
+
+def _after(file: File) -> tuple[str, str]:
+    return file.after_mode, file.after_sha256
+
+
+def _reversed(file: File) -> File:
+    return msgspec.structs.replace(
+        file,
+        before_mode=file.after_mode,
+        after_mode=file.before_mode,
+        before_sha256=file.after_sha256,
+        after_sha256=file.before_sha256,
+    )
+
+
+def _verifier(record: Record, source: Source, means: Means) -> TrustedVerifier:
+    runner = runner_of(record.runner)
+    try:
+        suite = msgspec.json.decode(record.suite, type=Suite)
+    except msgspec.MsgspecError as fault:
+        raise BadInput(f"the suite of {record.id} is none: {fault}") from None
+    python = means.python or source.python or sys.executable
+    if shutil.which(python) is None:
+        raise BadInput(f"the interpreter of {record.run}, {python}, is not here; name another one with --python")
+    return TrustedVerifier(
+        source.trees,
+        runner,
+        msgspec.structs.replace(suite, python=python),
+        means.room,
+        expected=record.judged,
+        base=record.edit.tree_before,
+        environ=means.environ,
+        around=runner.surroundings(source.origin, means.environ),
+    )
+
+
+def _differences(record: Record, verdicts: list[Verdict]) -> Iterator[str]:
+    """What is not as the record says; *verdicts* are of its tree without the edit, with it, and without it again."""
+    before, after, again = verdicts
+    whens = ("without the edit", "with the edit", "with the edit taken back")
+    for when, verdict in zip(whens, verdicts, strict=True):
+        if verdict.void is not None:
+            yield f"no usable evidence {when}: {verdict.void.reason}"
+            return
+    for when, verdict in ((whens[0], before), (whens[2], again)):
+        for test in record.tests:
+            if why := _not_red(verdict, test.id):
+                yield f"{when}: {why}"
+    for test in record.tests:
+        if test.id not in after.green_ids:
+            outcome = after.results[test.id].outcome if test.id in after.results else "not judged"
+            yield f"with the edit: {test.id} is {outcome}, not green"
+    if lost := [i for i in before.results if i in before.green_ids and i not in after.green_ids]:
+        more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
+        yield f"the edit costs {', '.join(lost[:NAMED])}{more}"
+
+
+def _not_red(verdict: Verdict, test_id: str) -> str:
+    """Why *test_id* is no red that an edit can answer; empty: it is one."""
+    result = verdict.results.get(test_id)
+    if result is None:
+        return f"{test_id} is none of the tests that judge"
+    status = "pass" if test_id in verdict.green_ids else "fail"
+    run = TestRun(test_id=test_id, status=status, outcome=result.outcome, blame=result.blame, absent=result.absent)
+    return why_not_red(run, test_id)

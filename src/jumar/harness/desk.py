@@ -1,0 +1,244 @@
+"""One task serves each run that a host has open: what is asked of it is done one after the other, and to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from logging import getLogger
+from pathlib import Path
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+import anyio
+import msgspec
+from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup, TaskStatus
+
+from jumar.core.reply import ToolCall
+from jumar.core.run import Phase, RunState
+from jumar.errors import BadInput, Infra, JumarError
+from jumar.harness.result import state_in
+from jumar.harness.session import Told
+from jumar.task import Task
+
+IDLE_SECONDS = 1800.0
+"""A run of which nothing was asked for so long is left: it can be gone on with, here or with `jumar resume`."""
+
+MOST = 16
+"""Runs that are open at once: each may verify at any time."""
+
+
+class Session(Protocol):
+    """A run whose actions come from outside; `jumar.harness.session.Session` is one."""
+
+    folder: Path
+
+    @property
+    def state(self) -> RunState:
+        """The fold of its journal so far."""
+        ...
+
+    async def act(self, call: ToolCall) -> Told:
+        """Do what *call* asks for; what came of it."""
+        ...
+
+
+Entered = AbstractAsyncContextManager[Session]
+
+
+class Doors(msgspec.Struct, frozen=True):
+    """How runs are entered."""
+
+    opened: Callable[[Task], Entered]
+    rejoined: Callable[[Path], Entered]
+
+
+class _Job:
+    """One call that waits for its turn."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self.call, self.done = call, anyio.Event()
+        self.told: Told | None = None
+        self.fault = ""
+
+
+class Seat:
+    """One open run."""
+
+    def __init__(self, session: Session, jobs: ObjectSendStream[_Job]) -> None:
+        self.session, self.left = session, anyio.Event()
+        self._jobs = jobs
+
+    async def act(self, call: ToolCall) -> Told:
+        """Do *call* when it is its turn. A caller that gives up before that asked for nothing; later it is done anyway.
+
+        Raises:
+            BadInput: if the run ended or was left before it was its turn.
+            Infra: if the run broke.
+        """
+        job = _Job(call)
+        try:
+            await self._jobs.send(job)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            raise BadInput("the run ended or was left while this call waited; status tells where it stands") from None
+        await job.done.wait()
+        if job.told is None:
+            raise Infra(job.fault or "the run was left before this call was done; status tells where it stands")
+        return job.told
+
+    async def leave(self) -> None:
+        """Finish what is being done, and let go of the run; it stays as it is."""
+        await self._jobs.aclose()
+        await self.left.wait()
+
+
+class Desk:
+    """The runs that are open in this process, by name, and which client is at which."""
+
+    def __init__(self, group: TaskGroup, doors: Doors, runs: Path, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._group, self._doors, self._runs, self._idle_seconds = group, doors, runs, idle_seconds
+        self._seats: dict[str, Seat] = {}
+        self._at: dict[str, str] = {}
+        self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
+        self._opening = 0
+
+    async def open(self, client: str, task: Task) -> Session:
+        """Begin a run of *task*. *client* names a session of the protocol; empty: there is none, calls name the run.
+
+        Raises:
+            BadInput: if it cannot be run as asked, or the client has another open run.
+            Infra: if the machine failed.
+        """
+        async with self._locked(f"client {client}" if client else ""):
+            if (name := self._at.get(client, "")) in self._seats:
+                raise BadInput(f"run {name} is still open; call finish to end it before another task is opened")
+            seat = await self._seated(lambda: self._doors.opened(task))
+            if client:
+                self._at[client] = seat.session.folder.name
+            return seat.session
+
+    async def act(self, client: str, run: str, call: ToolCall) -> tuple[Session, Told]:
+        """Do *call* in *run*, or in the client's own where *run* is empty; a run that was left is gone on with.
+
+        Raises:
+            BadInput: if there is no such run, or it has ended.
+            Infra: as `Seat.act`.
+        """
+        name = self.named(client, run)
+        async with self._locked(name):
+            if name not in self._seats:
+                _refuse_ended(self.state(name), name)
+                await self._seated(lambda: self._doors.rejoined(self._runs / name))
+            seat = self._seats[name]
+        if client and run:
+            self._at[client] = name
+        told = await seat.act(call)
+        if told.stop is not None:
+            await seat.left.wait()  # what lies beside the journal is written then
+        return seat.session, told
+
+    def named(self, client: str, run: str) -> str:
+        """The name of the run that is meant.
+
+        Raises:
+            BadInput: if none is, or what was given is no name of a run.
+        """
+        name = run or self._at.get(client, "")
+        if not name:
+            raise BadInput("no task is open here: call open_task first, or pass the name of its run as `run`")
+        if name in (".", "..") or "/" in name or "\0" in name:
+            raise BadInput(f"{name!r} is no name of a run; pass `run` as open_task returned it")
+        return name
+
+    def at(self, client: str) -> str:
+        """The run that *client* is at; empty: none."""
+        return self._at.get(client, "")
+
+    def state(self, name: str) -> RunState:
+        """Where the run called *name* stands.
+
+        Raises:
+            BadInput: if there is none, or its journal is damaged.
+        """
+        if name in self._seats:
+            return self._seats[name].session.state
+        if not (self._runs / name / "events.jsonl").is_file():
+            raise BadInput(f"there is no run {name!r} here; call open_task to begin one")
+        return state_in(self._runs / name)
+
+    def folder(self, name: str) -> Path:
+        """The directory of the run called *name*."""
+        return self._seats[name].session.folder if name in self._seats else self._runs / name
+
+    async def leave(self, client: str) -> None:
+        """The client has gone: let go of its run, which stays as it is."""
+        seat = self._seats.get(self._at.pop(client, ""))
+        if seat is not None:
+            await seat.leave()
+
+    def _locked(self, name: str) -> anyio.Lock:
+        return self._locks.setdefault(name, anyio.Lock()) if name else anyio.Lock()
+
+    async def _seated(self, enter: Callable[[], Entered]) -> Seat:
+        if len(self._seats) + self._opening >= MOST:
+            raise BadInput(f"{MOST} runs are open here already; call finish for one of them first")
+        self._opening += 1
+        try:
+            seat: Seat = await self._group.start(self._serve, enter)
+        except ExceptionGroup as broken:  # a task group of the session's own wraps what went wrong in it
+            raise _only(broken) from broken
+        finally:
+            self._opening -= 1
+        return seat
+
+    async def _serve(self, enter: Callable[[], Entered], *, task_status: TaskStatus[Seat]) -> None:
+        """Hold one run until it ends, is left, or nobody asks for anything."""
+        asked, jobs = anyio.create_memory_object_stream[_Job](0)
+        seat: Seat | None = None
+        try:
+            async with asked, jobs, enter() as session:
+                seat = Seat(session, asked)
+                self._seats[session.folder.name] = seat
+                task_status.started(seat)
+                await self._attend(session, jobs)
+        except Exception as broken:
+            if seat is None:
+                raise
+            # Whoever asked was told already. A fault of one run, even a bug, must not end those of other clients.
+            if not isinstance(_only(broken), JumarError):
+                getLogger(__name__).exception("run %s", seat.session.folder.name)
+        finally:
+            if seat is not None:
+                self._seats.pop(seat.session.folder.name, None)
+                seat.left.set()
+
+    async def _attend(self, session: Session, jobs: ObjectReceiveStream[_Job]) -> None:
+        while True:
+            job = None
+            with anyio.move_on_after(self._idle_seconds):
+                try:
+                    job = await jobs.receive()
+                except anyio.EndOfStream:
+                    return
+            if job is None:
+                return
+            try:
+                job.told = await session.act(job.call)
+            except Exception as broken:
+                job.fault = str(broken) if isinstance(broken, JumarError) else f"a bug of jumar: {broken!r}"
+                raise
+            finally:
+                job.done.set()
+            if job.told.stop is not None:
+                return
+
+
+def _refuse_ended(state: RunState, name: str) -> None:
+    if state.phase is Phase.ENDED and state.end is not None:
+        raise BadInput(f"run {name} has ended ({state.end.stop}); call open_task to begin another")
+
+
+def _only(broken: Exception) -> Exception:
+    """The one fault in a group of one; else the group."""
+    while isinstance(broken, ExceptionGroup) and len(broken.exceptions) == 1:
+        broken = broken.exceptions[0]
+    return broken

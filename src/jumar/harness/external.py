@@ -1,0 +1,245 @@
+"""An agent that is not ours moves only while the kernel waits for it: while its work is looked at, it stands still."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from jumar.agents.external import External
+from jumar.core import events as ev
+from jumar.core.gate import Action
+from jumar.core.outside import TURN_SECONDS, Outside
+from jumar.core.run import RunState
+from jumar.disk.beneath import disk
+from jumar.errors import Infra, JumarError
+from jumar.harness.agent_process import Ended, Turn, Workshop
+from jumar.harness.assembly import Place
+from jumar.harness.proxy import Doors, Knock, listening, told
+from jumar.models.forms import Asked, Refusal
+from jumar.models.forward import ForwardedModel, Given
+from jumar.ports import Push
+from jumar.verify.room import discard
+from jumar.workspace import Workspace
+
+GRACE_SECONDS = 2.0
+"""For an agent that was told that the run is over, to say so and to leave."""
+
+PAYMENT_REQUIRED = 402
+"""What the agent is told where no further call is paid for: clients do not try that again."""
+
+
+class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `POST /TOKEN/claim`."""
+
+    test_id: str
+    edit_target: str
+
+
+class Visit:
+    """Somebody at the door, who waits."""
+
+    def __init__(self, wish: Asked | Claim, gone: Callable[[], bool]) -> None:
+        self.wish, self.gone = wish, gone
+        self.given = told(503, "unanswered", "the run went on without this request")
+        self.done = anyio.Event()
+
+    def leave_with(self, given: Given) -> None:
+        """Answer."""
+        self.given = given
+        self.done.set()
+
+
+class ExternalHost:
+    """Starts the agent turn by turn, and brings its calls, its claims and its end before the kernel, one by one.
+
+    See `jumar.ports.Host`. Made by `hosted`.
+    """
+
+    def __init__(
+        self, outside: Outside, place: Place, agent: External, model: ForwardedModel, tasks: TaskGroup
+    ) -> None:
+        self._outside, self._place, self._agent, self._model, self._tasks = outside, place, agent, model, tasks
+        self._send, self._heard = anyio.create_memory_object_stream[Visit | Ended | JumarError](float("inf"))
+        self._turn: Turn | None = None
+        self._visit: Visit | None = None
+        self._over: Given | None = None
+        self.doors = Doors(0, "")
+        self.folder = place.folder / "workspace"
+
+    async def next(self, state: RunState) -> Push:
+        """What the agent does next. What it waited for it has by then.
+
+        Raises:
+            Infra: if it cannot be started or stopped, did nothing at all, or worked without the proxy.
+            BadInput: if its prompt does not fit its command.
+        """
+        try:
+            self._answered(state)
+            if self._turn is None:
+                self._turn = self._begun(state)
+            else:
+                self._turn.go_on()
+            while (push := await self._pushed(await self._heard.receive(), self._turn)) is None:
+                pass
+        except BaseException:  # cancelled, most of all: nobody waits for the agent any more
+            await self._stopped()
+            raise
+        return push
+
+    async def answer(self, knock: Knock) -> Given:
+        """What is answered to *knock*: at once where it cannot be brought before the kernel."""
+        if self._over is not None:
+            return self._over
+        if self._turn is None:
+            return told(409, "no_turn", "no turn of the agent is under way")
+        wish = _claim(knock.body) if knock.form is None else self._model.asked(knock.form, knock.body, knock.headers)
+        if isinstance(wish, Refusal):
+            return told(wish.status, "refused", wish.why)
+        visit = Visit(wish, knock.gone)
+        self._send.send_nowait(visit)
+        await visit.done.wait()
+        return visit.given
+
+    async def leave(self, state: RunState) -> None:
+        """The run has ended in *state*: whoever waits is told, all processes end, and the workspace is its tree."""
+        why = f"{state.end.stop}: {state.end.why}" if state.end else "it goes on later"
+        self._over = told(PAYMENT_REQUIRED, "run_ended", f"the run has ended ({why.rstrip(': ')})")
+        if self._visit is not None and self._turn is not None:
+            self._visit.leave_with(self._over)
+            self._turn.go_on()
+            with anyio.move_on_after(GRACE_SECONDS):
+                await self._turn.gone.wait()
+        await self._stopped()
+        self._forget_history()
+        Workspace(self.folder, self._place.store).reset(state.tree)
+
+    async def close(self) -> None:
+        """End whatever is left of the agent, at once."""
+        await self._stopped()
+        self._send.close()
+        self._heard.close()
+
+    async def _stopped(self) -> None:
+        """All processes of the agent are gone."""
+        if self._turn is not None:
+            with anyio.CancelScope(shield=True):
+                await self._turn.stop()
+        self._turn = self._visit = None
+
+    def _answered(self, state: RunState) -> None:
+        visit, self._visit = self._visit, None
+        if visit is None:
+            return
+        if isinstance(visit.wish, Claim):
+            visit.leave_with(_ruling(state))
+        else:
+            visit.leave_with(self._model.given or visit.given)
+        self._model.pending = None
+
+    def _begun(self, state: RunState) -> Turn:
+        self._forget_history()
+        shop = Workshop(
+            outside=self._outside,
+            place=self._place,
+            doors=self.doors,
+            model=self._model.name.partition(":")[2],
+            python=state.run.settings.suite.python,
+        )
+        cap, turn = state.run.budget.seconds, Turn(shop, state.tree)
+        usual = TURN_SECONDS if cap is None else max(1.0, cap - state.spend.seconds)
+        seconds = self._outside.turn_seconds or usual
+        self._tasks.start_soon(turn.work, self._agent.prompt(state), seconds, self._send.send_nowait)
+        return turn
+
+    async def _pushed(self, heard: Visit | Ended | JumarError, turn: Turn) -> Push | None:
+        if isinstance(heard, JumarError):
+            raise heard
+        if isinstance(heard, Ended):
+            return self._ended(heard, turn)
+        if turn.gone.is_set() or heard.gone():  # nobody would hear the answer: it is not asked for
+            heard.done.set()
+            return None
+        await turn.stand_still()
+        self._visit = heard
+        if isinstance(heard.wish, Claim):
+            return Push(action=Action("edit_claim", args=msgspec.structs.asdict(heard.wish)), last=False)
+        turn.calls += 1
+        self._model.pending, self._model.given = heard.wish, None
+        return Push(action=Action("ask_model", args={"form": heard.wish.form.name}), last=False)
+
+    def _ended(self, ended: Ended, turn: Turn) -> Push:
+        self._turn = None
+        if not turn.calls:
+            changed = self._place.store.capture(self.folder) != turn.tree
+            if changed and self._outside.metered:
+                raise Infra(
+                    "the agent changed files without a call through the proxy, so nobody knows what it spent: let it "
+                    "use OPENAI_BASE_URL or ANTHROPIC_BASE_URL as it is given them, or pass --allow-unmetered"
+                )
+            if not changed and ended.exit != 0:
+                raise Infra(f"the agent's command did nothing ({ended.said}); see {turn.output}")
+        # Nothing in it may differ from turn to turn by itself: that is how a run is seen to stall.
+        args: dict[str, object] = {"exit": ended.exit} | ({"why": ended.why} if ended.why else {})
+        return Push(action=Action("turn_end", args=args))
+
+    def _forget_history(self) -> None:
+        """Take the agent's `.git` away, whatever it made of it: a link there leads elsewhere."""
+        history = self.folder / ".git"
+        with disk(f"cannot clear {history}"):
+            if history.is_symlink() or history.is_file():
+                history.unlink()
+            else:
+                discard(history)
+
+
+@asynccontextmanager
+async def hosted(outside: Outside, place: Place, agent: External, model: ForwardedModel) -> AsyncIterator[ExternalHost]:
+    """The host of a run in *place* whose agent is started as *outside* says and asks *model*.
+
+    Raises:
+        Infra: if there is no port for the proxy.
+    """
+    failed: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        host = ExternalHost(outside, place, agent, model, tasks)
+        with disk("cannot open a port on loopback"):
+            door = listening(host.answer, secrets.token_hex(24), model.name.partition(":")[2])
+        async with door as host.doors:
+            try:
+                yield host
+            except Exception as error:  # noqa: BLE001  raised again below: a task group would wrap it
+                failed = error
+            finally:
+                await host.close()
+        tasks.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
+
+
+def _claim(body: bytes) -> Claim | Refusal:
+    try:
+        return msgspec.json.decode(body, type=Claim)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        return Refusal(400, f'a claim is {{"test_id": "...", "edit_target": "..."}}: {error}')
+
+
+def _ruling(state: RunState) -> Given:
+    """What became of the newest claim, and of what was found when it was made."""
+    said: list[str] = []
+    cell, admitted = state.talk, False
+    while cell is not None and not (isinstance(cell.event, ev.ActionTaken) and cell.event.name == "edit_claim"):
+        cell = cell.rest
+    if cell is not None and isinstance(taken := cell.event, ev.ActionTaken):
+        admitted = taken.admitted
+        said.append(f"claimed: {taken.args.get('edit_target')}" if admitted else f"refused: {taken.reason}")
+    before = cell.rest.event if cell is not None and cell.rest is not None else None
+    if isinstance(before, ev.Revert) and before.found:
+        said.append(f"put back: {before.why}")
+    body = {"admitted": admitted, "text": "\n".join(said)}
+    return Given(200, {"content-type": "application/json"}, json.dumps(body).encode())

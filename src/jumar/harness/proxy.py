@@ -1,0 +1,180 @@
+"""A door on loopback for one run's agent: who has not its token, or comes by another name, is heard by nobody."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import select
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from ipaddress import ip_address
+
+import anyio
+import h11
+import msgspec
+from anyio.abc import SocketAttribute, SocketStream
+
+from jumar.models.forms import Form, form_at
+from jumar.models.forward import Given
+
+HOST = "127.0.0.1"
+
+BODY_BYTES = 64 << 20
+"""A longer request is refused."""
+
+IDLE_SECONDS = 300.0
+"""A connection that says nothing for so long is closed."""
+
+CHUNK = 1 << 16
+
+
+class Knock(msgspec.Struct, frozen=True):
+    """A request that has the token: for a model (of some form), or for a claim (none)."""
+
+    form: Form | None
+    headers: Mapping[str, str]
+    body: bytes
+    gone: Callable[[], bool]
+    """Whether whoever asked has hung up."""
+
+
+Answering = Callable[[Knock], Awaitable[Given]]
+
+
+class Doors(msgspec.Struct, frozen=True):
+    """Where the proxy is."""
+
+    port: int
+    token: str
+
+    @property
+    def root(self) -> str:
+        """Its base URL."""
+        return f"http://{HOST}:{self.port}"
+
+    @property
+    def claims(self) -> str:
+        """The URL below which claims are made. It holds the token: a shell has no other place for it."""
+        return f"{self.root}/{self.token}"
+
+
+@asynccontextmanager
+async def listening(answering: Answering, token: str, model: str) -> AsyncIterator[Doors]:
+    """Serve on a free port of loopback until the block ends. *model* is the name that is listed.
+
+    Raises:
+        OSError: if the machine has no port left.
+    """
+    listener = await anyio.create_tcp_listener(local_host=HOST, local_port=0)
+    doors = Doors(listener.extra(SocketAttribute.local_port), token)  # noqa: S610  no Django here
+    visits = _Visits(doors, answering, model)
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, visits.welcome)
+        try:
+            yield doors
+        finally:
+            tasks.cancel_scope.cancel()
+
+
+def told(status: int, kind: str, message: str) -> Given:
+    """An error that clients of either wire can read."""
+    body = {"type": "error", "error": {"type": kind, "message": f"jumar: {message}", "code": kind}}
+    return _document(status, body)
+
+
+def _document(status: int, body: object) -> Given:
+    return Given(status, {"content-type": "application/json"}, json.dumps(body).encode())
+
+
+class _Visits:
+    def __init__(self, doors: Doors, answering: Answering, model: str) -> None:
+        self._doors, self._answering, self._model = doors, answering, model
+
+    async def welcome(self, stream: SocketStream) -> None:
+        """Serve one connection. A client that hangs up or talks nonsense is no fault of ours."""
+        async with stream:
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError, h11.ProtocolError):
+                connection = h11.Connection(h11.SERVER)
+                while await self._request(connection, stream):
+                    connection.start_next_cycle()
+
+    async def _request(self, connection: h11.Connection, stream: SocketStream) -> bool:
+        """Answer one request; whether another may follow on this connection."""
+        body = bytearray()
+        request: h11.Request | None = None
+        while True:
+            event = connection.next_event()
+            if event is h11.NEED_DATA:
+                if connection.they_are_waiting_for_100_continue:
+                    await stream.send(connection.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
+                with anyio.fail_after(IDLE_SECONDS):
+                    connection.receive_data(await _received(stream))
+            elif isinstance(event, h11.Request):
+                request = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+                if len(body) > BODY_BYTES:
+                    await _send(connection, stream, told(413, "too_large", "the request is too long"))
+                    return False
+            elif isinstance(event, h11.EndOfMessage) and request is not None:
+                headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in request.headers}
+                given = await self._given(request, headers, bytes(body), stream)
+                await _send(connection, stream, given)
+                return connection.our_state is h11.DONE and connection.their_state is h11.DONE
+            else:
+                return False
+
+    async def _given(
+        self, request: h11.Request, headers: Mapping[str, str], body: bytes, stream: SocketStream
+    ) -> Given:
+        method, target = request.method.decode(), request.target.decode("latin-1")
+        if not self._is_ours(headers.get("host", "")):
+            return told(421, "wrong_host", "this is a door of one run's agent, not a server of that name")
+        path = target.partition("?")[0]
+        claiming = hmac.compare_digest(path.encode(), f"/{self._doors.token}/claim".encode())
+        if not claiming and not self._has_token(headers):
+            return told(401, "unauthorized", "the token of this run is missing or wrong")
+        if method == "GET" and path.rstrip("/").removeprefix("/v1") == "/models":
+            return _document(200, {"object": "list", "data": [{"id": self._model, "object": "model", "created": 0}]})
+        form = None if claiming else form_at(target)
+        if method != "POST" or (form is None and not claiming):
+            return told(404, "not_found", f"there is no {method} {path if not claiming else 'claim'} here")
+        raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610  as above
+        return await self._answering(Knock(form, headers, body, lambda: _hung_up(raw)))
+
+    def _is_ours(self, host: str) -> bool:
+        """Whether the client meant this machine: a name that was bent to lead here is another."""
+        name, _, port = host.rpartition(":")
+        try:
+            here = name == "localhost" or ip_address(name).is_loopback
+        except ValueError:
+            here = False
+        return here and port == str(self._doors.port)
+
+    def _has_token(self, headers: Mapping[str, str]) -> bool:
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        given = bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+        return hmac.compare_digest(given.encode(), self._doors.token.encode())
+
+
+async def _received(stream: SocketStream) -> bytes:
+    try:
+        return await stream.receive(CHUNK)
+    except anyio.EndOfStream:
+        return b""
+
+
+async def _send(connection: h11.Connection, stream: SocketStream, given: Given) -> None:
+    length = ("content-length", str(len(given.body)))
+    head = h11.Response(status_code=given.status, headers=[*given.headers.items(), length])
+    events = (head, h11.Data(data=given.body), h11.EndOfMessage())
+    await stream.send(b"".join(connection.send(event) or b"" for event in events))
+
+
+def _hung_up(raw: socket.socket) -> bool:
+    if raw.fileno() < 0:
+        return True
+    poll = select.poll()
+    poll.register(raw.fileno(), select.POLLRDHUP)
+    return bool(poll.poll(0))

@@ -1,0 +1,250 @@
+"""The record of one kept edit: every record has all keys, each of one type, and no list in it is ever empty."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
+from hashlib import sha256
+
+import msgspec
+
+from jumar.disk import beneath, trees
+from jumar.disk.trees import Kind, Manifest, Node
+from jumar.errors import BadInput
+
+SCHEMA = "jumar.corpus/1"
+"""Stands in every record. Another number is for other fields."""
+
+KINDS = {"100644": Kind.FILE, "100755": Kind.FILE, "120000": Kind.LINK}
+"""Modes as git writes them."""
+
+
+class Text(msgspec.Struct, frozen=True):
+    """Bytes as JSON can hold them."""
+
+    encoding: str
+    """`utf-8`, or `base64` for what is no text."""
+    texts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, *pieces: bytes) -> Text:
+        """All *pieces* in one encoding: plain if each of them is text without zeros."""
+        try:
+            texts = tuple(piece.decode() for piece in pieces)
+        except UnicodeDecodeError:
+            texts = ("\0",)
+        if any("\0" in text for text in texts):
+            return cls("base64", tuple(b64encode(piece).decode() for piece in pieces))
+        return cls("utf-8", texts)
+
+    @property
+    def bytes(self) -> tuple[bytes, ...]:
+        """The pieces again.
+
+        Raises:
+            ValueError: if they are not in that encoding.
+        """
+        if self.encoding == "base64":
+            return tuple(b64decode(text, validate=True) for text in self.texts)
+        if self.encoding != "utf-8":
+            raise ValueError(f"{self.encoding!r} is no encoding of a corpus")
+        return tuple(text.encode() for text in self.texts)
+
+
+class Red(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The newest red of a test before it was claimed. Numbers are those of the run's journal."""
+
+    seq: int
+    """Of the `test_run`."""
+    verification: int
+    """Of the `tests` event that it belongs to: one of the record's `red`."""
+    tree: str
+    status: str
+    outcome: str
+    blame: str
+    """`code`, `absent`, or empty where the runner could not tell."""
+    absent: str
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `edit_claim`."""
+
+    seq: int
+    edit_target: str
+
+
+class Green(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The result of a claimed test in the verification that kept the edit."""
+
+    seq: int
+    status: str
+    outcome: str
+
+
+class Test(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A claimed test."""
+
+    __test__ = False
+
+    id: str
+    id_source: str
+    """`native` or `annotation`."""
+    path: str
+    source: str
+    """Its lines in its file, as they were before the edit; empty where the syntax tree does not show it."""
+    first_line: int
+    """Counted from 1; 0 where there is no source."""
+    last_line: int
+    red: Red
+    claim: Claim
+    green: Green
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A verification of the run, and what its model was shown of it."""
+
+    seq: int
+    trigger: str
+    tree: str
+    passed: int
+    failed: int
+    errors: int
+    total: int
+    grade: str
+    sandbox: str
+    executions: int
+    output: str
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One file of an edit. Of a side where it is absent, mode, hash and text are empty; a link's text is its target."""
+
+    path: str
+    encoding: str
+    """Of `before` and `after`: `utf-8` or `base64`."""
+    before: str
+    after: str
+    before_mode: str
+    after_mode: str
+    before_sha256: str
+    after_sha256: str
+
+
+class Edit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was changed."""
+
+    seqs: tuple[int, ...]
+    """Of its `write` events."""
+    tree_before: str
+    tree_after: str
+    files: tuple[File, ...]
+    patch_encoding: str
+    patch: str
+    """For `git apply`."""
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All calls since the last turn of which an edit was kept. *shared_by* records of this turn name the same cost."""
+
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    usd: float
+    shared_by: int
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One triple."""
+
+    schema: str
+    id: str
+    """The run and the number of the edit's first `write`."""
+    run: str
+    task: str
+    instruction: str
+    agent: str
+    model: str
+    gate: str
+    runner: str
+    suite: str
+    """How the tests are run, as JSON, without the interpreter."""
+    seq: int
+    start_tree: str
+    judged: tuple[str, ...]
+    """All ids of the verification that kept the edit."""
+    tests: tuple[Test, ...]
+    red: tuple[Seen, ...]
+    edit: Edit
+    green: Seen
+    best_seq: int
+    cost: Cost
+
+
+class _Schema(msgspec.Struct, frozen=True):
+    """What must be known before a record can be read."""
+
+    schema: str
+
+
+def line(record: Record) -> bytes:
+    """*record* in its one canonical form: keys sorted, ASCII, a newline at the end."""
+    plain = json.dumps(msgspec.to_builtins(record), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return plain.encode() + b"\n"
+
+
+def records(data: bytes, name: str) -> tuple[Record, ...]:
+    """The records of the corpus *data*; *name* is what a person calls it.
+
+    Raises:
+        BadInput: if a line is no record; the sentence names the line.
+    """
+    found: list[Record] = []
+    for number, raw in enumerate(data.split(b"\n"), 1):
+        if raw.strip():
+            try:
+                schema = msgspec.json.decode(raw, type=_Schema).schema
+                found += [msgspec.json.decode(raw, type=Record)] if schema == SCHEMA else []
+            except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+                raise BadInput(f"line {number} of {name} is no record of a corpus: {error}") from None
+            if schema != SCHEMA:
+                raise BadInput(f"line {number} of {name} has schema {schema!r}; this jumar reads {SCHEMA}")
+    if not found:
+        raise BadInput(f"{name} holds no record; write one with `jumar corpus RUNS -o FILE`")
+    return tuple(found)
+
+
+def node(mode: str, digest: str) -> Node | None:
+    """What stands at a path, as a manifest has it; None is nothing."""
+    return Node(KINDS[mode], digest, mode == "100755") if mode in KINDS else None
+
+
+def edited(base: Manifest, files: Iterable[File]) -> dict[str, Node]:
+    """*base* after the edit of *files*."""
+    there = dict(base)
+    for file in files:
+        there = trees.put(there, file.path, node(file.after_mode, file.after_sha256))
+    return there
+
+
+def held(files: Iterable[File]) -> dict[str, bytes]:
+    """Hash -> the bytes that *files* hold of both sides.
+
+    Raises:
+        ValueError: if a text is not the one that its hash names, or a path or mode could be part of no tree.
+    """
+    found: dict[str, bytes] = {}
+    for file in files:
+        beneath.steps(file.path)
+        if not {file.before_mode, file.after_mode} <= {"", *KINDS}:
+            raise ValueError(f"{file.path} has the mode {file.before_mode!r} or {file.after_mode!r}, which is none")
+        try:
+            texts = Text(file.encoding, (file.before, file.after)).bytes
+        except ValueError as fault:
+            raise ValueError(f"the texts of {file.path} cannot be read: {fault}") from None
+        for digest, data in zip((file.before_sha256, file.after_sha256), texts, strict=True):
+            if digest != (sha256(data).hexdigest() if digest or data else ""):
+                raise ValueError(f"a text of {file.path} is not the one that its hash names")
+            found[digest] = data
+    return found

@@ -1,0 +1,132 @@
+"""What the runners of JavaScript and TypeScript share: invocations, decoding, and packages that are in no tree."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from jumar import javascript_sites
+from jumar.core.settings import Suite
+from jumar.core.verdict import Ended, Report
+from jumar.ports import Collected, Invocation, Record, Site, Surroundings
+from jumar.verify import records as decode
+
+PACKAGES = "node_modules"
+
+NAMED = "JUMAR_NODE_MODULES"
+"""The environment variable that names a folder of packages, for tasks that have none of their own."""
+
+DEEPEST = 3
+"""Folders within folders that are searched for packages of their own: workspaces lie at `packages/NAME`."""
+
+
+class JavaScriptRunner:
+    """The adapter of a runner that node runs."""
+
+    name: str
+    grade = "X"
+    boot: str
+    """Path of the program that starts the runner."""
+    patterns: re.Pattern[str]
+    """The runner's own names for test files."""
+
+    def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
+        """Links to the packages of *origin*, or to those that `JUMAR_NODE_MODULES` names where it has none."""
+        if shutil.which("node", path=environ.get("PATH")) is None:
+            return Surroundings(
+                missing=f"there is no node on PATH, which runs {self.name}: install Node.js 20 or newer"
+            )
+        named = environ.get(NAMED, "")
+        above = (folder / PACKAGES for folder in (origin, *origin.parents))
+        packages = next((p for p in above if (p / self.name).is_dir()), Path(named) if named else None)
+        if packages is None or not (packages / self.name).is_dir():
+            where = f"{named} ({NAMED})" if named else f"{origin} or a folder above it"
+            return Surroundings(
+                missing=f"there is no {self.name} in the node_modules of {where}: run `npm install` there, or name a "
+                f"node_modules folder that has it in {NAMED}"
+            )
+        links = dict(_links(packages, PurePosixPath(PACKAGES), origin))
+        for folder in _workspaces(origin):
+            links.update(_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
+        # As on a machine of CI: nothing is asked, nothing is watched, and no snapshot is written to make a test pass.
+        return Surroundings(env={"CI": "true", "NO_COLOR": "1", "FORCE_COLOR": "0"}, links=links)
+
+    def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # the boot finds it
+        """What to run to list the ids of the suite: all files are loaded, and no test is run."""
+        return self._invocation(suite, {"mode": "collect", "args": list(suite.select), "ids": []})
+
+    def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # as above
+        """What to run to judge *ids*: their files and, of those, them alone."""
+        return self._invocation(suite, {"mode": "run", "args": [], "ids": list(ids)})
+
+    def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
+        """The ids in the records of a collection."""
+        return decode.collected(records, ended, detail)
+
+    def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
+        """The results in the records of a verification."""
+        return decode.report(records, ended, detail)
+
+    def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
+        """The test files among *paths*: by the runner's own names, below what *select* names, or named there."""
+        chosen = [PurePosixPath(s.partition("::")[0]) for s in select]
+
+        def holds_tests(path: PurePosixPath) -> bool:
+            named = PACKAGES not in path.parts and self.patterns.search(path.as_posix())
+            below = not chosen or any(folder in path.parents for folder in chosen)
+            return path in chosen or bool(named and below)
+
+        return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
+
+    def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
+        """The tests in *source*, each once; what is filled in at run time stands in their names as it is written."""
+        return javascript_sites.sites(path, source)
+
+    def _invocation(self, suite: Suite, config: Mapping[str, object]) -> Invocation:
+        return Invocation(
+            argv=(sys.executable, "-I", "-S", "-B", self.boot),
+            config={**config, "limit": suite.test_timeout_seconds, "seconds": suite.timeout_seconds},
+            env=suite.env,
+        )
+
+
+def _links(packages: Path, place: PurePosixPath, origin: Path) -> Iterator[tuple[str, Path]]:
+    """One link for each of *packages*: the folder itself is the room's, as tools write to it what they keep.
+
+    Links that lead back into *origin* are packages of the task itself, and it is the room's that have to be tested:
+    those become relative.
+    """
+    for name, target in _entries(packages):
+        inside = place / name
+        if target is not None and _own(target, origin):
+            yield str(inside), Path(os.path.relpath(target.relative_to(origin.resolve()), inside.parent))
+        else:
+            yield str(inside), packages.absolute() / name
+
+
+def _entries(packages: Path) -> Iterator[tuple[str, Path | None]]:
+    """The names in a folder of packages, and where those lead that are links; what tools keep there is left out."""
+    for entry in sorted(packages.iterdir()):
+        if entry.name.startswith(".") and entry.name != ".bin":
+            continue
+        scope = entry.name.startswith("@") and not entry.is_symlink()
+        for package in sorted(entry.iterdir()) if scope else [entry]:
+            yield package.relative_to(packages).as_posix(), package.resolve() if package.is_symlink() else None
+
+
+def _own(target: Path, origin: Path) -> bool:
+    root = origin.resolve()
+    return target.is_relative_to(root) and PACKAGES not in target.relative_to(root).parts
+
+
+def _workspaces(origin: Path) -> Iterator[Path]:
+    """The folders below *origin* that have packages of their own."""
+    for parent, folders, _ in os.walk(origin):
+        depth = len(Path(parent).relative_to(origin).parts)
+        if depth and PACKAGES in folders:
+            yield Path(parent)
+        folders[:] = sorted(f for f in folders if f != PACKAGES and not f.startswith(".")) if depth < DEEPEST else []

@@ -1,0 +1,245 @@
+"""What an answer on the wire says and took, whole or streamed. What does not read as one is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from jumar.core.reply import Reply, ToolCall
+from jumar.models.forms import CHAT, MESSAGES, Form
+from jumar.models.lines import MOST_TOKENS
+from jumar.models.secrets import clean, cleaned
+from jumar.models.shapes import Call, Chat, Choice, Details, Function, Incomplete, Letter, Message, Response, Usage
+from jumar.models.transcript import JSON_OBJECT, MALFORMED
+
+Json = dict[str, Any]
+Shape = TypeVar("Shape")
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What an answer says, and what it reports to have taken."""
+
+    content: str = ""
+    calls: tuple[tuple[str, str, str], ...] = ()
+    """Of each tool call its name, its arguments as text, and its id."""
+    input_tokens: int = 0
+    """All of the prompt, cached tokens included."""
+    cached_tokens: int = 0
+    written_tokens: int = 0
+    """Those of the prompt that were written to the provider's cache."""
+    output_tokens: int = 0
+    charged: object = None
+    """What the answer itself says it cost."""
+    cut: bool = False
+    """Whether it ended with the tokens it may have."""
+    refused: str = ""
+    """Why the answer was withheld; empty: it was not."""
+    failed: str = ""
+    """What a stream that had begun well says went wrong; empty: nothing."""
+    whole: bool = True
+    """Whether the answer came to its end."""
+
+
+def said(form: Form, data: bytes, *, stream: bool) -> Said | None:
+    """What the answer *data* to a request of *form* says; None where it is no such answer."""
+    try:
+        if not stream:
+            return _whole(form, json.loads(data))
+        events = tuple(_events(data))
+        return _chunks(events) if form is CHAT else _pieces(events) if form is MESSAGES else _staged(events)
+    except (ValueError, TypeError, KeyError, IndexError, RecursionError, msgspec.ValidationError):
+        return None
+
+
+def reply_of(answer: Said, secrets: tuple[str, ...]) -> Reply:
+    """*answer* as the journal keeps it."""
+    calls = tuple(
+        ToolCall(clean(name, secrets), _arguments(text, secrets), clean(call_id, secrets))
+        for name, text, call_id in answer.calls
+    )
+    return Reply(clean(answer.content, secrets), calls, cut=answer.cut)
+
+
+def without_usage(data: bytes) -> bytes:
+    """The stream *data* of a chat completion without the piece that has no choices: not every client can read it."""
+    events = data.replace(b"\r\n", b"\n").split(b"\n\n")
+    return b"\n\n".join(event for event in events if not _only_usage(event))
+
+
+def _only_usage(event: bytes) -> bool:
+    try:
+        piece = json.loads(event.partition(b"data:")[2])
+    except ValueError:
+        return False
+    return isinstance(piece, dict) and piece.get("choices") == [] and bool(piece.get("usage"))
+
+
+def _events(data: bytes) -> Iterator[Json]:
+    """The JSON objects of a stream of server-sent events."""
+    for event in data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n\n"):
+        text = "\n".join(line[5:].removeprefix(" ") for line in event.split("\n") if line.startswith("data:"))
+        if text == "[DONE]":
+            yield {"type": "done"}
+        elif text:
+            piece = json.loads(text)
+            if not isinstance(piece, dict):
+                raise TypeError("an event is an object")
+            yield piece
+
+
+def _whole(form: Form, body: Json) -> Said:
+    if form is CHAT:
+        return _chat(_read(body, Chat))
+    return _letter(_read(body, Letter)) if form is MESSAGES else _response(_read(body, Response))
+
+
+def _read(value: object, kind: type[Shape]) -> Shape:
+    return msgspec.convert(value, kind, strict=False)
+
+
+def _chat(chat: Chat, *, whole: bool = True) -> Said:
+    choice = chat.choices[0]
+    message = choice.message or Message()
+    usage = chat.usage or Usage()
+    hits = max(_count((usage.prompt_tokens_details or Details()).cached_tokens), _count(usage.prompt_cache_hit_tokens))
+    withheld = choice.finish_reason == "content_filter"
+    return Said(
+        content=message.content or "",
+        calls=tuple((c.function.name or "", c.function.arguments or "", c.id or "") for c in message.tool_calls or ()),
+        input_tokens=_count(usage.prompt_tokens),
+        cached_tokens=min(hits, _count(usage.prompt_tokens)),
+        output_tokens=_count(usage.completion_tokens),
+        charged=usage.cost,
+        cut=choice.finish_reason == "length",
+        refused=message.refusal or ("the answer was withheld" if withheld else ""),
+        whole=whole,
+    )
+
+
+def _response(response: Response) -> Said:
+    parts = [part for item in response.output if item.type == "message" for part in item.content or ()]
+    usage = response.usage or Usage()
+    cached = _count((usage.input_tokens_details or Details()).cached_tokens)
+    why = (response.incomplete_details or Incomplete()).reason
+    refusals = [part.refusal for part in parts if part.refusal]
+    return Said(
+        content="".join(part.text or "" for part in parts),
+        calls=tuple(
+            (item.name or item.type, _text(item.arguments if item.input is None else item.input), item.call_id)
+            for item in response.output
+            if item.call_id is not None
+        ),
+        input_tokens=_count(usage.input_tokens),
+        cached_tokens=min(cached, _count(usage.input_tokens)),
+        output_tokens=_count(usage.output_tokens),
+        cut=why == "max_output_tokens",
+        refused=refusals[0] if refusals else "the answer was withheld" if why == "content_filter" else "",
+        failed=str((response.error or {}).get("message") or "it failed") if response.status == "failed" else "",
+    )
+
+
+def _letter(letter: Letter, *, whole: bool = True) -> Said:
+    usage = letter.usage or Usage()
+    cached, written = _count(usage.cache_read_input_tokens), _count(usage.cache_creation_input_tokens)
+    return Said(
+        content="".join(block.text or "" for block in letter.content if block.type == "text"),
+        calls=tuple((b.name or "", _text(b.input), b.id or "") for b in letter.content if b.type == "tool_use"),
+        input_tokens=_count(usage.input_tokens) + cached + written,
+        cached_tokens=cached,
+        written_tokens=written,
+        output_tokens=_count(usage.output_tokens),
+        cut=letter.stop_reason == "max_tokens",
+        refused="the answer was withheld" if letter.stop_reason == "refusal" else "",
+        whole=whole,
+    )
+
+
+def _chunks(events: Sequence[Json]) -> Said:
+    """A chat completion from its pieces."""
+    chat, usage, finish = Message(), None, None
+    calls: dict[int, Call] = {}
+    for event in events:
+        if event.get("error"):
+            return Said(failed=_why(event["error"]))
+        piece = _read(event, Chat)
+        usage = piece.usage or usage
+        for choice in piece.choices[:1]:
+            delta, finish = choice.delta or Message(), choice.finish_reason or finish
+            chat = Message((chat.content or "") + (delta.content or ""), delta.refusal or chat.refusal)
+            for call in delta.tool_calls or ():
+                old = calls.get(call.index, Call())
+                name = old.function.name or call.function.name
+                text = (old.function.arguments or "") + (call.function.arguments or "")
+                calls[call.index] = Call(call.index, old.id or call.id, Function(name, text))
+    message = Message(chat.content, chat.refusal, list(calls.values()))
+    return _chat(Chat([Choice(message, finish_reason=finish)], usage), whole=finish is not None)
+
+
+def _staged(events: Sequence[Json]) -> Said:
+    """A response of OpenAI's: the last event holds all of it."""
+    for event in reversed(events):
+        if event.get("type") in ("response.completed", "response.incomplete", "response.failed"):
+            return _response(_read(event["response"], Response))
+        if event.get("type") == "error":
+            return Said(failed=_why(event.get("error") or event))
+    return Said(whole=False)
+
+
+def _pieces(events: Sequence[Json]) -> Said:
+    """A message of Anthropic's from its pieces."""
+    blocks: dict[int, Json] = {}
+    usage: Json = {}
+    stop, whole = None, False
+    for event in events:
+        match event.get("type"):
+            case "message_start":
+                usage |= _told(event["message"].get("usage"))
+            case "content_block_start":
+                blocks[event["index"]] = {**event["content_block"], "input": None}
+            case "content_block_delta":
+                _add(blocks[event["index"]], event["delta"])
+            case "message_delta":
+                stop = event["delta"].get("stop_reason") or stop
+                usage |= _told(event.get("usage"))
+            case "message_stop":
+                whole = True
+            case "error":
+                return Said(failed=_why(event.get("error")))
+    return _letter(_read({"content": list(blocks.values()), "stop_reason": stop, "usage": usage}, Letter), whole=whole)
+
+
+def _told(usage: Json | None) -> Json:
+    return {name: count for name, count in (usage or {}).items() if count is not None}
+
+
+def _add(block: Json, delta: Json) -> None:
+    for name, field in (("text", "text"), ("partial_json", "input")):
+        if isinstance(delta.get(name), str):
+            block[field] = (block.get(field) or "") + delta[name]
+
+
+def _why(error: object) -> str:
+    said = error.get("message") if isinstance(error, dict) else error
+    return str(said or "it failed")
+
+
+def _count(tokens: int | None) -> int:
+    """*tokens* as reported; none where no call can take so many or so few."""
+    return tokens if tokens is not None and 0 <= tokens <= MOST_TOKENS else 0
+
+
+def _text(arguments: object) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def _arguments(text: str, secrets: tuple[str, ...]) -> dict[str, object]:
+    """Arguments of a call as an object; what is none becomes the one argument `MALFORMED`."""
+    try:
+        found = cleaned(JSON_OBJECT.decode(text or "{}"), secrets)
+        msgspec.json.encode(found)
+    except (msgspec.MsgspecError, ArithmeticError, TypeError, ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {MALFORMED: clean(text, secrets)}

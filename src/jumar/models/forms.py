@@ -1,0 +1,262 @@
+"""What somebody else's agent may ask of a provider: nothing that costs more than is set aside, or is not metered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any, Literal
+
+import msgspec
+
+from jumar.models.clients import ONLY_COMPLETION_TOKENS
+from jumar.models.providers import OPENAI, Wire, provider_of
+from jumar.models.transcript import PER_MESSAGE, PER_REQUEST, PER_TOOLS
+
+Json = dict[str, Any]
+
+IMAGE_TOKENS = 16_384
+"""No provider counts more for one image, however few bytes it has."""
+
+LEAST_THINKING = 1024
+"""Anthropic's least budget for thinking; where there is no room for it, there is none."""
+
+SHARED = "model stream tools tool_choice temperature top_p metadata"
+"""Fields that every form has."""
+
+
+class Form(msgspec.Struct, frozen=True, kw_only=True):
+    """One request format."""
+
+    name: Literal["chat", "responses", "messages"]
+    wire: Wire
+    path: str
+    """Below the provider's base URL."""
+    turns: str
+    """The field that holds the conversation."""
+    caps: tuple[str, ...]
+    """Fields that cap the output, the newest word for it first."""
+    fields: frozenset[str]
+    """What is sent on. Anything else is left out: it could ask for another model, a dearer tier, several answers."""
+    refused: Mapping[str, str] = {}
+    """Fields without which the request would mean something else -> why it cannot be made."""
+
+
+UNSEEN = "the provider would add what it keeps itself, and nobody here can count that; send the whole conversation"
+
+CHAT = Form(
+    name="chat",
+    wire="openai",
+    path="/chat/completions",
+    turns="messages",
+    caps=("max_completion_tokens", "max_tokens"),
+    fields=frozenset(
+        f"{SHARED} messages stop seed parallel_tool_calls user stream_options response_format presence_penalty "
+        "frequency_penalty logit_bias logprobs top_logprobs reasoning_effort verbosity prompt_cache_key "
+        "safety_identifier functions function_call store "
+        # Words of compatible servers.
+        "top_k min_p repetition_penalty chat_template_kwargs enable_thinking thinking reasoning include_reasoning "
+        "guided_json guided_regex guided_choice guided_grammar max_completion_tokens max_tokens".split()
+    ),
+)
+
+RESPONSES = Form(
+    name="responses",
+    wire="openai",
+    path="/responses",
+    turns="input",
+    caps=("max_output_tokens",),
+    fields=frozenset(
+        f"{SHARED} input instructions parallel_tool_calls user reasoning text store include "
+        "prompt_cache_key safety_identifier stream_options top_logprobs max_tool_calls max_output_tokens".split()
+    ),
+    refused={
+        "previous_response_id": UNSEEN,
+        "conversation": UNSEEN,
+        "prompt": UNSEEN,
+        "background": "an answer that comes later is not metered; ask without background",
+    },
+)
+
+MESSAGES = Form(
+    name="messages",
+    wire="anthropic",
+    path="/v1/messages",
+    turns="messages",
+    caps=("max_tokens",),
+    fields=frozenset(
+        f"{SHARED} messages system stop_sequences top_k thinking output_config output_format max_tokens".split()
+    ),
+    refused={
+        "mcp_servers": "servers that the provider calls are not metered; take mcp_servers out",
+        "container": "containers of the provider are not metered; take container out",
+    },
+)
+
+FORMS = (CHAT, RESPONSES, MESSAGES)
+
+CLIENT_TOOLS = (
+    "function", "custom", "bash_", "text_editor_", "memory_", "computer_", "local_shell", "apply_patch",
+)  # fmt: skip
+"""How the types of tools begin that run with the agent. All others run with the provider, who bills them apart."""
+
+UNBOUNDED = frozenset({"input_file", "file", "item_reference", "input_audio", "audio", "video_url", "container_upload"})
+"""Types of content that may be more tokens than they are bytes, or are kept by the provider."""
+
+IMAGES = frozenset({"image", "image_url", "input_image"})
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a request is not forwarded, for whoever made it."""
+
+    status: int
+    why: str
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that may be forwarded."""
+
+    form: Form
+    body: bytes
+    headers: Mapping[str, str] = {}
+    stream: bool
+    usage_wanted: bool
+    """Whether the agent itself asked for the usage in a stream."""
+    max_output: int
+    head: str
+    """Digest of all but the conversation: requests with the same head continue each other."""
+    turns: tuple[tuple[str, int, int], ...]
+    """For each turn of the conversation its digest, the most tokens it can be, and its bytes."""
+    overhead: int
+    """The most tokens that all else can be."""
+
+
+def form_at(path: str) -> Form | None:
+    """The form that clients post to *path*, with or without the version before it."""
+    plain = path.partition("?")[0].rstrip("/").removeprefix("/v1")
+    return next((form for form in FORMS if form.path.removeprefix("/v1") == plain), None)
+
+
+def asked(form: Form, raw: bytes, model: str, max_output: int, base_url: str = "") -> Asked | Refusal:
+    """The request *raw* as it may be sent: to *model* (`PROVIDER:NAME`), with at most *max_output* tokens to come."""
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        return Refusal(400, "the body is no JSON")
+    if not isinstance(body, dict) or not isinstance(body.get(form.turns), str | list):
+        return Refusal(400, f"the body is no JSON object with `{form.turns}`")
+    if why := _unmetered(form, body):
+        return Refusal(400, why)
+    wanted = isinstance(options := body.get("stream_options"), dict) and options.get("include_usage") is True
+    kept = _without_ttl({k: v for k, v in body.items() if k in form.fields and v is not None})
+    kept |= {"model": model.partition(":")[2]}
+    cap = _capped(form, kept, max_output, newer=_newer(model, base_url))
+    stream = kept.get("stream") is True
+    kept.pop("stream_options", None)
+    if stream and form is CHAT:
+        kept["stream_options"] = {"include_usage": True}
+    head, turns, overhead = _measures(form, kept)
+    return Asked(
+        form=form,
+        body=json.dumps(kept).encode(),
+        stream=stream,
+        usage_wanted=wanted,
+        max_output=cap,
+        head=head,
+        turns=turns,
+        overhead=overhead,
+    )
+
+
+def _newer(model: str, base_url: str) -> bool:
+    """Whether *model* refuses the older word for the cap of a chat completion."""
+    name = model.partition(":")[2].rpartition("/")[2]
+    own = provider_of(model).base_url == OPENAI and (base_url or OPENAI).rstrip("/") == OPENAI
+    return own or name.startswith(ONLY_COMPLETION_TOKENS)
+
+
+def _unmetered(form: Form, body: Json) -> str:
+    """Why the cost of *body* could not be known, or empty."""
+    for name, why in form.refused.items():
+        if body.get(name) not in (None, False, [], {}):
+            return f"`{name}` is not offered by this proxy: {why}"
+    tools = body.get("tools")
+    for tool in tools if isinstance(tools, list) else ():
+        kind = tool.get("type", "custom") if isinstance(tool, dict) else ""
+        if not isinstance(kind, str) or not kind.startswith(CLIENT_TOOLS):
+            return f"tools of the provider ({kind!r}) are billed apart and not offered by this proxy; take them out"
+    for part in _parts(body.get(form.turns)):
+        kind = part.get("type")
+        source = part.get("source") if isinstance(part.get("source"), dict) else part
+        stored = "file_id" in part or (isinstance(source, dict) and "file_id" in source)
+        bound = kind != "document" or (isinstance(source, dict) and source.get("type") in ("text", "content"))
+        if stored or kind in UNBOUNDED or not bound:
+            return f"nobody can say beforehand how many tokens {kind!r} will be; send text or an image instead"
+    return ""
+
+
+def _parts(value: object) -> Iterator[Json]:
+    """All JSON objects in *value*, however deep, but for the arguments of calls and schemas."""
+    todo = [value]
+    while todo:
+        here = todo.pop()
+        if isinstance(here, list):
+            todo += here
+        elif isinstance(here, dict):
+            yield here
+            todo += [v for k, v in here.items() if k not in ("input", "arguments", "source")]
+            if isinstance(source := here.get("source"), dict):
+                todo.append(source.get("content"))
+
+
+def _without_ttl(value: Any) -> Any:
+    """*value* with prompt caches of the usual length alone: longer ones cost more to write."""
+    if isinstance(value, dict):
+        return {
+            k: {"type": "ephemeral"} if k == "cache_control" and isinstance(v, dict) else _without_ttl(v)
+            for k, v in value.items()
+        }
+    return [_without_ttl(v) for v in value] if isinstance(value, list) else value
+
+
+def _capped(form: Form, body: Json, most: int, *, newer: bool) -> int:
+    """Cap the output of *body* at *most* tokens, in the word that its server knows; what it may have."""
+    given = [value for name in form.caps if isinstance(value := body.pop(name, None), int) and value > 0]
+    cap = min([most, *given])
+    body[form.caps[0 if newer or len(form.caps) == 1 else -1]] = cap
+    thinking = body.get("thinking")
+    if form is MESSAGES and isinstance(thinking, dict) and isinstance(thinking.get("budget_tokens"), int):
+        room = min(thinking["budget_tokens"], cap // 2)
+        body["thinking"] = {**thinking, "budget_tokens": room} if room >= LEAST_THINKING else {"type": "disabled"}
+    return cap
+
+
+def _measures(form: Form, body: Json) -> tuple[str, tuple[tuple[str, int, int], ...], int]:
+    """The head's digest, the measures of each turn, and the most tokens of all but the turns."""
+    turns = body[form.turns] if isinstance(body[form.turns], list) else [body[form.turns]]
+    head = {k: v for k, v in body.items() if k not in (form.turns, *form.caps, "stream", "stream_options", "metadata")}
+    tools = len(_plain([head.get("tools"), head.get("functions")])) if head.get("tools") or head.get("functions") else 0
+    # Templates write schemas in words of their own: twice their bytes, as for our own agents.
+    overhead = len(_plain(head)) + (tools + PER_TOOLS if tools else 0) + PER_REQUEST
+    return _digest(head), tuple((_digest(t), _most(t), len(_plain(t))) for t in turns), overhead
+
+
+def _most(turn: object) -> int:
+    """The most tokens that *turn* can be: its bytes, and for images what images can be."""
+    pictures = [p for p in _parts(turn) if p.get("type") in IMAGES]
+    return len(_plain(turn)) - sum(len(_plain(p)) for p in pictures) + IMAGE_TOKENS * len(pictures) + PER_MESSAGE
+
+
+def _plain(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _digest(value: object) -> str:
+    """Names *value*, whatever in it is marked to be cached: the marks move with the conversation."""
+    return sha256(_plain(_unmarked(value))).hexdigest()
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _unmarked(v) for k, v in value.items() if k != "cache_control"}
+    return [_unmarked(v) for v in value] if isinstance(value, list) else value

@@ -1,0 +1,106 @@
+"""The JSON of answers as providers write it, and of it only what is read here. What has another shape is no answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+Json = dict[str, Any]
+
+
+class Details(msgspec.Struct, frozen=True):
+    """Parts of a count."""
+
+    cached_tokens: int | None = None
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """The counts of all forms: each has some of them."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: Details | None = None
+    prompt_cache_hit_tokens: int | None = None
+    cost: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: Details | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class Function(msgspec.Struct, frozen=True):
+    """A function that is called, or a piece of that."""
+
+    name: str | None = None
+    arguments: str | None = None
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A call of a chat completion, or a piece of one."""
+
+    index: int = 0
+    id: str | None = None
+    function: Function = Function()
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A message of a chat completion, or a piece of one."""
+
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[Call] | None = None
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """An answer of a chat completion, or a piece of one."""
+
+    message: Message | None = None
+    delta: Message | None = None
+    finish_reason: str | None = None
+
+
+class Chat(msgspec.Struct, frozen=True):
+    """A chat completion, or a piece of one. https://platform.openai.com/docs/api-reference/chat."""
+
+    choices: list[Choice] = []
+    usage: Usage | None = None
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A part of a message of Anthropic's, or of an item of OpenAI's responses."""
+
+    type: str = ""
+    text: str | None = None
+    refusal: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: Any = None
+    arguments: Any = None
+    call_id: str | None = None
+    content: list[Block] | None = None
+
+
+class Incomplete(msgspec.Struct, frozen=True):
+    """Why a response ended early."""
+
+    reason: str | None = None
+
+
+class Response(msgspec.Struct, frozen=True):
+    """A response of OpenAI's. https://platform.openai.com/docs/api-reference/responses."""
+
+    output: list[Block]
+    usage: Usage | None = None
+    status: str | None = None
+    incomplete_details: Incomplete | None = None
+    error: Json | None = None
+
+
+class Letter(msgspec.Struct, frozen=True):
+    """A message of Anthropic's. https://docs.anthropic.com/en/api/messages."""
+
+    content: list[Block]
+    stop_reason: str | None = None
+    usage: Usage | None = None

@@ -1,0 +1,172 @@
+"""Rust, as cargo builds it and libtest tells it: one cargo builds what is asked for, then each test binary is run."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from jumar.core.settings import Suite
+from jumar.core.verdict import Ended, Report
+from jumar.ports import Collected, Invocation, Record, Site, Surroundings
+from jumar.verify import cargo_boot
+from jumar.verify import records as decode
+from jumar.verify.process import PATH
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MISSING = "the runner cargo needs cargo, which is not on PATH: install it (https://rustup.rs, or apt install cargo)"
+
+
+SURE = ("test", "unix", "not(windows)", 'target_os="linux"', 'target_family="unix"', "debug_assertions", "not(miri)")
+"""Conditions that hold where jumar runs; of any other (a feature, mostly) a syntax tree does not tell."""
+
+
+class CargoRunner:
+    """The adapter of cargo and libtest.
+
+    An id is the root file of a test target and libtest's name in it: `tests/gcd.rs::works`, and for a module
+    `tests/gcd.rs::large::works` wherever that module's file lies. Tests marked `#[ignore]` are run like any other;
+    documentation tests are not.
+
+    Unit tests lie in product files (`src/lib.rs::tests::works`, `src/lib.rs::deep::tests::works` for one in
+    `src/deep.rs`). Such a file is both product and test: it is no test file, and its tests are ids only where they are
+    named by `select` or expected explicitly. A file of `src` in `select` counts as one of tests from then on, which
+    protects it.
+
+    libtest has no timeout for a test and one process for all tests of a target. The tests of a target that crashed,
+    hung, or printed what reads like results are run once more, each in a process of its own.
+
+    What is built lies beside the room and goes with it: a shared folder would take a file of another room, which has
+    the same name and may be older, for one it has compiled already. Crates from elsewhere are copied in, see
+    `verify/cargo_seed.py`.
+    """
+
+    name = "cargo"
+    grade = "X"
+
+    def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:  # noqa: ARG002  # the port's
+        """Where the toolchains and the registry's crates lie; nothing is ever fetched."""
+        home = environ.get("HOME", "")
+        env = {name: environ[name] for name in ("RUSTUP_TOOLCHAIN",) if environ.get(name)}
+        for name, folder in (("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")):
+            if environ.get(name) or home:
+                env[name] = environ.get(name) or f"{home}/{folder}"
+        if home:
+            env["JUMAR_CARGO_SEEDS"] = f"{environ.get('XDG_CACHE_HOME') or home + '/.cache'}/jumar/cargo"
+        found = shutil.which("cargo", path=environ.get("PATH") or PATH)
+        fixed = {"CARGO_NET_OFFLINE": "true", "RUSTUP_AUTO_INSTALL": "0", "CARGO_INCREMENTAL": "0"}
+        return Surroundings(env={**env, **fixed}, missing="" if found else MISSING)
+
+    def collection(self, suite: Suite, room: Path) -> Invocation:
+        """What to run to list the tests of all integration tests below *room*, and of what is selected."""
+        files = self.test_files((p.relative_to(room).as_posix() for p in sorted(room.rglob("*.rs"))), suite.select)
+        return _invocation(suite, "collect", suite.select, files)
+
+    def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # the port's
+        """What to run to judge *ids*: their packages are built, and those tests run."""
+        return _invocation(suite, "run", ids, list(dict.fromkeys(i.partition("::")[0] for i in ids)))
+
+    def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
+        """The ids in the records of a collection."""
+        return decode.collected(records, ended, detail)
+
+    def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
+        """The results in the records of a verification."""
+        return decode.report(records, ended, detail)
+
+    def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
+        """The test files among *paths*: Rust below a folder `tests`, within *select*, or named there themselves."""
+        chosen = [PurePosixPath(s.partition("::")[0]) for s in select]
+
+        def holds_tests(path: PurePosixPath) -> bool:
+            named = "tests" in path.parts[:-1] and "target" not in path.parts
+            below = not chosen or any(folder in path.parents for folder in chosen)
+            return path.suffix == ".rs" and (path in chosen or (named and below))
+
+        return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
+
+    def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
+        """The tests in *source*, as far as it can be parsed; none in a file that is a module of another one.
+
+        What is compiled under a condition that may not hold is left out: it could stay red for ever.
+        """
+        if not cargo_boot.is_root(path):
+            return ()
+        from tree_sitter import Parser  # noqa: PLC0415  a run in Python alone does not load the grammars
+
+        from jumar.agents.grammars import language  # noqa: PLC0415  as above
+
+        root = Parser(language("rust")).parse(source).root_node
+        return tuple(Site(f"{path}::{name}", start, end) for name, start, end in _tests(root, ""))
+
+
+def _invocation(suite: Suite, mode: str, ids: Sequence[str], files: Sequence[str]) -> Invocation:
+    return Invocation(
+        argv=(sys.executable, "-I", "-S", "-B", cargo_boot.__file__),
+        config={"mode": mode, "ids": list(ids), "files": list(files), "limit": suite.test_timeout_seconds},
+        env=suite.env,
+    )
+
+
+def _tests(node: Node, prefix: str) -> Iterator[tuple[str, int, int]]:
+    """The tests in *node* and its modules: name, first line (of the attributes), last line."""
+    attributes: list[Node] = []
+    for child in node.named_children:
+        if child.type == "inner_attribute_item" and _is_unsure(child):
+            return
+        if child.type == "attribute_item":
+            attributes.append(child)
+        elif child.type not in ("line_comment", "block_comment"):
+            if not any(map(_is_unsure, attributes)):
+                yield from _in(child, prefix, attributes)
+            attributes = []
+
+
+def _in(item: Node, prefix: str, attributes: Sequence[Node]) -> Iterator[tuple[str, int, int]]:
+    named, body = item.child_by_field_name("name"), item.child_by_field_name("body")
+    name = prefix + (named.text or b"").decode("utf-8", "replace") if named else ""
+    if item.type == "mod_item" and body is not None:
+        yield from _tests(body, f"{name}::")
+    elif item.type == "function_item" and any(_attribute(a)[0].rpartition("::")[2] == "test" for a in attributes):
+        yield name, attributes[0].start_point[0] + 1, item.end_point[0] + 1
+
+
+def _attribute(attribute: Node) -> tuple[str, str]:
+    """The path of an attribute and its arguments, without white space: `tokio::test` marks a test as `test` does."""
+    text = "".join((attribute.text or b"").decode("utf-8", "replace").split()).lstrip("#!")
+    path, _, arguments = text.removeprefix("[").removesuffix("]").partition("(")
+    return path, arguments.removesuffix(")")
+
+
+def _is_unsure(attribute: Node) -> bool:
+    path, condition = _attribute(attribute)
+    return path == "cfg" and condition not in SURE
+
+
+_MANIFEST = '[package]\nname = "sample"\nversion = "0.1.0"\nedition = "2021"\n'
+_PROJECT = {"Cargo.toml": _MANIFEST, "src/lib.rs": "pub fn two() -> i32 {\n    2\n}\n"}
+_TEST = "#[test]\nfn one() {\n    assert_eq!(sample::two(), 2);\n}\n"
+_SETUP = (
+    "\n// The only code of a test target that runs before its tests: what the crate ctor makes.\n"
+    'extern "C" fn set_up() {\n    std::process::exit(3);\n}\n\n'
+    '#[used]\n#[link_section = ".init_array"]\nstatic SET_UP: extern "C" fn() = set_up;\n'
+)
+
+SAMPLES: dict[str, dict[str, str]] = {
+    "passing": {**_PROJECT, "tests/sample.rs": _TEST},
+    "failing": {**_PROJECT, "tests/sample.rs": _TEST.replace("(), 2", "(), 3")},
+    "broken_import": {**_PROJECT, "tests/sample.rs": f"use sample::not_there;\n\n{_TEST}"},
+    "broken_fixture": {**_PROJECT, "tests/sample.rs": _TEST + _SETUP},
+    "several": {
+        **_PROJECT,
+        "tests/sample.rs": _TEST
+        + '\n#[test]\nfn two() {\n    panic!("two");\n}\n\n#[test]\n#[ignore]\nfn zero() {\n    loop {}\n}\n',
+    },
+}
+"""One tiny project for each way a test can come out; see `jumar.trials.check_runner`."""
+
+plugin = CargoRunner()

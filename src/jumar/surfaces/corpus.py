@@ -1,0 +1,168 @@
+"""`jumar corpus`: writes down what turned red tests green, and shows that it does so again."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections import Counter
+from hashlib import sha256
+from pathlib import Path
+from uuid import uuid4
+
+import click
+
+from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.errors import BadInput
+from jumar.harness.corpus import Corpus, corpus_of, keep_bases
+from jumar.harness.corpus_replay import Means, Replayed, Status, replayed, sources_of
+from jumar.harness.record import line, records
+from jumar.models.lines import read_once
+from jumar.surfaces.attend import Attendant
+from jumar.surfaces.environment import environment
+from jumar.surfaces.output import Voice, printable
+from jumar.surfaces.running import speaking
+from jumar.task import Task, interpreter
+
+STANDARD = "-"
+"""Standard input or output, where a file is named."""
+
+
+class Either(click.Group):
+    """A group whose first word may be left out: what is no command of it are the runs of `export`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `export` first where no command stands there."""
+        named = not args or args[0] in (*self.commands, "--help", "-h")
+        return super().parse_args(ctx, args if named else ["export", *args])
+
+
+@click.group("corpus", cls=Either, epilog="Example: jumar corpus .jumar/runs -o corpus.jsonl")
+def corpus() -> None:
+    """Red, edit, green: a record for each edit that was kept under the gate.
+
+    `jumar corpus RUNS... -o FILE` writes them, `jumar corpus replay FILE --runs RUNS` executes them again.
+    """
+
+
+@corpus.command("export", epilog="Example: jumar corpus .jumar/runs -o corpus.jsonl --objects objects")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path, allow_dash=True), help="FILE, or -.")
+@click.option("--objects", type=click.Path(path_type=Path), help="Also keep here what a replay without RUNS needs.")
+@speaking
+def export(runs: tuple[Path, ...], out: Path, objects: Path | None, *, as_json: bool, quiet: bool) -> int:
+    """Write one record for each accepted edit of RUNS: directories of runs, or folders that hold some."""
+    voice = Voice(json=as_json, quiet=quiet)
+    if as_json and str(out) == STANDARD:
+        raise BadInput("-o - writes the records to standard output, where --json would add a line: name a file")
+    found = corpus_of(runs)
+    data = b"".join(map(line, found.records))
+    if objects is not None:
+        keep_bases(found, objects)
+    _write(out, data)
+    for sentence in found.left:
+        voice.progress().print(printable(f"left out: {sentence}"), markup=False)
+    said = f"{len(found.records)} records of {found.runs} runs"
+    if str(out) == STANDARD:
+        voice.progress().print(said, markup=False)
+    voice.say("" if str(out) == STANDARD else said)
+    voice.result(_exported(found, out, data))
+    return 0 if found.records else 1
+
+
+def _exported(found: Corpus, out: Path, data: bytes) -> dict[str, object]:
+    return {
+        "file": str(out),
+        "records": len(found.records),
+        "runs": found.runs,
+        "left": list(found.left),
+        "bytes": len(data),
+        "sha256": sha256(data).hexdigest(),
+    }
+
+
+def _write(out: Path, data: bytes) -> None:
+    """Write *data* to *out* wholly or not at all."""
+    if str(out) == STANDARD:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    if out.is_dir():
+        raise BadInput(f"{out} is a folder; name a file")
+    if out.exists() and not out.is_file():  # a pipe or a device
+        out.write_bytes(data)
+        return
+    fresh = out.with_name(f".jumar-{uuid4().hex}.tmp")
+    try:
+        fresh.write_bytes(data)
+        os.replace(fresh, out)  # noqa: PTH105  Path.replace would hide that the target goes
+    except OSError as fault:
+        fresh.unlink(missing_ok=True)
+        raise BadInput(f"cannot write {out}: {fault.strerror}; name another place with -o") from None
+
+
+@corpus.command("replay", epilog="Example: jumar corpus replay corpus.jsonl --runs .jumar/runs")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--runs", multiple=True, type=click.Path(path_type=Path), help="Where the runs lie; may be repeated.")
+@click.option("--objects", type=click.Path(path_type=Path), help="What `--objects` kept, in place of the runs.")
+@click.option("--python", help="The interpreter that runs the tests; default: that of the run, else ours.")
+@click.option(
+    "--confirm", type=click.IntRange(1, 100), default=1, show_default=True, help="Verifications of each tree."
+)
+@speaking
+def replay(  # noqa: PLR0913  one parameter per option
+    file: Path,
+    runs: tuple[Path, ...],
+    objects: Path | None,
+    python: str | None,
+    confirm: int,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Execute each record of FILE again: red without the edit, green with it, red once it is taken back."""
+    voice = Voice(json=as_json, quiet=quiet)
+    if not runs and objects is None:
+        raise BadInput("a replay needs the trees of the records: name their runs with --runs, or --objects DIR")
+    name = "standard input" if str(file) == STANDARD else str(file)
+    data = sys.stdin.buffer.read() if str(file) == STANDARD else read_once(file, "corpus")
+    todo = records(data, name)
+    chosen = str(interpreter(Task(root=Path(), name=name), python)) if python else ""
+
+    async def work() -> list[Replayed]:
+        done: list[Replayed] = []
+        with tempfile.TemporaryDirectory(prefix="jumar-replay-") as room:
+            means = Means(
+                sources=sources_of(runs, objects),
+                python=chosen,
+                environ=environment(),
+                confirm=confirm,
+                room=Path(room),
+            )
+            for record in todo:
+                done.append(await replayed(record, means))
+                _tell(voice, done[-1], len(done), len(todo))
+        return done
+
+    done = Attendant().run(work)
+    return voice.interrupted() if done is None else _replayed(voice, done, confirm)
+
+
+def _tell(voice: Voice, one: Replayed, number: int, total: int) -> None:
+    """One row of the table, as soon as it is known."""
+    rows = [f"{number:>{len(str(total))}}/{total}  {one.status:<10}  {one.id}", *(f"    {d}" for d in one.differs)]
+    voice.progress().print(printable("\n".join(rows)), markup=False)
+
+
+def _replayed(voice: Voice, done: list[Replayed], confirm: int) -> int:
+    counts = Counter(one.status for one in done)
+    voice.say(f"{len(done)} records: " + ", ".join(f"{counts[status]} {status}" for status in Status))
+    voice.result({
+        "records": len(done),
+        **{status.value: counts[status] for status in Status},
+        "confirm": confirm,
+        "verifications": sum(one.verifications for one in done),
+        "executions": sum(one.executions for one in done),
+        "results": done,
+    })  # fmt: skip
+    return EXIT_CODES[StopReason.INFRA] if counts[Status.VOID] else int(bool(counts[Status.UNSTABLE]))

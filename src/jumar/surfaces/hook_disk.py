@@ -1,0 +1,172 @@
+"""What the disk says to the hook: where a path leads, and what the session last published. No link is followed."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import signal
+import stat
+import time
+
+CLOSED = (".git", ".jumar", ".claude")
+"""Folders in the root that no edit tool may touch: history, sessions, and the hooks themselves."""
+
+FOLDER, STATE, LOCK, VERSION = ".jumar/hook", "state.json", "lock", 1
+"""Where a session publishes what the hook reads, relative to the root; see `jumar.surfaces.hook_session`."""
+
+LOCK_SECONDS = 5.0
+
+
+class Refused(Exception):  # noqa: N818  it is an answer, not an error
+    """What was asked is not let through, and why."""
+
+
+def want(given: object, fields: dict[str, type], whose: str) -> None:
+    """Refuse *given*, named by *whose*, unless it is an object whose *fields* are of the kinds they must be."""
+    if not isinstance(given, dict):
+        raise Refused(f"{whose} is no object")
+    for name, kind in fields.items():
+        value = given.get(name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise Refused(f"{whose} has no {name} that is a {kind.__name__}")
+
+
+def root_of(folder: str) -> str:
+    """The root of the repository that *folder* lies in, resolved.
+
+    Raises:
+        Refused: if *folder* is no folder's absolute path.
+    """
+    if not folder.startswith("/") or "\0" in folder or not os.path.isdir(folder):  # noqa: PTH112  pathlib takes as long to import as all of this
+        raise Refused(f"the folder of the session is not known: {folder!r} is no absolute path of a folder")
+    folder = real = os.path.realpath(folder)
+    while folder != "/":
+        if os.path.lexists(folder + "/.git"):
+            return folder
+        folder = folder.rpartition("/")[0] or "/"
+    return real
+
+
+def inside(path: str, root: str) -> str:
+    """The absolute *path* relative to *root*, if it is plainly a file's, or free for one, and no link is on the way.
+
+    Raises:
+        Refused: if it is anything else.
+    """
+    if not path.startswith("/"):
+        raise Refused(f"{path!r} is not absolute; give the whole path")
+    parts = path[1:].split("/")
+    if "\0" in path or any(part in ("", ".", "..") for part in parts):
+        raise Refused(f"{path!r} is not a plain path; give it without . and .. and empty parts")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise Refused(f"{path!r} is not a name that a disk can hold") from None
+    # The person may know the repository by a link; below its root none is followed.
+    head = next((i for i in range(len(parts)) if os.path.realpath("/" + "/".join(parts[:i])) == root), None)
+    if head is None or not parts[head:]:
+        raise Refused(f"{path} lies outside {root}: nothing is written there")
+    way = root
+    for number, part in enumerate(parts[head:], head + 1):
+        way = f"{way}/{part}"
+        _step(way, last=number == len(parts))
+    relative = way[len(root.rstrip("/")) + 1 :]
+    if parts[head] in CLOSED:
+        raise Refused(f"{relative} is closed to edits: {', '.join(CLOSED)} are the person's")
+    return relative
+
+
+def _step(way: str, *, last: bool) -> None:
+    try:
+        found = os.lstat(way)
+    except FileNotFoundError:
+        return
+    except OSError as fault:
+        raise Refused(f"{way} cannot be looked at: {fault.strerror}") from None
+    if stat.S_ISLNK(found.st_mode):
+        raise Refused(f"{way} is a link; name the file itself")
+    if not last and not stat.S_ISDIR(found.st_mode):
+        raise Refused(f"{way} is no folder")
+    if last and not stat.S_ISREG(found.st_mode):
+        raise Refused(f"{way} is no regular file")
+    if last and found.st_nlink > 1:
+        raise Refused(f"{way} has a second name (a hard link): an edit would change both")
+
+
+def state_of(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
+    """What the session of *root* last published, if it is whole and as new as the journal; waits so many *seconds*.
+
+    Raises:
+        Refused: if there is no session, it is damaged, or it is busy for too long.
+    """
+    folder = f"{root}/{FOLDER}"
+    try:
+        lock = os.open(f"{folder}/{LOCK}", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        raise Refused(_none("no prompt was sent since the hooks were installed")) from None
+    try:
+        _wait(lock, min(seconds, LOCK_SECONDS))
+        state, size = _published(folder)
+    finally:
+        os.close(lock)
+    if state["fault"]:
+        raise Refused(_none(str(state["fault"])))
+    if state["version"] != VERSION or state["root"] != root:
+        raise Refused(_none("it is of another version or another folder"))
+    if size != state["bytes"]:
+        raise Refused(_none("it was cut off; any shell command mends it"))
+    return state
+
+
+def _published(folder: str) -> tuple[dict[str, object], int]:
+    """What lies in *folder*, and how long the journal that it speaks of is now."""
+    try:
+        with open(f"{folder}/{STATE}", "rb") as file:  # noqa: PTH123  as above
+            state = json.loads(file.read())
+        want(state, {"version": int, "root": str, "run": str, "bytes": int, "mode": str, "fault": str}, "the session")
+        want(state, {"claims": dict, "tests": list, "authored": list}, "the session")
+        journal = f"{folder}/runs/{state['run'].replace('/', '')}/events.jsonl"
+        size = 0 if state["fault"] else os.stat(journal, follow_symlinks=False).st_size  # noqa: PTH116  as above
+    except (OSError, ValueError, RecursionError, Refused) as fault:
+        raise Refused(_none(f"it is damaged ({fault})")) from None
+    return dict(state), size
+
+
+def _none(why: str) -> str:
+    return f"jumar has no session to judge this by: {why}. The person's next prompt begins a new one."
+
+
+def _wait(lock: int, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise Refused("jumar is still judging the last step here; try this again in a moment") from None
+            time.sleep(0.01)
+        else:
+            return
+
+
+def run(program: list[str], sent: bytes, seconds: float) -> tuple[bytes, int]:
+    """What *program* prints, given *sent*, and how it ended; it is killed with all it started after *seconds*."""
+    given = os.memfd_create("jumar-event")
+    with os.fdopen(given, "wb", closefd=False) as file:
+        file.write(sent)
+    os.lseek(given, 0, os.SEEK_SET)
+    ours, theirs = os.pipe()
+    actions = [(os.POSIX_SPAWN_DUP2, given, 0), (os.POSIX_SPAWN_DUP2, theirs, 1)]
+    child = os.posix_spawn(program[0], program, os.environ, file_actions=actions, setpgroup=0)
+    os.close(theirs)
+    said, until = b"", time.monotonic() + seconds
+    while select.select([ours], [], [], max(0.0, until - time.monotonic()))[0]:
+        piece = os.read(ours, 65536)
+        if not piece:
+            return said, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        said += piece
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    raise Refused(f"jumar took longer than {seconds:g} seconds to judge this, and was ended")

@@ -1,0 +1,194 @@
+"""`jumar hook`: answers a host's events, and writes itself into Claude Code's settings, after showing the change."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import shlex
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from jumar.disk.beneath import passing
+from jumar.errors import BadInput
+from jumar.surfaces import hook_fast, hook_rule
+from jumar.surfaces.hook_disk import Refused, root_of
+from jumar.surfaces.hook_rule import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP
+from jumar.surfaces.output import Voice
+from jumar.surfaces.running import speaking
+
+SECONDS = {PRE: 60, POST: 180, FAILED: 180, STOP: 900, PROMPT: 900, BEGIN: 30}
+"""What the host waits for each event; most of it is for the tests of a whole turn, or of the beginning."""
+
+MARGIN_SECONDS = 10
+"""The hook itself ends so much earlier: a host lets through what takes longer."""
+
+MATCHED = (PRE, POST, FAILED)
+"""Events of tools. They are asked about every tool: one that nobody knew when this was written may write, too."""
+
+CLOSED = (PRE, POST, FAILED, STOP)
+"""Events that a hook which does not even start must block."""
+
+Settings = dict[str, Any]
+
+
+class Hooks(click.Group):
+    """The events of a host are commands, beside those for people."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command called *cmd_name*."""
+        if cmd_name in EVENTS:
+            return click.Command(cmd_name, callback=partial(hook_rule.main, [cmd_name]), help="An event of the host.")
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, those for people first."""
+        return [*super().list_commands(ctx), *EVENTS]
+
+
+@click.group(cls=Hooks, epilog="Example: jumar hook install")
+def hook() -> None:
+    """The gate as hooks of Claude Code: an event as JSON on standard input, the answer on standard output."""
+
+
+@hook.command(epilog="Example: jumar hook install . --local")
+@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=".")
+@click.option("--local", is_flag=True, help="Into settings.local.json, which is not shared with others.")
+@click.option("--uninstall", is_flag=True, help="Take the hooks out again; all else stays.")
+@click.option("-y", "--yes", is_flag=True, help="Write without asking.")
+@speaking
+def install(folder: Path, *, local: bool, uninstall: bool, yes: bool, **speech: bool) -> int:
+    """Write the hooks into .claude/settings.json of the repository in DIR. What is there stays; the change is shown.
+
+    The commands hold paths of this machine: use --local where the settings are shared.
+    """
+    voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
+    file = settings_file(folder, local=local)
+    old = file.read_text("utf-8") if file.exists() else ""
+    new = changed(old, str(file), uninstall=uninstall)
+    before, after = (text.splitlines(keepends=True) for text in (old, new))
+    diff = "".join(difflib.unified_diff(before, after, f"a/{file.name}", f"b/{file.name}"))
+    if diff:
+        voice.say(diff.rstrip("\n"))
+    agreed = bool(diff) and (yes or _agreed(file))
+    if agreed:
+        _write(file, new)
+    voice.say(f"{'nothing to change in' if not diff else 'wrote' if agreed else 'left alone:'} {file}")
+    voice.result({"file": str(file), "changed": agreed, "diff": diff})
+    return 0 if agreed or not diff else 1
+
+
+def settings_file(folder: Path, *, local: bool) -> Path:
+    """Where Claude Code reads the settings of the repository around *folder*.
+
+    Raises:
+        BadInput: if *folder* is none.
+    """
+    try:
+        root = Path(root_of(str(folder.absolute())))
+    except Refused as why:
+        raise BadInput(str(why)) from None
+    # Who keeps the file elsewhere and links to it means that file.
+    return (root / ".claude" / ("settings.local.json" if local else "settings.json")).resolve()
+
+
+def changed(text: str, where: str, *, uninstall: bool) -> str:
+    """The settings in *text*, read from *where*, with our hooks in them or, to *uninstall*, without.
+
+    Raises:
+        BadInput: if they are not such settings; nothing is to be written then.
+    """
+    settings = _settings(text, where)
+    hooks: dict[str, list[Any]] = settings.get("hooks", {})
+    after: dict[str, list[Any]] = {}
+    for event, groups in hooks.items():
+        if not uninstall and [group for group in groups if _has_ours(group)] == [wanted(event)]:
+            after[event] = groups
+            continue
+        kept = [rest for group in groups if (rest := _without(group))["hooks"] or not _has_ours(group)]
+        if kept or not groups:
+            after[event] = kept
+    for event in () if uninstall else EVENTS:
+        groups = after.setdefault(event, [])
+        if wanted(event) not in groups:
+            groups.append(wanted(event))
+    if after == hooks:
+        return text
+    if after:
+        settings["hooks"] = after
+    else:
+        settings.pop("hooks", None)
+    return json.dumps(settings, indent=_indent(text), ensure_ascii=False) + "\n" if settings else ""
+
+
+def wanted(event: str) -> dict[str, Any]:
+    """What the settings are to have for *event*. It is one line for a shell: all versions of the host know that."""
+    seconds = SECONDS.get(event, 0)
+    words = [sys.executable, "-I", "-S", str(Path(hook_fast.__file__)), event, str(seconds - MARGIN_SECONDS)]
+    handler: dict[str, Any] = {"type": "command", "command": shlex.join(words), "timeout": seconds}
+    if event in CLOSED:
+        handler["onFailure"] = "block"
+    return ({"matcher": "*"} if event in MATCHED else {}) | {"hooks": [handler]}
+
+
+def _ours(handler: Any) -> bool:
+    command = handler.get("command") if isinstance(handler, dict) else None
+    return isinstance(command, str) and Path(hook_fast.__file__).name in command and "jumar" in command
+
+
+def _has_ours(group: dict[str, Any]) -> bool:
+    return any(map(_ours, group["hooks"]))
+
+
+def _without(group: dict[str, Any]) -> dict[str, Any]:
+    return group | {"hooks": [handler for handler in group["hooks"] if not _ours(handler)]}
+
+
+def _settings(text: str, where: str) -> Settings:
+    """The object in *text*, as far as hooks are concerned in the shape that the host wants."""
+    if not text.strip():
+        return {}
+    try:
+        settings = json.loads(text)
+        msgspec.convert(settings.get("hooks", {}), dict[str, list[_Group]])
+    except (ValueError, AttributeError, RecursionError) as fault:
+        raise BadInput(f"{where} is not the settings of Claude Code, as JSON: {fault}; mend it first") from None
+    return dict(settings)
+
+
+class _Group(msgspec.Struct):
+    """A group of hooks: what must be so that we may add one."""
+
+    hooks: list[dict[str, Any]]
+
+
+def _indent(text: str) -> int | str:
+    inner = next((line for line in text.splitlines() if line[:1] in (" ", "\t")), "  ")
+    blank = inner[: len(inner) - len(inner.lstrip())]
+    return "\t" if blank.startswith("\t") else len(blank)
+
+
+def _agreed(file: Path) -> bool:
+    if not sys.stdin.isatty():
+        raise BadInput(f"nobody is here to agree that {file} is changed; pass --yes")
+    return click.confirm(f"Write {file}?", default=True, err=True)
+
+
+def _write(file: Path, text: str) -> None:
+    """Replace *file* by one that holds *text*, whole or not at all; an empty text takes it away."""
+    if not text:
+        file.unlink(missing_ok=True)
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(passing())
+    try:
+        temporary.write_text(text, "utf-8")
+        if file.exists():
+            temporary.chmod(file.stat().st_mode & 0o777)
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,254 @@
+"""Rules on one tool call of a host with the standard library alone; whatever is not understood is blocked.
+
+The contract is that of Claude Code's hooks (code.claude.com/docs/en/hooks): one JSON object on standard input, one on
+standard output. What has to be judged by running tests or comparing trees is handed to `jumar.surfaces.hook`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
+
+Answer = dict[str, object] | None
+Full = Callable[[str, bytes, str, float], Answer]
+
+PRE, POST, FAILED, STOP = "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop"
+PROMPT, BEGIN = "UserPromptSubmit", "SessionStart"
+EVENTS = (PRE, POST, FAILED, STOP, PROMPT, BEGIN)
+
+EDITS: dict[str, tuple[str, dict[str, type]]] = {
+    "Edit": ("file_path", {"old_string": str, "new_string": str}),
+    "MultiEdit": ("file_path", {"edits": list}),
+    "Write": ("file_path", {"content": str}),
+    "NotebookEdit": ("notebook_path", {"new_source": str}),
+}
+"""Tool -> the field that names its file, and the other fields it must have."""
+
+SHELLS = frozenset({"Bash", "PowerShell", "Monitor"})
+"""Tools that run a command."""
+
+READERS = frozenset({
+    "Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "ToolSearch", "LSP",
+    "ListMcpResourcesTool", "ReadMcpResourceTool", "TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate",
+    "TaskOutput", "TaskStop", "BashOutput", "KillShell", "KillBash", "AskUserQuestion", "EnterPlanMode",
+    "ExitPlanMode", "Skill", "SlashCommand", "Task", "Agent", "SendMessage", "StructuredOutput",
+})  # fmt: skip
+"""Tools that change no file themselves. A subagent's own calls come to the hook one by one."""
+
+PATIENCE_SECONDS = 570.0
+
+INTRODUCTION = (
+    "jumar gates edits here: a file that is not a test may be edited only after `jumar claim TEST_ID FILE` was "
+    "admitted in the shell, for that very file and a test that is red because of the code. Tests that came with the "
+    "repository are read-only; write a new test file first where no test is red. When you stop, all claimed tests are "
+    "run once: what leaves them red, or turns a green test red, goes back byte for byte. Changes by other ways (shell "
+    "commands, scripts) without a claim go back, too."
+)
+
+
+class Deferred(Exception):  # noqa: N818  it is no error
+    """The small file does not tell; the full rule must."""
+
+
+def beside(name: str) -> ModuleType:
+    """The module *name* of this folder, loaded by its path where there is no package to import it from."""
+    known = f"jumar.surfaces.{name}"
+    if known not in sys.modules:
+        module = ModuleType(known)
+        module.__file__ = f"{__file__.rpartition('/')[0]}/{name}.py"
+        SourceFileLoader(known, module.__file__).exec_module(module)
+        sys.modules[known] = module
+    return sys.modules[known]
+
+
+def no(why: str) -> Exception:
+    """What is raised where something is not let through, because of *why*."""
+    refused: Exception = beside("hook_disk").Refused(why)
+    return refused
+
+
+def main(arguments: list[str]) -> int:
+    """Answer the event named first in *arguments*, after at most as many seconds as the second says; exit status."""
+    event, raw = (arguments[0] if arguments else ""), b""
+    try:
+        seconds = float(arguments[1]) if len(arguments) > 1 else PATIENCE_SECONDS
+        raw = sys.stdin.buffer.read()
+        answer = answered(event, raw, os.environ.get("CLAUDE_PROJECT_DIR", ""), seconds)
+    except beside("hook_disk").Refused as why:
+        answer = refusal(event, str(why), raw)
+    if answer is None:
+        return 0
+    if event not in EVENTS:
+        sys.stderr.write(f"jumar: {answer['reason']}\n")
+        return 2
+    sys.stdout.write(json.dumps(answer))
+    sys.stdout.flush()
+    return 0
+
+
+def answered(event: str, raw: bytes, project: str, seconds: float, ask: Full | None = None) -> Answer:
+    """What the host is told of the *event* that *raw* describes; None: nothing speaks against it.
+
+    Where a file does not tell, *ask* does: the full rule, in a process of its own where it is not given.
+
+    Raises:
+        hook_disk.Refused: with the reason, if it is not let through or was not understood.
+    """
+    payload = read(event, raw)
+    if event in (PRE, POST, FAILED) and payload["tool_name"] in READERS:
+        return None
+    root = beside("hook_disk").root_of(project or str(payload["cwd"]))
+    if event == BEGIN:
+        return {"hookSpecificOutput": {"hookEventName": BEGIN, "additionalContext": INTRODUCTION}}
+    if event == PRE:
+        try:
+            rule(payload, root, seconds)
+        except Deferred:
+            return (ask or full)(event, raw, root, seconds)
+        return None
+    return (ask or full)(event, raw, root, seconds)
+
+
+def refusal(event: str, why: str, raw: bytes = b"") -> dict[str, object]:
+    """The answer to *event*, sent as *raw*, that blocks, or says as loudly as the event allows, *why*."""
+    if event == PRE:
+        decision = {"permissionDecision": "deny", "permissionDecisionReason": why}
+        return {"hookSpecificOutput": {"hookEventName": PRE, **decision}}
+    if event == FAILED:
+        return {"hookSpecificOutput": {"hookEventName": FAILED, "additionalContext": why}}
+    if event == BEGIN or (event == STOP and again(raw)):
+        return {"systemMessage": f"jumar: {why}"}
+    return {"decision": "block", "reason": why}
+
+
+def again(raw: bytes) -> bool:
+    """Whether the Stop event in *raw* says that the host goes on already because a stop was blocked."""
+    try:
+        payload = json.loads(raw)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(payload, dict) and payload.get("stop_hook_active") is True
+
+
+def read(event: str, raw: bytes) -> dict[str, object]:
+    """The event in *raw*, with the fields that its kind must have.
+
+    Raises:
+        hook_disk.Refused: if it is no such event.
+    """
+    if event not in EVENTS:
+        raise no(f"{event!r} is no event that jumar knows; it knows {', '.join(EVENTS)}")
+    try:
+        payload = json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError) as fault:
+        raise no(f"what the host sent is not JSON: {fault}") from None
+    if not isinstance(payload, dict):
+        raise no("what the host sent is no JSON object")
+    wanted: dict[str, type] = {"session_id": str, "cwd": str, "hook_event_name": str}
+    if event in (PRE, POST, FAILED):
+        wanted |= {"tool_name": str, "tool_input": dict}
+    beside("hook_disk").want(payload, wanted, "the event")
+    if payload["hook_event_name"] != event:
+        raise no(f"the host sent {payload['hook_event_name']!r} to the hook for {event}")
+    return payload
+
+
+def rule(payload: dict[str, object], root: str, seconds: float) -> None:
+    """Rule on a tool call before it is made, after waiting at most *seconds* for a hook that is judging.
+
+    Raises:
+        hook_disk.Refused: if it must not be made.
+        Deferred: if only the full rule can tell.
+    """
+    disk, tool, given = beside("hook_disk"), str(payload["tool_name"]), payload["tool_input"]
+    assert isinstance(given, dict)  # noqa: S101  `read` saw to it
+    if tool in EDITS:
+        path = edited(tool, given, root)
+        editable(path, root, disk.state_of(root, seconds))
+        return
+    if tool in SHELLS:
+        disk.want(given, {"command": str}, tool)
+        if why := _refused_command(str(given["command"])):
+            raise no(why)
+    elif not tool.startswith("mcp__") and (named := _names_a_file(given)):
+        raise no(f"jumar does not know the tool {tool} and it names a file ({named}); use Edit, Write or NotebookEdit")
+    # What it writes is found afterwards, by comparing trees: for that there must be a session.
+    disk.state_of(root, seconds)
+
+
+def edited(tool: str, given: dict[str, object], root: str) -> str:
+    """The file that an edit tool is about to change, relative to *root*.
+
+    Raises:
+        hook_disk.Refused: if the call is malformed, or the path is not plainly that of a file inside.
+    """
+    disk, (field, others) = beside("hook_disk"), EDITS[tool]
+    wanted: dict[str, type] = {field: str, **others}
+    if tool == "NotebookEdit" and given.get("edit_mode") == "delete":
+        del wanted["new_source"]
+    disk.want(given, wanted, tool)
+    if tool == "MultiEdit":
+        edits = given["edits"]
+        if not edits or not isinstance(edits, list):
+            raise no("MultiEdit came without edits")
+        for edit in edits:
+            if not isinstance(edit, dict):
+                raise no("an edit of MultiEdit is no object")
+            disk.want(edit, EDITS["Edit"][1], "an edit of MultiEdit")
+    path: str = disk.inside(str(given[field]), root)
+    return path
+
+
+def editable(path: str, root: str, state: dict[str, object]) -> None:
+    """Rule on an edit of *path* by what the session has published.
+
+    Raises:
+        hook_disk.Refused: if it must not be made.
+        Deferred: if only the full rule can tell.
+    """
+    claims, tests, authored = state["claims"], state["tests"], state["authored"]
+    assert isinstance(claims, dict) and isinstance(tests, list) and isinstance(authored, list)  # noqa: S101, PT018
+    if path in tests:
+        raise no(f"{path} is read-only: tests and configuration that came with the repository stay as they are")
+    if path in claims or path in authored:
+        return
+    if state["mode"] != "strict" or not os.path.lexists(f"{root}/{path}"):
+        raise Deferred
+    others = ", ".join(f"{test} for {file}" for file, ids in sorted(claims.items()) for test in ids[:1])
+    open_now = f"; open now: {others}" if others else ""
+    raise no(
+        f"no claim covers {path}: run `jumar claim TEST_ID {path}` in the shell first, for a test that is red because "
+        f"of this file{open_now}"
+    )
+
+
+def full(event: str, raw: bytes, root: str, seconds: float) -> Answer:
+    """What the full rule, in a process of its own, answers to the event in *raw*.
+
+    Raises:
+        hook_disk.Refused: if it fails, says what is no answer, or takes longer than *seconds*.
+    """
+    program = [sys.executable, "-I", "-m", "jumar.surfaces.hook", event, root]
+    said, status = beside("hook_disk").run(program, raw, seconds)
+    try:
+        answer = json.loads(said) if said else None
+    except ValueError:
+        answer = False
+    if status != 0 or not (answer is None or isinstance(answer, dict)):
+        raise no(f"jumar's full rule failed on this {event} (status {status}); `jumar doctor` may say why")
+    return answer
+
+
+def _names_a_file(given: dict[str, object]) -> str:
+    """The argument by which an unknown tool seems to write; empty: there is none."""
+    telling = ("path", "file", "content", "new_string", "new_source", "patch", "diff", "edits")
+    return next((name for name in given if any(word in name.lower() for word in telling)), "")
+
+
+def _refused_command(line: str) -> str:
+    why: str = beside("hook_commands").refused(line)
+    return why

@@ -1,0 +1,288 @@
+"""One run per repository for all hook processes: locked, begun by a person's prompt, published for the quick look.
+
+What lies in the folder when a person sends a prompt is the person's: it is what the next run begins from. What comes
+after that, until the host stops, came from its agent.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from jumar.core.gate import writable
+from jumar.core.guard import Guard
+from jumar.core.run import HOST, Phase, RunState
+from jumar.disk import trees
+from jumar.disk.ignored import Ignored
+from jumar.disk.objects import Store
+from jumar.disk.trees import Kind
+from jumar.errors import BadInput, Infra, JumarError
+from jumar.harness.assembly import Place, gated, runner_of, workspace_of
+from jumar.harness.result import state_in
+from jumar.harness.session import Session, opened, rejoined
+from jumar.options import Options, with_options
+from jumar.surfaces.hook_disk import CLOSED, FOLDER, LOCK, STATE, VERSION
+from jumar.task import Task, load_task
+
+WAIT_SECONDS = 60.0
+"""How long a hook waits for another one that is judging."""
+
+KEPT = 10
+"""Runs that stay on the disk: what was put back can be had from them."""
+
+JOURNAL = "events.jsonl"
+PUT_BACK = "put-back"
+"""Where the files lie that went back, as they were, by the time of day."""
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What is published for the quick look (`jumar.surfaces.hook_disk`)."""
+
+    version: int = VERSION
+    root: str
+    run: str = ""
+    bytes: int = 0
+    """How long the journal was: a longer one means that this is out of date."""
+    mode: str = "strict"
+    claims: dict[str, tuple[str, ...]] = {}
+    """File -> the red tests that an edit of it was claimed for."""
+    tests: tuple[str, ...] = ()
+    """Files that are read-only."""
+    authored: tuple[str, ...] = ()
+    """Test files that were written in this run."""
+    fault: str = ""
+    """Why there is no session; empty: there is one."""
+    session: str = ""
+    """The host's own name for the conversation that sent the newest prompt."""
+    turn: bool = False
+    """Whether the host's agent is at work."""
+
+
+class Desk:
+    """Where the hooks of one repository meet. All but `locked` is called under the lock."""
+
+    def __init__(self, root: Path, environ: Mapping[str, str]) -> None:
+        self.root, self.environ = root, environ
+        self.folder = root / FOLDER
+        self.runs = self.folder / "runs"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lock that all hook processes of this repository share.
+
+        Raises:
+            Infra: if another one holds it for too long, or the folder cannot be made.
+        """
+        try:
+            self._make()
+            fd = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as fault:
+            raise Infra(f"cannot use {self.folder}: {fault.strerror}") from fault
+        try:
+            _acquired(fd)
+            yield
+        finally:
+            os.close(fd)
+
+    def state(self) -> State | None:
+        """What was published last; None if there is nothing, or it is damaged."""
+        try:
+            state = msgspec.json.decode((self.folder / STATE).read_bytes(), type=State)
+        except (OSError, ValueError):
+            return None
+        return state if state.root == str(self.root) and state.version == VERSION and "/" not in state.run else None
+
+    def run(self) -> Path:
+        """The directory of the newest run.
+
+        Raises:
+            BadInput: if there is none.
+        """
+        state = self.state()
+        if state is None or not state.run or not (self.runs / state.run / JOURNAL).is_file():
+            raise BadInput("there is no session here: the hooks begin one when a prompt is sent (jumar hook install)")
+        return self.runs / state.run
+
+    @asynccontextmanager
+    async def begun(self) -> AsyncIterator[Session]:
+        """A new run, from what lies in the folder."""
+        task = _task(self.root, self.environ)
+        with _ungrouped():
+            async with opened(task, self.runs, environ=self.environ, in_place=True) as session:
+                yield session
+        _prune(self.runs, KEPT)
+
+    @asynccontextmanager
+    async def gone_on(self) -> AsyncIterator[Session]:
+        """The newest run again."""
+        with _ungrouped():
+            async with rejoined(self.run(), environ=self.environ) as session:
+                yield session
+
+    def untouched(self) -> bool:
+        """Whether the newest run is open, nothing in it waits to be judged, and the folder is as it left it."""
+        try:
+            state, seen = self.seen()
+        except JumarError:
+            return False
+        return state.phase is not Phase.ENDED and not state.book.turn and seen == state.tree
+
+    def seen(self) -> tuple[RunState, str]:
+        """Where the newest run stands, and the tree that the folder holds now; its bytes are kept.
+
+        Raises:
+            BadInput: if there is no run, or what lies there cannot be read.
+        """
+        folder = self.run()
+        state = state_in(folder)
+        return state, workspace_of(Place.at(folder, self.environ), state.run).capture()
+
+    def closed(self, state: RunState, seen: str) -> tuple[str, ...]:
+        """Put back all that was changed since the newest run ended in *state*; the paths."""
+        place = Place.at(self.run(), self.environ)
+        changed = trees.difference(place.store.manifest(state.tree), place.store.manifest(seen))
+        if changed:
+            workspace_of(place, state.run).reset(state.tree)
+            self.save(seen, changed)
+        return changed
+
+    def save(self, seen: str, paths: tuple[str, ...]) -> None:
+        """Keep what the files *paths* of the tree *seen* were before they were put back: they may be a person's."""
+        store = Store(self.run() / "objects")
+        files = {p: n for p, n in store.manifest(seen).items() if p in paths and n.kind is Kind.FILE}
+        now = time.time_ns()
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now // 10**9))
+        folder = self.folder / PUT_BACK / f"{stamp}-{now % 10**9:09}"
+        for path, node in files.items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(store.get(node.sha256))
+        if files:
+            _prune(self.folder / PUT_BACK, KEPT * 10)
+
+    def current(self) -> bool:
+        """Whether what is published is as new as the journal, and of an agent at work."""
+        state = self.state()
+        return (
+            state is not None
+            and state.turn
+            and not state.fault
+            and state.bytes == (self.run() / JOURNAL).stat().st_size
+        )
+
+    def refuses(self, path: str) -> str:
+        """Why a change of *path* is refused by the newest run; empty: it is admitted."""
+        folder = self.run()
+        state = state_in(folder)
+        return kept_out(path, state) or writable(path, state, _guard(state, Store(folder / "objects"))).reason
+
+    def publish(self, session: Session, name: str, *, turn: bool) -> None:
+        """Say what the run of *session* admits now; *name* is the host's for its conversation."""
+        state, store = session.state, Store(session.folder / "objects")
+        guard, files = _guard(state, store), store.manifest(state.tree)
+        there = [path for path, node in files.items() if node.kind is not Kind.DIR]
+        authored = tuple(path for path in there if guard.authorable(path))
+        claimed = {c.path for c in state.book.claims} | {e.path for e in state.book.turn}
+        ended = f"the run ended ({state.end.stop})" if state.phase is Phase.ENDED and state.end else ""
+        self._say(
+            State(
+                root=str(self.root),
+                run=session.folder.name,
+                bytes=(session.folder / JOURNAL).stat().st_size,
+                mode=state.book.mode,
+                claims={path: ids for path in sorted(claimed) if (ids := state.book.covering(path))},
+                tests=tuple(path for path in there if guard.protected(path) and path not in authored),
+                authored=authored,
+                session=name,
+                turn=turn,
+                fault=ended,
+            )
+        )
+
+    def fault(self, why: str) -> None:
+        """Say that nothing can be judged, and why. The run is kept in mind: what fails once may work again."""
+        before = self.state()
+        known = before or State(root=str(self.root))
+        self._say(replace(known, fault=why, claims={}, authored=()))
+
+    def again(self, name: str, *, turn: bool) -> None:
+        """Say the same as before, of the conversation *name*."""
+        state = self.state()
+        if state is not None:
+            self._say(replace(state, session=name, turn=turn))
+
+    def _say(self, state: State) -> None:
+        temporary = self.folder / f"{STATE}.{os.getpid()}"
+        temporary.write_bytes(json.dumps(msgspec.to_builtins(state)).encode())
+        temporary.replace(self.folder / STATE)
+
+    def _make(self) -> None:
+        for folder in (self.folder.parent, self.folder):
+            if folder.is_symlink():
+                raise NotADirectoryError(0, "it is a link", str(folder))
+            folder.mkdir(exist_ok=True)
+        if not (self.folder / ".gitignore").exists():
+            (self.folder / ".gitignore").write_text("*\n")
+
+
+def kept_out(path: str, state: RunState) -> str:
+    """Why *path* can be no edit of the run in *state*, since no tree would hold it; empty: one would."""
+    settings = state.run.settings
+    skip = Ignored(settings.skip, settings.tracked).skip()
+    if trees.ignored(path) or skip(path) or any(skip(folder + "/") for folder in trees.above(path)):
+        return f"{path} is part of no tree: git ignores it, or it is a history or a cache; no test could judge an edit"
+    return ""
+
+
+def _prune(folder: Path, kept: int) -> None:
+    for old in sorted(path for path in folder.iterdir() if path.is_dir())[:-kept]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def _ungrouped() -> Iterator[None]:
+    """A session is served by tasks, which raise in groups; here there is one cause."""
+    try:
+        yield
+    except BaseExceptionGroup as many:
+        one: BaseException = many
+        while isinstance(one, BaseExceptionGroup):
+            one = one.exceptions[0]
+        raise one from many
+
+
+def _guard(state: RunState, store: Store) -> Guard:
+    settings = state.run.settings
+    return gated(settings, runner_of(settings.suite.runner), store.manifest(state.run.tree))
+
+
+def _acquired(fd: int) -> None:
+    until = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise Infra(f"another hook has been judging for more than {WAIT_SECONDS:g} seconds") from None
+            time.sleep(0.02)
+        else:
+            return
+
+
+ANY_PYTHON = ("*.py",)
+
+
+def _task(root: Path, environ: Mapping[str, str]) -> Task:
+    """The repository as a task: every file may be edited where nobody said which, but for what is the person's."""
+    task = with_options(load_task(root), Options(agent=HOST), environ)
+    editable = ("*",) if task.editable == ANY_PYTHON else task.editable
+    return replace(task, editable=editable, protected=(*task.protected, *(f"/{name}/" for name in CLOSED)))

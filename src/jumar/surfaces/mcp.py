@@ -1,0 +1,136 @@
+"""`jumar mcp`: the gate as an MCP server, for hosts whose own edit tools it cannot stop (hooks can)."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+from click.core import ParameterSource
+
+from jumar.core.policy import Gate
+from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.errors import BadInput
+from jumar.options import Options, with_options
+from jumar.surfaces import mcp_calls as calls
+from jumar.surfaces import mcp_http, mcp_server, mcp_stdio
+from jumar.surfaces.attend import Attendant
+from jumar.surfaces.environment import environment
+from jumar.surfaces.running import RUNS
+from jumar.task import Task, load_task
+
+PATH = click.Path(path_type=Path)
+GATES = click.Choice([Gate.STRICT.value, Gate.REFACTOR.value])
+
+
+@click.command(
+    epilog="Example: jumar mcp ~/src/project (a host starts that: claude mcp add jumar -- jumar mcp ~/src/project)"
+)
+@click.argument("roots", metavar="[ROOT]...", nargs=-1, type=PATH)
+@click.option(
+    "--http", "port", type=click.IntRange(0, 65535), help="Serve HTTP on 127.0.0.1 at this port; 0: a free one."
+)
+@click.option("--token", help="What HTTP clients must send; better in JUMAR_MCP_TOKEN. Without it, a new one is made.")
+@click.option("--no-token", is_flag=True, help="Let in whoever reaches the port: every user of this machine.")
+@click.option(
+    "--gate", type=GATES, default=Gate.STRICT.value, show_default=True, help="refactor: edits need no claims."
+)
+@click.option("--allow-refactor", is_flag=True, help="The host's model may enter refactor mode by itself.")
+@click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
+@click.option("--runs", type=PATH, default=RUNS, show_default=True, help="Where runs are kept.")
+def mcp(roots: tuple[Path, ...], port: int | None, runs: Path, **chosen: Any) -> int:
+    """Serve the gate to MCP hosts, which may open tasks below each ROOT (default: the current folder).
+
+    Standard input and output speak the protocol, unless --http is given.
+    """
+    mcp_server.installed()
+    without = chosen.pop("no_token")
+    token, allowed = _token(port, chosen.pop("token"), without=without), _roots(roots)
+    if chosen["allow_refactor"] and chosen["gate"] != Gate.STRICT:
+        raise BadInput("--allow-refactor lets a model leave the strict gate, and the gate is another; leave one out")
+    at = None if port is None else mcp_http.listening(port)
+    token = "" if at is None else _announced(at, token, without=without)
+    attendant = Attendant()
+    attendant.run(lambda: _serve(allowed, runs, chosen, at, token))
+    return EXIT_CODES[StopReason.INTERRUPTED] if attendant.interrupted else 0
+
+
+def _roots(roots: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The folders below which tasks may be opened, resolved."""
+    if not roots and Path.cwd() == Path.cwd().parent:  # where some hosts start their servers
+        raise BadInput("the current folder is the whole file system; name the folders in which tasks may be opened")
+    for root in roots:
+        if not root.is_dir():
+            raise BadInput(f"{root} is no folder; name the folders in which tasks may be opened")
+    return tuple(dict.fromkeys(root.resolve() for root in roots or (Path(),)))
+
+
+def _token(port: int | None, token: str | None, *, without: bool) -> str:
+    """The token that the person chose; empty: none."""
+    typed = click.get_current_context().get_parameter_source("token") is ParameterSource.COMMANDLINE
+    if port is None and (typed or without):
+        raise BadInput("--token and --no-token are for --http; leave them out")
+    if token and without:
+        raise BadInput("--token and --no-token contradict each other; leave one out")
+    if token is not None and (not token.strip() or not token.isascii() or not token.isprintable()):
+        raise BadInput("--token must be printable ASCII and not empty, as it is sent in a header")
+    return "" if without else token or ""
+
+
+async def _serve(
+    roots: tuple[Path, ...], runs: Path, chosen: dict[str, Any], at: socket.socket | None, token: str
+) -> None:
+    from jumar.harness import session  # noqa: PLC0415  libcst and coverage are slow to import
+    from jumar.harness.desk import Desk, Doors  # noqa: PLC0415  as above
+    from jumar.surfaces.mcp_acts import Gatehouse  # noqa: PLC0415  as above
+
+    environ, python = environment(), chosen["python"]
+    doors = Doors(
+        lambda task: session.opened(task, runs, environ=environ, python=python),
+        lambda folder: session.rejoined(folder, environ=environ),
+    )
+    async with anyio.create_task_group() as seats:
+        desk = Desk(seats, doors, runs)
+        server = mcp_server.server(Gatehouse(desk, roots, _settling(chosen)), alone=at is None)
+        if at is None:
+            if sys.stdin.isatty():
+                click.echo(
+                    "jumar: MCP on standard input and output: a host starts this; for others, see --http", err=True
+                )
+            await mcp_stdio.serve(server)
+        else:
+            await mcp_http.serve(server, at, token, desk.leave)
+        seats.cancel_scope.cancel()
+
+
+def _announced(at: socket.socket, token: str, *, without: bool) -> str:
+    """Say where and for whom it serves; the token, a new one where none was chosen. One that was is not repeated."""
+    click.echo(f"jumar: serving http://{mcp_http.HOST}:{at.getsockname()[1]}/mcp", err=True)
+    if without or token:
+        click.echo(f"jumar: {'no token is asked for' if without else 'the token is the one you gave'}", err=True)
+        return token
+    made = secrets.token_urlsafe(24)
+    click.echo(f"jumar: Authorization: Bearer {made}", err=True)
+    return made
+
+
+def _settling(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Task]:
+    """How a task is settled from what the person and the host chose; the person's word is the narrower one."""
+
+    def settle(path: Path, asked: calls.OpenTask) -> Task:
+        options = Options(
+            instruction=asked.instruction or None,
+            tests=asked.tests,
+            agent="host",
+            model="host",
+            gate=chosen["gate"],
+            allow_refactor=chosen["allow_refactor"],
+        )
+        return with_options(load_task(path), options)
+
+    return settle

@@ -1,0 +1,169 @@
+"""Performs the calls of `jumar mcp`. A refusal is an answer with a reason that a model can act on, never an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from anyio import to_thread
+from msgspec.structs import replace
+
+from jumar.core.reply import ToolCall
+from jumar.core.run import HOST, Phase
+from jumar.core.stop import StopReason
+from jumar.errors import BadInput, JumarError
+from jumar.harness.desk import Desk
+from jumar.harness.runs import apply_best
+from jumar.harness.session import Told
+from jumar.surfaces import mcp_answers as answers
+from jumar.surfaces import mcp_calls as calls
+from jumar.task import Task
+
+Settle = Callable[[Path, calls.OpenTask], Task]
+"""A folder that may be worked on, and what was asked -> the task, with every choice made."""
+
+
+class Gatehouse:
+    """The tools, for every client of one server."""
+
+    def __init__(self, desk: Desk, roots: tuple[Path, ...], settle: Settle) -> None:
+        self._desk, self._roots, self._settle = desk, roots, settle
+
+    async def call(self, client: str, name: str, given: object) -> answers.Answer:
+        """Perform the tool *name* for *client* (empty: it has no session) with the arguments *given*."""
+        gives = calls.OFFERS[name].gives
+        try:
+            asked = calls.arguments(name, given)
+            if isinstance(asked, calls.OpenTask):
+                return await self._open(client, asked)
+            if isinstance(asked, calls.Status):
+                return self._status(client, asked)
+            if isinstance(asked, calls.Finish):
+                return await self._finish(client, asked)
+            return await self._act(client, name, asked)
+        except JumarError as refused:
+            run = given.get("run", "") if isinstance(given, dict) else ""
+            return gives(ok=False, run=run if isinstance(run, str) else "", reason=str(refused))
+
+    async def _open(self, client: str, asked: calls.OpenTask) -> answers.Stood:
+        task = await to_thread.run_sync(self._settle, inside(self._roots, asked.path), asked)
+        session = await self._desk.open(client, task)
+        shown = str(session.state.shown.get("output", ""))
+        return replace(self._stood(session.folder.name), shown=shown)
+
+    def _status(self, client: str, asked: calls.Status) -> answers.Stood:
+        if not asked.run and not self._desk.at(client):
+            return answers.Stood(ok=True, roots=tuple(map(str, self._roots)))
+        return self._stood(self._named(client, asked.run))
+
+    def _named(self, client: str, run: str) -> str:
+        """The name of the run that is meant, if it is one of those that may be worked on from here.
+
+        Raises:
+            BadInput: if it is none, or not a host's, or of a folder that was not given.
+        """
+        name = self._desk.named(client, run)
+        begun = self._desk.state(name).run
+        if begun.agent != HOST:
+            raise BadInput(f"run {name} is one of agent {begun.agent}'s; a person goes on with it by `jumar resume`")
+        if not _below(self._roots, Path(begun.settings.origin).resolve()):
+            raise BadInput(f"run {name} is of {begun.settings.origin}, outside of what may be worked on here")
+        return name
+
+    def _stood(self, name: str) -> answers.Stood:
+        state, folder = self._desk.state(name), self._desk.folder(name).absolute()
+        return answers.Stood(
+            ok=True,
+            run=name,
+            stop=str(state.end.stop) if state.phase is Phase.ENDED and state.end else "",
+            workspace=str(folder / "workspace"),
+            tests=answers.standing(state),
+            claims=answers.claims(state),
+            unjudged=tuple(dict.fromkeys(edit.path for edit in state.book.turn)),
+            plan=answers.steps(state),
+            journal=str(folder / "events.jsonl"),
+        )
+
+    async def _finish(self, client: str, asked: calls.Finish) -> answers.Finished:
+        name = self._named(client, asked.run)
+        if self._desk.state(name).phase is not Phase.ENDED:
+            call = ToolCall("final", {"message": asked.message})
+            _, told = await self._desk.act(client, name, call)
+            if not told.admitted:
+                return answers.Finished(ok=False, run=name, reason=told.reason, stop=told.stop or "")
+        state, folder = self._desk.state(name), self._desk.folder(name).absolute()
+        stop, applied, refused = state.end.stop if state.end else "", tuple[str, ...](), ""
+        if asked.apply:
+            try:
+                applied = await self._applied(folder, stop)
+            except BadInput as error:
+                refused = str(error)
+        patch = folder / "best.patch"
+        return answers.Finished(
+            ok=not refused,
+            run=name,
+            reason=refused,
+            stop=str(stop),
+            tests=answers.standing(state),
+            applied=applied,
+            patch=str(patch) if patch.is_file() and patch.stat().st_size else "",
+        )
+
+    async def _applied(self, folder: Path, stop: str) -> tuple[str, ...]:
+        if stop == StopReason.GUARDRAIL:
+            raise BadInput("a run that hit a guardrail is not applied by its own agent; a person may apply best.patch")
+        return await to_thread.run_sync(apply_best, folder)
+
+    async def _act(self, client: str, name: str, asked: Any) -> answers.Answer:
+        arguments = msgspec.to_builtins(asked)
+        run = self._named(client, arguments.pop("run"))
+        session, told = await self._desk.act(client, run, ToolCall(name, arguments))
+        gives = calls.OFFERS[name].gives
+        common: dict[str, Any] = {"run": session.folder.name, "stop": told.stop or ""}
+        if not told.admitted:
+            return gives(ok=False, reason=told.reason, **common, **_beside(gives, told))
+        if issubclass(gives, answers.Tested):
+            common["tests"] = answers.standing(session.state)
+        if issubclass(gives, answers.Acted):
+            return gives(ok=True, **common, **_beside(gives, told))
+        return _read(gives, told, common)
+
+
+def inside(roots: tuple[Path, ...], path: str) -> Path:
+    """*path*, resolved, which must lie in one of *roots*; relative ones are looked for in each.
+
+    Raises:
+        BadInput: if it is not there, or leads out of all of them.
+    """
+    try:
+        found = [there for root in roots if (there := (root / path).resolve()).exists()]
+    except (OSError, ValueError, RuntimeError):  # too long, a NUL, links in a ring
+        found = []
+    allowed = [there for there in found if _below(roots, there)]
+    if allowed:
+        return allowed[0]
+    where = ", ".join(map(str, roots))
+    if found:
+        raise BadInput(f"{path!r} lies outside of what may be worked on here: {where}")
+    raise BadInput(f"there is no {path!r}; name a folder in {where}")
+
+
+def _below(roots: tuple[Path, ...], path: Path) -> bool:
+    return any(path.is_relative_to(root) for root in roots)
+
+
+def _beside(gives: type[answers.Answer], told: Told) -> dict[str, Any]:
+    """What is said of an action beside whether it was admitted."""
+    if not issubclass(gives, answers.Acted):
+        return {}
+    return {"shown": told.text if told.admitted else "", "reverted": told.reverted, "why": told.why}
+
+
+def _read(gives: type[answers.Answer], told: Told, common: dict[str, Any]) -> answers.Answer:
+    """What a reading tool shows."""
+    content = dict(told.observations[-1][1]) if told.observations else {}
+    ok, reason = bool(content.pop("ok", True)), str(content.pop("error", ""))
+    known = {key: value for key, value in content.items() if key in gives.__struct_fields__}
+    return msgspec.convert({"ok": ok, "reason": reason, **common, **known}, gives)

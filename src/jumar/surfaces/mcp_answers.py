@@ -1,0 +1,160 @@
+"""What a call of `jumar mcp` answers with: an object whose schema the host knows, and the same as a text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from jumar.core.claims import stands
+from jumar.core.run import RunState
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What every answer has."""
+
+    ok: Annotated[bool, Meta(description="Whether it was done; false: refused, and `reason` says what would help.")]
+    run: Annotated[str, Meta(description="Name of the run; pass it as `run` where a client has no session.")] = ""
+    reason: Annotated[str, Meta(description="Why it was refused, and what would satisfy.")] = ""
+    stop: Annotated[
+        str, Meta(description="Why the run has ended (green, final, guardrail, ...); absent: it goes on.")
+    ] = ""
+
+
+class Acted(Answer, frozen=True, kw_only=True, omit_defaults=True):
+    """Of an action of the gate."""
+
+    shown: Annotated[str, Meta(description="What there is to see: test results, what was kept.")] = ""
+    reverted: Annotated[tuple[str, ...], Meta(description="Files that went back to what they were.")] = ()
+    why: Annotated[str, Meta(description="Why they went back.")] = ""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the tests stand on the tree that edits begin from."""
+
+    mode: Annotated[str, Meta(description="strict or refactor.")]
+    passed: int
+    total: int
+    red: Annotated[tuple[str, ...], Meta(description="Ids of expected tests that do not pass, the first 100.")] = ()
+
+
+class Tested(Acted, frozen=True, kw_only=True, omit_defaults=True):
+    """Of a test run, and of what ends a turn."""
+
+    tests: Standing | UnsetType = UNSET
+
+
+class ClaimOpen(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A red test that an edit of a file shall turn green."""
+
+    test_id: str
+    edit_target: str
+    failures: Annotated[int, Meta(description="Edits for it that did not turn it green; the second ends it.")] = 0
+
+
+class StepStands(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A step of the plan, and where it stands."""
+
+    title: str
+    state: Annotated[str, Meta(description="green, red, unwritten (no such test yet) or untested (it names none).")]
+    test_id: str = ""
+
+
+class Stood(Answer, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a run stands."""
+
+    workspace: Annotated[str, Meta(description="The copy that is worked on: read there, edit with the tools.")] = ""
+    tests: Standing | UnsetType = UNSET
+    shown: Annotated[str, Meta(description="What the tests said of the files as they came.")] = ""
+    claims: tuple[ClaimOpen, ...] = ()
+    unjudged: Annotated[tuple[str, ...], Meta(description="Edited files that no test run has judged yet.")] = ()
+    plan: tuple[StepStands, ...] = ()
+    journal: Annotated[str, Meta(description="Every event of the run.")] = ""
+    roots: Annotated[tuple[str, ...], Meta(description="Where tasks may be opened, while none is open.")] = ()
+
+
+class Finished(Answer, frozen=True, kw_only=True, omit_defaults=True):
+    """Of a run that was ended."""
+
+    tests: Standing | UnsetType = UNSET
+    applied: Annotated[tuple[str, ...], Meta(description="Files of the original folder that were written.")] = ()
+    patch: Annotated[str, Meta(description="The best tree as a patch, in the directory of the run.")] = ""
+
+
+class Listed(Answer, frozen=True, kw_only=True, omit_defaults=True):
+    """Names of files."""
+
+    files: tuple[str, ...] = ()
+    more: Annotated[int, Meta(description="How many there was no room for.")] = 0
+
+
+class Shown(Answer, frozen=True, kw_only=True, omit_defaults=True):
+    """Lines of a file."""
+
+    lines: Annotated[str, Meta(description="Which lines these are, of how many.")] = ""
+    text: str = ""
+
+
+class Found(Answer, frozen=True, kw_only=True, omit_defaults=True):
+    """Lines that match."""
+
+    matches: Annotated[tuple[str, ...], Meta(description="`path:line: text`.")] = ()
+    more: Annotated[bool, Meta(description="Whether there was no room for all.")] = False
+
+
+NAMED = 100
+"""Red tests that an answer names."""
+
+
+def standing(state: RunState) -> Standing:
+    """How the tests of the run stand."""
+    newest, green = state.book.newest, state.best.green_ids if state.best is not None else frozenset[str]()
+    red = tuple(i for i in state.expected if not (newest[i].status == "pass" if i in newest else i in green))
+    total = len(state.expected)
+    return Standing(mode=str(state.book.mode), passed=total - len(red), total=total, red=red[:NAMED])
+
+
+def claims(state: RunState) -> tuple[ClaimOpen, ...]:
+    """The open claims of the run."""
+    return tuple(ClaimOpen(c.test_id, c.path, c.failures) for c in state.book.claims)
+
+
+def steps(state: RunState) -> tuple[StepStands, ...]:
+    """The plan of the run, and where each step stands."""
+    return tuple(StepStands(s.title, stands(s, state.book.newest), s.test_id) for s in state.book.plan)
+
+
+def fields_of(answer: Answer) -> dict[str, Any]:
+    """*answer* as plain JSON."""
+    fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(answer))
+    return fields
+
+
+UNSAID = {Acted: ("run", "reverted", "why", "tests"), Shown: ("run",), Listed: ("run",), Found: ("run",)}
+"""What a text leaves out, as the rest of it says the same, or as the model was told it when the task was opened."""
+
+BARE = ("shown", "text")
+"""Texts that need no name before them."""
+
+
+def text(answer: Answer) -> str:
+    """*answer* for a model that is shown texts only."""
+    fields = fields_of(answer)
+    left_out = {"ok", "reason", *(name for kind, names in UNSAID.items() if isinstance(answer, kind) for name in names)}
+    if not answer.ok:
+        left_out -= {"reverted", "why"}
+    said = [] if answer.ok else [f"refused: {answer.reason}"]
+    said += [_line("" if name in BARE else name, value) for name, value in fields.items() if name not in left_out]
+    return "\n".join(said) or "done"
+
+
+def _line(name: str, value: object) -> str:
+    """One field in a line, or a block where it is long; without a *name* it stands for itself."""
+    if isinstance(value, Mapping):
+        return f"{name}: " + "  ".join(_line(n, v) for n, v in value.items())
+    if isinstance(value, list):
+        rows = [v if isinstance(v, str) else "  ".join(_line(n, w) for n, w in v.items()) for v in value]
+        return f"{name}: {rows[0]}" if len(rows) == 1 else f"{name}:\n" + "\n".join(f"  {row}" for row in rows)
+    return f"{name}: {value}" if name else str(value)

@@ -1,0 +1,230 @@
+"""The tools of `jumar mcp`: what each is called, takes, answers and does to the world. Nothing here performs one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from jumar.core.events import PlanStep
+from jumar.errors import BadInput
+from jumar.surfaces import mcp_answers as answers
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What every tool may be told."""
+
+    run: Annotated[
+        str, Meta(description="Name of the run, as open_task returned it; without it, the one opened in this session.")
+    ] = ""
+
+
+Path_ = Annotated[str, Meta(description="Path of the file, relative to the root of the repository: src/app.py.")]
+Below = Annotated[str, Meta(description="File or folder, relative to the root; without it, all.")]
+
+
+class OpenTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `open_task`."""
+
+    path: Annotated[str, Meta(description="Folder of the repository, or a task.toml, below a folder the person gave.")]
+    instruction: Annotated[str, Meta(description="What to do, beyond making the tests pass.")] = ""
+    tests: Annotated[tuple[str, ...], Meta(description="Test files, folders or ids that judge; without it, all.")] = ()
+
+
+class RunTests(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `run_tests`."""
+
+    test_ids: Annotated[tuple[str, ...], Meta(description="Ids or files to show; without it, all.")] = ()
+
+
+class EditClaim(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `edit_claim`."""
+
+    test_id: Annotated[str, Meta(description="A test that is red, by its id.")]
+    edit_target: Annotated[str, Meta(description="The file whose edit shall turn it green, relative to the root.")]
+
+
+class WriteFile(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `write_file`."""
+
+    path: Path_
+    text: Annotated[str, Meta(description="The complete new text of the file.")]
+
+
+class EditFile(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `edit_file`."""
+
+    path: Path_
+    old: Annotated[str, Meta(description="The text to replace, with all its spaces; it must stand exactly once.")]
+    new: Annotated[str, Meta(description="The text that comes in its place; empty deletes.")]
+
+
+class DeleteFile(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `delete_file`."""
+
+    path: Path_
+
+
+class SubmitPlan(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `submit_plan`."""
+
+    steps: Annotated[
+        tuple[PlanStep, ...],
+        Meta(description="In order. A step has the id of its test and, where that is not written yet, its file."),
+    ]
+
+
+class SetMode(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `set_mode`."""
+
+    mode: Annotated[str, Meta(description="strict or refactor.")]
+
+
+class Status(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `status`."""
+
+
+class Finish(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `finish`."""
+
+    message: Annotated[str, Meta(description="What was done, or what is in the way.")] = ""
+    apply: Annotated[bool, Meta(description="Write the best tree onto the folder that the task came from.")] = False
+
+
+class ListFiles(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `list_files`."""
+
+    path: Below = ""
+
+
+class ReadFile(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `read_file`."""
+
+    path: Path_
+    start: Annotated[int, Meta(description="First line, counted from 1.")] = 1
+    end: Annotated[int, Meta(description="Last line, included; 0 is the last one.")] = 0
+
+
+class Search(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `search`."""
+
+    pattern: Annotated[str, Meta(description="A regular expression in Python's syntax, matched within one line.")]
+    path: Below = ""
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """One tool. The last three are what it does to its world, as MCP's annotations name it."""
+
+    title: str
+    about: str
+    takes: type[msgspec.Struct]
+    gives: type[answers.Answer]
+    reads: bool = False
+    destroys: bool = False
+    repeats: bool = False
+    """Whether asking twice does what asking once does."""
+
+
+OFFERS: dict[str, Offer] = {
+    "open_task": Offer(
+        "Open a task",
+        "Begin to work on a repository under the gate: it is copied, its tests are run, the answer says which are red "
+        "and where the copy lies. The original changes only by finish with apply.",
+        OpenTask, answers.Stood,
+    ),
+    "run_tests": Offer(
+        "Run the tests",
+        "End the turn: run the tests on the files as they are. Edits that turned their claimed tests green without "
+        "costing another are kept, the others go back.",
+        RunTests, answers.Tested, destroys=True,
+    ),
+    "edit_claim": Offer(
+        "Claim a red test for an edit",
+        "Say which red test the next edit of a file shall turn green. A file that is no test cannot be edited without.",
+        EditClaim, answers.Acted, repeats=True,
+    ),
+    "write_file": Offer(
+        "Write a file",
+        "Write a whole file of the workspace: a new one, or a new text for one that is there. Refused without a claim "
+        "for it; new tests may be written first.",
+        WriteFile, answers.Acted, destroys=True, repeats=True,
+    ),
+    "edit_file": Offer(
+        "Edit a file",
+        "Replace one piece of a file of the workspace by another, exactly. Refused without a claim for that file.",
+        EditFile, answers.Acted, destroys=True,
+    ),
+    "delete_file": Offer(
+        "Delete a file",
+        "Delete a file of the workspace. Refused without a claim for it.",
+        DeleteFile, answers.Acted, destroys=True,
+    ),
+    "submit_plan": Offer(
+        "Submit a plan",
+        "Say in which steps the work is done, each with its test. A step without a test can run in refactor mode only.",
+        SubmitPlan, answers.Acted, repeats=True,
+    ),
+    "set_mode": Offer(
+        "Change the mode of the gate",
+        "refactor admits edits without a claim, where the person allows it; leaving it needs all tests green, else "
+        "everything since goes back. strict is the usual one.",
+        SetMode, answers.Tested, destroys=True, repeats=True,
+    ),
+    "status": Offer(
+        "Where the run stands",
+        "Mode, red tests, open claims, edits that are not judged yet, the plan. Runs nothing.",
+        Status, answers.Stood, reads=True, repeats=True,
+    ),
+    "finish": Offer(
+        "End the run",
+        "End the work; the answer says whether all tests are green. With apply, the best tree is written onto the "
+        "folder that the task came from, unless a file there has changed meanwhile.",
+        Finish, answers.Finished, destroys=True, repeats=True,
+    ),
+    "list_files": Offer(
+        "List files", "List the files of the workspace, or those below a folder.", ListFiles, answers.Listed,
+        reads=True, repeats=True,
+    ),
+    "read_file": Offer(
+        "Read a file", "Read a text file of the workspace, or some of its lines.", ReadFile, answers.Shown,
+        reads=True, repeats=True,
+    ),
+    "search": Offer(
+        "Search", "Find the lines of the workspace that match a regular expression.", Search, answers.Found,
+        reads=True, repeats=True,
+    ),
+}  # fmt: skip
+"""Every tool, in the order in which a session meets them."""
+
+
+def schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON schema of *struct*, in one piece: some hosts resolve no references."""
+    (root,), parts = msgspec.json.schema_components((struct,), ref_template="{name}")
+    whole: dict[str, Any] = _inlined(root, parts)
+    del whole["description"]  # a docstring of ours; the tool has its own words
+    return whole
+
+
+def arguments(name: str, given: object) -> Any:
+    """What a tool was called with, checked.
+
+    Raises:
+        BadInput: naming the argument that is missing, unknown or of the wrong type.
+    """
+    takes = OFFERS[name].takes
+    try:
+        return msgspec.convert(given, takes)
+    except msgspec.ValidationError as error:
+        known = ", ".join(takes.__struct_fields__)
+        raise BadInput(f"{name} was called wrongly: {error}; its arguments are {known}") from None
+
+
+def _inlined(node: Any, parts: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_inlined(inner, parts) for inner in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return _inlined(parts[node["$ref"]], parts)
+    return {key: _inlined(inner, parts) for key, inner in node.items() if (key, type(inner)) != ("title", str)}

@@ -1,0 +1,286 @@
+"""Builds with one cargo what is asked for, then runs the test binaries and tells their results as records.
+
+Run by path as `python -I -S -B cargo_boot.py`; standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import runpy
+import shutil
+import sys
+import tempfile
+import tomllib
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    Record = list[object]
+    Send = Callable[[Record], None]
+
+UNBUILDABLE = ("linker `", "rustup could not choose", "is not installed", "could not execute process `rustc")
+"""What cargo or rustc says where the toolchain is not whole."""
+
+
+def beside(name: str) -> dict[str, Any]:
+    """What the script *name*, which lies next to this one, defines."""
+    return runpy.run_path(str(Path(__file__).with_name(f"{name}.py")))
+
+
+def is_root(path: str) -> bool:
+    """Whether cargo makes a target of its own of the file *path*, by its place alone."""
+    folder, _, file = path.rpartition("/")
+    parts = folder.split("/")
+    if "src" not in parts:
+        return parts[-1] == "tests" or (parts[-2:-1] == ["tests"] and file == "main.rs")
+    inner = parts[parts.index("src") + 1 :]
+    return (not inner and file in ("lib.rs", "main.rs")) or (
+        inner[:1] == ["bin"] and (len(inner) == 1 or file == "main.rs")
+    )
+
+
+def errand(config: dict[str, Any], send: Send) -> int:
+    """Collect or run, as the config says."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        send(["unusable", "there is no program called cargo on PATH"])
+        return 3
+    send(["hello", {"cargo": cargo}])
+    store = os.environ.pop("JUMAR_CARGO_SEEDS", "")
+    os.environ["CARGO_TARGET_DIR"] = str(Path(os.environ["TMPDIR"], "target"))
+    files = [path for path in config["files"] if Path(path).is_file()]
+    grouped: dict[str, list[str]] = {}
+    for path in files:
+        grouped.setdefault(_workspace(path), []).append(path)
+    for root, paths in grouped.items():
+        if not root:
+            send(["usage", f"no Cargo.toml stands in the folder of {paths[0]} or above it in the task"])
+            return 3
+        build = Build(cargo, root, paths)
+        if why := build.run(beside("cargo_seed")["Seed"](store, root, os.environ["CARGO_TARGET_DIR"])):
+            send(["usage", why])
+            return 3
+        (_list if config["mode"] == "collect" else _judge)(build, config, send)
+    return 0
+
+
+class Build:
+    """One run of cargo, for the test files *paths* of the workspace in the folder *root*."""
+
+    def __init__(self, cargo: str, root: str, paths: Sequence[str]) -> None:
+        self._cargo, self._root, self.paths = cargo, root, paths
+        self._owners = {path: _owner(path) for path in paths}
+        self._manifests = {owner: _manifest(owner) for owner in self._owners.values()}
+        self._messages: list[dict[str, Any]] = []
+        self._built: set[str] = set()
+        self._foreign: dict[str, list[str]] = {}
+        """Folder of each package from elsewhere -> what was built of it."""
+        self._own: set[str] = set()
+        self._plain, self._started = _envoy("plain"), _envoy("started")
+        self._faults, self._stderr = beside("cargo_faults"), ""
+        self.binaries: dict[str, tuple[str, str, dict[str, str]]] = {}
+        """Root file of a target -> its test binary, the folder it is run in, and what cargo adds to its environment."""
+        self._outs: dict[str, dict[str, str]] = {}
+        self._programs: dict[str, str] = {}
+        self.crates = {m.get("package", {}).get("name", "").replace("-", "_"): o for o, m in self._manifests.items()}
+
+    def run(self, seed: Any) -> str:
+        """Build, beginning with *seed*; why nothing can be built here, whatever the code, or empty."""
+        seed.restore()
+        status = self._cargo_build(["--keep-going"])
+        packages = {_manifest(folder).get("package", {}).get("name", "") for folder in self._foreign}
+        if not status and packages:
+            seed.keep(packages - self._own, [file for files in self._foreign.values() for file in files])
+        if status and not self._messages and "--keep-going" in self._stderr:
+            status = self._cargo_build([])  # before 1.74 the first target that does not build hides the others
+        if not status:
+            return ""
+        faults = [m["message"]["message"] for m in self._messages]
+        lame = next((text for text in [*faults, self._stderr] if any(sign in text for sign in UNBUILDABLE)), "")
+        unread = not self._messages and not self._built and "could not compile" not in self._stderr
+        return self._plain(lame or self._stderr) if lame or (unread and "custom build" not in self._stderr) else ""
+
+    def broken(self, path: str) -> Record:
+        """Why the target with the root file *path* was not built."""
+        messages = [m for m in self._messages if _within(m["target"]["src_path"]) == path]
+        messages = messages or [m for m in self._messages if "test" not in m["target"]["kind"]]
+        said = "\n".join(m["message"].get("rendered") or m["message"]["message"] for m in messages)
+        blame = self._faults["blamed"](messages, self.crates, self._built)
+        return ["broken", path, self._plain(said or self._stderr), *blame]
+
+    def _cargo_build(self, options: Sequence[str]) -> int:
+        argv = [
+            self._cargo,
+            "build",
+            "--offline",
+            "--profile=test",
+            "--message-format=json",
+            *options,
+            *self._targets(),
+        ]
+        with tempfile.TemporaryFile() as stderr:
+            status: int = self._started(
+                argv, self._hear, stderr=stderr.fileno(), cwd=self._root, kept=_rendered
+            )  # fmt: skip
+            stderr.seek(0)
+            self._stderr = stderr.read().decode("utf-8", "replace")
+        sys.stdout.write(self._stderr)
+        return status
+
+    def _targets(self) -> list[str]:
+        """Their packages, and the integration tests alone if nothing else is asked for."""
+        packages = [m["package"]["name"] for m in self._manifests.values() if "name" in m.get("package", {})]
+        options = [f"--package={name}" for name in packages]
+        names = [_integration(path, self._owners[path], self._manifests[self._owners[path]]) for path in self.paths]
+        return [*options, *(f"--test={name}" for name in names)] if all(names) else [*options, "--tests"]
+
+    def _hear(self, line: str) -> None:
+        with contextlib.suppress(ValueError):
+            said = json.loads(line) if line.startswith("{") else {}
+            match said.get("reason"):
+                case "compiler-message" if said["message"].get("level") == "error":
+                    self._messages.append(said)
+                case "build-script-executed":
+                    self._outs[said["package_id"]] = {"OUT_DIR": said["out_dir"], **dict(said.get("env", ()))}
+                case "compiler-artifact":
+                    self._artifact(said)
+
+    def _artifact(self, said: Mapping[str, Any]) -> None:
+        target, executable = said["target"], said.get("executable")
+        folder = str(Path(said["manifest_path"]).parent)
+        if not said["package_id"].startswith("path+"):
+            if _within(folder).startswith(".."):  # what is vendored in the room has another path in the next one
+                self._foreign.setdefault(folder, []).extend(said["filenames"])
+            return
+        self._own.add(_manifest(folder).get("package", {}).get("name", ""))
+        if not said["profile"]["test"]:
+            self._built.add(target["src_path"])
+            if executable:
+                self._programs[f"CARGO_BIN_EXE_{target['name']}"] = executable
+        elif executable:
+            libraries = os.pathsep.join(str(p) for p in (Path(executable).parent, Path(executable).parent.parent))
+            own = {
+                "CARGO": self._cargo,
+                "CARGO_MANIFEST_DIR": folder,
+                "LD_LIBRARY_PATH": libraries,
+                **_described(said["manifest_path"]),
+                **self._outs.get(said["package_id"], {}),
+            }
+            self.binaries[_within(target["src_path"])] = (executable, folder, own)
+
+    def environment(self, path: str) -> dict[str, str]:
+        """What the test binary of *path* is run with, as cargo would."""
+        return {**os.environ, **self._programs, **self.binaries[path][2]}
+
+
+def _list(build: Build, config: Mapping[str, Any], send: Send) -> None:
+    for path in build.paths:
+        root = _root_of(path, build)
+        if root in build.binaries:
+            names = _binary(build, root, config).listed()
+            chosen = [i for name in names if (i := f"{root}::{name}") and _selects(config["ids"], path, i)]
+            _envoy("collect")(send, chosen)
+        elif is_root(path):
+            send(build.broken(path))
+
+
+def _judge(build: Build, config: Mapping[str, Any], send: Send) -> None:
+    for path in build.paths:
+        names = [i.partition("::")[2] for i in config["ids"] if i.partition("::")[0] == path]
+        if path in build.binaries:
+            _binary(build, path, config).judge(names, _told(send))
+        elif is_root(path) or not Path(path).is_file():
+            send(build.broken(path))
+
+
+def _binary(build: Build, path: str, config: Mapping[str, Any]) -> Any:
+    executable, folder, _ = build.binaries[path]
+    return beside("cargo_binary")["Binary"](executable, path, folder, build.environment(path), config["limit"])
+
+
+def _told(send: Send) -> Send:
+    """A sender that takes from excerpts what differs from room to room."""
+    plain = _envoy("plain")
+    return lambda record: send([*record[:4], plain(record[4]), *record[5:]] if record[0] == "result" else record)
+
+
+def _root_of(path: str, build: Build) -> str:
+    """The root file of the target that *path* is a module of: itself, or its crate's library or program."""
+    if is_root(path):
+        return path
+    folder = path.rpartition("src/")[0]
+    return next((r for r in (f"{folder}src/lib.rs", f"{folder}src/main.rs") if r in build.binaries), path)
+
+
+def _selects(select: Iterable[str], path: str, test_id: str) -> bool:
+    """Whether *test_id* is meant by what is selected of *path*: all of a file, a module that is one, or ids."""
+    root, _, name = test_id.partition("::")
+    named = [s for s in select if s.partition("::")[0] == path and "::" in s]
+    if named and path not in select:
+        return any(test_id == s or test_id.startswith(f"{s}::") for s in named)
+    if path == root:
+        return True
+    module = path.rpartition("src/")[2].removesuffix(".rs").removesuffix("/mod").replace("/", "::")
+    return name.startswith(f"{module}::")
+
+
+def _integration(path: str, owner: str, manifest: Mapping[str, Any]) -> str:
+    """The name of the integration test whose root *path* is, or empty: then all targets are built."""
+    inner = PurePosixPath(os.path.relpath(path, owner))
+    if "test" in manifest or not manifest.get("package", {}).get("autotests", True) or inner.parts[0] != "tests":
+        return ""
+    return inner.stem if len(inner.parts) == 2 else inner.parts[1] if inner.parts[2:] == ("main.rs",) else ""  # noqa: PLR2004  # tests/NAME.rs
+
+
+def _owner(path: str) -> str:
+    """The folder of the nearest Cargo.toml above *path*, or empty."""
+    return next((str(up) for up in Path(path).parents if Path(up, "Cargo.toml").is_file()), "")
+
+
+def _workspace(path: str) -> str:
+    """The folder of the highest Cargo.toml above *path* that is a workspace, or else of its package."""
+    above = [str(up) for up in Path(path).parents if "workspace" in _manifest(str(up))]
+    return above[-1] if above else _owner(path)
+
+
+def _manifest(folder: str) -> dict[str, Any]:
+    with contextlib.suppress(OSError, tomllib.TOMLDecodeError):
+        return tomllib.loads(Path(folder, "Cargo.toml").read_text("utf-8"))
+    return {}
+
+
+def _described(manifest_path: str) -> dict[str, str]:
+    """What cargo tells a test of its package."""
+    package = _manifest(str(Path(manifest_path).parent)).get("package", {})
+    return {
+        f"CARGO_PKG_{key.upper()}": package[key] for key in ("name", "version") if isinstance(package.get(key), str)
+    }
+
+
+def _within(path: str) -> str:
+    return os.path.relpath(path)
+
+
+def _rendered(line: str) -> str:
+    """What a line of cargo's has for people."""
+    with contextlib.suppress(ValueError):
+        said = json.loads(line) if line.startswith("{") else {}
+        return str(said["message"].get("rendered", "")) if said.get("reason") == "compiler-message" else ""
+    return line
+
+
+def _envoy(name: str) -> Any:
+    return beside("envoy")[name]
+
+
+def main() -> None:
+    """Serve one order."""
+    _envoy("serve")(errand)
+
+
+if __name__ == "__main__":
+    main()

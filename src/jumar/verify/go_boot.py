@@ -1,0 +1,295 @@
+"""Runs `go test` once for all that is asked, and tells its events as records.
+
+Run by path as `python -I -S -B go_boot.py`; standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import runpy
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Record = list[object]
+    Send = Callable[[Record], None]
+
+ARGUMENT_BYTES = 100_000
+"""A longer argument is not made: no kernel takes one of 128 KiB."""
+
+LOOK_SECONDS = 0.05
+"""How often somebody looks whether a test runs longer than it may."""
+
+KILL_SECONDS = 1.0
+"""A test binary has as long to print its stacks before it is killed."""
+
+MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
+GO = re.compile(r"^go\s+(\d+)\.(\d+)", re.MULTILINE)
+FAILED = re.compile(r"^FAIL\s+(\S+) \[(?:build|setup) failed\]", re.MULTILINE)
+"""How go tells a package that does not build where it has no event for that, before 1.24."""
+
+
+def beside(name: str) -> dict[str, Any]:
+    """What the script *name*, which lies next to this one, defines."""
+    return runpy.run_path(str(Path(__file__).with_name(f"{name}.py")))
+
+
+def errand(config: dict[str, Any], send: Send) -> int:
+    """Collect or run, as the config says."""
+    go, envoy = shutil.which("go"), beside("envoy")
+    if go is None:
+        send(["unusable", "there is no program called go on PATH"])
+        return 3
+    send(["hello", {"go": go}])
+    workplace = Workplace(config["homes"])
+    if workplace.why:
+        send(["usage", workplace.why])
+        return 3
+    session = (Listing if config["mode"] == "collect" else Run)(config, send, workplace, envoy)
+    if config["homes"]:
+        argv = [go, "test", "-json", "-vet=off", *session.options(), *workplace.packages()]
+        with session:
+            status = envoy["started"](argv, session.hear, stderr=subprocess.STDOUT, cwd=workplace.base, kept=_text)
+        session.close(status)
+    return 0
+
+
+class Workplace:
+    """Where go is started, so that it finds the modules of the room, and none above it."""
+
+    def __init__(self, homes: Iterable[str]) -> None:
+        self.homes = list(homes)
+        owners = {
+            folder: next((up for up in _upwards(folder) if Path(up, "go.mod").is_file()), "") for folder in self.homes
+        }
+        lost = [folder for folder, owner in owners.items() if not owner]
+        self.why = f"no go.mod stands in {lost[0]} or above it in the task; make one with `go mod init`" if lost else ""
+        texts = {owner: Path(owner, "go.mod").read_text("utf-8", "replace") for owner in owners.values() if owner}
+        self.modules = {MODULE.findall(text)[0]: owner for owner, text in texts.items() if MODULE.search(text)}
+        whole = Path("go.work").is_file()
+        self.base = next(iter(texts)) if len(texts) == 1 and not whole else "."
+        if len(texts) > 1 and not whole:
+            os.environ["GOWORK"] = self._joined(texts)
+        elif not whole:
+            os.environ["GOWORK"] = "off"
+
+    def packages(self) -> list[str]:
+        """The packages as arguments."""
+        return [f"./{os.path.relpath(folder, self.base)}" for folder in self.homes]
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """What go calls the package in *folder*."""
+        found = [f"./{os.path.relpath(folder, self.base)}"]
+        for module, owner in self.modules.items():
+            inner = os.path.relpath(folder, owner)
+            if not inner.startswith(".."):
+                found.append(module if inner == "." else f"{module}/{inner}")
+        return tuple(found)
+
+    def _joined(self, texts: dict[str, str]) -> str:
+        """A workspace of the modules, outside of the room: one go command can then test them all."""
+        version = max(
+            (tuple(map(int, GO.findall(text)[0])) for text in texts.values() if GO.search(text)), default=(1, 18)
+        )
+        lines = [
+            f"go {max(version, (1, 18))[0]}.{max(version, (1, 18))[1]}",
+            *(f"use {json.dumps(str(Path(o).resolve()))}" for o in texts),
+        ]
+        path = Path(os.environ["TMPDIR"], "go.work")
+        path.write_text("\n".join(lines) + "\n", "utf-8")
+        return str(path)
+
+
+class Session:
+    """Hears one `go test`: a line of JSON is an event, any other line comes from go itself."""
+
+    def __init__(self, config: dict[str, Any], send: Send, workplace: Workplace, envoy: dict[str, Any]) -> None:
+        package = beside("go_package")["Package"]
+        self._send, self._plain, self._workplace = send, envoy["plain"], workplace
+        self._collect, self._faults, self._ids = envoy["collect"], beside("go_faults"), config["ids"]
+        self._project = self._faults["Project"](workplace.modules)
+        self._packages: dict[str, Any] = {}
+        self._builds: dict[str, str] = {}
+        self._listed: dict[str, set[str]] = {}
+        self._unplaced, self._heard = "", False
+        for folder, homes in config["homes"].items():
+            own = package(folder, homes, self._ids, config["limit"])
+            self._packages.update(dict.fromkeys(workplace.names(folder), own))
+
+    def __enter__(self) -> None:
+        """Nothing is watched."""
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was."""
+
+    def hear(self, line: str) -> None:
+        """Take a line."""
+        event = _event(line)
+        if event is None:
+            self._unplaced += line
+            return
+        self._heard = True
+        if event.get("Action") == "build-output":
+            self._builds[event["ImportPath"]] = self._builds.get(event["ImportPath"], "") + event["Output"]
+        package = self._packages.get(event.get("Package", ""))
+        if package is None or package.ended:
+            return
+        for record in self.told(package, event):
+            self.send(record)
+
+    def told(self, package: Any, event: dict[str, Any]) -> list[Record]:
+        """The records that *event* makes."""
+        over = event.get("Action") in ("pass", "fail", "skip") and not event.get("Test")
+        if over and (event.get("FailedBuild") or FAILED.search(package.said(""))):
+            package.ended = True
+            return self._unbuilt(package, self._builds.get(event.get("FailedBuild", ""), self._unplaced))
+        return (
+            self.settled(package, failed=event["Action"] == "fail") if over else package.hear(event, time.monotonic())
+        )
+
+    def settled(self, package: Any, *, failed: bool) -> list[Record]:
+        """The records that the end of *package* makes."""
+        raise NotImplementedError
+
+    def send(self, record: Record) -> None:
+        """Send *record*, its excerpt without what differs from room to room."""
+        if record[0] == "result":
+            record[4] = self._plain(record[4])
+        self._send(record)
+
+    def close(self, status: int) -> None:
+        """Account for packages that go did not tell of by events."""
+        if status and not self._heard and not FAILED.search(self._unplaced):
+            self._send(["usage", self._plain(self._unplaced) or f"go test left with status {status}"])
+            return
+        for name in FAILED.findall(self._unplaced):
+            package = self._packages.get(name)
+            if package is not None and not package.ended:
+                package.ended = True
+                for record in self._unbuilt(package, self._unplaced):
+                    self.send(record)
+
+    def _unbuilt(self, package: Any, said: str) -> list[Record]:
+        blame = self._faults["blamed"](said, package.folder, self._workplace.base, self._project)
+        return [["broken", path, self._plain(said), *blame] for path in package.files]
+
+
+class Listing(Session):
+    """Lists the tests of the packages, which compiles them."""
+
+    def options(self) -> tuple[str, ...]:
+        """To list whatever can be run."""
+        return ("-list", ".")
+
+    def told(self, package: Any, event: dict[str, Any]) -> list[Record]:
+        """What a package prints is the names of its tests."""
+        if event.get("Action") == "output":
+            self._listed.setdefault(package.folder, set()).add(str(event.get("Output", "")).strip())
+        return super().told(package, event)
+
+    def settled(self, package: Any, *, failed: bool) -> list[Record]:
+        """The ids of *package*; without any, its files are broken if it failed."""
+        listed = self._listed.get(package.folder, set())
+        ids = [f"{path}::{name}" for name, paths in package.homes.items() if name and name in listed for path in paths]
+        self._collect(self._send, [chosen for test_id in ids for chosen in self._chosen(test_id)])
+        if ids or not failed:
+            return []
+        why = self._plain(package.said(""))
+        return [["broken", path, why, package.broken_by(str(Path.cwd())), ""] for path in package.files]
+
+    def _chosen(self, test_id: str) -> list[str]:
+        """*test_id*, or those of its subtests that were selected, or nothing."""
+        here = [i for i in self._ids if i.startswith(test_id.partition("::")[0] + "::")]
+        return [i for i in here if i == test_id or i.startswith(test_id + "/")] if here else [test_id]
+
+
+class Run(Session):
+    """Runs what was asked for, and stops a package in which a test runs longer than it may."""
+
+    def options(self) -> tuple[str, ...]:
+        """No result from a cache, no timeout of go's own, and for each package its own selection of tests."""
+        path = Path(os.environ["TMPDIR"], "go-exec")
+        lines = ["case $PWD in"]
+        for package in dict.fromkeys(self._packages.values()):
+            selected = f"-test.run={package.pattern()}"
+            if len(selected.encode()) < ARGUMENT_BYTES:
+                place = shlex.quote(str(Path(package.folder).resolve()))
+                lines.append(f'{place}) exec "$@" {shlex.quote(selected)} ;;')
+        path.write_text("\n".join([*lines, "esac", 'exec "$@"', ""]), "utf-8")
+        return ("-count=1", "-timeout=0", f"-exec=/bin/sh '{path}'")
+
+    def __enter__(self) -> None:
+        """Watch from now on."""
+        self._over = threading.Event()
+        self._watch = threading.Thread(target=self._look, daemon=True)
+        self._watch.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Watch no longer."""
+        self._over.set()
+        self._watch.join()
+
+    def settled(self, package: Any, *, failed: bool) -> list[Record]:
+        """The results of *package* that were not told yet."""
+        records: list[Record] = package.settle(failed=failed)
+        blame = package.broken_by(str(Path.cwd()))
+        return [[*r[:5], blame, ""] if failed and not package.began and r[0] == "result" else r for r in records]
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            for package in tuple(self._packages.values()):
+                if not package.late and not package.ended and (late := package.overdue(time.monotonic())):
+                    package.late = late
+                    place = str(Path(package.folder).resolve())
+                    for number in (signal.SIGQUIT, signal.SIGKILL):
+                        _signal(place, number)
+                        self._over.wait(KILL_SECONDS)
+
+
+def _signal(place: str, number: int) -> None:
+    """Send *number* to the test binary that go started in the folder *place*."""
+    mark = f"PWD={place}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name = str((process / "exe").readlink()).removesuffix(" (deleted)")
+            if name.endswith(".test") and mark in (process / "environ").read_bytes().split(b"\0"):
+                os.kill(int(process.name), number)
+
+
+def _upwards(folder: str) -> list[str]:
+    """*folder*, and all above it up to the room."""
+    path = Path(folder)
+    return [str(up) for up in (path, *path.parents)]
+
+
+def _event(line: str) -> dict[str, Any] | None:
+    with contextlib.suppress(ValueError):
+        event = json.loads(line) if line.startswith("{") else None
+        return event if isinstance(event, dict) and "Action" in event else None
+    return None
+
+
+def _text(line: str) -> str:
+    """What a line of the stream has for people."""
+    event = _event(line)
+    return line if event is None else str(event.get("Output", ""))
+
+
+def main() -> None:
+    """Serve one order."""
+    beside("envoy")["serve"](errand)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""Vitest and jest, started from here alike: node runs them, we ask, listen, end what hangs, and say what came out.
+
+Loaded by path by `vitest_boot.py` and `jest_boot.py`; standard library only. A test that never gives control back is
+found by its silence: its process is killed, and what was asked besides is asked again without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import runpy
+import selectors
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Send = Callable[[list[object]], None]
+
+BATCHES = runpy.run_path(str(Path(__file__).with_name("javascript_batches.py")))
+RESULTS = runpy.run_path(str(Path(__file__).with_name("javascript_results.py")))
+ENVOY = runpy.run_path(str(Path(__file__).with_name("envoy.py")))
+
+STUCK_SECONDS = 5.0
+"""A test that outlives its time limit by this much has not been stopped by its runner and never will be."""
+
+FAREWELL_SECONDS = 2.0
+"""So long before the whole is killed, what is known is said."""
+
+NOTHING = "(?!)"
+"""A pattern that no name matches: all files are loaded, no test is run."""
+
+
+class Hang(Exception):  # noqa: N818  # it is no error of ours
+    """Nothing was heard of some files for too long."""
+
+    def __init__(self, paths: list[str]) -> None:
+        super().__init__(", ".join(paths))
+        self.paths = paths
+
+
+def serve(tool: Any) -> None:
+    """Do what the config on the channel asks of *tool* (a `Tool` of `javascript_batches`), say goodbye and leave."""
+    ENVOY["serve"](lambda config, send: errand(tool, config, send))
+
+
+def errand(tool: Any, config: dict[str, Any], send: Send) -> int:
+    """List the ids of the suite, or judge the asked ones; the status to leave with."""
+    node, package = shutil.which("node"), BATCHES["package"](tool, Path.cwd())
+    version = json.loads(package.read_text("utf-8")).get("version", "0") if package else ""
+    if node is None or package is None or int(version.split(".")[0]) < tool.oldest:
+        lacks = "no node on PATH" if node is None else f"no {tool.name} {tool.oldest} or newer in node_modules"
+        send(["unusable", f"there is {lacks}; install it (`npm install`) and try again"])
+        return 3
+    send(["hello", {tool.name: version}])
+    session = Session(tool, node, config)
+    try:
+        for line in session.work():
+            send(line)
+    except Refused as refused:
+        send(["usage", ENVOY["plain"](str(refused))])
+        return 3
+    return 0
+
+
+class Refused(Exception):  # noqa: N818  # as above
+    """The runner did not get as far as loading a test file."""
+
+
+class Session:
+    """All processes of one errand, and what they said."""
+
+    def __init__(self, tool: Any, node: str, config: dict[str, Any]) -> None:
+        self._tool, self._node, self._config = tool, node, config
+        self._collects = config["mode"] == "collect"
+        self._findings = RESULTS["Findings"]()
+        self._deadline = time.monotonic() + config["seconds"] - min(FAREWELL_SECONDS, config["seconds"] / 5)
+        self._scratch = Path(os.environ["TMPDIR"])
+        self._heard: dict[str, float] = {}
+        """Path of each file that is at work -> when something was last heard of it."""
+        self._running: dict[str, str] = {}
+        """Path -> id of the test that started last."""
+        self._stopped = ""
+
+    def work(self) -> Iterator[list[object]]:
+        """The records of the errand."""
+        todo = BATCHES["batches"](self._tool, self._config)
+        while todo:
+            batch = todo.pop(0)
+            try:
+                self._run(batch)
+            except Hang as hang:
+                todo[:0] = self._without(batch, hang)
+            if time.monotonic() > self._deadline:
+                break
+        yield from self._records()
+        if time.monotonic() > self._deadline:
+            # What is left to be said of the timeout is said by whoever kills us for it.
+            signal.pause()
+        if self._stopped:
+            yield ["stopped", self._stopped]
+
+    def _run(self, batch: Any) -> None:
+        """Run one process to its end.
+
+        Raises:
+            Hang: if it has to be killed as some files say nothing.
+            Refused: if the runner cannot work with its configuration.
+        """
+        self._heard.clear()
+        reads, writes = os.pipe()
+        with subprocess.Popen(  # noqa: S603  # node, our script, a number
+            [self._node, str(Path(__file__).with_name(self._tool.script)), str(writes)],
+            stdin=subprocess.PIPE, pass_fds=[writes], process_group=0,
+            env={**os.environ, "JUMAR_MARKS": str(self._scratch / "marks")},
+        ) as process:  # fmt: skip
+            os.close(writes)
+            try:
+                if process.stdin:
+                    process.stdin.write(json.dumps(self._order(batch)).encode())
+                    process.stdin.close()
+                done = self._listen(reads)
+            finally:
+                os.close(reads)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        if not done and time.monotonic() < self._deadline:
+            self._stopped = f"{self._tool.name} left with status {process.returncode} before it was done"
+
+    def _order(self, batch: Any) -> dict[str, object]:
+        package = BATCHES["package"](self._tool, batch.folder)
+        names = [i.partition("::")[2] for i in batch.ids]
+        return {
+            "package": str(package),
+            "base": str(batch.folder),
+            "configured": BATCHES["configured"](self._tool, batch.folder),
+            "files": [str(Path.cwd() / file) for file in batch.files],
+            "exact": not self._collects,
+            "pattern": RESULTS["pattern_of"](names) if names else NOTHING,
+            "limit": self._config["limit"],
+            "cache": str(self._scratch / "cache"),
+        }
+
+    def _listen(self, reads: int) -> bool:
+        """Take in events until there are no more; whether the last one said that all was done."""
+        tail, done = b"", False
+        with selectors.DefaultSelector() as selector:
+            selector.register(reads, selectors.EVENT_READ)
+            while time.monotonic() < self._deadline:
+                if not selector.select(0.25):
+                    self._watch()
+                    continue
+                piece = os.read(reads, 1 << 16)
+                if not piece:
+                    break
+                *lines, tail = (tail + piece).split(b"\n")
+                for event in map(json.loads, lines):
+                    done = done or event["on"] == "done"
+                    self._hear(event)
+        return done
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        if event["on"] == "refused":
+            raise Refused(event["errors"][0]["message"] or event["errors"][0]["stack"])
+        path = os.path.relpath(os.path.realpath(event["file"])) if "file" in event else ""
+        if event["on"] == "loaded":
+            self._heard.pop(path, None)
+        elif path:
+            self._heard[path] = time.monotonic()
+        if event["on"] == "start":
+            self._running[path] = RESULTS["identity"](path, event["names"])
+        self._findings.hear(event)
+
+    def _watch(self) -> None:
+        patience = time.monotonic() - self._config["limit"] - STUCK_SECONDS
+        if late := [path for path, heard in self._heard.items() if heard < patience]:
+            raise Hang(late)
+
+    def _without(self, batch: Any, hang: Hang) -> list[Any]:
+        """What is left of *batch* once those that hang are told."""
+        with contextlib.suppress(OSError):
+            for line in (self._scratch / "marks").read_text("utf-8").splitlines():
+                event = json.loads(line)
+                path = os.path.relpath(os.path.realpath(event["file"]))
+                self._running[path] = RESULTS["identity"](path, event["names"])
+        why = f"nothing came back for {self._config['limit'] + STUCK_SECONDS:g} s, so the process was killed"
+        hung = RESULTS["Result"]("timeout", int(1000 * self._config["limit"]), why, "code", "")
+        findings = self._findings
+        for path in hang.paths:
+            running, waiting = self._running.get(path), [i for i in batch.ids if i.partition("::")[0] == path]
+            if running is not None and not self._collects and not findings.reported(running):
+                findings.forced[running] = hung
+            elif path in findings.tests:
+                # Between its loading and its first test: a hook.
+                findings.forced.update((i, hung._replace(outcome="error")) for i in waiting if not findings.reported(i))
+            else:
+                findings.broken[path] = hung._replace(outcome="import_error")
+        left = [i for i in batch.ids if not findings.reported(i)]
+        findings.sealed.update(m for i in batch.ids if i not in left for m in findings.members(i))
+        files = [f for f in batch.files if any(i.partition("::")[0] == f for i in left)]
+        return [batch._replace(files=files, ids=left)] if left else []
+
+    def _records(self) -> Iterator[list[object]]:
+        plain = ENVOY["plain"]
+        asked = self._config["ids"]
+        found = [i for i in self._findings.found() if _selects(self._config["args"], i)]
+        ids = found if self._collects else [i for i in asked if self._findings.members(i)]
+        records: list[list[object]] = []
+        ENVOY["collect"](records.append, ids)
+        yield from records
+        for path, why in sorted(self._findings.breaks().items()):
+            yield ["broken", path, plain(why.excerpt), why.blame, why.absent]
+        if not self._collects:
+            for test_id, result in self._findings.settled(asked).items():
+                outcome, ms, excerpt, blame, absent = result
+                yield ["result", test_id, outcome, ms, plain(excerpt), blame, absent]
+
+
+def _selects(select: list[str], test_id: str) -> bool:
+    """Whether *test_id* is in *select*: files, folders or ids."""
+    path = test_id.partition("::")[0]
+    return not select or any(
+        s.rstrip("/") in (".", path, test_id) or path.startswith(s.rstrip("/") + "/") or test_id.startswith(s + " > ")
+        for s in (os.path.normpath(one) if "::" not in one else one for one in select)
+    )

@@ -1,0 +1,97 @@
+"""Which processes of vitest or jest an errand takes: one for each folder with a configuration of its own.
+
+Loaded by path by the programs beside it; standard library only. The room is the working directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Tool(NamedTuple):
+    """Which runner, and how its configuration is called."""
+
+    name: str
+    script: str
+    """Beside this file; takes an order on standard input and tells events on the descriptor it is given."""
+    configurations: str
+    """A pattern for the names of its configuration files."""
+    section: str
+    """The key of its configuration in `package.json`; empty: it reads none there."""
+    oldest: int
+    """Major version that the script needs at least."""
+
+
+class Batch(NamedTuple):
+    """What one process is asked for: files, and ids in them; no ids is none to be run."""
+
+    folder: Path
+    """Where the configuration lies."""
+    files: list[str]
+    ids: list[str]
+
+
+def batches(tool: Tool, config: dict[str, Any]) -> list[Batch]:
+    """One for each folder with a configuration of its own, unless the room has one, which then holds for all."""
+    room, ids, collects = Path.cwd(), config["ids"], config["mode"] == "collect"
+    if collects and not config["args"]:
+        return [Batch(folder, [], []) for folder in _folders(tool, room) or [room]]
+    grouped: dict[Path, list[str]] = {}
+    for file in dict.fromkeys(
+        os.path.normpath(one.partition("::")[0]) for one in (config["args"] if collects else ids)
+    ):
+        if (room / file).exists():
+            grouped.setdefault(_home(tool, room / file), []).append(file)
+    return [Batch(f, some, [i for i in ids if i.partition("::")[0] in some]) for f, some in grouped.items()]
+
+
+def configured(tool: Tool, folder: Path) -> bool:
+    """Whether a configuration of *tool* lies in *folder*."""
+    if any(re.fullmatch(tool.configurations, entry.name) for entry in os.scandir(folder)):
+        return True
+    with contextlib.suppress(OSError, ValueError):
+        manifest = json.loads((folder / "package.json").read_text("utf-8"))
+        return bool(tool.section) and isinstance(manifest, dict) and tool.section in manifest
+    return False
+
+
+def package(tool: Tool, folder: Path) -> Path | None:
+    """The manifest of the package that *folder* would find, looked for no higher than the room."""
+    room = Path.cwd()
+    for place in (folder, *folder.parents):
+        manifest = place / "node_modules" / tool.name / "package.json"
+        if manifest.is_file():
+            return manifest.resolve()
+        if place == room:
+            break
+    return None
+
+
+def _home(tool: Tool, file: Path) -> Path:
+    """The folder whose configuration holds for *file*."""
+    room = Path.cwd()
+    if configured(tool, room):
+        return room
+    around = (file, *file.parents) if file.is_dir() else file.parents
+    return next((f for f in around if f.is_relative_to(room) and configured(tool, f)), room)
+
+
+def _folders(tool: Tool, room: Path) -> list[Path]:
+    """The topmost folders with a configuration, those of packages left out."""
+
+    def search() -> Iterator[Path]:
+        for parent, folders, _ in os.walk(room):
+            folders[:] = sorted(f for f in folders if f != "node_modules" and not f.startswith("."))
+            if configured(tool, Path(parent)):
+                folders.clear()
+                yield Path(parent)
+
+    return list(search())

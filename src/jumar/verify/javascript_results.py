@@ -1,0 +1,237 @@
+"""Folds what vitest or jest says of its tests into one result per asked id; silence stays silence.
+
+Loaded by path by the programs beside it; standard library only. Tests of one name in one file are one id, which has
+passed if all of them have, and an id with placeholders (`adds %i`, `$name`, `${x}`) stands for all tests it fits.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+from pathlib import Path
+from typing import Any, NamedTuple
+
+BLAME = runpy.run_path(str(Path(__file__).with_name("javascript_blame.py")))
+
+SEPARATOR = " > "
+WORST_FIRST = ("timeout", "failed", "error", "skipped", "xfailed", "xpassed", "passed")
+"""What decides an id that stands for several tests."""
+
+PLACEHOLDER = re.compile(r"\\\$\\\{.*?\\\}|%[sdifjopc%]|%\\\$|%\\#|%#|\\\$[A-Za-z_#][\w#]*(?:\\\.\w+)*")
+"""What `test.each` and template literals fill in, in a name whose regular expression characters are escaped."""
+
+_NOISE = re.compile(r"\x1b\[[0-9;]*m|\?[tv]=\w+| \(pid=\d+\)")
+_ADVICE = re.compile(r"Jest encountered an unexpected token[\s\S]*?Details:\s*|● Test suite failed to run\s*")
+_SHOULD_FAIL = re.compile(r"Expect test to fail|supposed to fail")
+
+LINES = 8
+"""Places in the room that an excerpt names."""
+
+
+class Result(NamedTuple):
+    """One test, or one id."""
+
+    outcome: str
+    ms: int
+    excerpt: str
+    blame: str
+    absent: str
+
+
+def pattern_of(names: list[str]) -> str:
+    """One regular expression of JavaScript for the tests of *names*, whether they are joined by ` > ` or a space."""
+    return f"^\\s*(?:{'|'.join(map(_fitting, names))})$"
+
+
+def _fitting(name: str) -> str:
+    escaped = re.sub(r"[\\^$.*+?()\[\]{}|/]", r"\\\g<0>", name)
+    return PLACEHOLDER.sub(lambda _: r"[\s\S]*", escaped).replace(SEPARATOR, "(?: > | )")
+
+
+def fits(name: str) -> re.Pattern[str]:
+    """A pattern for the names that *name* stands for."""
+    return re.compile(_fitting(name))
+
+
+class Findings:
+    """What was heard so far, of one or more runs."""
+
+    def __init__(self) -> None:
+        self.tests: dict[str, dict[str, str]] = {}
+        """Path -> id -> mode it was collected with first; empty as long as it was only heard to start."""
+        self.whole = set[str]()
+        """Files of which all tests are known."""
+        self.results: dict[str, dict[tuple[str, str], list[dict[str, Any]]]] = {}
+        """Path -> (project, id) -> what was said of it."""
+        self.suites: list[tuple[str, list[str], list[dict[str, Any]]]] = []
+        self.loose: list[dict[str, Any]] = []
+        """Errors that belong to no test."""
+        self.broken: dict[str, Result] = {}
+        self.forced: dict[str, Result] = {}
+        """Ids whose result was decided by us."""
+        self.lost = False
+        """Whether some test began and never came back."""
+        self.sealed: set[str] = set()
+        """Ids of which nothing more is taken in: a later run has them skipped."""
+
+    def hear(self, event: dict[str, Any]) -> None:
+        """Take in one event of the runner's end."""
+        path = BLAME["inside"](event["file"]) if "file" in event else ""
+        match event:
+            case {"on": "collected", "tests": tests}:
+                known = self.tests.setdefault(path, {})
+                known.update((i, mode) for names, mode in tests if not known.get(i := identity(path, names)))
+                self.whole.update([path] if tests else [])
+            case {"on": "start", "names": names}:
+                self.tests.setdefault(path, {}).setdefault(identity(path, names), "")
+            case {"on": "again", "project": project}:
+                kept = self.results.get(path, {}).items()
+                self.results[path] = {key: said for key, said in kept if key[0] != project or key[1] in self.sealed}
+            case {"on": "result", "project": project, "names": names} if identity(path, names) not in self.sealed:
+                test_id = identity(path, names)
+                self.tests.setdefault(path, {}).setdefault(test_id, "")
+                self.results.setdefault(path, {}).setdefault((project, test_id), []).append(event)
+            case {"on": "suite", "names": names, "errors": errors}:
+                self.suites.append((path, names, errors))
+            case {"on": "unhandled", "errors": errors}:
+                self.loose += errors
+
+    def found(self) -> list[str]:
+        """All ids, file by file."""
+        return [test_id for path in sorted(self.tests) for test_id in self.tests[path]]
+
+    def reported(self, test_id: str) -> bool:
+        """Whether something was said of *test_id*, or of its file, that decides it."""
+        path = test_id.partition("::")[0]
+        said = {key[1] for key in self.results.get(path, {})}
+        members = self.members(test_id)
+        whole = any(p == path and not names for p, names, _ in self.suites)
+        return test_id in self.forced or path in self.broken or whole or (bool(members) and said.issuperset(members))
+
+    def members(self, asked: str) -> list[str]:
+        """The ids that *asked* stands for: itself, or those that it fits."""
+        path, _, name = asked.partition("::")
+        known = self.tests.get(path, {})
+        if asked in known or not PLACEHOLDER.search(re.escape(name)):
+            return [asked] if asked in known else []
+        pattern = fits(name)
+        return [test_id for test_id in known if pattern.fullmatch(test_id.partition("::")[2])]
+
+    def breaks(self) -> dict[str, Result]:
+        """Path -> why nothing in it could be found."""
+        found = dict(self.broken)
+        for path, names, errors in self.suites:
+            if not names and not self.tests.get(path):
+                found.setdefault(path, shown("import_error", errors, path, "file"))
+        return found
+
+    def settled(self, asked: list[str]) -> dict[str, Result]:
+        """The results of the *asked* ids; nothing was said of those that are not in it."""
+        folded = {}
+        for test_id in asked:
+            known = [self.forced.get(member) or self._one(member) for member in self.members(test_id)]
+            path = test_id.partition("::")[0]
+            if test_id in self.forced or (not known and self.tests.get(path) and path not in self.whole):
+                known = [self.forced.get(test_id)]
+            said = [result or self._lost(test_id) for result in known]
+            results = [result for result in said if result]
+            if results and len(results) == len(said):
+                worst = min(results, key=lambda result: WORST_FIRST.index(result.outcome))
+                folded[test_id] = worst._replace(ms=sum(result.ms for result in results))
+        for path, names, errors in self.suites:
+            if not any(self._withheld(member, path, names) for i in folded for member in self.members(i)):
+                _charge(folded, below(path, names), shown("error", errors, path, "hook"))
+        for error in [] if self.lost else self.loose:
+            path = BLAME["inside"](error["path"]) if error["path"] else ""
+            named = [i for i in folded if error["test"] and i.startswith(path) and i.endswith(error["test"])]
+            _charge(folded, named[-1] if named else path, shown("error", [error], path, "test"))
+        return folded
+
+    def _withheld(self, test_id: str, path: str, names: list[str]) -> bool:
+        """Whether *test_id* was to be run and was not, as the suite of *names* could not be set up."""
+        said = self._said(test_id)
+        wanted = self.tests.get(path, {}).get(test_id) not in ("skip", "todo")
+        return wanted and test_id.startswith(below(path, names)) and all(one["state"] == "skipped" for one in said)
+
+    def _said(self, test_id: str) -> list[dict[str, Any]]:
+        some = self.results.get(test_id.partition("::")[0], {})
+        return [one for key, all_of in some.items() if key[1] == test_id for one in all_of]
+
+    def _one(self, test_id: str) -> Result | None:
+        """The result of all tests of one id, in all projects."""
+        results = [self._judged(test_id, one) for one in self._said(test_id)]
+        return min(results, key=lambda result: WORST_FIRST.index(result.outcome)) if results else None
+
+    def _lost(self, test_id: str) -> Result | None:
+        """The result of a test that was found and never came back: what ended its process, if that is known."""
+        path = test_id.partition("::")[0]
+        errors = [errors for where, names, errors in self.suites if where == path and not names]
+        errors = errors or [[e] for e in self.loose if not e["path"] or BLAME["inside"](e["path"]) == path]
+        self.lost = True
+        return shown("error", errors[0], path, "test") if errors else None
+
+    def _judged(self, test_id: str, said: dict[str, Any]) -> Result:
+        path = test_id.partition("::")[0]
+        if said["state"] == "passed":
+            return Result("xfailed" if said["fails"] else "passed", said["ms"], "", "", "")
+        if said["state"] == "failed":
+            return failed(said, path)
+        for where, names, errors in self.suites:
+            if self._withheld(test_id, where, names):
+                return shown("error", errors, path, "hook")
+        return Result("skipped", 0, said["note"] or "skipped", "", "")
+
+
+def _charge(folded: dict[str, Result], start: str, why: Result) -> None:
+    """Hold what no test threw against the last of those that begin with *start* and would have passed."""
+    passed = [i for i, result in folded.items() if i.startswith(start) and result.outcome == "passed"]
+    if passed:
+        text = f"passed, and then something was thrown outside of all tests:\n{why.excerpt}"
+        folded[passed[-1]] = why._replace(ms=folded[passed[-1]].ms, excerpt=text)
+
+
+def identity(path: str, names: list[str]) -> str:
+    """The id of a test."""
+    return f"{path}::{SEPARATOR.join(names)}"
+
+
+def below(path: str, names: list[str]) -> str:
+    """How the ids of all tests in a suite begin; the suite without names is the file."""
+    return f"{path}::" + "".join(name + SEPARATOR for name in names)
+
+
+def failed(said: dict[str, Any], path: str) -> Result:
+    """The result of a test that let something fly."""
+    text = "\n".join(e["message"] + e["stack"] for e in said["errors"])
+    in_hook = said["hook"] or ("_callCircusHook" in text and "_callCircusTest" not in text)
+    if BLAME["TIMED_OUT"].search(text):
+        outcome = "error" if in_hook and not said["fails"] else "timeout"
+        return shown(outcome, said["errors"], path, "test")._replace(ms=said["ms"], blame=BLAME["CODE"], absent="")
+    if said["fails"] and _SHOULD_FAIL.search(text):
+        return shown("failed", said["errors"], path, "test")._replace(ms=said["ms"], blame=BLAME["CODE"], absent="")
+    result = shown("error" if in_hook else "failed", said["errors"], path, "hook" if in_hook else "test")
+    return result._replace(ms=said["ms"])
+
+
+def shown(outcome: str, errors: list[dict[str, Any]], path: str, place: str) -> Result:
+    """A result with what its errors say; the first one decides whose doing it is."""
+    faults = [BLAME["Fault"].of(error) for error in errors]
+    blame, absent = BLAME["blamed"](faults[0], path, place) if faults else (BLAME["TEST"], "")
+    texts = [excerpt(fault, error["diff"] or error["frame"]) for fault, error in zip(faults, errors, strict=True)]
+    return Result(outcome, 0, "\n\n".join(texts) or "it failed and did not say why", blame, absent)
+
+
+def excerpt(fault: Any, more: str) -> str:
+    """The message of *fault*, and where in the room it came from, with the lines that stand there."""
+    head = fault.message if not fault.name or fault.name in fault.message else f"{fault.name}: {fault.message}"
+    if fault.message and "\n" in fault.stack and "●" in fault.stack:
+        head = BLAME["FRAME"].sub("", fault.stack)
+    about = f"\n    in {BLAME['inside'](fault.file)}" if fault.file and BLAME["inside"](fault.file) else ""
+    lines = []
+    for where, number in fault.places()[:LINES]:
+        source = Path(where).read_text("utf-8", "replace").splitlines()
+        line = source[number - 1].strip() if 0 < number <= len(source) else ""
+        lines.append(f"    at {where}:{number}" + (f": {line}" if line else ""))
+    text = "\n".join([_ADVICE.sub("", head).strip() + about, *([more] if more else []), *lines])
+    return _NOISE.sub("", text.replace("file://" + os.path.realpath("."), ".").replace("file://", ""))
