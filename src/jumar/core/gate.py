@@ -124,7 +124,8 @@ def _claim(test_id: str, target: str, state: RunState, guard: Guard) -> Ruling: 
         return _no(why)
     run = book.newest.get(test_id)
     if run is None and test_id not in state.expected:
-        return _no(f"there is no test {test_id!r}; red is {named(red_ids(book.newest)) or 'none'}")
+        near = tuple(i for i in state.expected if i.endswith(f"::{test_id}")) or red_ids(book.newest)
+        return _no(f"there is no test {test_id!r}; there is {named(near) or 'none that is red'}")
     if why := why_not_red(run, test_id):
         return _no(why)
     if test_id in book.ended:
