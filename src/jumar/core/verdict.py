@@ -206,4 +206,5 @@ def _unreported(test_id: str, report: Report) -> TestResult:
         return TestResult(test_id, Outcome.IMPORT_ERROR, 0, broken.why, broken.blame, broken.absent)
     if report.ended is Ended.NORMAL:
         return TestResult(test_id, Outcome.MISSING, 0, "the runner did not report this test")
-    return TestResult(test_id, Outcome.ERROR, 0, report.detail or f"not reported: the run ended by {report.ended}")
+    why = report.detail or f"not reported: the run ended by {report.ended}"
+    return TestResult(test_id, Outcome.ERROR, 0, why, Blame.CODE)

@@ -38,7 +38,8 @@ class CargoRunner:
     protects it.
 
     libtest has no timeout for a test and one process for all tests of a target. The tests of a target that crashed,
-    hung, or printed what reads like results are run once more, each in a process of its own.
+    hung, or printed what reads like results are run once more, each in a process of its own. That is what cargo-nextest
+    adds, so it is not asked, even where it is installed; its configuration has no say.
 
     What is built lies beside the room and goes with it: a shared folder would take a file of another room, which has
     the same name and may be older, for one it has compiled already. Crates from elsewhere are copied in, see

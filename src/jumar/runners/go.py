@@ -47,7 +47,7 @@ class GoRunner:
             env.setdefault("GOPATH", f"{home}/go")
             env.setdefault("GOCACHE", f"{environ.get('XDG_CACHE_HOME') or home + '/.cache'}/go-build")
         found = shutil.which("go", path=f"{Path(sys.executable).parent}:{environ.get('PATH') or PATH}")
-        fixed = {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOTELEMETRY": "off"}
+        fixed = {"GOPROXY": "off", "GOTOOLCHAIN": "local"}
         return Surroundings(env={**env, **fixed}, missing="" if found else MISSING)
 
     def collection(self, suite: Suite, room: Path) -> Invocation:

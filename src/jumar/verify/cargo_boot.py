@@ -80,6 +80,7 @@ class Build:
         self._foreign: dict[str, list[str]] = {}
         """Folder of each package from elsewhere -> what was built of it."""
         self._own: set[str] = set()
+        self.failed = False
         self._plain, self._started = _envoy("plain"), _envoy("started")
         self._faults, self._stderr = beside("cargo_faults"), ""
         self.binaries: dict[str, tuple[str, str, dict[str, str]]] = {}
@@ -97,7 +98,8 @@ class Build:
             seed.keep(packages - self._own, [file for files in self._foreign.values() for file in files])
         if status and not self._messages and "--keep-going" in self._stderr:
             status = self._cargo_build([])  # before 1.74 the first target that does not build hides the others
-        if not status:
+        self.failed = status != 0
+        if not self.failed:
             return ""
         faults = [m["message"]["message"] for m in self._messages]
         lame = next((text for text in [*faults, self._stderr] if any(sign in text for sign in UNBUILDABLE)), "")
@@ -184,7 +186,7 @@ def _list(build: Build, config: Mapping[str, Any], send: Send) -> None:
             names = _binary(build, root, config).listed()
             chosen = [i for name in names if (i := f"{root}::{name}") and _selects(config["ids"], path, i)]
             _envoy("collect")(send, chosen)
-        elif is_root(path):
+        elif build.failed and is_root(path):
             send(build.broken(path))
 
 
@@ -193,7 +195,7 @@ def _judge(build: Build, config: Mapping[str, Any], send: Send) -> None:
         names = [i.partition("::")[2] for i in config["ids"] if i.partition("::")[0] == path]
         if path in build.binaries:
             _binary(build, path, config).judge(names, _told(send))
-        elif is_root(path) or not Path(path).is_file():
+        elif build.failed:
             send(build.broken(path))
 
 

@@ -35,7 +35,7 @@ KILL_SECONDS = 1.0
 """A test binary has as long to print its stacks before it is killed."""
 
 MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
-GO = re.compile(r"^go\s+(\d+)\.(\d+)", re.MULTILINE)
+GO = re.compile(r"^go\s+(\d+(?:\.\d+)*)", re.MULTILINE)
 FAILED = re.compile(r"^FAIL\s+(\S+) \[(?:build|setup) failed\]", re.MULTILINE)
 """How go tells a package that does not build where it has no event for that, before 1.24."""
 
@@ -76,7 +76,7 @@ class Workplace:
         lost = [folder for folder, owner in owners.items() if not owner]
         self.why = f"no go.mod stands in {lost[0]} or above it in the task; make one with `go mod init`" if lost else ""
         texts = {owner: Path(owner, "go.mod").read_text("utf-8", "replace") for owner in owners.values() if owner}
-        self.modules = {MODULE.findall(text)[0]: owner for owner, text in texts.items() if MODULE.search(text)}
+        self.modules = {found[1]: owner for owner, text in texts.items() if (found := MODULE.search(text))}
         whole = Path("go.work").is_file()
         self.base = next(iter(texts)) if len(texts) == 1 and not whole else "."
         if len(texts) > 1 and not whole:
@@ -99,13 +99,9 @@ class Workplace:
 
     def _joined(self, texts: dict[str, str]) -> str:
         """A workspace of the modules, outside of the room: one go command can then test them all."""
-        version = max(
-            (tuple(map(int, GO.findall(text)[0])) for text in texts.values() if GO.search(text)), default=(1, 18)
-        )
-        lines = [
-            f"go {max(version, (1, 18))[0]}.{max(version, (1, 18))[1]}",
-            *(f"use {json.dumps(str(Path(o).resolve()))}" for o in texts),
-        ]
+        versions = ["1.18", *(found[1] for text in texts.values() if (found := GO.search(text)))]
+        newest = max(versions, key=lambda version: [int(part) for part in version.split(".")])
+        lines = [f"go {newest}", *(f"use {json.dumps(str(Path(owner).resolve()))}" for owner in texts)]
         path = Path(os.environ["TMPDIR"], "go.work")
         path.write_text("\n".join(lines) + "\n", "utf-8")
         return str(path)

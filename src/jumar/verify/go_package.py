@@ -178,16 +178,16 @@ class Package:
         running = name in self._open and not self._open[name]
         if not running and culprit:
             ended = f"ran longer than {self._limit:g} s" if self.late else "ended the process"
-            return ["error", 0, f"not run: {culprit} {ended}, which ended all tests of its package", "", ""]
+            return ["error", 0, f"not run: {culprit} {ended}, which ended all tests of its package", "code", ""]
         if not self.began:
             return ["error", 0, self.said("") or "the package failed before its first test", "", ""]
         if not running:
-            return ["error", 0, f"not run: its package ended before\n{self.said('')}", "", ""]
+            return ["error", 0, f"not run: its package ended before\n{self.said('')}", "code", ""]
         said = self.said(name)
         if self.late and name.partition("/")[0] == self.late:
             return ["timeout", 0, f"ran longer than {self._limit:g} s\n{_stacks(said)}", "code", ""]
         if self.late:
-            return ["error", 0, f"stopped: {self.late} ran longer than {self._limit:g} s", "", ""]
+            return ["error", 0, f"stopped: {self.late} ran longer than {self._limit:g} s", "code", ""]
         if DIED.search(said):
             return ["failed", 0, said, "code", ""]
         return ["error", 0, f"the process ended in this test\n{said}", "code", ""]

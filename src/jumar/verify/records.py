@@ -72,7 +72,7 @@ def _silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResul
     if lost:
         outcome = Outcome.TIMEOUT if ended is Ended.TIMEOUT else Outcome.ERROR
         return TestResult(test_id, outcome, 0, f"the run ended in this test: {detail}", Blame.CODE)
-    return TestResult(test_id, Outcome.ERROR, 0, f"not run, the run ended before: {detail}")
+    return TestResult(test_id, Outcome.ERROR, 0, f"not run, the run ended before: {detail}", Blame.CODE)
 
 
 def _blame(said: str) -> Blame | None:
