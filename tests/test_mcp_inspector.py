@@ -16,7 +16,7 @@ import pytest
 from hosted import ADD, HALF, SOURCE, repository
 from test_mcp_wire import serving
 
-INSPECTOR = Path(__file__).parent.parent / ".venv" / "inspector" / "node_modules" / ".bin" / "mcp-inspector"
+INSPECTOR = Path(__file__).parent.parent / ".venv" / "tools" / "inspector" / "node_modules" / ".bin" / "mcp-inspector"
 
 pytestmark = [
     pytest.mark.slow,

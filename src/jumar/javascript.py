@@ -53,7 +53,7 @@ class JavaScriptRunner:
         for folder in _workspaces(origin):
             links.update(_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
         # As on a machine of CI: nothing is asked, nothing is watched, and no snapshot is written to make a test pass.
-        return Surroundings(env={"CI": "true", "NO_COLOR": "1", "FORCE_COLOR": "0"}, links=links)
+        return Surroundings(env={"CI": "true", "NO_COLOR": "1"}, links=links)
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # the boot finds it
         """What to run to list the ids of the suite: all files are loaded, and no test is run."""

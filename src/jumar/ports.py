@@ -59,7 +59,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] = {}
     """Added to the scrubbed environment: where toolchains and their caches lie."""
     links: Mapping[str, Path] = {}
-    """Path in the room, absent from the tree -> what a symbolic link there leads to (`node_modules`)."""
+    """Path in the room, absent from the tree -> what a symbolic link there leads to (`node_modules`); where that is
+    relative, it leads to a place in the room."""
     missing: str = ""
     """Why this runner cannot work here, and what to do, in one sentence; empty: it can."""
 

@@ -88,7 +88,7 @@ class Rebuild(msgspec.Struct, frozen=True):
 
     left: tuple[int, ...]
     dropped: tuple[int, ...]
-    """Edits that go back for good."""
+    """Edits that go back, as the verdict has it."""
     why: str
 
 

@@ -17,7 +17,7 @@ from jumar.core.policy import COUNTED, Gate, TestPolicy, Trigger
 from jumar.core.retry import UNUSABLE, again, pause
 from jumar.core.run import HOSTED, Cell, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import mark, remembered
-from jumar.core.verdict import EXCUSED, Cause, Outcome
+from jumar.core.verdict import EXCUSED, Cause
 
 
 def _started(state: RunState, start: ev.RunStart) -> RunState:

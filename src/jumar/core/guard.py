@@ -15,7 +15,7 @@ CONFIGURATION = (
     "*.egg-info/", "*.dist-info/",
     "package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", ".npmrc", ".yarnrc*", "node_modules/",
     "vitest.config.*", "vitest.workspace.*", "vitest.setup.*", "vite.config.*", "jest.config.*", "jest.setup.*",
-    "babel.config.*", ".babelrc*", ".swcrc", "tsconfig*.json", "jsconfig.json",
+    "babel.config.*", "postcss.config.*", "__snapshots__/", ".babelrc*", ".swcrc", "tsconfig*.json", "jsconfig.json",
     "go.mod", "go.sum", "vendor/modules.txt", "go.work", "go.work.sum",
     "Cargo.toml", "Cargo.lock", "build.rs", ".cargo/", ".config/nextest.toml", "rust-toolchain*",
     "__pycache__/", "*.pyc", ".git/", ".jumar/",

@@ -48,7 +48,7 @@ class Trial(msgspec.Struct, frozen=True):
     waiting: tuple[tuple[int, ...], ...] = ()
     stage: Stage = Stage.ALL
     dropped: tuple[int, ...] = ()
-    """Edits that go back for good."""
+    """Edits that go back, and are tried again only if without them the rest is not good."""
 
 
 def judgement(state: RunState) -> Judgement:
@@ -70,48 +70,48 @@ def judgement(state: RunState) -> Judgement:
 def next_trial(book: Book, found: Judgement) -> Trial | None:
     """What is judged next, given what was *found* of the edits that lie in the workspace; None: they stay.
 
-    First all edits together. Then without those whose own tests stayed red, as often as it takes. Where a green test
-    is lost, whoever breaks it may have kept others from turning green: group by group then, each on top of the good.
+    First all edits together. Then without those whose own tests stayed red; if there are several of these, one may have
+    kept another from turning green, and each is tried on top of the rest. Where the rest is not good either, every
+    group is tried, one after the other, on top of those that were good.
     """
-    trying = book.trying
     if found.good:
         if not book.waiting:
             return None
-        first, *rest = book.waiting
-        return Trial(_both(trying, first), settled=trying, waiting=tuple(rest), stage=book.stage)
+        first, *later = book.waiting
+        return Trial(_flat([book.trying, first]), settled=book.trying, waiting=tuple(later), stage=Stage.SINGLY)
     if book.stage is Stage.SINGLY:
         return _without_newest(book)
-    parts = () if found.void else groups(book.turn, trying)
-    wrong = [part for part in parts if any(book.turn[n].path in found.wrong for n in part)]
-    red = [part for part in parts if any(set(book.turn[n].claims).intersection(found.red) for n in part)]
-    rest = [part for part in parts if part not in wrong and part not in red]
-    alone = book.stage is Stage.ALL and len(red) == 1
-    if rest and (red or wrong) and (alone or not found.lost):
-        return Trial(_flat(rest), stage=Stage.NARROWED, dropped=_flat([*wrong, *red]))
-    singly = [part for part in parts if part not in wrong] if found.lost else []
-    if len(singly) > 1 or (singly and wrong):
-        return Trial(singly[0], waiting=tuple(singly[1:]), stage=Stage.SINGLY, dropped=_flat(wrong))
-    return Trial((), dropped=trying)
+    parts = groups(book.turn, range(len(book.turn)))
+    bad = [part for part in parts if _is_bad(book.turn, part, found)]
+    rest = [part for part in parts if part not in bad]
+    if book.stage is Stage.ALL and bad and rest:
+        alone = len(bad) == 1
+        waiting, dropped = ((), bad[0]) if alone else (tuple(bad), ())
+        return Trial(_flat(rest), waiting=waiting, stage=Stage.NARROWED, dropped=dropped)
+    if len(parts) > 1:
+        first, *later = sorted(parts, key=lambda part: book.turn[part[0]].test)  # code first: a new test must be red
+        return Trial(first, waiting=tuple(later), stage=Stage.SINGLY)
+    return Trial((), dropped=book.trying)
 
 
 def _without_newest(book: Book) -> Trial:
     """The group that was tried last goes back; the next one, if there is one, is tried."""
     dropped = tuple(n for n in book.trying if n not in book.settled)
     if book.waiting:
-        first, *rest = book.waiting
-        left = _both(book.settled, first)
-        return Trial(left, settled=book.settled, waiting=tuple(rest), stage=Stage.SINGLY, dropped=dropped)
+        first, *later = book.waiting
+        left = _flat([book.settled, first])
+        return Trial(left, settled=book.settled, waiting=tuple(later), stage=Stage.SINGLY, dropped=dropped)
     if dropped and book.settled:
         return Trial(book.settled, settled=book.settled, stage=Stage.SINGLY, dropped=dropped)
     return Trial((), dropped=book.trying)
 
 
-def _both(some: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted({*some, *more}))
+def _is_bad(turn: tuple[Edited, ...], part: tuple[int, ...], found: Judgement) -> bool:
+    return any(turn[n].path in found.wrong or set(turn[n].claims).intersection(found.red) for n in part)
 
 
 def _flat(parts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    return tuple(sorted(n for part in parts for n in part))
+    return tuple(sorted({n for part in parts for n in part}))
 
 
 def _wrong(edit: Edited, state: RunState) -> str:

@@ -70,9 +70,14 @@ class _Door:
         await self._send.send(push)
         await self.idle.wait()
 
-    def close(self) -> None:
+    def leave(self) -> None:
         """The host leaves."""
         self._send.close()
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        self._send.close()
+        self._receive.close()
 
 
 class Session:
@@ -151,6 +156,7 @@ async def opened(
     if in_place:
         task = replace(task, in_place=await to_thread.run_sync(ignored_in, task.root, environ))
     with ExitStack() as held:
+        held.callback(door.close)
         running = await made(task, runs, Entry(environ, python, door), held)
         async with _served(Session(running, door), door) as session:
             yield session
@@ -166,6 +172,7 @@ async def rejoined(folder: Path, *, environ: Mapping[str, str]) -> AsyncIterator
     """
     door = _Door()
     with ExitStack() as held:
+        held.callback(door.close)
         running = await entering.rejoined(folder, Entry(environ, None, door), held)
         async with _served(Session(running, door), door) as session:
             yield session
@@ -196,7 +203,7 @@ async def _served(session: Session, door: _Door) -> AsyncIterator[Session]:
         except Exception as error:  # noqa: BLE001  raised again below
             failed = error
         finally:
-            door.close()
+            door.leave()
     if failed := failed or session.fault:
         raise failed
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import anyio
 
 from jumar.core.claims import red_ids
+from jumar.core.policy import Gate
 from jumar.core.reply import ToolCall
 from jumar.core.run import Phase, RunState
 from jumar.core.turn import named
@@ -20,7 +21,7 @@ from jumar.errors import JumarError
 from jumar.harness.session import Session, Told
 from jumar.surfaces.environment import environment
 from jumar.surfaces.hook_disk import STATE, Refused
-from jumar.surfaces.hook_rule import EVENTS, FAILED, POST, PRE, PROMPT, STOP, Answer, edited, read, refusal
+from jumar.surfaces.hook_rule import EDITS, EVENTS, FAILED, POST, PRE, PROMPT, STOP, Answer, edited, read, refusal
 from jumar.surfaces.hook_session import Desk
 
 LOOK = ToolCall(name="look", arguments={})
@@ -35,37 +36,38 @@ OVER = "the run here has ended, and nothing can be judged until the next prompt:
 
 
 def main() -> None:
-    """Answer the event named in the first argument, of the repository in the second."""
+    """Answer the event named in the first argument, of the repository in the second, under the gate in a third."""
     event, root = sys.argv[1:3]
-    answer = ruled(event, sys.stdin.buffer.read(), Path(root), environment())
+    gate = Gate(sys.argv[3]) if len(sys.argv) > 3 else Gate.STRICT  # noqa: PLR2004  as the sentence above says
+    answer = ruled(event, sys.stdin.buffer.read(), Path(root), environment(), gate)
     if answer is not None:
         sys.stdout.write(json.dumps(answer))
 
 
-def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str]) -> Answer:
+def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: Gate = Gate.STRICT) -> Answer:
     """As `answered`, where a refusal is an answer, too."""
     try:
-        return anyio.run(answered, event, raw, root, environ)
+        return anyio.run(answered, event, raw, Desk(root, environ, gate))
     except (JumarError, Refused, OSError) as why:
         return refusal(event, str(why), raw)
 
 
-async def answered(event: str, raw: bytes, root: Path, environ: Mapping[str, str]) -> Answer:
-    """The answer to *event*, sent as *raw*, about the repository *root*; None: go on.
+async def answered(event: str, raw: bytes, desk: Desk) -> Answer:
+    """The answer to *event*, sent as *raw*, about the repository of *desk*; None: go on.
 
     Raises:
         Refused: if the event is malformed.
         BadInput: if there is no session, or it is damaged.
         Infra: if the machine failed.
     """
-    payload, desk = read(event, raw), Desk(root, environ)
+    payload = read(event, raw)
     name = str(payload["session_id"])
     with desk.locked():
         match event:
             case _ if event == PROMPT:
                 return await _prompted(desk, name)
             case _ if event == PRE:
-                return _new_file(desk, payload, str(root))
+                return await _asked(desk, payload, name)
             case _ if event in (POST, FAILED):
                 return await _looked(desk, event, name)
             case _ if event == STOP:
@@ -79,7 +81,7 @@ async def _prompted(desk: Desk, name: str) -> Answer:
     others = before is not None and before.turn and before.session not in ("", name)
     if others and time.time() - (desk.folder / STATE).stat().st_mtime < RECENT_SECONDS:
         return {"systemMessage": "jumar: another conversation is at work here; its run goes on, and judges both"}
-    if before is not None and not before.fault and desk.untouched():
+    if before is not None and not before.fault and desk.untouched() and desk.fresh():
         desk.again(name, turn=True)
         return None
     try:
@@ -100,11 +102,15 @@ def _standing(session: Session) -> str:
     )  # fmt: skip
 
 
-def _new_file(desk: Desk, payload: dict[str, object], root: str) -> Answer:
-    """An edit that the quick look could not rule on: mostly of a file that is not there yet."""
+async def _asked(desk: Desk, payload: dict[str, object], name: str) -> Answer:
+    """What the quick look could not rule on: mostly an edit of a file that is not there yet."""
+    if not desk.fresh():
+        async with _session(desk) as session:
+            desk.publish(session, name, turn=True)
     tool, given = str(payload["tool_name"]), payload["tool_input"]
-    path = edited(tool, given if isinstance(given, dict) else {}, root)
-    why = desk.refuses(path)
+    if tool not in EDITS or not isinstance(given, dict):
+        return None
+    why = desk.refuses(edited(tool, given, str(desk.root)))
     return refusal(PRE, in_the_shell(why)) if why else None
 
 
@@ -114,7 +120,8 @@ async def _looked(desk: Desk, event: str, name: str) -> Answer:
     if state.phase is Phase.ENDED:
         changed = desk.closed(state, seen)
         return refusal(event, OVER + _named(changed)) if changed else None
-    if seen == state.tree and desk.current():
+    if seen == state.tree and desk.fresh():
+        desk.again(name, turn=True)
         return None
     async with _session(desk) as session:
         told = await session.act(LOOK)
@@ -131,11 +138,14 @@ async def _stopped(desk: Desk, name: str, *, once: bool) -> Answer:
         desk.again(name, turn=False)
         return {"systemMessage": f"jumar: {OVER}{_named(changed)}"} if changed else None
     async with _session(desk) as session:
-        looked, judged = await session.act(LOOK), None
-        if session.state.book.turn:
-            judged = await session.act(ToolCall(name="run_tests", arguments={}))
+        looked = await session.act(LOOK)
+        judged = await _judged(session)
         desk.publish(session, name, turn=False)
     desk.save(seen, looked.reverted)
+    if desk.gate is Gate.REFACTOR and judged is not None and judged.stop and judged.reverted and once:
+        # A refactoring went back, and with that its run ended: the next try begins where this one did.
+        async with desk.begun() as session:
+            desk.publish(session, name, turn=False)
     lines = [_put_back(looked)] if looked.reverted else []
     if judged is not None and (judged.reverted or not judged.admitted):
         went = f"{', '.join(judged.reverted)} went back: {judged.why}" if judged.reverted else judged.reason
@@ -144,6 +154,15 @@ async def _stopped(desk: Desk, name: str, *, once: bool) -> Answer:
         return None
     why = in_the_shell("\n".join(lines))[:LONGEST]
     return {"decision": "block", "reason": f"jumar: {why}"} if once else {"systemMessage": f"jumar: {why}"}
+
+
+async def _judged(session: Session) -> Told | None:
+    """What the tests say of the edits of this turn, or of a refactoring; None: there was nothing to judge."""
+    state = session.state
+    if state.book.mode is Gate.REFACTOR:
+        changed = state.best is not None and state.tree != state.best.tree
+        return await session.act(ToolCall(name="final", arguments={"message": "the turn is over"})) if changed else None
+    return await session.act(ToolCall(name="run_tests", arguments={})) if state.book.turn else None
 
 
 def _seen(desk: Desk) -> tuple[RunState, str]:

@@ -23,6 +23,10 @@ class Refused(Exception):  # noqa: N818  it is an answer, not an error
     """What was asked is not let through, and why."""
 
 
+class Stale(Refused):
+    """What was published is older than the journal: a hook was cut off in between."""
+
+
 def want(given: object, fields: dict[str, type], whose: str) -> None:
     """Refuse *given*, named by *whose*, unless it is an object whose *fields* are of the kinds they must be."""
     if not isinstance(given, dict):
@@ -100,6 +104,7 @@ def state_of(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
 
     Raises:
         Refused: if there is no session, it is damaged, or it is busy for too long.
+        Stale: if it has to be published anew.
     """
     folder = f"{root}/{FOLDER}"
     try:
@@ -116,7 +121,7 @@ def state_of(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
     if state["version"] != VERSION or state["root"] != root:
         raise Refused(_none("it is of another version or another folder"))
     if size != state["bytes"]:
-        raise Refused(_none("it was cut off; any shell command mends it"))
+        raise Stale(_none("it was cut off"))
     return state
 
 

@@ -13,9 +13,10 @@ from typing import Any
 import click
 import msgspec
 
+from jumar.core.policy import Gate
 from jumar.disk.beneath import passing
 from jumar.errors import BadInput
-from jumar.surfaces import hook_fast, hook_rule
+from jumar.surfaces import hook_fast
 from jumar.surfaces.hook_disk import Refused, root_of
 from jumar.surfaces.hook_rule import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP
 from jumar.surfaces.output import Voice
@@ -42,7 +43,7 @@ class Hooks(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command called *cmd_name*."""
         if cmd_name in EVENTS:
-            return click.Command(cmd_name, callback=partial(hook_rule.main, [cmd_name]), help="An event of the host.")
+            return click.Command(cmd_name, callback=partial(hook_fast.answer, [cmd_name]), help="An event of the host.")
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -58,10 +59,14 @@ def hook() -> None:
 @hook.command(epilog="Example: jumar hook install . --local")
 @click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=".")
 @click.option("--local", is_flag=True, help="Into settings.local.json, which is not shared with others.")
+@click.option(
+    "--gate", type=click.Choice([Gate.STRICT.value, Gate.REFACTOR.value]), default=Gate.STRICT.value, show_default=True,
+    help="refactor: no claims, but what a turn leaves must pass all tests, and [gate] verify.",
+)  # fmt: skip
 @click.option("--uninstall", is_flag=True, help="Take the hooks out again; all else stays.")
 @click.option("-y", "--yes", is_flag=True, help="Write without asking.")
 @speaking
-def install(folder: Path, *, local: bool, uninstall: bool, yes: bool, **speech: bool) -> int:
+def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool, **speech: bool) -> int:
     """Write the hooks into .claude/settings.json of the repository in DIR. What is there stays; the change is shown.
 
     The commands hold paths of this machine: use --local where the settings are shared.
@@ -69,7 +74,7 @@ def install(folder: Path, *, local: bool, uninstall: bool, yes: bool, **speech: 
     voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
     file = settings_file(folder, local=local)
     old = file.read_text("utf-8") if file.exists() else ""
-    new = changed(old, str(file), uninstall=uninstall)
+    new = changed(old, str(file), None if uninstall else Gate(gate))
     before, after = (text.splitlines(keepends=True) for text in (old, new))
     diff = "".join(difflib.unified_diff(before, after, f"a/{file.name}", f"b/{file.name}"))
     if diff:
@@ -96,8 +101,8 @@ def settings_file(folder: Path, *, local: bool) -> Path:
     return (root / ".claude" / ("settings.local.json" if local else "settings.json")).resolve()
 
 
-def changed(text: str, where: str, *, uninstall: bool) -> str:
-    """The settings in *text*, read from *where*, with our hooks in them or, to *uninstall*, without.
+def changed(text: str, where: str, gate: Gate | None) -> str:
+    """The settings in *text*, read from *where*, with our hooks under *gate* in them, or without any (None).
 
     Raises:
         BadInput: if they are not such settings; nothing is to be written then.
@@ -106,16 +111,16 @@ def changed(text: str, where: str, *, uninstall: bool) -> str:
     hooks: dict[str, list[Any]] = settings.get("hooks", {})
     after: dict[str, list[Any]] = {}
     for event, groups in hooks.items():
-        if not uninstall and [group for group in groups if _has_ours(group)] == [wanted(event)]:
+        if gate and [group for group in groups if _has_ours(group)] == [wanted(event, gate)]:
             after[event] = groups
             continue
         kept = [rest for group in groups if (rest := _without(group))["hooks"] or not _has_ours(group)]
         if kept or not groups:
             after[event] = kept
-    for event in () if uninstall else EVENTS:
+    for event in EVENTS if gate else ():
         groups = after.setdefault(event, [])
-        if wanted(event) not in groups:
-            groups.append(wanted(event))
+        if (group := wanted(event, gate or Gate.STRICT)) not in groups:
+            groups.append(group)
     if after == hooks:
         return text
     if after:
@@ -125,10 +130,11 @@ def changed(text: str, where: str, *, uninstall: bool) -> str:
     return json.dumps(settings, indent=_indent(text), ensure_ascii=False) + "\n" if settings else ""
 
 
-def wanted(event: str) -> dict[str, Any]:
-    """What the settings are to have for *event*. It is one line for a shell: all versions of the host know that."""
+def wanted(event: str, gate: Gate) -> dict[str, Any]:
+    """What the settings are to have for *event* under *gate*: one line for a shell, which every version knows."""
     seconds = SECONDS.get(event, 0)
     words = [sys.executable, "-I", "-S", str(Path(hook_fast.__file__)), event, str(seconds - MARGIN_SECONDS)]
+    words += [] if gate is Gate.STRICT else [gate.value]
     handler: dict[str, Any] = {"type": "command", "command": shlex.join(words), "timeout": seconds}
     if event in CLOSED:
         handler["onFailure"] = "block"

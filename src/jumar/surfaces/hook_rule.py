@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib.machinery import SourceFileLoader
 from types import ModuleType
 
@@ -72,12 +73,12 @@ def no(why: str) -> Exception:
 
 
 def main(arguments: list[str]) -> int:
-    """Answer the event named first in *arguments*, after at most as many seconds as the second says; exit status."""
+    """Answer the event that *arguments* name, within the seconds and under the gate that may follow; exit status."""
     event, raw = (arguments[0] if arguments else ""), b""
     try:
         seconds = float(arguments[1]) if len(arguments) > 1 else PATIENCE_SECONDS
         raw = sys.stdin.buffer.read()
-        answer = answered(event, raw, os.environ.get("CLAUDE_PROJECT_DIR", ""), seconds)
+        answer = answered(event, raw, os.environ.get("CLAUDE_PROJECT_DIR", ""), seconds, partial(full, arguments[2:3]))
     except beside("hook_disk").Refused as why:
         answer = refusal(event, str(why), raw)
     if answer is None:
@@ -90,10 +91,10 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def answered(event: str, raw: bytes, project: str, seconds: float, ask: Full | None = None) -> Answer:
+def answered(event: str, raw: bytes, project: str, seconds: float, ask: Full) -> Answer:
     """What the host is told of the *event* that *raw* describes; None: nothing speaks against it.
 
-    Where a file does not tell, *ask* does: the full rule, in a process of its own where it is not given.
+    Where the published file does not tell, *ask* does: the full rule.
 
     Raises:
         hook_disk.Refused: with the reason, if it is not let through or was not understood.
@@ -107,10 +108,10 @@ def answered(event: str, raw: bytes, project: str, seconds: float, ask: Full | N
     if event == PRE:
         try:
             rule(payload, root, seconds)
-        except Deferred:
-            return (ask or full)(event, raw, root, seconds)
+        except (Deferred, beside("hook_disk").Stale):
+            return ask(event, raw, root, seconds)
         return None
-    return (ask or full)(event, raw, root, seconds)
+    return ask(event, raw, root, seconds)
 
 
 def refusal(event: str, why: str, raw: bytes = b"") -> dict[str, object]:
@@ -226,13 +227,13 @@ def editable(path: str, root: str, state: dict[str, object]) -> None:
     )
 
 
-def full(event: str, raw: bytes, root: str, seconds: float) -> Answer:
-    """What the full rule, in a process of its own, answers to the event in *raw*.
+def full(gate: list[str], event: str, raw: bytes, root: str, seconds: float) -> Answer:
+    """What the full rule, in a process of its own, answers to the event in *raw* under *gate*, where one was named.
 
     Raises:
         hook_disk.Refused: if it fails, says what is no answer, or takes longer than *seconds*.
     """
-    program = [sys.executable, "-I", "-m", "jumar.surfaces.hook", event, root]
+    program = [sys.executable, "-I", "-m", "jumar.surfaces.hook", event, root, *gate]
     said, status = beside("hook_disk").run(program, raw, seconds)
     try:
         answer = json.loads(said) if said else None

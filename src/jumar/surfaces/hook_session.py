@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from jumar.core.gate import writable
 from jumar.core.guard import Guard
+from jumar.core.policy import Gate
 from jumar.core.run import HOST, Phase, RunState
 from jumar.disk import trees
 from jumar.disk.ignored import Ignored
@@ -70,8 +71,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 class Desk:
     """Where the hooks of one repository meet. All but `locked` is called under the lock."""
 
-    def __init__(self, root: Path, environ: Mapping[str, str]) -> None:
-        self.root, self.environ = root, environ
+    def __init__(self, root: Path, environ: Mapping[str, str], gate: Gate = Gate.STRICT) -> None:
+        self.root, self.environ, self.gate = root, environ, gate
         self.folder = root / FOLDER
         self.runs = self.folder / "runs"
 
@@ -115,7 +116,7 @@ class Desk:
     @asynccontextmanager
     async def begun(self) -> AsyncIterator[Session]:
         """A new run, from what lies in the folder."""
-        task = _task(self.root, self.environ)
+        task = _task(self.root, self.environ, self.gate)
         with _ungrouped():
             async with opened(task, self.runs, environ=self.environ, in_place=True) as session:
                 yield session
@@ -129,12 +130,13 @@ class Desk:
                 yield session
 
     def untouched(self) -> bool:
-        """Whether the newest run is open, nothing in it waits to be judged, and the folder is as it left it."""
+        """Whether the newest run is open under this gate, nothing waits to be judged, and the folder is as it was."""
         try:
             state, seen = self.seen()
         except JumarError:
             return False
-        return state.phase is not Phase.ENDED and not state.book.turn and seen == state.tree
+        rests = state.phase is not Phase.ENDED and not state.book.turn and state.book.mode is self.gate
+        return rests and seen == state.tree
 
     def seen(self) -> tuple[RunState, str]:
         """Where the newest run stands, and the tree that the folder holds now; its bytes are kept.
@@ -169,15 +171,10 @@ class Desk:
         if files:
             _prune(self.folder / PUT_BACK, KEPT * 10)
 
-    def current(self) -> bool:
-        """Whether what is published is as new as the journal, and of an agent at work."""
+    def fresh(self) -> bool:
+        """Whether what is published is as new as the journal."""
         state = self.state()
-        return (
-            state is not None
-            and state.turn
-            and not state.fault
-            and state.bytes == (self.run() / JOURNAL).stat().st_size
-        )
+        return state is not None and not state.fault and state.bytes == (self.run() / JOURNAL).stat().st_size
 
     def refuses(self, path: str) -> str:
         """Why a change of *path* is refused by the newest run; empty: it is admitted."""
@@ -281,8 +278,8 @@ def _acquired(fd: int) -> None:
 ANY_PYTHON = ("*.py",)
 
 
-def _task(root: Path, environ: Mapping[str, str]) -> Task:
+def _task(root: Path, environ: Mapping[str, str], gate: Gate) -> Task:
     """The repository as a task: every file may be edited where nobody said which, but for what is the person's."""
-    task = with_options(load_task(root), Options(agent=HOST), environ)
+    task = with_options(load_task(root), Options(agent=HOST, gate=gate), environ)
     editable = ("*",) if task.editable == ANY_PYTHON else task.editable
     return replace(task, editable=editable, protected=(*task.protected, *(f"/{name}/" for name in CLOSED)))

@@ -100,6 +100,9 @@ class Session:
             if time.monotonic() > self._deadline:
                 break
         yield from self._records()
+        if self._stopped or time.monotonic() > self._deadline:
+            for test_id in self._lost():
+                yield ["start", test_id]
         if time.monotonic() > self._deadline:
             # What is left to be said of the timeout is said by whoever kills us for it.
             signal.pause()
@@ -123,8 +126,8 @@ class Session:
             os.close(writes)
             try:
                 if process.stdin:
-                    process.stdin.write(json.dumps(self._order(batch)).encode())
-                    process.stdin.close()
+                    with contextlib.suppress(BrokenPipeError), process.stdin:
+                        process.stdin.write(json.dumps(self._order(batch)).encode())
                 done = self._listen(reads)
             finally:
                 os.close(reads)
@@ -184,11 +187,7 @@ class Session:
 
     def _without(self, batch: Any, hang: Hang) -> list[Any]:
         """What is left of *batch* once those that hang are told."""
-        with contextlib.suppress(OSError):
-            for line in (self._scratch / "marks").read_text("utf-8").splitlines():
-                event = json.loads(line)
-                path = os.path.relpath(os.path.realpath(event["file"]))
-                self._running[path] = RESULTS["identity"](path, event["names"])
+        self._read_marks()
         why = f"nothing came back for {self._config['limit'] + STUCK_SECONDS:g} s, so the process was killed"
         hung = RESULTS["Result"]("timeout", int(1000 * self._config["limit"]), why, "code", "")
         findings = self._findings
@@ -205,6 +204,21 @@ class Session:
         findings.sealed.update(m for i in batch.ids if i not in left for m in findings.members(i))
         files = [f for f in batch.files if any(i.partition("::")[0] == f for i in left)]
         return [batch._replace(files=files, ids=left)] if left else []
+
+    def _read_marks(self) -> None:
+        """Take in which tests began, from where they said so themselves."""
+        with contextlib.suppress(OSError):
+            for line in (self._scratch / "marks").read_text("utf-8").splitlines():
+                event = json.loads(line)
+                path = os.path.relpath(os.path.realpath(event["file"]))
+                self._running[path] = RESULTS["identity"](path, event["names"])
+
+    def _lost(self) -> list[str]:
+        """The asked id in which the process ended, if it can be told."""
+        self._read_marks()
+        members = {member: i for i in self._config["ids"] for member in self._findings.members(i)}
+        running = [i for i in self._running.values() if not self._findings.reported(i)]
+        return [members[i] for i in running if i in members][-1:]
 
     def _records(self) -> Iterator[list[object]]:
         plain = ENVOY["plain"]

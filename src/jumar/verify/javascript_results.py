@@ -78,6 +78,8 @@ class Findings:
     def hear(self, event: dict[str, Any]) -> None:
         """Take in one event of the runner's end."""
         path = BLAME["inside"](event["file"]) if "file" in event else ""
+        if "file" in event and not path:
+            return
         match event:
             case {"on": "collected", "tests": tests}:
                 known = self.tests.setdefault(path, {})

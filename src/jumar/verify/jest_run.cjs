@@ -103,7 +103,7 @@ const main = async () => {
     config: order.configured ? undefined : JSON.stringify({ rootDir: order.base }),
     reporters: [__filename],
     testNamePattern: order.pattern ?? undefined,
-    testTimeout: order.limit * 1000,
+    testTimeout: Math.ceil(order.limit * 1000),
     cacheDirectory: order.cache,
     ci: true,
     watch: false,

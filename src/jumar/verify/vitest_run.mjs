@@ -118,7 +118,7 @@ class Told {
   }
 }
 
-const seconds = order.limit * 1000
+const limit = Math.ceil(order.limit * 1000)
 const options = {
   root: order.base,
   config: order.configured ? undefined : false,
@@ -126,8 +126,8 @@ const options = {
   globals: true,
   reporters: [new Told()],
   testNamePattern: order.pattern,
-  testTimeout: seconds,
-  hookTimeout: seconds,
+  testTimeout: limit,
+  hookTimeout: limit,
   retry: 0,
   bail: 0,
   update: false,
