@@ -7,7 +7,8 @@ READY := .venv/.ready
 # What the tests run and that comes from no Python registry: each part is skipped, with a reason, where npm is missing.
 JAVASCRIPT := .venv/tools/javascript
 INSPECTOR := .venv/tools/inspector
-TOOLS := $(JAVASCRIPT)/.ready $(INSPECTOR)/.ready
+MINI := .venv/mini/.ready
+TOOLS := $(JAVASCRIPT)/.ready $(INSPECTOR)/.ready $(MINI)
 
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "jumar needs Python 3.11 or newer on PATH (or: make PYTHON=/path/to/python3.11)"; exit 2; }
@@ -23,11 +24,19 @@ $(READY): pyproject.toml constraints.txt
 	cd $(@D) && npm ci --ignore-scripts --no-audit --no-fund --silent && touch .ready; \
 	else echo "no npm on PATH: the tests of $* are skipped (install Node.js 20 or newer)"; fi
 
+# An agent that is not ours, in an environment of its own; without two of its requirements, which only its viewers want.
+$(MINI): constraints-mini.txt | $(READY)
+	$(BIN)/python -m venv .venv/mini
+	.venv/mini/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-mini.txt \
+	litellm mcp typer rich prompt_toolkit platformdirs python-dotenv jinja2 pyyaml tenacity requests
+	.venv/mini/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints-mini.txt mini-swe-agent
+	@touch $(MINI)
+
 demo: $(READY)
 	$(BIN)/jumar demo
 
 test: $(READY) $(TOOLS)
-	$(BIN)/python -m pytest -m "not proof"
+	$(BIN)/python -m pytest -n 2 -m "not proof"
 
 fast: $(READY)
 	$(BIN)/python -m pytest -m "not slow and not proof" -q

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from court import Court
 from jumar.core.settings import Suite
 from jumar.core.verdict import Cause, Ended, Outcome
+from jumar.errors import BadInput
+from jumar.ports import Surroundings
 from jumar.repair.localise import IMPORTED, ochiai, rank
+from jumar.surfaces.cli import call
 from jumar.testing import check_verifier
 
 GOOD = {
@@ -160,3 +163,40 @@ def test_ochiai_is_the_cosine_of_failing_and_running() -> None:
     assert ochiai(0, 3, 2) == 0.0
     assert ochiai(1, 3, 4) == 0.25
     assert rank([[]], [], [("a.py", 1)]) == (("a.py", 1, IMPORTED),), "a test that does not import is red too"
+
+
+@pytest.mark.parametrize("expected", [(), ("test_app.py::test_two",)])
+def test_a_runner_that_cannot_work_here_is_refused_before_anything_is_run(
+    tmp_path: Path, expected: tuple[str, ...]
+) -> None:
+    court = Court(tmp_path)
+    tree = court.tree(GOOD)
+    court.verifier.around = Surroundings(missing="there is no runner; install one")
+    court.verifier.expected = expected
+
+    for ask in (lambda: anyio.run(court.verifier.collect, tree), lambda: court.judge(tree)):
+        with pytest.raises(BadInput, match="there is no runner; install one"):
+            ask()
+
+    assert not any(path.read_bytes() for path in (tmp_path / "run").glob("output/*.txt"))
+
+
+@pytest.mark.parametrize("expected", ["", "expected = ['sum.test.js::adds']\n"])
+@pytest.mark.parametrize("command", [("run", ".", "--model", "repair"), ("score", ".", ".")])
+def test_the_command_line_says_so_in_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: tuple[str, ...],
+    expected: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    Path("sum.test.js").write_text("test('adds', () => {})\n")
+    Path("sum.js").write_text("export const sum = 1\n")
+    Path("task.toml").write_text(f"[task]\nname = 'sum'\n[tests]\nrunner = 'vitest'\n{expected}")
+
+    assert call(command) == 2
+    said = capsys.readouterr()
+    assert said.err == "jumar: there is no node on PATH, which runs vitest: install Node.js 20 or newer\n"
+    assert said.out == ""

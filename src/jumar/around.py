@@ -11,7 +11,7 @@ from jumar.core.policy import Gate
 from jumar.core.run import RunState
 from jumar.disk import trees
 from jumar.disk.trees import Kind, Manifest
-from jumar.errors import Infra
+from jumar.errors import BadInput, Infra
 from jumar.parts import Parts
 
 NAMED = 5
@@ -36,10 +36,17 @@ def found(parts: Parts, state: RunState) -> Sequence[ev.Event]:
     """Compare the workspace with the tree that is known: what is admitted becomes an edit, the rest goes back."""
     workspace, store = parts.workspace, parts.workspace.store
     before = store.manifest(state.tree)
+    gone: tuple[ev.Revert, ...] = ()
     for _ in range(ROUNDS):
-        seen = workspace.capture()
+        try:
+            seen = workspace.capture()
+        except BadInput as fault:  # a pipe, a device, a name too long: it goes, and what else changed with it
+            workspace.reset(state.tree)
+            why = f"changed around the tools, and no tree can hold it: {fault}"
+            gone = (ev.Revert(to=state.tree, paths=(), why=why, found=True),)
+            continue
         if seen == state.tree:
-            return ()
+            return gone
         now = store.manifest(seen)
         changed = trees.difference(before, now)
         reasons = {path: why for path in changed if (why := _refused(path, before, now, state, parts))}
@@ -47,7 +54,7 @@ def found(parts: Parts, state: RunState) -> Sequence[ev.Event]:
         tree = store.keep(wanted)
         workspace.reset(tree)
         if workspace.capture() == tree:
-            return _told(parts, state, before, wanted, reasons)
+            return (*gone, *_told(parts, state, before, wanted, reasons))
     raise Infra("something writes to the workspace all the time: no tree of it can be judged")
 
 

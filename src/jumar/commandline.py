@@ -1,4 +1,4 @@
-"""A person's command for an agent: words, split as a shell splits them, and no shell."""
+"""What a person says of an agent that is not ours: a command of words that no shell reads, and what it may see."""
 
 from __future__ import annotations
 
@@ -8,13 +8,73 @@ import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from jumar.config import LONGEST_SECONDS
+from jumar.core.outside import Outside
 from jumar.errors import BadInput
+from jumar.models.providers import PROVIDERS
+
+if TYPE_CHECKING:
+    from jumar.options import Options
+
+EXTERNAL = "external"
+"""The agent whose command this is about."""
 
 PLACES = re.compile(r"\{(prompt|prompt_file|model)\}")
 
 WORD_BYTES = 120_000
 """A longer word is no argument of a program on Linux."""
+
+OWN = frozenset({
+    "PATH", "HOME", "TMPDIR", "OPENAI_BASE_URL", "OPENAI_API_BASE", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_API_KEY", "JUMAR_HOST", "JUMAR_ROOM", "NO_PROXY", "no_proxy", "GIT_CEILING_DIRECTORIES",
+})  # fmt: skip
+"""Variables that the agent is given by us, with values of ours."""
+
+
+def outside_of(options: Options, agent: str, environ: Mapping[str, str]) -> Outside:
+    """What *options* say of the agent's command, if *agent* is one.
+
+    Raises:
+        BadInput: if there is no command or no such program, or an option has no effect or cannot work.
+    """
+    chosen = {
+        "--agent-command": options.agent_command is not None,
+        "--agent-env": bool(options.agent_env),
+        "--turn-seconds": options.turn_seconds is not None,
+        "--allow-unmetered": options.allow_unmetered,
+    }
+    if agent != EXTERNAL:
+        if idle := [flag for flag, given in chosen.items() if given]:
+            raise BadInput(f"{idle[0]} is for --agent {EXTERNAL}, and the agent is {agent}; leave it out")
+        return Outside()
+    if options.agent_command is None:
+        raise BadInput("--agent external needs a command: --agent-command 'mini -t {prompt} -y'")
+    if options.record is not None:
+        raise BadInput("--record keeps replies for agents of ours; the journal has what an external agent was answered")
+    seconds = options.turn_seconds
+    if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
+        raise BadInput(f"--turn-seconds must be more than zero and at most {LONGEST_SECONDS}, not {seconds:g}")
+    return Outside(
+        argv=words(options.agent_command, environ),
+        turn_seconds=seconds,
+        metered=not options.allow_unmetered,
+        variables=_let_through(options, environ),
+    )
+
+
+def _let_through(options: Options, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables that the agent is given as they are."""
+    keys = {key for provider in PROVIDERS for key in provider.keys}
+    for name in options.agent_env:
+        if name in OWN:
+            raise BadInput(f"--agent-env {name}: the agent is given a {name} of its own; leave it out")
+        if name in keys and not options.allow_unmetered:
+            raise BadInput(f"--agent-env {name}: a key would go around the budget; let the agent use the proxy")
+        if name not in environ:
+            raise BadInput(f"--agent-env {name}: it is not set; set it, or leave it out")
+    return tuple(dict.fromkeys(options.agent_env))
 
 
 def words(command: str, environ: Mapping[str, str]) -> tuple[str, ...]:

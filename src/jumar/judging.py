@@ -12,7 +12,7 @@ from jumar.core.edit import Refused, reapplied
 from jumar.core.effects import Rebuild
 from jumar.core.prompts import OUTPUT_LIMIT, head_and_tail
 from jumar.core.run import RunState
-from jumar.core.turn import named
+from jumar.core.turn import Trial, judgement, named, next_trial
 from jumar.core.verdict import Ended, Verdict
 from jumar.parts import Parts
 from jumar.ports import Checked, Verification
@@ -70,9 +70,11 @@ def both(shown: Mapping[str, object], command: str, checked: Checked) -> dict[st
 def rebuilt(workspace: Workspace, effect: Rebuild, state: RunState) -> Sequence[ev.Event]:
     """Put the workspace back to where the turn began, and make the edits that are *left* again, in their order.
 
-    An edit that does not apply without one that went back goes back too, and so do those it stands or falls with.
+    An edit that does not apply without one that went back goes back too, and so do those it stands or falls with; but
+    what was good already stays, and what is tried on top of it goes.
     """
     book, was = state.book, state.tree
+    trial = next_trial(book, judgement(state)) or Trial(effect.left)
     left, unfit = effect.left, ""
     while True:
         workspace.reset(book.base)
@@ -80,12 +82,14 @@ def rebuilt(workspace: Workspace, effect: Rebuild, state: RunState) -> Sequence[
         if stuck is None:
             break
         part = next(part for part in groups(book.turn, left) if stuck in part)
-        left = tuple(n for n in left if n not in part)
-        unfit = f"; the edit of {book.turn[stuck].path} does not apply without the others"
+        out = set(left).difference(trial.settled) if stuck in trial.settled else part
+        left = tuple(n for n in left if n not in out)
+        unfit = f"the edit of {book.turn[stuck].path} does not apply without the others"
     gone = (*effect.dropped, *(n for n in effect.left if n not in left))
-    why = _told(effect.why + unfit, gone, state) if gone else _apart(effect, state)
+    whys = [effect.why if effect.dropped else "", unfit]
+    why = _told("; ".join(filter(None, whys)), gone, state) if gone else _apart(effect, state)
     revert = ev.Revert(to=workspace.tree, paths=workspace.changed(was), why=why, left=left)
-    return (*_repairs(gone, state), revert)
+    return (revert,) if left or trial.waiting else (*given_up(state, left), revert)
 
 
 def _made_again(workspace: Workspace, state: RunState, left: Sequence[int]) -> int | None:
@@ -102,15 +106,18 @@ def _made_again(workspace: Workspace, state: RunState, left: Sequence[int]) -> i
     return None
 
 
-def _repairs(gone: Sequence[int], state: RunState) -> Sequence[ev.Repair]:
-    """For each set of claims whose edits went back, that they did not turn green: one for those that failed as often.
+def given_up(state: RunState, left: Sequence[int] | None = None) -> Sequence[ev.Repair]:
+    """For each set of claims whose edits are not *left*, that they did not turn green, once the turn is judged.
 
-    Where the machine failed, nothing was seen of them.
+    One for those that failed as often. *left* are those that lie in the workspace unless it is said. Where the machine
+    failed, nothing was seen of them.
     """
     book = state.book
+    kept = book.trying if left is None else left
+    gone = [] if state.fault else [n for n, edit in enumerate(book.turn) if edit.claims and n not in kept]
     before = {c.test_id: c.failures for c in book.claims}
     found = []
-    for part in groups(book.turn, [n for n in gone if book.turn[n].claims and not state.fault]):
+    for part in groups(book.turn, gone):
         paths = tuple(dict.fromkeys(book.turn[n].path for n in part))
         often: dict[int, list[str]] = {}
         for test_id in book.turn[part[0]].claims:

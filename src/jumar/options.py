@@ -13,12 +13,14 @@ import msgspec
 from msgspec.structs import replace
 
 import jumar.agents
+from jumar.caps import budget_of, flag, ledger_caps
+from jumar.commandline import outside_of
 from jumar.config import LONGEST_SECONDS
-from jumar.core.budget import PROFILES, Budget
+from jumar.core.agent import DRIVER, PIPELINE, REPAIR
 from jumar.core.guard import escape
 from jumar.core.policy import Gate, TestPolicy, contradiction
 from jumar.core.ratchet import Ratchet, Rule, Ties
-from jumar.core.run import HOST
+from jumar.core.run import EXTERNAL, HOST
 from jumar.core.settings import Suite, Switches
 from jumar.errors import BadInput
 from jumar.models.providers import PROVIDERS
@@ -26,18 +28,8 @@ from jumar.plugins import names
 from jumar.routing import keyed_model, routes_of
 from jumar.task import Task, targets
 
-REPAIR, DRIVER, PIPELINE = "repair", "driver", "pipeline"
-
 OFFLINE = ("script", "replay")
 """Models that answer from a file."""
-
-BOUNDS = {
-    HOST: Budget(attempts=None),
-    REPAIR: Budget(attempts=20, seconds=120.0),
-    DRIVER: Budget(attempts=None, turns=40),
-}
-"""What an agent may use where nobody chose: proposals of `repair` are screened, so a right one comes early; a driver
-reads and edits in small steps."""
 
 FEW = 5
 """Files that the pipeline is given where nobody chose an agent: each of its prompts and replies holds them whole."""
@@ -78,6 +70,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     model_may_run_tests: bool = False
     model_may_run_commands: bool = False
     allow_refactor: bool = False
+    agent_command: str | None = None
+    """Of an external agent: words, as a shell splits them; no shell runs them. Never read from a file."""
+    agent_env: tuple[str, ...] = ()
+    """Names of variables that it is given as they are."""
+    turn_seconds: float | None = None
+    """For one of its turns."""
+    allow_unmetered: bool = False
+    """Whether it may work without the proxy: what it spends is then not known."""
 
 
 def with_options(task: Task, options: Options, environ: Mapping[str, str] | None = None) -> Task:
@@ -96,7 +96,7 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
     if why := contradiction(policy, gate, agent, model_runs_tests=options.model_may_run_tests):
         raise BadInput(why)
     _refuse_idle(options, model, policy)
-    budget = _budget(task, options, agent)
+    budget = budget_of(task, options, agent)
     if policy is TestPolicy.ON_FINAL and budget.test_runs == 0:
         raise BadInput("test policy on_final needs one test run at the end; raise the cap on test_runs, or use never")
     return replace(
@@ -113,8 +113,9 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         seed=task.seed if options.seed is None else options.seed,
         chosen_routes=routes_of(task, options, model) if asks_provider(model) else {},
         switches=_switches(task, options, agent, gate),
+        outside=outside_of(options, agent, environ or {}),
         ledger=Path(options.ledger).absolute() if options.ledger else None,
-        caps=_ledger_caps(options),
+        caps=ledger_caps(options),
         record=_record(options, model),
     )
 
@@ -171,11 +172,15 @@ def _who(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[str,
         forms = (REPAIR, *(f"{k}:{'FILE' if k in OFFLINE else 'NAME'}" for k in known_kinds))
         raise BadInput(f"unknown model {model!r}; known are {', '.join(forms)}")
     agent = options.agent or task.agent or (REPAIR if model == REPAIR else _usual_agent(task, kind))
-    agents = tuple(n for n in (DRIVER, PIPELINE, REPAIR, "external") if n in known(jumar.agents))
+    agents = tuple(n for n in (DRIVER, PIPELINE, REPAIR, EXTERNAL) if n in known(jumar.agents))
     if agent not in agents:
         raise BadInput(f"unknown agent {agent!r}; known are {', '.join(agents)}")
     if (agent == REPAIR) != (model == REPAIR):
         raise BadInput(f"agent {agent} and model {model} do not go together; --model repair is its own agent")
+    if agent == EXTERNAL and kind in OFFLINE:
+        raise BadInput(
+            f"an external agent asks a provider's model through a proxy, and {model} is a file; name a model"
+        )
     return agent, model
 
 
@@ -197,24 +202,6 @@ def _switches(task: Task, options: Options, agent: str, gate: Gate) -> Switches:
         allow_refactor=options.allow_refactor,
         model_may_run_commands=options.model_may_run_commands,
     )
-
-
-def _ledger_caps(options: Options) -> Budget | None:
-    """The caps of a new ledger: the profile's, with another sum where one was given."""
-    if options.ledger_usd is not None and not options.ledger:
-        raise BadInput("--ledger-usd is the cap of a ledger; name its file with --ledger")
-    if not options.ledger or (options.profile is None and options.ledger_usd is None):
-        return None
-    if options.ledger_usd is not None and not 0 < options.ledger_usd < float("inf"):
-        raise BadInput(f"--ledger-usd must be more than 0, not {options.ledger_usd:g}")
-    caps = _profile(options) or Budget(attempts=None)
-    return caps if options.ledger_usd is None else replace(caps, usd=options.ledger_usd)
-
-
-def _profile(options: Options) -> Budget | None:
-    if options.profile is not None and options.profile not in PROFILES:
-        raise BadInput(f"unknown profile {options.profile!r}; known are {', '.join(PROFILES)}")
-    return PROFILES[options.profile] if options.profile else None
 
 
 def _record(options: Options, model: str) -> Path | None:
@@ -259,36 +246,3 @@ def _narrowed(expected: tuple[str, ...], tests: Iterable[str]) -> tuple[str, ...
     if not chosen:
         return expected
     return tuple(i for i in expected if any(i == t or i.startswith((f"{t}/", f"{t}::", f"{t}[")) for t in chosen))
-
-
-def _budget(task: Task, options: Options, agent: str) -> Budget:
-    """What was chosen, else the lower of the profile's and the task's, else the agent's own.
-
-    A profile is the person's choice: a file that comes with a task may ask for less, never for more.
-    """
-    budget, taken = task.budget, set(task.budget_set)
-    profile = None if options.ledger else _profile(options)
-    for name in ("usd", "seconds") if profile else ():
-        low, own = getattr(profile, name), getattr(budget, name)
-        budget = replace(budget, **{name: low if own is None else min(low, own)})
-        taken.add(name)
-    if usual := BOUNDS.get(agent):
-        for name in {"attempts", "turns", "seconds"} - taken:
-            if name == "attempts" or getattr(usual, name) is not None:
-                budget = replace(budget, **{name: getattr(usual, name)})
-    for name, least in _LEAST.items():
-        value = getattr(options, name)
-        if value is None:
-            continue
-        if not least <= value < float("inf"):
-            raise BadInput(f"{flag(name)} must be {least} or more, not {value}")
-        budget = replace(budget, **{name: value})
-    return budget
-
-
-_LEAST = {"attempts": 1, "turns": 1, "test_runs": 1, "usd": 0, "seconds": 0, "tokens": 0}
-
-
-def flag(name: str) -> str:
-    """How the option *name*, or the cap of that name, is written on the command line."""
-    return f"--budget-{name}" if name in ("usd", "tokens") else f"--{name.replace('_', '-')}"

@@ -17,7 +17,7 @@ from jumar.core.run import RunState
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Outcome, Verdict
 from jumar.errors import Infra
-from jumar.judging import both, rebuilt, test_runs, verified
+from jumar.judging import both, given_up, rebuilt, test_runs, verified
 from jumar.parts import Parts
 from jumar.ports import Ask, Verification
 
@@ -67,7 +67,7 @@ class Shell:
             case effects.Forgo(stage, why):
                 return (_forgone(stage, why),)
             case effects.Keep(attempt):
-                return (ev.BestFound(tree=attempt.tree, score=attempt.score),)
+                return (*given_up(state), ev.BestFound(tree=attempt.tree, score=attempt.score))
             case effects.GoBack(to, why):
                 return self._go_back(to, why)
             case effects.Rebuild():

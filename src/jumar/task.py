@@ -26,6 +26,7 @@ from jumar.config import (
 )
 from jumar.core.budget import Budget
 from jumar.core.guard import CONFIGURATION, Guard, escape, unmade
+from jumar.core.outside import Outside
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Rule
 from jumar.core.settings import Context, Price, Route, Settings, Suite, Switches
@@ -90,6 +91,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     caps: Budget | None = None
     """Of the ledger, where it is new."""
     record: Path | None = None
+    outside: Outside = Outside()
+    """Of an external agent: its command."""
     in_place: Ignored | None = None
     """What is never touched where the agent works in that folder itself; None: it works in a copy."""
 
@@ -145,6 +148,7 @@ def settings_for(
         routes=dict(task.chosen_routes),
         context=context or Context(),
         switches=task.switches,
+        outside=task.outside,
         in_place=task.in_place is not None,
         skip=task.in_place.lines if task.in_place else (),
         tracked=task.in_place.tracked if task.in_place else (),

@@ -122,7 +122,7 @@ def _action(taken: ev.ActionTaken, policy: TestPolicy) -> str:
         return AGAIN
     files = taken.args.get("files")
     if taken.name == "edit_claim":
-        return f"claimed: {taken.args.get('edit_target')}"
+        return "claimed"
     paths = ", ".join(files) if isinstance(files, Mapping) else str(taken.args.get("path", ""))
     if taken.name in WRITES:
         verb = {"delete_file": "deleted", "edit_file": "edited"}.get(taken.name, "wrote")

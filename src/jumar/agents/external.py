@@ -118,7 +118,7 @@ def _seen_within(event: ev.Event) -> bool:
 def _line(event: ev.Event) -> str:
     match event:
         case ev.Revert(why=why, paths=paths) if paths:
-            return f"- {_named(paths)}: {why}"
+            return f"- {why}" if any(path in why for path in paths) else f"- {_named(paths)}: {why}"
         case ev.ActionTaken(admitted=False, name=name, reason=reason):
             return f"- {name} was refused: {reason}"
     return ""

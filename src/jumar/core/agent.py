@@ -10,6 +10,9 @@ from jumar.core.gate import Action
 from jumar.core.reply import ToolCall
 from jumar.core.run import RunState
 
+DRIVER, PIPELINE, REPAIR = "driver", "pipeline", "repair"
+"""The names of our own agents."""
+
 TURN = "turn"
 """The stage of agents that work in small steps, whose caps are turns: a refused write is no attempt of theirs."""
 

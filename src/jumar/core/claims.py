@@ -82,11 +82,6 @@ class Book(msgspec.Struct, frozen=True):
     leaving: bool = False
     """Whether refactor mode is about to be left."""
 
-    @property
-    def due(self) -> bool:
-        """Whether edits are to be judged now."""
-        return self.over and bool(self.turn) and not self.parked
-
     def covering(self, path: str) -> tuple[str, ...]:
         """The tests that an edit of *path*, made now, was claimed for.
 

@@ -18,7 +18,10 @@ from jumar.core.verdict import Outcome
 HOST = "host"
 """The agent whose every action comes from outside, at its own pace: a client of ours, or a person."""
 
-HOSTED = ("external", HOST)
+EXTERNAL = "external"
+"""Any command-line agent: it works in the folder itself, turn by turn."""
+
+HOSTED = (EXTERNAL, HOST)
 """Agents whose actions come from outside; they may change the workspace by other ways than the tools."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from jumar.core.outside import Outside
 from jumar.core.ratchet import Rule
 
 
@@ -88,6 +89,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Tier -> route, for agents that ask a provider's model."""
     context: Context = Context()
     switches: Switches = Switches()
+    outside: Outside = Outside()
+    """Of an external agent: its command."""
     in_place: bool = False
     """Whether the workspace is that folder itself."""
     skip: tuple[str, ...] = ()

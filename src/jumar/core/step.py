@@ -81,16 +81,18 @@ def _due(state: RunState, ending: Halt | None) -> Effect | None:
     book, best = state.book, state.best
     if best is None or not state.coalesces:
         return None
-    in_time = ending is None or ending.patient or ending.stop in _PATIENT
+    if not (ending is None or ending.patient or ending.stop in _PATIENT):
+        return None
+    if state.postponed:
+        return GoBack(state.postponed, _AGAIN)
     if book.mode is Gate.REFACTOR:
-        changed = state.tree != best.tree and not state.postponed
-        if changed and (book.leaving or ending) and in_time:
-            return Verify(Trigger.TURN)
-        return Switch(Gate.STRICT) if book.leaving and not changed and not ending else None
-    if book.turn and not book.parked and (book.over or ending) and in_time:
-        return Verify(Trigger.TURN)
-    return None
+        if state.tree != best.tree:
+            return Verify(Trigger.TURN) if book.leaving or ending else None
+        return Switch(Gate.STRICT) if book.leaving and not ending else None
+    return Verify(Trigger.TURN) if book.turn and (book.over or ending) else None
 
+
+_AGAIN = "taken up again: it was never verified"
 
 _PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.STALLED, StopReason.TURNS)
 """Reasons to stop that leave the time to judge what was done before."""
@@ -108,7 +110,7 @@ def _owed(state: RunState, ending: Halt) -> bool:
 def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one line per effect reads best
     """The next thing of the agent's own: an action of its reply, or a question."""
     if state.postponed:
-        return GoBack(state.postponed, "taken up again: it was never verified")
+        return GoBack(state.postponed, _AGAIN)
     if state.asked_tests is not None:
         return Verify(Trigger.MODEL)
     if state.reply is not None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from jumar.agents.replies import extract
 from jumar.core import events as ev
+from jumar.core.agent import PIPELINE, REPAIR
 from jumar.core.run import HOST, RunState
 from jumar.core.settings import Settings, Switches
 from jumar.errors import BadInput
@@ -19,7 +20,7 @@ from jumar.models.cassette import resumed, started
 from jumar.models.replay import parse_cassette, read_cassette
 from jumar.models.router import ByTier, keys_in, routes
 from jumar.models.script import ScriptModel, parse_script, read_script
-from jumar.options import PIPELINE, REPAIR, asks_provider
+from jumar.options import asks_provider
 from jumar.task import Task, targets
 
 SCRIPT, CASSETTE, RECORD = "script.jsonl", "cassette.jsonl", "record"

@@ -9,15 +9,16 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.agents.driver import Driver
+from jumar.agents.external import External
 from jumar.agents.host import Hosted
 from jumar.agents.pipeline import Pipeline, too_large
 from jumar.agents.repair import Repair
 from jumar.annotations import files_of, is_slug
-from jumar.core.agent import Strategy
+from jumar.core.agent import DRIVER, REPAIR, Strategy
 from jumar.core.events import RunStart
 from jumar.core.guard import CONFIGURATION, Guard, unmade
 from jumar.core.policy import Gate
-from jumar.core.run import HOST
+from jumar.core.run import EXTERNAL, HOST
 from jumar.core.settings import Settings
 from jumar.disk.ignored import Ignored
 from jumar.disk.objects import Store
@@ -25,7 +26,6 @@ from jumar.disk.trees import Kind
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.harness.context import context_of
-from jumar.options import DRIVER, REPAIR
 from jumar.plugins import load
 from jumar.ports import Commands, Runner
 from jumar.projects import TESTS
@@ -181,6 +181,8 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
         return Repair()
     if run.agent == HOST:
         return Hosted()
+    if run.agent == EXTERNAL:
+        return External(closed, metered=run.settings.outside.metered)
     if run.agent == DRIVER:
         return Driver(files, closed, run.settings.switches, run.gate)
     targets = targets_of(run.settings, files)

@@ -20,9 +20,11 @@ from jumar.disk.beneath import disk
 from jumar.errors import Infra, JumarError
 from jumar.harness.agent_process import Ended, Turn, Workshop
 from jumar.harness.assembly import Place
-from jumar.harness.proxy import Doors, Knock, listening, told
+from jumar.harness.proxy import Doors, Knock, doors_of, listening, serve, told
 from jumar.models.forms import Asked, Refusal
 from jumar.models.forward import ForwardedModel, Given
+from jumar.models.providers import key_of, provider_of
+from jumar.models.router import check_route, keys_in
 from jumar.ports import Push
 from jumar.verify.room import discard
 from jumar.workspace import Workspace
@@ -58,19 +60,43 @@ class Visit:
 class ExternalHost:
     """Starts the agent turn by turn, and brings its calls, its claims and its end before the kernel, one by one.
 
-    See `jumar.ports.Host`. Made by `hosted`.
+    See `jumar.ports.Host`. It is of use within `at_work`.
     """
 
-    def __init__(
-        self, outside: Outside, place: Place, agent: External, model: ForwardedModel, tasks: TaskGroup
-    ) -> None:
-        self._outside, self._place, self._agent, self._model, self._tasks = outside, place, agent, model, tasks
+    def __init__(self, outside: Outside, place: Place, agent: External, model: ForwardedModel) -> None:
+        self._outside, self._place, self._agent, self.model = outside, place, agent, model
         self._send, self._heard = anyio.create_memory_object_stream[Visit | Ended | JumarError](float("inf"))
+        self._tasks: TaskGroup | None = None
+        self._doors = Doors(0, "")
         self._turn: Turn | None = None
         self._visit: Visit | None = None
         self._over: Given | None = None
-        self.doors = Doors(0, "")
-        self.folder = place.folder / "workspace"
+        self._folder = place.folder / "workspace"
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """Open the proxy, and close it when the block ends; nothing of the agent is left then.
+
+        Raises:
+            Infra: if there is no port for it.
+        """
+        failed: Exception | None = None
+        with disk("cannot open a port on loopback"):
+            listener = await listening()
+        async with listener, anyio.create_task_group() as self._tasks:
+            self._doors = doors_of(listener, secrets.token_hex(24))
+            self._tasks.start_soon(serve, listener, self._doors, self.answer, self.model.name.partition(":")[2])
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001  raised again below: a task group would wrap it
+                failed = error
+            finally:
+                await self._stopped()
+                self._send.close()
+                self._heard.close()
+                self._tasks.cancel_scope.cancel()
+        if failed is not None:
+            raise failed
 
     async def next(self, state: RunState) -> Push:
         """What the agent does next. What it waited for it has by then.
@@ -98,7 +124,7 @@ class ExternalHost:
             return self._over
         if self._turn is None:
             return told(409, "no_turn", "no turn of the agent is under way")
-        wish = _claim(knock.body) if knock.form is None else self._model.asked(knock.form, knock.body, knock.headers)
+        wish = _claim(knock.body) if knock.form is None else self.model.asked(knock.form, knock.body, knock.headers)
         if isinstance(wish, Refusal):
             return told(wish.status, "refused", wish.why)
         visit = Visit(wish, knock.gone)
@@ -117,13 +143,7 @@ class ExternalHost:
                 await self._turn.gone.wait()
         await self._stopped()
         self._forget_history()
-        Workspace(self.folder, self._place.store).reset(state.tree)
-
-    async def close(self) -> None:
-        """End whatever is left of the agent, at once."""
-        await self._stopped()
-        self._send.close()
-        self._heard.close()
+        Workspace(self._folder, self._place.store).reset(state.tree)
 
     async def _stopped(self) -> None:
         """All processes of the agent are gone."""
@@ -139,21 +159,24 @@ class ExternalHost:
         if isinstance(visit.wish, Claim):
             visit.leave_with(_ruling(state))
         else:
-            visit.leave_with(self._model.given or visit.given)
-        self._model.pending = None
+            visit.leave_with(self.model.given or visit.given)
+        self.model.pending = None
 
     def _begun(self, state: RunState) -> Turn:
         self._forget_history()
+        discard(self._folder.with_name(f"{self._folder.name}.private"))  # of a turn that was killed with jumar itself
         shop = Workshop(
             outside=self._outside,
             place=self._place,
-            doors=self.doors,
-            model=self._model.name.partition(":")[2],
+            doors=self._doors,
+            model=self.model.name.partition(":")[2],
             python=state.run.settings.suite.python,
         )
         cap, turn = state.run.budget.seconds, Turn(shop, state.tree)
         usual = TURN_SECONDS if cap is None else max(1.0, cap - state.spend.seconds)
         seconds = self._outside.turn_seconds or usual
+        if self._tasks is None:
+            raise TypeError("an agent works within `at_work`")
         self._tasks.start_soon(turn.work, self._agent.prompt(state), seconds, self._send.send_nowait)
         return turn
 
@@ -170,13 +193,13 @@ class ExternalHost:
         if isinstance(heard.wish, Claim):
             return Push(action=Action("edit_claim", args=msgspec.structs.asdict(heard.wish)), last=False)
         turn.calls += 1
-        self._model.pending, self._model.given = heard.wish, None
+        self.model.pending, self.model.given = heard.wish, None
         return Push(action=Action("ask_model", args={"form": heard.wish.form.name}), last=False)
 
     def _ended(self, ended: Ended, turn: Turn) -> Push:
         self._turn = None
         if not turn.calls:
-            changed = self._place.store.capture(self.folder) != turn.tree
+            changed = self._place.store.capture(self._folder) != turn.tree
             if changed and self._outside.metered:
                 raise Infra(
                     "the agent changed files without a call through the proxy, so nobody knows what it spent: let it "
@@ -190,7 +213,7 @@ class ExternalHost:
 
     def _forget_history(self) -> None:
         """Take the agent's `.git` away, whatever it made of it: a link there leads elsewhere."""
-        history = self.folder / ".git"
+        history = self._folder / ".git"
         with disk(f"cannot clear {history}"):
             if history.is_symlink() or history.is_file():
                 history.unlink()
@@ -198,28 +221,17 @@ class ExternalHost:
                 discard(history)
 
 
-@asynccontextmanager
-async def hosted(outside: Outside, place: Place, agent: External, model: ForwardedModel) -> AsyncIterator[ExternalHost]:
-    """The host of a run in *place* whose agent is started as *outside* says and asks *model*.
+def host_of(run: ev.RunStart, place: Place, agent: External) -> ExternalHost:
+    """The host of *run*, whose agent may ask the model of the tier `mid`.
 
     Raises:
-        Infra: if there is no port for the proxy.
+        BadInput: if that cannot be asked: no key, no price, a wire that agents do not speak.
     """
-    failed: Exception | None = None
-    async with anyio.create_task_group() as tasks:
-        host = ExternalHost(outside, place, agent, model, tasks)
-        with disk("cannot open a port on loopback"):
-            door = listening(host.answer, secrets.token_hex(24), model.name.partition(":")[2])
-        async with door as host.doors:
-            try:
-                yield host
-            except Exception as error:  # noqa: BLE001  raised again below: a task group would wrap it
-                failed = error
-            finally:
-                await host.close()
-        tasks.cancel_scope.cancel()
-    if failed is not None:
-        raise failed
+    route, environ = run.settings.routes["mid"], place.environ
+    price = check_route(route)
+    key = key_of(provider_of(route.model), environ, route.base_url)
+    model = ForwardedModel(route, key, price, keys_in(run.settings, environ))
+    return ExternalHost(run.settings.outside, place, agent, model)
 
 
 def _claim(body: bytes) -> Claim | Refusal:
@@ -241,5 +253,5 @@ def _ruling(state: RunState) -> Given:
     before = cell.rest.event if cell is not None and cell.rest is not None else None
     if isinstance(before, ev.Revert) and before.found:
         said.append(f"put back: {before.why}")
-    body = {"admitted": admitted, "text": "\n".join(said)}
+    body = {"admitted": admitted, "text": "; ".join(said)}
     return Given(200, {"content-type": "application/json"}, json.dumps(body).encode())

@@ -6,17 +6,21 @@ import hmac
 import json
 import select
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 
 import anyio
-import h11
 import msgspec
 from anyio.abc import SocketAttribute, SocketStream
+from anyio.streams.stapled import MultiListener
 
 from jumar.models.forms import Form, form_at
 from jumar.models.forward import Given
+
+if TYPE_CHECKING:
+    import h11
 
 HOST = "127.0.0.1"
 
@@ -59,22 +63,23 @@ class Doors(msgspec.Struct, frozen=True):
         return f"{self.root}/{self.token}"
 
 
-@asynccontextmanager
-async def listening(answering: Answering, token: str, model: str) -> AsyncIterator[Doors]:
-    """Serve on a free port of loopback until the block ends. *model* is the name that is listed.
+async def listening() -> MultiListener[SocketStream]:
+    """A free port of loopback.
 
     Raises:
-        OSError: if the machine has no port left.
+        OSError: if the machine has none left.
     """
-    listener = await anyio.create_tcp_listener(local_host=HOST, local_port=0)
-    doors = Doors(listener.extra(SocketAttribute.local_port), token)  # noqa: S610  no Django here
-    visits = _Visits(doors, answering, model)
-    async with listener, anyio.create_task_group() as tasks:
-        tasks.start_soon(listener.serve, visits.welcome)
-        try:
-            yield doors
-        finally:
-            tasks.cancel_scope.cancel()
+    return await anyio.create_tcp_listener(local_host=HOST, local_port=0)
+
+
+def doors_of(listener: MultiListener[SocketStream], token: str) -> Doors:
+    """Where *listener* is, for whoever has *token*."""
+    return Doors(listener.extra(SocketAttribute.local_port), token)  # noqa: S610  no Django here
+
+
+async def serve(listener: MultiListener[SocketStream], doors: Doors, answering: Answering, model: str) -> None:
+    """Bring whoever has the token before *answering*, until cancelled. *model* is the name that is listed."""
+    await listener.serve(_Visits(doors, answering, model).welcome)
 
 
 def told(status: int, kind: str, message: str) -> Given:
@@ -93,6 +98,8 @@ class _Visits:
 
     async def welcome(self, stream: SocketStream) -> None:
         """Serve one connection. A client that hangs up or talks nonsense is no fault of ours."""
+        import h11  # noqa: PLC0415  comes with the clients, which are not part of the core install
+
         async with stream:
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError, h11.ProtocolError):
                 connection = h11.Connection(h11.SERVER)
@@ -101,6 +108,8 @@ class _Visits:
 
     async def _request(self, connection: h11.Connection, stream: SocketStream) -> bool:
         """Answer one request; whether another may follow on this connection."""
+        import h11  # noqa: PLC0415  as above
+
         body = bytearray()
         request: h11.Request | None = None
         while True:
@@ -166,6 +175,8 @@ async def _received(stream: SocketStream) -> bytes:
 
 
 async def _send(connection: h11.Connection, stream: SocketStream, given: Given) -> None:
+    import h11  # noqa: PLC0415  as above
+
     length = ("content-length", str(len(given.body)))
     head = h11.Response(status_code=given.status, headers=[*given.headers.items(), length])
     events = (head, h11.Data(data=given.body), h11.EndOfMessage())

@@ -15,7 +15,9 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar import ports
+from jumar.agents.external import External
 from jumar.annotations import known_sites
+from jumar.caps import flag
 from jumar.core import events as ev
 from jumar.core.budget import Budget, exhausted
 from jumar.core.policy import TestPolicy
@@ -41,13 +43,13 @@ from jumar.harness.assembly import (
     verifier_of,
     workspace_of,
 )
+from jumar.harness.external import ExternalHost, host_of
 from jumar.harness.folders import fresh, leave_no_trace, without
 from jumar.harness.result import Result, result_of, state_in, state_of
 from jumar.journal import Journal
 from jumar.kernel import Kernel
 from jumar.ledger import Caps, Ledger
 from jumar.models.router import keys_in
-from jumar.options import flag
 from jumar.parts import Parts, Unshared, at_once
 from jumar.shell import Shell
 from jumar.task import Task, interpreter
@@ -91,6 +93,8 @@ class Running(NamedTuple):
     kernel: Kernel
     place: Place
     journal: Journal
+    agent: ExternalHost | None = None
+    """A command-line agent: it works while the run is open."""
 
 
 async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running:
@@ -110,7 +114,7 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
         first = await _first_event(task, place, entry.python)
         journal = held.enter_context(Journal.create(place.folder))
         state = replay(journal.append((first,), time.time()))
-        return Running(await _kernel(place, journal, state, held, (entry.host, task.caps)), place, journal)
+        return await _running(place, journal, state, held, (entry.host, task.caps))
     except BaseException:
         held.close()
         shutil.rmtree(place.folder, ignore_errors=True)
@@ -130,7 +134,7 @@ async def rejoined(folder: Path, entry: Entry, held: ExitStack) -> Running:
     state = state_of(journal.entries)
     if state.start is None:
         raise BadInput(f"the run in {folder} was killed before its first event; start it again")
-    return Running(await _kernel(place, journal, state, held, (entry.host, None)), place, journal)
+    return await _running(place, journal, state, held, (entry.host, None))
 
 
 async def resume(
@@ -152,13 +156,14 @@ async def resume(
         if state.phase is Phase.ENDED and state.end and state.end.stop is StopReason.GREEN:
             return result_of(state, folder, journal.mark)
         raised = _raised(state, limits or {})  # refused before anything is touched
-        kernel = await _kernel(place, journal, state, held)
+        running = await _running(place, journal, state, held)
+        kernel = running.kernel
         shutil.rmtree(folder / "rooms", ignore_errors=True)
         place.store.sweep()
         kernel.record((*raised, ev.Resume(from_seq=journal.entries[-1].seq)))
         workspace_of(place, state.run).reset(kernel.state.tree)
         begun(kernel)
-        return await finished(Running(kernel, place, journal))
+        return await finished(running)
 
 
 def apply_best(folder: Path) -> tuple[str, ...]:
@@ -196,25 +201,26 @@ async def _first_event(task: Task, place: Place, python: str | None) -> ev.RunSt
     )
 
 
-async def _kernel(
+async def _running(
     place: Place,
     journal: Journal,
     state: RunState,
     held: ExitStack,
     given: tuple[ports.Host | None, Budget | None] = (None, None),
-) -> Kernel:
+) -> Running:
     """The run in *place*, ready to go; *held* closes what it holds. What is made for others to find is made last.
 
     *given* are the host its actions come from and the caps of a new ledger, where there are such.
     """
     run, (host, caps) = state.run, given
     agent, commands = agent_of(run, place), await commands_of(run, place)
+    working = host_of(run, place, agent) if isinstance(agent, External) else None
     runner, verifier = runner_of(run.settings.suite.runner), verifier_of(place, run.settings, run.tree, run.expected)
     if verifier.around.missing:
         raise BadInput(verifier.around.missing)
     parts = Parts(
         workspace=workspace_of(place, run),
-        host=host,
+        host=working or host,
         verifier=verifier,
         agent=agent,
         guard=gated(run.settings, runner, place.store.manifest(run.tree)),
@@ -224,10 +230,10 @@ async def _kernel(
         commands=commands,
         sleep=at_once if offline(place) else anyio.sleep,
         ledger=_drawing(run, place, journal, held, caps),
-        route=answering(state, place),
+        route=(lambda _tier: working.model) if working else answering(state, place),
         secrets=keys_in(run.settings, place.environ),
     )
-    return Kernel(journal, Shell(parts), agent, state)
+    return Running(Kernel(journal, Shell(parts), agent, state), place, journal, working)
 
 
 def _drawing(run: ev.RunStart, place: Place, journal: Journal, held: ExitStack, caps: Budget | None) -> ports.Ledger:
@@ -272,12 +278,17 @@ def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...
 
 async def finished(running: Running) -> Result:
     """Run to the end, and leave beside the journal what people and tools look for first."""
-    return written(running, await running.kernel.run())
+    if running.agent is None:
+        return written(running, await running.kernel.run())
+    async with running.agent.at_work():
+        state = await running.kernel.run()
+        await running.agent.leave(state)
+    return written(running, state)
 
 
 def written(running: Running, state: RunState) -> Result:
     """The result of the run that ended in *state*, written down beside its journal."""
-    _, place, journal = running
+    place, journal = running.place, running.journal
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)
     result = result_of(state, place.folder, journal.mark)
     try:
