@@ -411,12 +411,40 @@ STORIES: dict[str, Story] = {
         tree={"calc.py": CALC_MUL},
         runs=3,
     ),
-    "both claims first: no edit can be told from the other, and both go back": Story(
+    "both claims first: each edit is tried by itself, and the green one's stays": Story(
         turns=(both(claim("add"), claim("mul"), ADD, WRONG_MUL), DONE),
         says=(YES,) * 5,
-        back=("calc.py: still red: test_calc.py::test_mul",),
+        back=(
+            "taken apart, to be judged one by one: still red: test_calc.py::test_mul",
+            "taken up again, on top of what was good: calc.py for test_calc.py::test_add, test_calc.py::test_mul",
+            "still red: test_calc.py::test_mul; the claim is open for one more try",
+        ),
+        repairs=((id_of("mul"),),),
+        tree={"calc.py": CALC_ADD},
+        runs=3,
+    ),
+    "both claims first, the wrong edit first, and a third claim that is green": Story(
+        turns=(both(claim("add"), claim("mul"), claim("upper"), WRONG_MUL, ADD, UPPER), DONE),
+        says=(YES,) * 7,
+        back=("taken apart", "taken up again", "calc.py for test_calc.py::test_add, test_calc.py::test_mul: still red"),
+        repairs=((id_of("mul"),),),
+        tree={"calc.py": CALC_ADD, "words.py": WORDS_UPPER},
+        runs=5,
+    ),
+    "both claims first: two edits that turn one of them green only together both go back": Story(
+        turns=(
+            both(
+                claim("add"),
+                claim("mul"),
+                edit("calc.py", "a - b", "a - MINUS * b"),
+                edit("calc.py", "def mul", "MINUS = -1\n\n\ndef mul"),
+            ),
+            DONE,
+        ),
+        says=(YES,) * 5,
+        back=("taken apart", "calc.py for", "calc.py for"),
         repairs=((id_of("add"), id_of("mul")),),
-        runs=2,
+        runs=4,
     ),
     "one edit claimed for two tests": Story(
         turns=(both(claim("add"), claim("mul"), edit("calc.py", CALC, CALC_BOTH), DONE),),

@@ -81,7 +81,7 @@ def rebuilt(workspace: Workspace, effect: Rebuild, state: RunState) -> Sequence[
         stuck = _made_again(workspace, state, left)
         if stuck is None:
             break
-        part = next(part for part in groups(book.turn, left) if stuck in part)
+        part = (stuck,) if stuck in trial.apart else next(p for p in groups(book.turn, left) if stuck in p)
         out = set(left).difference(trial.settled) if stuck in trial.settled else part
         left = tuple(n for n in left if n not in out)
         unfit = f"the edit of {book.turn[stuck].path} does not apply without the others"
@@ -120,7 +120,10 @@ def given_up(state: RunState, left: Sequence[int] | None = None) -> Sequence[ev.
     for part in groups(book.turn, gone):
         paths = tuple(dict.fromkeys(book.turn[n].path for n in part))
         often: dict[int, list[str]] = {}
-        for test_id in book.turn[part[0]].claims:
+        claims = book.turn[part[0]].claims
+        others = any(set(book.turn[n].claims) == set(claims) for n in kept)  # which turned some of them green
+        green = state.judged.green_ids if others and state.judged else frozenset[str]()
+        for test_id in (i for i in claims if i not in green):
             often.setdefault(1 + before.get(test_id, 0), []).append(test_id)
         found += [ev.Repair(test_ids=tuple(ids), edits=paths, failures=n) for n, ids in often.items()]
     return found

@@ -88,7 +88,10 @@ def reverted(state: RunState, revert: ev.Revert) -> Book:
     trial = next_trial(book, judgement(state)) if book.mode is Gate.STRICT else None
     if trial is None or not (revert.left or trial.waiting):
         return replace(_cleared(book), claims=tuple(map(_rested, book.claims)))
-    return replace(book, trying=revert.left, settled=trial.settled, waiting=trial.waiting, stage=trial.stage)
+    return replace(
+        book, trying=revert.left, settled=trial.settled, waiting=trial.waiting, stage=trial.stage, apart=trial.apart,
+        fulfilled=trial.fulfilled,
+    )  # fmt: skip
 
 
 def failed(book: Book, repair: ev.Repair) -> Book:
@@ -101,7 +104,8 @@ def failed(book: Book, repair: ev.Repair) -> Book:
 def _cleared(book: Book) -> Book:
     """No edit waits any more."""
     return replace(
-        book, base="", turn=(), trying=(), settled=(), waiting=(), stage=Stage.ALL, over=False, parked=False
+        book, base="", turn=(), trying=(), settled=(), waiting=(), apart=(), fulfilled=frozenset(), stage=Stage.ALL,
+        over=False, parked=False,
     )  # fmt: skip
 
 

@@ -74,6 +74,10 @@ class Book(msgspec.Struct, frozen=True):
     """Which of them were seen to be good together."""
     waiting: tuple[tuple[int, ...], ...] = ()
     """Groups that are still to be tried, one after the other, on top of the settled ones."""
+    apart: tuple[int, ...] = ()
+    """Edits that were claimed together and are judged each for itself: one of their tests is enough for each."""
+    fulfilled: frozenset[str] = frozenset()
+    """The tests that the settled ones turned green."""
     stage: Stage = Stage.ALL
     over: bool = False
     """Whether the turn is over: its edits are judged next."""

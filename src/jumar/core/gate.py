@@ -8,7 +8,7 @@ import msgspec
 
 from jumar.core.claims import Book, provides, red_ids, why_not_red
 from jumar.core.events import PlanStep
-from jumar.core.guard import Guard, Hit, escape, refusal
+from jumar.core.guard import Guard, Hit, escape, misnamed, refusal
 from jumar.core.policy import Gate
 from jumar.core.run import RunState
 from jumar.core.turn import named
@@ -83,7 +83,7 @@ def writable(path: str, state: RunState, guard: Guard) -> Ruling:
         return Ruling(admitted=False, reason=f"{path!r} leads outside the workspace", hit=hit)
     mode = state.book.mode
     if mode is not Gate.OFF and guard.authorable(path):
-        return YES
+        return _no(why) if (why := misnamed(path)) else YES
     if why := refusal(path, guard):
         return _no(why)
     if mode is not Gate.STRICT or state.book.covering(path):

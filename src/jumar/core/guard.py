@@ -27,12 +27,17 @@ NAME_BYTES, PATH_BYTES, DEEPEST = 255, 2048, 50
 """What file systems take for a name, what is sure to fit below the folder of a run, and folders within folders."""
 
 
+def nothing(_path: str) -> bool:
+    """No path at all."""
+    return False
+
+
 class Guard(msgspec.Struct, frozen=True):
     """The write rules of one task."""
 
     editable: Matches
     protected: Matches
-    authorable: Matches = lambda _path: False
+    authorable: Matches = nothing
     """Which files may be written as new tests: test files by their names that did not come with the task."""
 
 
@@ -60,14 +65,23 @@ def escape(path: str) -> Hit | None:
     return None
 
 
-def refusal(path: str, guard: Guard) -> str | None:
-    """Why a write to *path* is refused, or None. The run goes on; the sentence is told to the model."""
+def misnamed(path: str) -> str | None:
+    """Why *path* cannot name a file, or None."""
     if not path or path.endswith("/") or any(part in ("", ".") for part in path.split("/")):
         return f"{path!r} is not the path of a file; give it relative to the workspace, without ./"
     if len(path.encode()) > PATH_BYTES or any(len(part.encode()) > NAME_BYTES for part in path.split("/")):
         return f"{path[:60]}... is too long for the name of a file"
     if path.count("/") >= DEEPEST:
         return f"{path[:60]}... is nested too deep"
+    if not path.isprintable():
+        return f"{path!r} holds characters that nobody can read: use plain ones"
+    return None
+
+
+def refusal(path: str, guard: Guard) -> str | None:
+    """Why a write to *path* is refused, or None. The run goes on; the sentence is told to the model."""
+    if why := misnamed(path):
+        return why
     if guard.protected(path):
         return f"{path} is read-only: the task's tests and configuration are its own"
     if not guard.editable(path):

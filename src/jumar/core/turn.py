@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -17,8 +17,10 @@ NAMED = 3
 class Judgement(msgspec.Struct, frozen=True):
     """What a verification says of the edits that lay in the workspace."""
 
+    green: frozenset[str] = frozenset()
+    """Claimed tests that did turn green."""
     red: tuple[str, ...] = ()
-    """Claimed tests that did not turn green."""
+    """Claimed tests that did not."""
     lost: tuple[str, ...] = ()
     """Tests that were green and are not any more."""
     wrong: Mapping[str, str] = {}
@@ -41,11 +43,13 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """Which edits are judged next, and what is remembered meanwhile."""
+    """Which edits are judged next, and what is remembered meanwhile: see `Book`."""
 
     left: tuple[int, ...]
     settled: tuple[int, ...] = ()
     waiting: tuple[tuple[int, ...], ...] = ()
+    apart: tuple[int, ...] = ()
+    fulfilled: frozenset[str] = frozenset()
     stage: Stage = Stage.ALL
     dropped: tuple[int, ...] = ()
     """Edits that go back, and are tried again only if without them the rest is not good."""
@@ -61,10 +65,26 @@ def judgement(state: RunState) -> Judgement:
     before = state.best.green_ids if state.best is not None else frozenset[str]()
     wrong = {edit.path: _wrong(edit, state) for edit in edits if edit.test}
     return Judgement(
-        red=tuple(i for i in claimed if i not in judged.green_ids),
+        green=judged.green_ids.intersection(claimed),
+        red=_unfulfilled(book, judged.green_ids),
         lost=tuple(i for i in state.expected if i in before and i not in judged.green_ids),
         wrong={path: why for path, why in wrong.items() if why},
     )
+
+
+def _unfulfilled(book: Book, green: frozenset[str]) -> tuple[str, ...]:
+    """The claimed tests that are red and should not be, with the edits that are tried."""
+    red: dict[str, None] = {}
+    for number in book.trying:
+        claims = book.turn[number].claims
+        still = [i for i in claims if i not in green]
+        if number not in book.apart:
+            red |= dict.fromkeys(still)
+        elif number in book.settled:
+            red |= dict.fromkeys(i for i in still if i in book.fulfilled)
+        elif not green.intersection(claims) - book.fulfilled:  # one of them would do
+            red |= dict.fromkeys(still or claims)
+    return tuple(red)
 
 
 def next_trial(book: Book, found: Judgement) -> Trial | None:
@@ -72,38 +92,57 @@ def next_trial(book: Book, found: Judgement) -> Trial | None:
 
     First all edits together. Then without those whose own tests stayed red; if there are several of these, one may have
     kept another from turning green, and each is tried on top of the rest. Where the rest is not good either, every
-    group is tried, one after the other, on top of those that were good.
+    group is tried, one after the other, on top of those that were good. A group of several edits and several tests, of
+    which only some turned green, is tried edit by edit in its turn.
     """
     if found.good:
         if not book.waiting:
             return None
-        first, *later = book.waiting
-        return Trial(_flat([book.trying, first]), settled=book.trying, waiting=tuple(later), stage=Stage.SINGLY)
+        left, later = _flat([book.trying, book.waiting[0]]), book.waiting[1:]
+        return Trial(left, book.trying, later, book.apart, book.fulfilled | found.green, Stage.SINGLY)
     if book.stage is Stage.SINGLY:
-        return _without_newest(book)
+        return _without_newest(book, found)
     parts = groups(book.turn, range(len(book.turn)))
-    bad = [part for part in parts if _is_bad(book.turn, part, found)]
-    rest = [part for part in parts if part not in bad]
-    if book.stage is Stage.ALL and bad and rest:
-        alone = len(bad) == 1
-        waiting, dropped = ((), bad[0]) if alone else (tuple(bad), ())
-        return Trial(_flat(rest), waiting=waiting, stage=Stage.NARROWED, dropped=dropped)
+    if book.stage is Stage.ALL and (trial := _without_red(book, found, parts)):
+        return trial
     if len(parts) > 1:
-        first, *later = sorted(parts, key=lambda part: book.turn[part[0]].test)  # code first: a new test must be red
-        return Trial(first, waiting=tuple(later), stage=Stage.SINGLY)
+        first, *others = sorted(parts, key=lambda part: book.turn[part[0]].test)  # code first: a new test must be red
+        return Trial(first, waiting=tuple(others), stage=Stage.SINGLY)
     return Trial((), dropped=book.trying)
 
 
-def _without_newest(book: Book) -> Trial:
-    """The group that was tried last goes back; the next one, if there is one, is tried."""
-    dropped = tuple(n for n in book.trying if n not in book.settled)
-    if book.waiting:
-        first, *later = book.waiting
-        left = _flat([book.settled, first])
-        return Trial(left, settled=book.settled, waiting=tuple(later), stage=Stage.SINGLY, dropped=dropped)
+def _without_red(book: Book, found: Judgement, parts: Sequence[tuple[int, ...]]) -> Trial | None:
+    """Those whose own tests stayed red go back first, for a while if there are several; None: that leaves nothing."""
+    bad = [part for part in parts if _is_bad(book.turn, part, found)]
+    rest = _flat(part for part in parts if part not in bad)
+    if len(bad) == 1 and _is_mixed(book.turn, bad[0], found):
+        pieces = [(n,) for n in bad[0]]
+        first, others = (rest, pieces) if rest else (pieces[0], pieces[1:])
+        return Trial(first, waiting=tuple(others), apart=bad[0], stage=Stage.NARROWED if rest else Stage.SINGLY)
+    if not (bad and rest):
+        return None
+    waiting, dropped = (tuple(bad), ()) if len(bad) > 1 else ((), bad[0])
+    return Trial(rest, waiting=waiting, stage=Stage.NARROWED, dropped=dropped)
+
+
+def _without_newest(book: Book, found: Judgement) -> Trial:
+    """What was tried last goes back, or is tried edit by edit; what waits is tried next."""
+    newest = tuple(n for n in book.trying if n not in book.settled)
+    waiting, apart, dropped = book.waiting, book.apart, newest
+    if newest and newest[0] not in apart and _is_mixed(book.turn, newest, found):
+        waiting, apart, dropped = (*((n,) for n in newest), *waiting), (*apart, *newest), ()
+    if waiting:
+        left, later = _flat([book.settled, waiting[0]]), waiting[1:]
+        return Trial(left, book.settled, later, apart, book.fulfilled, Stage.SINGLY, dropped)
     if dropped and book.settled:
-        return Trial(book.settled, settled=book.settled, stage=Stage.SINGLY, dropped=dropped)
+        return Trial(book.settled, book.settled, (), apart, book.fulfilled, Stage.SINGLY, dropped)
     return Trial((), dropped=book.trying)
+
+
+def _is_mixed(turn: tuple[Edited, ...], part: tuple[int, ...], found: Judgement) -> bool:
+    """Whether several edits were claimed for the same tests, of which some turned green and some did not."""
+    claims = set(turn[part[0]].claims)
+    return len(part) > 1 and bool(claims & found.green) and bool(claims.intersection(found.red))
 
 
 def _is_bad(turn: tuple[Edited, ...], part: tuple[int, ...], found: Judgement) -> bool:

@@ -16,7 +16,7 @@ from jumar.agents.repair import Repair
 from jumar.annotations import files_of, is_slug
 from jumar.core.agent import DRIVER, REPAIR, Strategy
 from jumar.core.events import RunStart
-from jumar.core.guard import CONFIGURATION, Guard, unmade
+from jumar.core.guard import CONFIGURATION, Guard, Matches, nothing, unmade
 from jumar.core.policy import Gate
 from jumar.core.run import EXTERNAL, HOST
 from jumar.core.settings import Settings
@@ -104,8 +104,10 @@ def workspace_of(place: Place, run: RunStart) -> Workspace:
     return Workspace(folder, place.store)
 
 
-def verifier_of(place: Place, settings: Settings, base: str, expected: tuple[str, ...]) -> TrustedVerifier:
-    """The verifier of a task whose untouched tree is *base*."""
+def verifier_of(
+    place: Place, settings: Settings, base: str, expected: tuple[str, ...], own: Matches = nothing
+) -> TrustedVerifier:
+    """The verifier of a task whose untouched tree is *base*; *own* are the tests that a candidate wrote itself."""
     guard: Guard = guard_of(settings)
     runner = runner_of(settings.suite.runner)
     return TrustedVerifier(
@@ -118,6 +120,7 @@ def verifier_of(place: Place, settings: Settings, base: str, expected: tuple[str
         sources=lambda path: guard.editable(path) and not guard.protected(path),
         environ=place.environ,
         around=runner.surroundings(Path(settings.origin), place.environ),
+        own=own,
     )
 
 

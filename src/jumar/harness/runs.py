@@ -20,7 +20,8 @@ from jumar.annotations import known_sites
 from jumar.caps import flag
 from jumar.core import events as ev
 from jumar.core.budget import Budget, exhausted
-from jumar.core.policy import TestPolicy
+from jumar.core.guard import nothing
+from jumar.core.policy import Gate, TestPolicy
 from jumar.core.run import HOST, Phase, RunState
 from jumar.core.state import replay
 from jumar.core.stop import StopReason
@@ -215,7 +216,10 @@ async def _running(
     run, (host, caps) = state.run, given
     agent, commands = agent_of(run, place), await commands_of(run, place)
     working = host_of(run, place, agent) if isinstance(agent, External) else None
-    runner, verifier = runner_of(run.settings.suite.runner), verifier_of(place, run.settings, run.tree, run.expected)
+    runner = runner_of(run.settings.suite.runner)
+    guard = gated(run.settings, runner, place.store.manifest(run.tree))
+    own = nothing if run.gate is Gate.OFF else guard.authorable
+    verifier = verifier_of(place, run.settings, run.tree, run.expected, own)
     if verifier.around.missing:
         raise BadInput(verifier.around.missing)
     parts = Parts(
@@ -223,7 +227,7 @@ async def _running(
         host=working or host,
         verifier=verifier,
         agent=agent,
-        guard=gated(run.settings, runner, place.store.manifest(run.tree)),
+        guard=guard,
         sites=lambda path, source: known_sites(path, source, runner),
         grade=verifier.runner.grade,
         clock=time.time,

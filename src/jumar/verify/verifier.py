@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from anyio import to_thread
@@ -24,6 +25,14 @@ from jumar.verify.process import Child, confined
 from jumar.verify.room import Store, laid_out
 from jumar.verify.single import commanded
 from jumar.verify.spectrum import spectrum, traced
+
+
+class _Part(NamedTuple):
+    """What one process judges."""
+
+    ids: Sequence[str]
+    beside: str | None = None
+    """The one file of the candidate's own tests that lies in its room; empty: none does; None: all do."""
 
 
 @dataclass(slots=True)
@@ -45,6 +54,8 @@ class TrustedVerifier:
     """The environment that confined processes get their PATH, LANG, LC_* and TZ from."""
     around: Surroundings = field(default_factory=Surroundings)
     """What the runner needs beside the tree."""
+    own: Callable[[str], bool] = lambda _: False
+    """Which files hold tests that a candidate wrote itself."""
     _steady: set[str] = field(default_factory=set)
     """Trees that were seen to end well: a control says something only if it is one of them."""
 
@@ -83,14 +94,19 @@ class TrustedVerifier:
     ) -> Verification:
         """Judge *tree* on all expected ids and those in *also* (see `ports.Verifier`).
 
-        The tests in *also* run in a process of their own: in one with the task's they could change the code for them.
+        The tests in *also* run in a process of their own, and their files are not there while the task's are judged:
+        they could change the code for them, or, where a package is compiled with all its tests, break it.
         """
         started, output = time.monotonic(), self._output()
         own = tuple(i for i in dict.fromkeys(also) if i not in self.expected)
         ids = (*self.expected, *own)
-        parts = [part for part in (self.expected, own) if part] or [()]
+        parts = [part for part in (_Part(self.expected, ""), _Part(own)) if part.ids] or [_Part(())]
         report, natives = await self._reports(tree, output, parts)
-        executions, void = len(parts), None
+        alone = _alone(report, natives, own)
+        if alone:
+            again, _ = await self._reports(tree, self._output(), alone)
+            report = _joined(again, _but(report, natives, alone))
+        executions, void = len(parts) + len(alone), None
         if report.ended is Ended.NORMAL:
             self._steady.add(tree)
         elif not report.anomalies and control in self._steady - {tree}:
@@ -128,18 +144,22 @@ class TrustedVerifier:
         return Localisation(tree=tree, suspects=spectrum(records, bad), duration_ms=_ms_since(started))
 
     async def _reports(
-        self, tree: str, output: Path, parts: Sequence[Sequence[str]]
+        self, tree: str, output: Path, parts: Sequence[_Part]
     ) -> tuple[Report, Mapping[str, str]]:
-        """As `_report`, of the ids of all *parts*: one process for each."""
-        first, natives = await self._report(tree, output, parts[0])
+        """As `_report`, of all *parts*: one process for each."""
+        first, natives = await self._report(tree, output, *parts[0])
         for part in parts[1:]:
-            more, named = await self._report(tree, self._output(), part)
+            more, named = await self._report(tree, self._output(), *part)
             first, natives = _joined(first, more), {**natives, **named}
         return first, natives
 
-    async def _report(self, tree: str, output: Path, ids: Sequence[str]) -> tuple[Report, Mapping[str, str]]:
-        """What the runner says of *ids*, and what it calls those that annotations give."""
+    async def _report(
+        self, tree: str, output: Path, ids: Sequence[str], beside: str | None = None
+    ) -> tuple[Report, Mapping[str, str]]:
+        """What the runner says of *ids*, and what it calls those that annotations give; *beside* as in `_Part`."""
         async with laid_out(self.store, tree, self.directory / "rooms") as room:
+            if beside is not None:
+                await to_thread.run_sync(self._without, room, beside)
             naming = await self._naming(room, ids)
             if ids and not naming.asked:
                 return naming.told(Report(ended=Ended.NORMAL)), naming.natives
@@ -156,6 +176,11 @@ class TrustedVerifier:
             return Naming(ids, await to_thread.run_sync(self._names, room))
         except BadInput as wrong:
             return Naming(ids, Aliases(), str(wrong))
+
+    def _without(self, room: Path, kept: str) -> None:
+        for path in _paths(room):
+            if path != kept and self.own(path):
+                room.joinpath(path).unlink()
 
     def _names(self, room: Path) -> Aliases:
         return names_in(self.runner, room, _paths(room), self.suite.select)
@@ -197,6 +222,27 @@ class TrustedVerifier:
         # Without a single id, how the process ended tells nothing that the broken files do not tell better.
         anomaly = "" if missing and not found.ids else found.anomaly
         return Collected(ids=(*found.ids, *missing), broken=broken, anomaly=anomaly)
+
+
+def _alone(report: Report, natives: Mapping[str, str], own: Sequence[str]) -> list[_Part]:
+    """The candidate's own tests whose files came to nothing, where several did: one may have broken the others."""
+    broken = {r.id for r in report.results if r.outcome is Outcome.IMPORT_ERROR}
+    files: dict[str, list[str]] = {}
+    for test_id in own:
+        path = natives.get(test_id, test_id).partition("::")[0]
+        if test_id in broken or path in report.broken:
+            files.setdefault(path, []).append(test_id)
+    return [_Part(ids, path) for path, ids in files.items()] if len(files) > 1 else []
+
+
+def _but(report: Report, natives: Mapping[str, str], parts: Sequence[_Part]) -> Report:
+    """*report* without what it says of *parts*, which were judged again."""
+    files = {part.beside for part in parts}
+    return msgspec.structs.replace(
+        report,
+        results=tuple(r for r in report.results if natives.get(r.id, r.id).partition("::")[0] not in files),
+        broken={path: why for path, why in report.broken.items() if path not in files},
+    )
 
 
 def _joined(first: Report, more: Report) -> Report:
