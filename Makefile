@@ -54,6 +54,8 @@ bench: $(READY)
 	@test -n "$(DATA)" || { echo "make bench needs real tasks: make bench DATA=DIR (index.json, tasks/, solutions/)"; exit 2; }
 	$(BIN)/python bench/repair.py --data=$(DATA)
 	$(BIN)/python bench/prompts.py --data=$(DATA)
+	$(BIN)/python bench/footer.py
+	$(BIN)/python bench/hook.py
 
 docs: $(READY)
 	$(BIN)/python docs/draw_kernel.py --write
