@@ -14,7 +14,7 @@ CODE, TEST = (Blame.CODE, ""), (Blame.TEST, "")
 
 PROJECT = {
     "app.py": "def double(n):\n    return 3 * n\n\n\ndef broken():\n    raise RuntimeError('no')\n\n\n"
-    "def late():\n    import not_there_either\n",
+    "def late():\n    import not_there_either\n\n\nclass Box:\n    pass\n",
     "syntax.py": "def double(n:\n",
     "nulls.py": "x = 1\0\n",
     "needs.py": "import a_package_that_is_not_installed\n",
@@ -53,6 +53,11 @@ def bad_teardown():
 def code_in_teardown():
     yield
     app.broken()
+
+
+@pytest.fixture
+def wants_a_method():
+    app.Box().open()
 
 
 @pytest.fixture
@@ -104,6 +109,7 @@ def test_setup_of_code(of_code): pass
 def test_setup_of_its_own(of_its_own): pass
 def test_setup_wants_more(wants_more): pass
 def test_setup_imports(lazy): pass
+def test_setup_wants_a_method(wants_a_method): pass
 def test_fixture_by_name(request): request.getfixturevalue("bad_setup")
 def test_no_fixture_by_name(request): request.getfixturevalue("nope")
 def test_support(): __import__("support").arrange()
@@ -177,6 +183,7 @@ IN_CALLS = {
     "imports_a_name_the_library_lacks": TEST, "imports_broken_code": CODE, "imports_code_with_a_null": CODE,
     "imports_code_that_needs_a_package": CODE, "imports_code_that_misses_a_name": CODE, "no_fixture": TEST,
     "bad_setup": TEST, "bad_teardown": TEST, "code_in_teardown": CODE, "asserts_in_setup": TEST, "setup_of_code": CODE,
+    "setup_wants_a_method": CODE,
     "setup_of_its_own": TEST, "setup_wants_more": (Blame.ABSENT, "app"), "setup_imports": (Blame.ABSENT, "app"),
     "fixture_by_name": TEST, "no_fixture_by_name": TEST, "support": CODE, "skips": TEST, "import_or_skip": TEST,
     "xfails": TEST, "xpasses": TEST, "strictly_xpasses": TEST, "nobody_awaits": TEST, "hangs": CODE,

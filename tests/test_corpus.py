@@ -403,6 +403,16 @@ class TestTheCommand:
         assert len(records(out.out, "it")) == 1
         assert out.err == b"1 records of 1 runs\n"
 
+    def test_nothing_is_written_onto_a_run(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        run = ran(tmp_path / "runs", turn(*FIX_C))
+        journal = (run / "events.jsonl").read_bytes()
+        (tmp_path / "link").symlink_to(run / "events.jsonl")
+        elsewhere = ["-o", str(tmp_path / "c.jsonl"), "--objects", str(run / "objects")]
+        for where in (["-o", str(run / "events.jsonl")], ["-o", str(tmp_path / "link")], elsewhere):
+            assert jumar(["corpus", str(run), *where]) == 2
+            assert "name another place" in capfd.readouterr().err
+        assert (run / "events.jsonl").read_bytes() == journal
+
     def test_no_record_is_told_by_the_exit_code(self, tmp_path: Path) -> None:
         ran(tmp_path / "runs")
 

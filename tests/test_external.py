@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,9 @@ from stories import program
 
 RED = "test_app.py::test_8"
 STRICT = Terms(gate=Gate.STRICT)
+
+DEEP = 'python3 -c \'import os; [(os.mkdir("d"), os.chdir("d")) for _ in range(1500)]\''
+"""More folders within folders than Python has frames."""
 
 WAYS = {
     "sed": "sed -i 's/8/17/' app.py",
@@ -149,6 +153,90 @@ class TestAnAgentWithAShell:
         assert outing.snapshot() == untouched
 
     @pytest.mark.slow
+    def test_that_has_the_kernel_set_it_going_again_ends_the_run(self, tmp_path: Path) -> None:
+        """A timer of the kernel's may send SIGCONT to a process that is stopped: what it does then is seen."""
+        script = """
+            import ctypes, itertools
+            class Event(ctypes.Structure):
+                _fields_ = [("value", ctypes.c_void_p), ("signal", ctypes.c_int), ("more", ctypes.c_char * 52)]
+            clock, timer = ctypes.CDLL("librt.so.1"), ctypes.c_void_p()
+            assert clock.timer_create(1, ctypes.byref(Event(None, 18)), ctypes.byref(timer)) == 0
+            times = (ctypes.c_long * 4)(0, 50_000_000, 0, 50_000_000)
+            assert clock.timer_settime(timer, 0, times, None) == 0
+            threading.Thread(target=lambda: [write("storm", str(n)) for n in itertools.count()], daemon=True).start()
+            for n in range(20):
+                until(lambda: os.path.exists("storm"))
+                ask()
+        """
+        outings: list[Outing] = []
+
+        def see(outing: Outing, _received: wire.Received) -> None:
+            deadline = time.monotonic() + 5
+            while not (outing.workspace / "storm").exists() and time.monotonic() < deadline:
+                os.sched_yield()
+
+        with wire.Server(looking(outings, see)) as server:
+            outing = Outing(tmp_path, script, server, STRICT)
+            outings.append(outing)
+            untouched = outing.snapshot()
+            end = outing.run()
+        assert end.stop is StopReason.INFRA
+        assert "went on by itself" in end.why
+        assert len(outing.calls()) == 1
+        assert outing.snapshot() == untouched
+
+    @pytest.mark.slow
+    def test_that_kills_what_supervises_it_ends_the_run(self, tmp_path: Path) -> None:
+        """What it left running, with nothing of ours in its environment, could write in every later turn."""
+        script = """
+            last = "import time; [time.sleep(0.01) for _ in range(300)]"
+            subprocess.Popen([sys.executable, "-c", last], env={}, start_new_session=True)
+            ask()
+            supervisor = pathlib.Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1]
+            os.kill(int(supervisor), 9)
+            write("app.py", "")
+        """
+        with wire.Server() as server:
+            outing = Outing(tmp_path, script, server, STRICT)
+            end = outing.run()
+        assert end.stop is StopReason.INFRA
+        assert "nobody knows what" in end.why
+        assert outing.turns() == []
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("way", ["os.symlink(sys.argv[1], here)", "write(here, 'a file')", "pass"])
+    def test_that_moves_its_folder_away_gets_it_again_and_no_other_is_touched(self, tmp_path: Path, way: str) -> None:
+        elsewhere = tmp_path / "elsewhere"
+        (elsewhere / ".git").mkdir(parents=True)
+        for name in (".git/HEAD", "precious"):
+            (elsewhere / name).write_text("data")
+        script = f"""
+            here = os.getcwd()
+            os.rename(here, here + "-%s" % os.getpid())
+            {way}
+            print(ask()[0], sorted(os.listdir(here)))
+            os.rename(here, here + "-%s-again" % os.getpid())
+            {way}
+        """
+        with wire.Server() as server:
+            terms = Terms(gate=Gate.STRICT, words=(str(elsewhere),), budget=Budget(turns=2))
+            outing = Outing(tmp_path, script, server, terms)
+            untouched = outing.snapshot()
+            outing.run()
+        assert outing.said() == "200 ['app.py', 'docs', 'src', 'test_app.py']\n"
+        assert not outing.workspace.is_symlink()
+        assert outing.snapshot() == untouched
+        assert sorted(p.name for p in elsewhere.rglob("*")) == [".git", "HEAD", "precious"]
+
+    @pytest.mark.slow
+    def test_that_takes_away_what_it_prints_into_ends_the_run_in_one_sentence(self, tmp_path: Path) -> None:
+        with wire.Server() as server:
+            outing = Outing(tmp_path, "sh('rm -r ../output')\nask()", server, STRICT)
+            end = outing.run()
+        assert end.stop is StopReason.INFRA
+        assert "cannot read" in end.why
+
+    @pytest.mark.slow
     def test_leaves_nothing_behind_that_writes_later(self, tmp_path: Path) -> None:
         """What was started in one turn is gone in the next, and the workspace ends as its tree."""
         script = """
@@ -210,7 +298,7 @@ class TestAnAgentWithAShell:
         assert outing.snapshot()["app.py"][0] == FILES["app.py"]
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("way", ["mkfifo pipe", "rm app.py; mkfifo app.py"])
+    @pytest.mark.parametrize("way", ["mkfifo pipe", "rm app.py; mkfifo app.py", DEEP, "touch $(printf 'x\\377')"])
     def test_that_leaves_what_no_tree_can_hold_has_it_taken_away(self, tmp_path: Path, way: str) -> None:
         script = f"""
             sh({way!r})

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
 import anyio
 import pytest
 
-from gate_stories import STORIES, Story, played
-from gates import lying
+from gate_stories import ADD, DONE, NOT_CLAIMED, RUN, STORIES, Story, played
+from gates import FILES, claim, id_of, judged, lying
+from jumar.agents.conversation import NEXT
 from jumar.core import events as ev
 from jumar.core.effects import Effect, Halt
 from jumar.core.run import RunState
 from jumar.core.settings import Suite
 from jumar.core.state import replay
 from jumar.core.stop import StopReason
+from jumar.core.verdict import TestResult, Void
 from jumar.disk.objects import Store
 from jumar.journal import Journal
 from jumar.kernel import Kernel, Watch
@@ -25,7 +27,7 @@ from jumar.runners.pytest import plugin
 from jumar.shell import Done, Shell, Slow
 from jumar.verify.verifier import TrustedVerifier
 from test_prefix import check as check_prefixes
-from turns import Turns, ended, swift
+from turns import Turns, both, ended, interrupting, swift
 
 
 @pytest.fixture(name="tmp_path")
@@ -63,6 +65,37 @@ def test_story(tmp_path: Path, name: str) -> None:
         assert part in why
     assert tuple(ids for ids, _ in repairs(made)) == story.repairs
     assert len(made.world.verifier.asked) == story.runs
+
+
+def test_what_is_told_first_has_the_results_and_what_comes_next(tmp_path: Path) -> None:
+    made = played(tmp_path, STORIES["a red test is claimed, edited for and green"])
+
+    ended(made)
+
+    first, second = (prompt[-1].content for prompt in made.model.prompts)
+    assert "The tests now: 2 of 5 passed\n\nFAILED test_calc.py::test_add\n" in first
+    assert first.endswith(NEXT)
+    assert second.startswith("edited calc.py\n3 of 5 passed\n")
+    assert second.endswith(NEXT)
+
+
+def test_a_claim_is_over_when_its_test_is_seen_green(tmp_path: Path) -> None:
+    seen = count()
+
+    def flaky(files: Mapping[str, bytes]) -> Mapping[str, str | TestResult] | Void:
+        found = judged(files)
+        assert not isinstance(found, Void)
+        return {**found, id_of("add"): "passed"} if next(seen) else found
+
+    story = Story(turns=(claim("add"), both(RUN, ADD, DONE)), says=(), terms={"judge": flaky})
+    made = played(tmp_path, story)
+    made.world.kernel.watch = interrupting(made, "Reserve", 2)
+    assert ended(made) is StopReason.INTERRUPTED
+
+    begun(made, Shell(made.parts))  # which remembers no verdict, and runs the same tree again
+
+    assert made.taken()[2] == ("edit_file", False, f"{NOT_CLAIMED}test_calc.py::test_mul, test_words.py::test_upper")
+    assert lying(made) == FILES
 
 
 REAL = (
@@ -186,6 +219,7 @@ def _halting(made: Turns, at: int) -> Watch:
 
 
 SAMPLE = (
+    "what was good stays where another edit would take away what it replaced",
     "two tests claimed in one turn of which one fails, in one file",
     "both claims first: each edit is tried by itself, and the green one's stays",
     "a syntax error of one edit takes the good one beside it in the same file along, but not for good",
@@ -198,7 +232,7 @@ SAMPLE = (
 
 
 def test_wherever_a_run_is_killed_or_interrupted_it_comes_to_the_same_end(tmp_path: Path) -> None:
-    assert stopped_everywhere(tmp_path, STORIES["a stub and what fills it in one turn"]) > 30
+    assert stopped_everywhere(tmp_path, STORIES["a stub and what fills it in one turn"]) >= 30
 
 
 @pytest.mark.slow

@@ -19,6 +19,8 @@ from hosts import BUGGY, RED, RIGHT, TESTS, Host, git, repository
 from jumar.core.policy import Gate
 from jumar.errors import BadInput
 from jumar.journal import Journal
+from jumar.surfaces.cli import call
+from jumar.surfaces.hook import ruled
 from jumar.surfaces.hook_commands import refused
 from jumar.surfaces.hook_disk import Refused, inside, root_of
 from jumar.surfaces.hook_install import changed
@@ -52,6 +54,12 @@ HARMLESS = (
 @pytest.mark.parametrize("line", PLAIN)
 def test_a_command_that_destroys_what_no_revert_brings_back_is_refused(line: str) -> None:
     assert refused(line)
+
+
+def test_no_length_of_a_line_keeps_the_host_waiting() -> None:
+    """A host lets through what takes a minute, and so long shlex needs for this word."""
+    assert refused("git push --force; echo " + "a" * 1_000_000)
+    assert refused("echo " + "a" * 1_000_000) == ""
 
 
 @pytest.mark.parametrize("line", HARMLESS)
@@ -235,6 +243,15 @@ def test_installing_twice_changes_nothing_and_uninstalling_leaves_what_was_there
     assert all(any("hook_fast.py" in json.dumps(g) for g in after["hooks"][name]) for name in EVENTS)
     assert (json.loads(back) if back else {}) == before
     assert changed(text, "f", None) == text
+
+
+def test_settings_in_another_encoding_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "settings.json").write_bytes(b'{"model": "\xe9"}')
+    assert call(["hook", "install", str(tmp_path), "--yes"]) == 2
+    assert "is not UTF-8 (byte 11); mend it first" in capsys.readouterr().err
+    assert (tmp_path / ".claude" / "settings.json").read_bytes() == b'{"model": "\xe9"}'
 
 
 def test_an_older_installation_is_replaced(tmp_path: Path) -> None:
@@ -477,6 +494,21 @@ def test_a_damaged_session_lets_no_edit_through(host: Host) -> None:
     journal.write_bytes(journal.read_bytes().replace(b"edit_claim", b"edit_clone", 1))
     assert host.shell("echo >> other.py").blocked
     assert "no session" in host.asks("Edit", **given).blocked
+
+
+@pytest.mark.slow
+def test_after_a_bug_of_ours_no_edit_goes_on_by_what_was_said_before(
+    host: Host, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host.prompt()
+    assert host.claim(RED, "calc.py")[0]
+    given = {"file_path": str(host.root / "calc.py"), "old_string": "a - b", "new_string": "a + b"}
+    assert host.asks("Edit", **given).blocked == ""
+    answer = ruled(POST, None, host.root, host.environ)  # type: ignore[arg-type]
+    assert answer is not None
+    assert "a bug of jumar" in str(answer["reason"])
+    assert "a bug of jumar" in host.asks("Edit", **given).blocked
+    assert "Traceback" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -102,6 +102,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("leave", {}, "there is no tool 'leave'; there are open_task, run_tests"),
     ("run_tests", {}, "no task is open here: call open_task first"),
     ("edit_file", {"path": "a", "old": "b", "new": "c", "run": "../.."}, "'../..' is no name of a run"),
+    ("status", {"run": "ü" * 128}, "is no name of a run"),
     ("status", {"run": "20260101-000000-x-000000"}, "there is no run '20260101-000000-x-000000' here"),
 ]
 

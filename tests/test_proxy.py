@@ -21,7 +21,7 @@ from jumar.core.agent import Request
 from jumar.core.settings import Price, Route
 from jumar.errors import BadInput
 from jumar.harness.proxy import Doors, Knock, doors_of, listening, serve, told
-from jumar.models.forms import CHAT, FORMS, MESSAGES, RESPONSES, Asked, Refusal, asked, form_at
+from jumar.models.forms import CHAT, FORMS, MESSAGES, RESPONSES, Asked, Form, Refusal, asked, form_at
 from jumar.models.forward import ForwardedModel, Given
 from jumar.models.prices import OwnTariff
 from jumar.ports import Answer, Ask
@@ -293,6 +293,7 @@ class TestWhatCouldPassACap:
             ("responses", {"input": "hi", "prompt": {"id": "p"}}, "prompt"),
             ("responses", {"input": "hi", "tools": [{"type": "web_search"}]}, "'web_search'"),
             ("responses", {"input": [{"type": "item_reference", "id": "m1"}]}, "'item_reference'"),
+            ("responses", {"input": [*HELLO, {"id": "m1"}]}, "by its id alone"),
             ("responses", {"input": part(type="input_file", file_id="f")}, "'input_file'"),
             ("responses", {"input": part(type="input_image", file_id="f")}, "'input_image'"),
             ("chat", {"messages": part(type="file", file={"file_id": "f"})}, "'file'"),
@@ -311,6 +312,13 @@ class TestWhatCouldPassACap:
     @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"null", b"[" * 100_000, b'{"messages": "' + b"\xff" + b'"}'])
     def test_cannot_hide_in_a_body_that_is_none(self, raw: bytes) -> None:
         assert isinstance(asked(CHAT, raw, "openai:x", CAP), Refusal)
+
+    @pytest.mark.parametrize("depth", [300, 3_000, 100_000])
+    @pytest.mark.parametrize("form", FORMS)
+    def test_cannot_hide_so_deep_that_nobody_can_look(self, form: Form, depth: int) -> None:
+        raw = b'{"%s": [{"role": "user", "content": %s%s}]}' % (form.turns.encode(), b"[" * depth, b"]" * depth)
+        told = asked(form, raw, "openai:x", CAP)
+        assert isinstance(told, Refusal) if depth > 1_000 else isinstance(told, Asked | Refusal)
 
     def test_tools_that_run_with_the_agent_are_its_own_business(self) -> None:
         tools = [{"type": "function", "function": {"name": "bash"}}]

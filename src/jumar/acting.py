@@ -8,6 +8,7 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from jumar import reading
+from jumar.authored import rewritten
 from jumar.core import events as ev
 from jumar.core.claims import warnings
 from jumar.core.edit import Refused, replaced
@@ -45,7 +46,8 @@ def gated(action: Action, state: RunState) -> Sequence[ev.Event]:
             return (ev.EditClaim(test_id=str(action.args["test_id"]), edit_target=str(action.args["edit_target"])),)
         case "submit_plan":
             steps = steps_of(action)
-            told = {"ok": True, "output": "\n".join(warnings(steps)) or f"{len(steps)} steps"}
+            said = "\n".join(warnings(steps)) or f"{len(steps)} steps"
+            told = {"ok": True, "output": head_and_tail(said, reading.ROOM)}
             return (ev.Plan(steps=steps), ev.Observation(name=action.name, call_id=action.call_id, content=told))
         case "set_mode" if state.book.mode is not Gate.REFACTOR:  # it is entered at once, and left when it was judged
             return (ev.Mode(from_=state.book.mode, to=Gate.REFACTOR),)
@@ -100,7 +102,9 @@ def _forbidden(action: Action, state: RunState) -> str:
         return ""
     if not state.run.settings.switches.model_may_run_tests:
         return "run_tests is switched off in this run: the tests run by themselves when they are due"
-    cap, held = state.run.budget.test_runs, state.run.test_policy is TestPolicy.ON_FINAL  # one is for the end
+    waiting = state.coalesces and state.best is not None and state.tree != state.best.tree
+    # One is for the end, or for the edits that wait for their verdict.
+    cap, held = state.run.budget.test_runs, waiting or state.run.test_policy is TestPolicy.ON_FINAL
     return "no test run is left in the budget" if cap is not None and state.spend.test_runs + held >= cap else ""
 
 
@@ -126,21 +130,6 @@ def _written(parts: Parts, action: Action, ruling: Ruling, state: RunState, *, l
 
 def _guardrail(ruling: Ruling) -> Sequence[ev.Event]:
     return (ev.Guardrail(rule=ruling.hit.rule, what=ruling.hit.what),) if ruling.hit else ()
-
-
-def rewritten(parts: Parts, path: str, old: bytes, new: bytes, state: RunState) -> str:
-    """Why *path* may not change from *old* to *new*: a test of the agent's own that is green would change, or empty."""
-    if path not in state.book.authored or state.best is None:
-        return ""
-    before, after = _texts(parts, path, old), _texts(parts, path, new)
-    changed = sorted(i for i in state.best.green_ids.intersection(before) if before[i] != after.get(i))
-    return f"{changed[0]} is green: the text of its test stays as it is; write new tests beside it" if changed else ""
-
-
-def _texts(parts: Parts, path: str, source: bytes) -> dict[str, bytes]:
-    """Test id -> the lines of the test."""
-    lines = source.splitlines(keepends=True)
-    return {site.id: b"".join(lines[site.start - 1 : site.end]) for site in parts.sites(path, source)}
 
 
 def _nothing(action: Action) -> str:

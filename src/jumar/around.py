@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jumar.acting import act, rewritten
+from jumar.acting import act
+from jumar.authored import rewritten
 from jumar.core import events as ev
 from jumar.core.gate import Action, writable
 from jumar.core.policy import Gate
@@ -41,6 +42,8 @@ def found(parts: Parts, state: RunState) -> Sequence[ev.Event]:
         try:
             seen = workspace.capture()
         except BadInput as fault:  # a pipe, a device, a name too long: it goes, and what else changed with it
+            if state.run.settings.in_place:  # it may be a person's own
+                raise
             workspace.reset(state.tree)
             why = f"changed around the tools, and no tree can hold it: {fault}"
             gone = (ev.Revert(to=state.tree, paths=(), why=why, found=True),)
@@ -99,10 +102,18 @@ def _told(
     if events and isinstance(last := events[-1], ev.Write):  # empty folders come and go with their files
         events[-1] = ev.Write(**{f: getattr(last, f) for f in last.__struct_fields__} | {"tree": parts.workspace.tree})
     if reasons:
-        named = "; ".join(list(reasons.values())[:NAMED])
+        named = legible("; ".join(list(reasons.values())[:NAMED]))
         events.append(
             ev.Revert(
-                to=parts.workspace.tree, paths=tuple(reasons), why=f"changed around the tools: {named}", found=True
+                to=parts.workspace.tree,
+                paths=tuple(map(legible, reasons)),
+                why=f"changed around the tools: {named}",
+                found=True,
             )
         )
     return events
+
+
+def legible(name: str) -> str:
+    """*name* as text that can be written down: bytes that are no UTF-8 are spelt out."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

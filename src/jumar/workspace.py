@@ -42,8 +42,10 @@ class Workspace:
         """Read the whole folder and keep its tree; the hash.
 
         Raises:
-            BadInput: if something in it cannot be kept.
+            BadInput: if something in it cannot be kept, or the folder was replaced by a link.
         """
+        if self.folder.is_symlink():
+            raise BadInput(f"{self.folder} is a link now: what it leads to is no workspace; take it away")
         try:
             tree = self._store.capture(self.folder, skip=self._skip)
         except BadInput:
@@ -57,7 +59,8 @@ class Workspace:
     def reset(self, tree: str) -> None:
         """Make the folder equal to *tree*, byte for byte: new, deleted, binary, links, empty files and folders, bits.
 
-        What is never part of a tree (caches, histories, virtual environments) stays where its folder stays.
+        What is never part of a tree (caches, histories, virtual environments) stays where its folder stays. A link or a
+        file that took the place of the folder itself goes; where the link leads, nothing is touched.
 
         Raises:
             Infra: if the tree is not whole or the disk refuses; the folder may then be half laid out.
@@ -65,6 +68,8 @@ class Workspace:
         manifest = self._store.manifest(tree)
         self._tree = ""
         with beneath.disk(f"cannot lay out a tree in {self.folder}"):
+            if self.folder.is_symlink() or self.folder.is_file():
+                self.folder.unlink()
             self.folder.mkdir(parents=True, exist_ok=True)
             self._store.align(self.folder, manifest, self._skip)
         self._tree, self._manifest = tree, manifest

@@ -37,14 +37,14 @@ POLICIES = {
 """What a model must know of each policy, where there is no gate."""
 
 STRICT = (
-    "No edit is admitted that no red test asks for. 1. A test must have been seen red, by the code under test and not "
-    "by a broken test. 2. Then edit_claim(test_id, edit_target) says which file you will edit for it; only that file "
-    "may be edited for it. 3. When your reply has been performed, all claimed tests are run together with those that "
-    "were green: an edit whose test is not green then, or that costs a green one, goes back byte for byte. Several "
-    "claims and edits may stand in one reply. When the step's test does not exist yet, write it first, at the step's "
-    "test_file_path, and nothing else in that reply: it must be seen red. After two failed edits for a test claim "
-    "another one first. The work ends by itself when the tests that were red pass; end it with final when there is "
-    "nothing left to do."
+    "No edit is admitted that no red test asks for. 1. A test must have been seen red, by the code under test and"
+    " not by a broken test. 2. Then edit_claim(test_id, edit_target) says which file you will edit for it; only "
+    "that file may be edited for it. 3. When your reply has been performed, all claimed tests are run together "
+    "with those that were green: an edit whose test is not green then, or that costs a green one, goes back byte "
+    "for byte. Several claims may stand in one reply, each before its own edits. When the step's test does not "
+    "exist yet, write it first, at the step's test_file_path, and nothing else in that reply: it must be seen "
+    "red. After two failed edits for a test claim another one first. The work ends by itself when the tests that "
+    "were red pass; end it with final when there is nothing left to do."
 )
 REFACTOR = (
     "This is refactor mode: edits need no claims, and what the tests say now must stay. When you leave the mode (or "

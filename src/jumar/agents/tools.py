@@ -82,7 +82,9 @@ def _value(call: ToolCall, argument: Argument) -> tuple[object, str]:
         return None, f"{call.name} needs `{argument.name}` ({argument.kind}){instead}"
     value = _converted(given, argument.kind)
     if value is None:
-        return None, f"`{argument.name}` of {call.name} must be of type {argument.schema['type']}"
+        steps = " of steps: a title, and a test_id and a test_file_path where there are, all strings"
+        kind = f"{argument.schema['type']}{steps if argument.kind == 'steps' else ''}"
+        return None, f"`{argument.name}` of {call.name} must be of type {kind}"
     if not encodable(str(value)):
         return None, f"`{argument.name}` of {call.name} holds characters that are not valid Unicode"
     return value, ""

@@ -82,8 +82,7 @@ def reverted(state: RunState, revert: ev.Revert) -> Book:
         return book
     if book.parked and revert.to == state.postponed:
         return replace(book, parked=False)
-    unjudged = state.judged is None or state.judged.tests.tree != state.tree
-    if unjudged:
+    if state.unjudged:
         return replace(book, parked=state.best is not None)
     trial = next_trial(book, judgement(state)) if book.mode is Gate.STRICT else None
     if trial is None or not (revert.left or trial.waiting):

@@ -87,6 +87,8 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
             return replace(state, book=replace(book, leaving=True))
         case "ask_model":
             return replace(state, asking=action.admitted)
+        case "turn_end" if state.run.test_policy is not TestPolicy.ON_WRITE:  # it is shown nothing that it could mend
+            return replace(state, said="the agent has ended")
         case "draft":
             return replace(state, draft=reply)
         case "review" | "rewrite":
@@ -174,11 +176,14 @@ def _kept(state: RunState, _best: ev.BestFound) -> RunState:
 def _reverted(state: RunState, revert: ev.Revert) -> RunState:
     if revert.found:  # it never was part of a tree that is known
         return replace(state, told=revert.why)
+    unjudged = state.unjudged
     state = replace(state, book=claiming.reverted(state, revert))
     if revert.to == state.postponed:
-        return replace(state, tree=revert.to, postponed="")
-    unjudged = state.best is not None and (state.judged is None or state.judged.tests.tree != state.tree)
-    return replace(state, tree=revert.to, told=revert.why, postponed=state.tree if unjudged else "")
+        return replace(state, tree=revert.to, postponed="", written=True)
+    postponed = state.tree if state.best is not None and unjudged else ""
+    # What is tried next was not verified either, though it may be a tree that was.
+    written = state.written if not state.coalesces else bool(state.book.turn) and not state.book.parked
+    return replace(state, tree=revert.to, told=revert.why, postponed=postponed, written=written)
 
 
 def _localised(state: RunState, found: ev.Localisation) -> RunState:

@@ -69,12 +69,12 @@ def misnamed(path: str) -> str | None:
     """Why *path* cannot name a file, or None."""
     if not path or path.endswith("/") or any(part in ("", ".") for part in path.split("/")):
         return f"{path!r} is not the path of a file; give it relative to the workspace, without ./"
+    if not path.isprintable():  # bytes that are no UTF-8 stand as lone surrogates, which are not either
+        return f"{path[:60]!r} holds characters that nobody can read: use plain ones"
     if len(path.encode()) > PATH_BYTES or any(len(part.encode()) > NAME_BYTES for part in path.split("/")):
         return f"{path[:60]}... is too long for the name of a file"
     if path.count("/") >= DEEPEST:
         return f"{path[:60]}... is nested too deep"
-    if not path.isprintable():
-        return f"{path!r} holds characters that nobody can read: use plain ones"
     return None
 
 
@@ -85,5 +85,5 @@ def refusal(path: str, guard: Guard) -> str | None:
     if guard.protected(path):
         return f"{path} is read-only: the task's tests and configuration are its own"
     if not guard.editable(path):
-        return f"{path} is not among the editable files of this task"
+        return f"{path} is not among the editable files of this task ([files] editable names them)"
     return None

@@ -125,7 +125,7 @@ class RunState(msgspec.Struct, frozen=True):
     born_green: bool = False
     """Whether no expected test was red when the run began."""
     written: bool = False
-    """Whether a file was written since the newest verification."""
+    """Whether a file was written, or written again, since the newest verification."""
     postponed: str = ""
     """A tree that was written and, because the run had to stop, not verified; empty is none."""
     refused: frozenset[str] = frozenset()
@@ -181,6 +181,13 @@ class RunState(msgspec.Struct, frozen=True):
         """Whether the edits of a turn are judged together, at its end: under a gate, and where a host makes them."""
         gated = self.book.mode is not Gate.OFF or self.run.agent in HOSTED
         return gated and self.run.test_policy is TestPolicy.ON_WRITE
+
+    @property
+    def unjudged(self) -> bool:
+        """Whether what lies in the workspace has no verdict yet. Its tree may have had one when other edits made it."""
+        if self.judged is None or not self.coalesces:
+            return self.judged is None or self.judged.tests.tree != self.tree
+        return self.written
 
     @property
     def green(self) -> bool:

@@ -149,7 +149,8 @@ def _gate(state: RunState, judged: Judged) -> Effect:
     if state.book.mode is Gate.REFACTOR:
         green = judged.tests.void is None and judged.tests.passed == judged.tests.total and judged.checked
         why = "refactor mode is left green or not at all"
-        return Keep(judged.attempt) if green else GoBack(_home(state), f"{why}: {_lower(state)}")
+        command = "" if judged.checked else "; the command of [gate] verify failed"
+        return Keep(judged.attempt) if green else GoBack(_home(state), f"{why}: {_lower(state)}{command}")
     found = judgement(state)
     trial = next_trial(state.book, found)
     if trial is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from jumar.core.claims import Book, Edited, Stage, groups, why_not_red
+from jumar.core.events import TestRun
 from jumar.core.run import IllegalEvent, Judged, RunState
 from jumar.core.verdict import Outcome
 
@@ -158,17 +159,22 @@ def _wrong(edit: Edited, state: RunState) -> str:
     before = state.best.green_ids if state.best is not None else frozenset[str]()
     own = {i: run for i, run in state.book.latest.items() if run.file == edit.path}
     if not own:
-        return f"{edit.path} holds no test that the runner knows: a new test file needs tests that are seen red"
-    for test_id, run in own.items():
-        if test_id in before:
-            continue
-        if run.status == "pass":
-            return f"{test_id} passes at once: a new test must be seen red before the code is written"
-        if run.outcome is Outcome.TIMEOUT:
-            return f"{test_id} ran out of time: a new test must fail by an assertion or an error in the code"
-        if why := why_not_red(run, test_id):
-            return why
-    return ""
+        return f"{edit.path} holds no test that the runner knows: a new test file needs tests of its own, seen red"
+    if any(i in before and run.status != "pass" for i, run in own.items()):
+        return f"green tests of {edit.path} broke with it: import what is not there yet within the new test"
+    if before.issuperset(own):
+        return f"all tests of {edit.path} were green before: a change of it must add one that is seen red"
+    reasons = (_no_red(i, run) for i, run in own.items() if i not in before)
+    return next(filter(None, reasons), "")
+
+
+def _no_red(test_id: str, run: TestRun) -> str:
+    """Why the result *run* of a new test is no red; empty: it is."""
+    if run.status == "pass":
+        return f"{test_id} passes at once: a new test must be seen red before the code is written"
+    if run.outcome is Outcome.TIMEOUT:
+        return f"{test_id} ran out of time: a new test must fail by an assertion or an error in the code"
+    return why_not_red(run, test_id)
 
 
 def named(ids: tuple[str, ...]) -> str:

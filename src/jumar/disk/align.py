@@ -9,7 +9,7 @@ from hashlib import sha256
 
 import msgspec
 
-from jumar.disk import beneath, trees
+from jumar.disk import beneath, trees, walk
 from jumar.disk.trees import Folder, Kind, Node
 
 Get = Callable[[str], bytes]
@@ -71,7 +71,9 @@ class Aligner(msgspec.Struct, frozen=True):
         beneath.remove(folder, name)
 
     def _spares(self, folder: int, path: str) -> bool:
-        """Whether something in the open *folder*, at any depth, is to be skipped."""
+        """Whether something in the open *folder*, at any depth that a tree may have, is to be skipped."""
+        if path.count("/") > walk.DEEPEST:
+            return False
         for name in beneath.names(folder):
             if self.skip(path + name):
                 return True

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from jumar.disk import beneath, trees
+from jumar.disk import beneath, trees, walk
 from jumar.disk.align import Skip
 
 _FOLDER, _FILE = 0o700, 0o600
@@ -32,6 +32,8 @@ def _below(folder: int, path: str, skip: Skip) -> bool:
             changed |= _allowed(folder, name, _FILE)
         elif stat.S_ISDIR(found.st_mode) and not skip(inner + "/"):
             changed |= _allowed(folder, name, _FOLDER)
+            if inner.count("/") >= walk.DEEPEST:  # deeper than any tree: it is refused as a whole
+                continue
             with beneath.inside(folder, name) as below:
                 changed |= _below(below, inner + "/", skip)
     return changed

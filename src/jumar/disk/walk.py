@@ -13,7 +13,7 @@ from jumar.disk import beneath, trees
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput
 
-_DEEPEST = 100
+DEEPEST = 100
 """Folders within folders: each costs a descriptor while it is read."""
 
 
@@ -35,8 +35,8 @@ class Walk:
 
     def through(self, folder: int, path: str = "") -> Iterator[Found]:
         """All that is in *folder* and belongs to a tree, each path beginning with *path*."""
-        if path.count("/") >= _DEEPEST:
-            raise BadInput(f"{path!r} is nested more than {_DEEPEST} folders deep; no task is, so take it out")
+        if path.count("/") >= DEEPEST:
+            raise BadInput(f"{path[:60]!r}... is nested more than {DEEPEST} folders deep; no task is, so take it out")
         names = self._names(folder, path)
         if path and trees.VENV in names:
             return

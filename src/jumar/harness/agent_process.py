@@ -15,13 +15,13 @@ from jumar.commandline import filled, takes
 from jumar.core.outside import Outside
 from jumar.core.verdict import Ended as Manner
 from jumar.disk.beneath import disk
-from jumar.errors import JumarError
+from jumar.errors import Infra, JumarError
 from jumar.harness.assembly import Place
 from jumar.harness.proxy import HOST, Doors
 from jumar.ports import Invocation
 from jumar.verify import agent_boot
 from jumar.verify.process import PATH, Child, confined
-from jumar.verify.standstill import moving, still
+from jumar.verify.standstill import Stillness, still
 
 LAST_BYTES = 4096
 """Of the agent's output, to find its last line in."""
@@ -105,7 +105,7 @@ class Turn:
         self.tree, self.calls, self.gone = tree, 0, anyio.Event()
         self._shop, self._scope = shop, anyio.CancelScope()
         self._child: Child | None = None
-        self._stopped: frozenset[int] = frozenset()
+        self._stillness: Stillness | None = None
         folder = shop.place.folder / "output"
         with disk(f"cannot write to {folder}"):
             folder.mkdir(exist_ok=True)
@@ -132,12 +132,22 @@ class Turn:
             Infra: if they cannot be stopped.
         """
         if self._child is not None and not self.gone.is_set():
-            self._stopped = await to_thread.run_sync(still, self._child.family)
+            self._stillness = await to_thread.run_sync(still, self._child.family)
+
+    def check(self) -> None:
+        """See to it that those who were stopped have not moved since.
+
+        Raises:
+            Infra: if one has, so that its call or claim was perhaps answered for files that nobody looked at.
+        """
+        if self._stillness is not None and not self.gone.is_set() and not self._stillness.lasts:
+            raise Infra("a process of the agent went on by itself while it was stopped: its work cannot be judged")
 
     def go_on(self) -> None:
         """Let those that were stopped go on."""
-        moving(self._stopped)
-        self._stopped = frozenset()
+        if self._stillness is not None:
+            self._stillness.end()
+        self._stillness = None
 
     async def stop(self) -> None:
         """End it, and wait until all of it is gone."""
@@ -154,6 +164,8 @@ class Turn:
                 match record:
                     case ["end", int(status)]:
                         code = status
+        if child.anomalies:
+            raise Infra(f"nobody knows what the agent left running: {child.anomalies[0]}")
         if child.ended is Manner.NORMAL:
             return Ended(exit=code, said=_last(self.output, f"exit {code}"))
         why = f"its turn took more than {seconds:g} s" if child.ended is Manner.TIMEOUT else child.detail
@@ -161,7 +173,7 @@ class Turn:
 
 
 def _last(output: Path, how: str) -> str:
-    with output.open("rb") as stream:
+    with disk(f"cannot read {output}"), output.open("rb") as stream:
         stream.seek(max(0, output.stat().st_size - LAST_BYTES))
         lines = stream.read().decode("utf-8", "replace").split("\n")
     said = [line.strip() for line in lines if line.strip()]

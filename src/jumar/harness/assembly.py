@@ -162,6 +162,15 @@ def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> Guard:
     return replace(guard, authorable=authorable)
 
 
+def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifier]:
+    """What judges *run*: its runner, its write rules, and the verifier that knows which tests the run may write."""
+    settings = run.settings
+    runner = runner_of(settings.suite.runner)
+    guard = gated(settings, runner, place.store.manifest(run.tree))
+    own = nothing if run.gate is Gate.OFF else guard.authorable
+    return runner, guard, verifier_of(place, settings, run.tree, run.expected, own)
+
+
 def targets_of(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
     """Which of *files* may be edited, and the files that the task names as editable and that are not there yet."""
     guard, there = guard_of(settings), set(files)

@@ -23,6 +23,9 @@ from jumar.task import Task
 IDLE_SECONDS = 1800.0
 """A run of which nothing was asked for so long is left: it can be gone on with, here or with `jumar resume`."""
 
+LONGEST_NAME = 255
+"""Of a run, in bytes: no disk holds a longer one."""
+
 MOST = 16
 """Runs that are open at once: each may verify at any time."""
 
@@ -145,8 +148,8 @@ class Desk:
         name = run or self._at.get(client, "")
         if not name:
             raise BadInput("no task is open here: call open_task first, or pass the name of its run as `run`")
-        if name in (".", "..") or "/" in name or "\0" in name:
-            raise BadInput(f"{name!r} is no name of a run; pass `run` as open_task returned it")
+        if name in (".", "..") or "/" in name or "\0" in name or len(name.encode()) > LONGEST_NAME:
+            raise BadInput(f"{name[:60]!r} is no name of a run; pass `run` as open_task returned it")
         return name
 
     def at(self, client: str) -> str:

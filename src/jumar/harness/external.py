@@ -106,6 +106,8 @@ class ExternalHost:
             BadInput: if its prompt does not fit its command.
         """
         try:
+            if self._turn is not None:
+                self._turn.check()
             self._answered(state)
             if self._turn is None:
                 self._turn = self._begun(state)
@@ -214,6 +216,8 @@ class ExternalHost:
     def _forget_history(self) -> None:
         """Take the agent's `.git` away, whatever it made of it: a link there leads elsewhere."""
         history = self._folder / ".git"
+        if self._folder.is_symlink():  # the agent's own doing, and what lies there is none of ours
+            return
         with disk(f"cannot clear {history}"):
             if history.is_symlink() or history.is_file():
                 history.unlink()

@@ -20,8 +20,7 @@ from jumar.annotations import known_sites
 from jumar.caps import flag
 from jumar.core import events as ev
 from jumar.core.budget import Budget, exhausted
-from jumar.core.guard import nothing
-from jumar.core.policy import Gate, TestPolicy
+from jumar.core.policy import TestPolicy
 from jumar.core.run import HOST, Phase, RunState
 from jumar.core.state import replay
 from jumar.core.stop import StopReason
@@ -35,7 +34,7 @@ from jumar.harness.assembly import (
     commands_of,
     expected_ids,
     files_with,
-    gated,
+    judges_of,
     runner_of,
     sealed,
     settings_of,
@@ -216,10 +215,7 @@ async def _running(
     run, (host, caps) = state.run, given
     agent, commands = agent_of(run, place), await commands_of(run, place)
     working = host_of(run, place, agent) if isinstance(agent, External) else None
-    runner = runner_of(run.settings.suite.runner)
-    guard = gated(run.settings, runner, place.store.manifest(run.tree))
-    own = nothing if run.gate is Gate.OFF else guard.authorable
-    verifier = verifier_of(place, run.settings, run.tree, run.expected, own)
+    runner, guard, verifier = judges_of(run, place)
     if verifier.around.missing:
         raise BadInput(verifier.around.missing)
     parts = Parts(

@@ -140,9 +140,14 @@ def form_at(path: str) -> Form | None:
 def asked(form: Form, raw: bytes, model: str, max_output: int, base_url: str = "") -> Asked | Refusal:
     """The request *raw* as it may be sent: to *model* (`PROVIDER:NAME`), with at most *max_output* tokens to come."""
     try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError):
+        return _asked(form, json.loads(raw), model, max_output, base_url)
+    except ValueError:
         return Refusal(400, "the body is no JSON")
+    except RecursionError:  # from the reading of it, or from what is done with it
+        return Refusal(400, "the body is nested too deep")
+
+
+def _asked(form: Form, body: object, model: str, max_output: int, base_url: str) -> Asked | Refusal:
     if not isinstance(body, dict) or not isinstance(body.get(form.turns), str | list):
         return Refusal(400, f"the body is no JSON object with `{form.turns}`")
     if why := _unmetered(form, body):
@@ -185,6 +190,8 @@ def _unmetered(form: Form, body: Json) -> str:
         kind = tool.get("type", "custom") if isinstance(tool, dict) else ""
         if not isinstance(kind, str) or not kind.startswith(CLIENT_TOOLS):
             return f"tools of the provider ({kind!r}) are billed apart and not offered by this proxy; take them out"
+    if form is RESPONSES and isinstance(body["input"], list) and any(map(_refers, body["input"])):
+        return f"an item that is named by its id alone is not offered by this proxy: {UNSEEN}"
     for part in _parts(body.get(form.turns)):
         kind = part.get("type")
         source = part.get("source") if isinstance(part.get("source"), dict) else part
@@ -193,6 +200,11 @@ def _unmetered(form: Form, body: Json) -> str:
         if stored or kind in UNBOUNDED or not bound:
             return f"nobody can say beforehand how many tokens {kind!r} will be; send text or an image instead"
     return ""
+
+
+def _refers(item: object) -> bool:
+    """Whether *item* of a conversation is a mere reference, whose type may be left out."""
+    return isinstance(item, dict) and item.get("type") is None and "role" not in item
 
 
 def _parts(value: object) -> Iterator[Json]:

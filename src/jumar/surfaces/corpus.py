@@ -56,6 +56,7 @@ def export(runs: tuple[Path, ...], out: Path, objects: Path | None, *, as_json: 
     if as_json and str(out) == STANDARD:
         raise BadInput("-o - writes the records to standard output, where --json would add a line: name a file")
     found = corpus_of(runs)
+    _outside(found, *([] if str(out) == STANDARD else [out]), *([objects] if objects else []))
     data = b"".join(map(line, found.records))
     if objects is not None:
         keep_bases(found, objects)
@@ -68,6 +69,14 @@ def export(runs: tuple[Path, ...], out: Path, objects: Path | None, *, as_json: 
     voice.say("" if str(out) == STANDARD else said)
     voice.result(_exported(found, out, data))
     return 0 if found.records else 1
+
+
+def _outside(found: Corpus, *places: Path) -> None:
+    """Refuse to write to one of *places* that lies in a run: its journal would be gone."""
+    for place in places:
+        for folder in found.folders.values():
+            if place.resolve().is_relative_to(folder.resolve()):
+                raise BadInput(f"{place} lies in the run {folder}, which nothing is written to; name another place")
 
 
 def _exported(found: Corpus, out: Path, data: bytes) -> dict[str, object]:

@@ -6,8 +6,9 @@ import json
 import re
 import sys
 import time
+import traceback
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -46,10 +47,17 @@ def main() -> None:
 
 def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: Gate = Gate.STRICT) -> Answer:
     """As `answered`, where a refusal is an answer, too."""
+    desk = Desk(root, environ, gate)
     try:
-        return anyio.run(answered, event, raw, Desk(root, environ, gate))
+        return anyio.run(answered, event, raw, desk)
     except (JumarError, Refused, OSError) as why:
         return refusal(event, str(why), raw)
+    except Exception as bug:  # noqa: BLE001  what is published may be wrong then: without this, edits went on by it
+        traceback.print_exception(bug)
+        told = f"a bug of jumar: {bug!r}"
+        with suppress(OSError):
+            desk.fault(told)
+        return refusal(event, told, raw)
 
 
 async def answered(event: str, raw: bytes, desk: Desk) -> Answer:

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import re
 import shlex
+from contextlib import suppress
+
+MOST_CHARACTERS = 200_000
+"""A longer line is taken by its plain words: shlex needs a minute for a word of a megabyte, and no host waits that."""
 
 _ENDS = frozenset(";|&()\n`<>")
 _REDIRECTS = frozenset("<>&")
@@ -69,13 +73,11 @@ def _commands(line: str, depth: int = 0) -> list[list[str]]:
 def _tokens(line: str) -> list[str]:
     lexer = shlex.shlex(line.replace("\\\n", " "), posix=True, punctuation_chars="".join(sorted(_ENDS)))
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
-    try:
-        return list(lexer)
-    except ValueError:
-        # No closing quotation, as in many a here-document: then each line is taken by its plain words.
-        return [
-            word for row in line.split("\n") for word in (*row.replace(";", " ; ").replace("&", " & ").split(), "\n")
-        ]
+    with suppress(ValueError):  # no closing quotation, as in many a here-document
+        if len(line) <= MOST_CHARACTERS:
+            return list(lexer)
+    plain = line.replace(";", " ; ").replace("&", " & ")
+    return [word for row in plain.split("\n") for word in (*row.split(), "\n")]
 
 
 def _texts(words: list[str]) -> list[str]:

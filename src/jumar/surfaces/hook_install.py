@@ -73,7 +73,10 @@ def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool,
     """
     voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
     file = settings_file(folder, local=local)
-    old = file.read_text("utf-8") if file.exists() else ""
+    try:
+        old = file.read_text("utf-8") if file.exists() else ""
+    except UnicodeDecodeError as fault:
+        raise BadInput(f"{file} is not UTF-8 (byte {fault.start}); mend it first") from None
     new = changed(old, str(file), None if uninstall else Gate(gate))
     before, after = (text.splitlines(keepends=True) for text in (old, new))
     diff = "".join(difflib.unified_diff(before, after, f"a/{file.name}", f"b/{file.name}"))

@@ -46,7 +46,7 @@ class Live:
     def watch(self, state: RunState, effect: effects.Effect) -> None:
         """What the kernel is about to do."""
         best = state.best.score.passed if state.best else 0
-        total = len(state.run.expected)
+        total = len(state.expected)
         if self._bar:
             if self._row is None:
                 self._row = self._progress.add_task("", total=total, title=self._title or state.run.task)
@@ -72,7 +72,8 @@ def _fact(state: RunState, effect: effects.Effect) -> str:
     """A plain line, only for what is worth one."""
     match effect:
         case effects.Keep(attempt):
-            return f"{attempt.score.passed} of {len(state.run.expected)} passed: kept"
+            total = state.judged.tests.total if state.judged else len(state.expected)  # new tests join as they are kept
+            return f"{attempt.score.passed} of {total} passed: kept"
         case effects.GoBack(_, why):
             return f"went back: {why}"
         case effects.Finish(halt):

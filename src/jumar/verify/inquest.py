@@ -10,6 +10,7 @@ import ast
 import contextlib
 import importlib.util
 import os
+import sys
 from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
@@ -86,7 +87,16 @@ class Inquest:
         thing = getattr(error, "obj", None)
         if isinstance(error, AttributeError) and isinstance(thing, ModuleType) and self._ours(thing):
             return "absent", thing.__name__
+        if isinstance(error, AttributeError) and self._made(thing):
+            return CODE
         return None
+
+    def _made(self, thing: object) -> bool:
+        """Whether *thing* is a class of the code under test, or an object of one."""
+        kind = thing if isinstance(thing, type) else type(thing)
+        module = sys.modules.get(getattr(kind, "__module__", None) or "")
+        place = self._inside(str(getattr(module, "__file__", None) or ""))
+        return bool(place) and self._owner(place) == CODE
 
     def _owner(self, path: str) -> Blamed:
         """Who is to blame for what is wrong in *path*, relative to the room; empty is the test itself."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+
+import msgspec
 
 from jumar.errors import Infra
 from jumar.verify import reaper
@@ -18,47 +20,78 @@ STOP_SECONDS = 2.0
 WAIT_SECONDS = 0.2
 """For one that waits within the system: longer is for a child that it was about to start, and that is stopped."""
 
-MOVING, WAITING = frozenset("RSD"), "D"
+AGAIN_SECONDS = 0.05
+"""How often those that move on are stopped anew: one that was not stopped yet may have set another one going."""
+
+MOVING, WAITING, DEAD = frozenset("RSD"), "D", frozenset("ZX")
 """States of a thread that can run; a stopped or traced one is `T` or `t`, a dead one `Z` or `X`."""
 
+Steps = Mapping[tuple[int, int], tuple[str, ...]]
+"""Process and thread -> its state and how often it left a processor: who was stopped in between shows the same."""
 
-def still(family: tuple[str, int]) -> frozenset[int]:
-    """Stop all processes of *family* (see `verify.process.Child.family`); whom `moving` sets going again.
+
+class Stillness(msgspec.Struct, frozen=True):
+    """A family that was stopped. It may break out: the kernel's own timers and descriptors can send SIGCONT, too."""
+
+    root: int
+    stopped: frozenset[int] = frozenset()
+    steps: Steps = {}
+
+    @property
+    def lasts(self) -> bool:
+        """Whether nobody who is still there has moved since, and nobody is new."""
+        return _steps(self.root).items() <= self.steps.items()
+
+    def end(self) -> None:
+        """Let them go on."""
+        for target in self.stopped:
+            reaper.signal_to(target, signal.SIGCONT)
+
+
+def still(family: tuple[str, int]) -> Stillness:
+    """Stop all processes of *family* (see `verify.process.Child.family`).
 
     Raises:
-        Infra: if they multiply faster than they can be stopped.
+        Infra: if they multiply faster than they can be stopped, or have killed the one that they are all below.
     """
     nonce, root = family
     begun = time.monotonic()
     stopped = reaper.freeze(nonce, root, begun + STOP_SECONDS)
+    again = begun + AGAIN_SECONDS
     # A signal is on its way for a moment: until it has arrived, a process may still write.
     while any(_moves(pid, patient=time.monotonic() < begun + WAIT_SECONDS) for pid in reaper.descendants(root)):
-        if time.monotonic() > begun + STOP_SECONDS:
+        if (now := time.monotonic()) > begun + STOP_SECONDS:
             raise Infra("the processes of the agent cannot be stopped: no tree of its workspace can be judged")
+        if now > again:
+            stopped |= reaper.freeze(nonce, root, begun + STOP_SECONDS)
+            again = time.monotonic() + AGAIN_SECONDS
         os.sched_yield()
-    return frozenset(stopped)
-
-
-def moving(stopped: frozenset[int]) -> None:
-    """Let those that *stopped* go on."""
-    for target in stopped:
-        reaper.signal_to(target, signal.SIGCONT)
-
-
-@contextmanager
-def at_rest(family: tuple[str, int]) -> Iterator[None]:
-    """All of *family* stands still within the block."""
-    stopped = still(family)
-    try:
-        yield
-    finally:
-        moving(stopped)
+    if not set(_states(root)) - DEAD:
+        raise Infra("the agent killed what supervises it: nobody knows what it left running")
+    return Stillness(root, frozenset(stopped), _steps(root))
 
 
 def _moves(pid: int, *, patient: bool) -> bool:
     """Whether any thread of *pid* can run."""
-    states = set[str]()
+    states = set(_states(pid))
+    return bool(states & MOVING if patient else (states & MOVING) - {WAITING})
+
+
+def _states(pid: int) -> Iterator[str]:
+    """The state of each thread of *pid*; none of a process that is gone."""
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
-            states.add((task / "stat").read_text("ascii", "replace").rpartition(")")[2].split()[0])
-    return bool(states & MOVING if patient else (states & MOVING) - {WAITING})
+            yield (task / "stat").read_text("ascii", "replace").rpartition(")")[2].split()[0]
+
+
+def _steps(root: int) -> Steps:
+    """Where all threads below *root* stand, but for the dead."""
+    steps: dict[tuple[int, int], tuple[str, ...]] = {}
+    for pid in reaper.descendants(root):
+        with suppress(OSError):
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                lines = (task / "status").read_text("utf-8", "replace").splitlines()
+                told = tuple(line for line in lines if line.startswith(("State:", "voluntary", "nonvoluntary")))
+                if not any(line.split()[1] in DEAD for line in told[:1]):
+                    steps[pid, int(task.name)] = told
+    return steps

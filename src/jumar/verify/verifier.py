@@ -102,10 +102,8 @@ class TrustedVerifier:
         ids = (*self.expected, *own)
         parts = [part for part in (_Part(self.expected, ""), _Part(own)) if part.ids] or [_Part(())]
         report, natives = await self._reports(tree, output, parts)
-        alone = _alone(report, natives, own)
-        if alone:
-            again, _ = await self._reports(tree, self._output(), alone)
-            report = _joined(again, _but(report, natives, alone))
+        if alone := _alone(report, natives, own):
+            report = _joined((await self._reports(tree, self._output(), alone))[0], _but(report, natives, alone))
         executions, void = len(parts) + len(alone), None
         if report.ended is Ended.NORMAL:
             self._steady.add(tree)
@@ -143,9 +141,7 @@ class TrustedVerifier:
                 records, _ = await self._run(arranged(files), room, self._output())
         return Localisation(tree=tree, suspects=spectrum(records, bad), duration_ms=_ms_since(started))
 
-    async def _reports(
-        self, tree: str, output: Path, parts: Sequence[_Part]
-    ) -> tuple[Report, Mapping[str, str]]:
+    async def _reports(self, tree: str, output: Path, parts: Sequence[_Part]) -> tuple[Report, Mapping[str, str]]:
         """As `_report`, of all *parts*: one process for each."""
         first, natives = await self._report(tree, output, *parts[0])
         for part in parts[1:]:
