@@ -311,3 +311,12 @@ def test_what_runs_in_a_projects_interpreter_parses_there(name: str) -> None:
     source = (Path(jumar.verify.__path__[0]) / f"{name}.py").read_text("utf-8")
 
     ast.parse(source, feature_version=(3, 8))
+
+
+@pytest.mark.slow
+def test_a_project_that_makes_warnings_errors_is_judged_beside_any_plug_in(tmp_path: Path) -> None:
+    court = Court(tmp_path, QUICK)
+    files = {"pytest.ini": "[pytest]\nfilterwarnings = error\n", "test_a.py": "def test_one(): assert True\n"}
+    tree = court.tree(files)
+    assert court.collect(tree) == ("test_a.py::test_one",)
+    assert court.judge(tree, {}).verdict.green

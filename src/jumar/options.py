@@ -171,7 +171,7 @@ def _who(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[str,
     if model != REPAIR and (kind not in known_kinds or not rest):
         forms = (REPAIR, *(f"{k}:{'FILE' if k in OFFLINE else 'NAME'}" for k in known_kinds))
         raise BadInput(f"unknown model {model!r}; known are {', '.join(forms)}")
-    agent = options.agent or task.agent or (REPAIR if model == REPAIR else _usual_agent(task, kind))
+    agent = options.agent or task.agent or (REPAIR if model == REPAIR else _usual_agent(task, kind, options))
     agents = tuple(n for n in (DRIVER, PIPELINE, REPAIR, EXTERNAL) if n in known(jumar.agents))
     if agent not in agents:
         raise BadInput(f"unknown agent {agent!r}; known are {', '.join(agents)}")
@@ -184,8 +184,10 @@ def _who(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[str,
     return agent, model
 
 
-def _usual_agent(task: Task, kind: str) -> str:
-    """Whole files where they are few or a script holds them, else the driver."""
+def _usual_agent(task: Task, kind: str, options: Options) -> str:
+    """Whole files where they are few or a script holds them, else the driver, which alone works under a gate."""
+    if options.gate in (Gate.STRICT, Gate.REFACTOR):
+        return DRIVER
     return PIPELINE if kind == "script" or len(targets(task)) <= FEW else DRIVER
 
 

@@ -15,7 +15,7 @@ from jumar.core.claims import Book
 from jumar.core.gate import WRITES
 from jumar.core.policy import COUNTED, Gate, TestPolicy, Trigger
 from jumar.core.retry import UNUSABLE, again, pause
-from jumar.core.run import HOSTED, Cell, IllegalEvent, Judged, Phase, RunState
+from jumar.core.run import EXTERNAL, HOSTED, Cell, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import mark, remembered
 from jumar.core.verdict import EXCUSED, Cause
 
@@ -65,7 +65,8 @@ def _taken_up(state: RunState) -> RunState:
 
 def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, PLR0911  one case per action
     recent = state.recent
-    if action.name not in ("look", "ask_model"):
+    # What an agent of somebody else's does within its turn is its own business: whether it gets on shows at its end.
+    if state.run.agent != EXTERNAL or action.name == "turn_end":
         recent = remembered(recent, mark(action, f"{state.tree} {len(state.refused)}"))
     book = claiming.acted(state.book, last=action.last)
     state = replace(state, actions_done=state.actions_done + 1, recent=recent, book=book)

@@ -43,7 +43,9 @@ def contradiction(policy: TestPolicy, gate: Gate, agent: str, *, model_runs_test
     if gate is not Gate.OFF and policy is not TestPolicy.ON_WRITE:
         return f"gate {gate} needs test results during the run, and '{policy}' gives none; use on_write or gate off"
     if gate is not Gate.OFF and agent in ("pipeline", "repair"):
-        return f"gate {gate} admits edits that were claimed for a red test, and agent {agent} claims none; use gate off"
+        return (
+            f"gate {gate} is for agents that work edit by edit, which {agent} does not; use --agent driver or gate off"
+        )
     if agent == "repair" and policy is not TestPolicy.ON_WRITE:
         return (
             f"the repair agent lives on test results during the run, and under '{policy}' there are none; use on_write"

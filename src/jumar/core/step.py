@@ -175,7 +175,7 @@ def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one
         return Halt(StopReason.GUARDRAIL, f"{state.hit.rule}: {state.hit.what}")
     if state.fault:
         return Halt(StopReason.INFRA, state.fault)
-    if state.green and not _unstarted(state, agent) and not _unplanned(state):
+    if (state.green and not _unstarted(state, agent) and not _unplanned(state)) or _checked(state):
         return Halt(StopReason.GREEN)
     if state.expired:
         return Halt(StopReason.BUDGET, state.expired)
@@ -191,6 +191,14 @@ def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one
         return capped
     idle = state.run.agent not in HOSTED and agent.request(state) is None
     return Halt(StopReason.FINAL, "the agent has nothing left to try") if idle else None
+
+
+def _checked(state: RunState) -> bool:
+    """Whether a refactoring without a test has ended, and the command that guards it was green on what is shipped."""
+    judged, best = state.judged, state.best
+    if state.said is None or state.expected or judged is None or best is None or not state.run.settings.verify:
+        return False
+    return judged.tests.trigger is Trigger.TURN and judged.checked and judged.tests.tree == best.tree == state.tree
 
 
 def _unplanned(state: RunState) -> bool:

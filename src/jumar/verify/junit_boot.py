@@ -167,6 +167,10 @@ def errand(config: dict[str, Any], send: Send, envoy: Any) -> int:
         send(["stopped", f"the report {path} cannot be read: {error}"])
     tell(list(cases.values()), asked, send, envoy)
     if status and not any(case.outcome in ("failed", "error") for case in cases.values()):
+        # What was asked for and is not in the report was not found: that is no red of the code.
+        told = {name for case in cases.values() for name in (case.id, case.id.partition("[")[0])}
+        for test_id in (i for i in asked if i not in told):
+            send(["result", test_id, "missing", 0, "the report does not name this test", "test", ""])
         send(["stopped", f"the command left with status {status} although its report tells of no failure"])
     return 0
 

@@ -128,8 +128,10 @@ def arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
                "-o", f"cache_dir={private / 'cache'}", f"--basetemp={private / 'pytest'}",
                "--continue-on-collection-errors", "--maxfail=0", "--tb=short", "--color=no",
                "--verbosity=1"]  # fmt: skip
-    # An uninstalled package may leave a folder of its name behind, which is no plug-in.
-    if importlib.util.find_spec("xdist") and importlib.util.find_spec("xdist.plugin"):
+    # An uninstalled package may leave a folder of its name behind, which is no plug-in; it must not be imported to see
+    # that, or pytest could not rewrite it any more and would warn, which a project may have made an error.
+    xdist = importlib.util.find_spec("xdist")
+    if xdist and any(Path(folder, "plugin.py").is_file() for folder in xdist.submodule_search_locations or ()):
         options.append("-n0")
     if importlib.util.find_spec("pytest_cov"):
         options.append("--no-cov")
