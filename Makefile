@@ -39,7 +39,7 @@ test: $(READY) $(TOOLS)
 	$(BIN)/python -m pytest -n 2 -m "not proof"
 
 fast: $(READY)
-	$(BIN)/python -m pytest -m "not slow and not proof" -q
+	$(BIN)/python -m pytest -n 2 -m "not slow and not proof" -q
 
 prove: $(READY) $(TOOLS)
 	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data=$(DATA))

@@ -17,7 +17,7 @@ from node import NodeCourt, environ, quick, told
 RUNNER = JestRunner()
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_jest_keeps_the_contract_of_runners(tmp_path: Path) -> None:
     async def check() -> None:
         await check_runner(RUNNER, tmp_path, environ=environ())

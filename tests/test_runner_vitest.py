@@ -63,7 +63,7 @@ def test_what_breaks_a_file_is_told_from_what_it_tests(tmp_path: Path) -> None:
     assert "in lib/bad.js" in results["syntax_of_code.test.js"].excerpt
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_test_that_never_gives_control_back_costs_its_own_id_alone(tmp_path: Path) -> None:
     court = NodeCourt(tmp_path, RUNNER, quick(test_timeout_seconds=0.2))
     tree = court.tree({
