@@ -310,6 +310,17 @@ class TestAnAgentWithAShell:
             assert outing.run().stop is StopReason.GREEN
 
     @pytest.mark.slow
+    def test_whose_claims_are_refused_turn_after_turn_is_stopped(self, tmp_path: Path) -> None:
+        script = """
+            for name in ("one", "two", "three"):
+                claim(name, "app.py")
+        """
+        with wire.Server() as server:
+            outing = Outing(tmp_path, script, server, STRICT)
+            assert outing.run().stop is StopReason.STALLED
+        assert len(outing.turns()) == 3
+
+    @pytest.mark.slow
     def test_under_no_gate_changes_what_it_may_and_nothing_else(self, tmp_path: Path) -> None:
         script = f"""
             write("test_app.py", "PASSING")
