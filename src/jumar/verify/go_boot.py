@@ -16,6 +16,7 @@ import signal
 import subprocess
 import threading
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +108,7 @@ class Workplace:
         return str(path)
 
 
-class Session:
+class Session(ABC):
     """Hears one `go test`: a line of JSON is an event, any other line comes from go itself."""
 
     def __init__(self, config: dict[str, Any], send: Send, workplace: Workplace, envoy: dict[str, Any]) -> None:
@@ -154,9 +155,9 @@ class Session:
             self.settled(package, failed=event["Action"] == "fail") if over else package.hear(event, time.monotonic())
         )
 
+    @abstractmethod
     def settled(self, package: Any, *, failed: bool) -> list[Record]:
         """The records that the end of *package* makes."""
-        raise NotImplementedError
 
     def send(self, record: Record) -> None:
         """Send *record*, its excerpt without what differs from room to room."""
