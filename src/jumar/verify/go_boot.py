@@ -124,10 +124,10 @@ class Session(ABC):
             own = package(folder, homes, self._ids, config["limit"])
             self._packages.update(dict.fromkeys(workplace.names(folder), own))
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> None:  # noqa: B027  not every session is watched
         """Nothing is watched."""
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:  # noqa: B027  as above
         """Nothing was."""
 
     def hear(self, line: str) -> None:
