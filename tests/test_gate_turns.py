@@ -208,6 +208,8 @@ class Drawing(Heard):
         self.seen = 0
         self.ran = 1
         self.number = 0
+        self.deletes = 2
+        """The same action three times in six ends a run, in the middle of a reply too."""
 
     async def complete(self, ask: Ask) -> Answer:
         """The next turn."""
@@ -306,7 +308,8 @@ class Drawing(Heard):
             lines = [line if v == variable else f"{v} = 0" for v in VARIABLES if PLACES[v[0]] == path]
             turn.make(job, path, "".join(f"{x}\n" for x in lines))
             return write(path, turn.now[path])
-        if text is not None and self.pick(10) == 0:
+        if text is not None and self.deletes and self.pick(10) == 0:
+            self.deletes -= 1
             turn.make(job, path, None)
             return call("delete_file", path=path)
         (old,) = re.findall(rf"^{variable} = .*$", text, re.MULTILINE)
