@@ -240,6 +240,7 @@ def _report(outcomes_by_id: Mapping[str, Outcome], broken: Mapping[str, Broken] 
     return Report(Ended.NORMAL, tuple(TestResult(i, o) for i, o in outcomes_by_id.items()), broken or {})
 
 
+@pytest.mark.slow
 @given(results, st.lists(natives, unique=True), st.dictionaries(st.sampled_from(["a", "b"]), natives, max_size=2))
 def test_ids_without_annotations_are_untouched(
     said: dict[str, Outcome], asked: list[str], slugs: dict[str, str]

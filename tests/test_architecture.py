@@ -11,6 +11,8 @@ import pytest
 
 import jumar
 
+pytestmark = pytest.mark.slow  # `make lint` runs them each time
+
 ROOT = Path(jumar.__file__).parent
 REPOSITORY = ROOT.parent.parent
 MODULES = sorted(ROOT.rglob("*.py"))

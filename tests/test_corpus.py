@@ -249,6 +249,7 @@ def test_the_records_are_exactly_the_way_from_the_first_tree_to_the_best(
 class TestTheBytes:
     """The same journals give the same corpus, and it says nothing of the machine."""
 
+    @pytest.mark.slow
     def test_neither_place_nor_order_nor_repetition_matter(self, tmp_path: Path) -> None:
         runs = [ran(tmp_path / "runs", turn(*FIX_A, *FIX_C), name=name) for name in ("late", "early", "mid")]
         (tmp_path / "elsewhere" / "deep").mkdir(parents=True)

@@ -23,6 +23,7 @@ def test_a_footer_and_a_claim_cost_few_tokens() -> None:
         assert all(0 < cost.own <= BENCH["CLAIM"] for cost in BENCH["claims"](count))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:open_binary is deprecated:DeprecationWarning")  # the tokenizer's own
 def test_and_so_they_do_for_larger_models() -> None:
     count = BENCH["large"]()

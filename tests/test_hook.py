@@ -228,6 +228,7 @@ settings = st.dictionaries(words, words | st.integers() | st.lists(words), max_s
 )
 
 
+@pytest.mark.slow
 @given(settings)
 def test_installing_twice_changes_nothing_and_uninstalling_leaves_what_was_there(before: dict[str, object]) -> None:
     text = json.dumps(before)

@@ -440,6 +440,7 @@ COSTS = st.builds(Cost, st.floats(0, 0.5), st.integers(1, 300))
 OPS = st.lists(st.tuples(st.sampled_from(["step"] * 8 + ["die", "recover"]), st.integers(0, 2)), max_size=60)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(ops=OPS, worst=st.lists(COSTS, min_size=3, max_size=3), share=st.floats(0, 1), cap=st.floats(0, 3))
 def test_any_order_of_steps_and_deaths(ops: list[tuple[str, int]], worst: list[Cost], share: float, cap: float) -> None:

@@ -207,6 +207,7 @@ PATHS = st.lists(st.sampled_from("ab"), min_size=1, max_size=3).map("/".join)
 MANIFESTS = st.dictionaries(PATHS, NODES, max_size=8).map(consistent)
 
 
+@pytest.mark.slow
 @given(base=MANIFESTS, candidate=MANIFESTS, allowed=st.frozensets(PATHS))
 def test_an_overlay_never_differs_where_it_may_not(
     base: dict[str, Node], candidate: dict[str, Node], allowed: frozenset[str]
@@ -222,6 +223,7 @@ def test_an_overlay_never_differs_where_it_may_not(
         assert merged[path] == candidate[path]
 
 
+@pytest.mark.slow
 @given(base=MANIFESTS, candidate=MANIFESTS)
 def test_an_overlay_of_all_is_the_candidate_and_of_nothing_the_base(
     base: dict[str, Node], candidate: dict[str, Node]
