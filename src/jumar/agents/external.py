@@ -55,7 +55,6 @@ class External:
     name = "external"
     localises = False
     loops = True
-    hosted = True
     tools: tuple[Tool, ...] = ()
 
     def __init__(self, closed: tuple[str, ...], *, metered: bool = True) -> None:

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from jumar.agents import conversation, tools
 from jumar.agents.toolbox import offers
 from jumar.core import events as ev
-from jumar.core.effects import Halt
 from jumar.core.gate import Action
 from jumar.core.reply import ToolCall
 from jumar.core.run import Phase, RunState
@@ -206,8 +205,3 @@ async def _served(session: Session, door: _Door) -> AsyncIterator[Session]:
             door.leave()
     if failed := failed or session.fault:
         raise failed
-
-
-def interrupted(session: Session) -> None:
-    """End the run of *session* as soon as possible: what is in flight is cancelled, the best tree is kept."""
-    session.running.kernel.halt(Halt(StopReason.INTERRUPTED))
