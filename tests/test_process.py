@@ -19,9 +19,10 @@ from court import Court
 from jumar.core.settings import Suite
 from jumar.core.verdict import Cause, Ended
 from jumar.ports import Invocation
-from jumar.verify import channel, process
+from jumar.verify import channel, launch
 from jumar.verify.channel import Reader
-from jumar.verify.process import Child, confined, scrub
+from jumar.verify.launch import Confinement, scrub
+from jumar.verify.process import Child, confined
 
 SECONDS = 3.5
 """For a whole verification that will not end by itself."""
@@ -158,7 +159,7 @@ def program(source: str, **config: object) -> Invocation:
 def run(invocation: Invocation, folder: Path, seconds: float = 20.0) -> tuple[list[list[object]], Child]:
     async def main() -> tuple[list[list[object]], Child]:
         records = []
-        async with confined(invocation, room=folder, output=folder / "output", timeout=seconds) as child:
+        async with confined(invocation, Confinement(room=folder, output=folder / "output", seconds=seconds)) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
         return records, child
@@ -174,7 +175,7 @@ def test_a_gigabyte_of_output_costs_a_few_megabytes(tmp_path: Path) -> None:
 
     kept = (tmp_path / "output").read_bytes()
     assert (child.ended, len(records)) == (Ended.NORMAL, 2)
-    assert len(kept) < 2 * process.OUTPUT_BYTES + (1 << 20)
+    assert len(kept) < 2 * launch.OUTPUT_BYTES + (1 << 20)
     assert kept.startswith(b"first")
     assert kept.endswith(b"last")
     assert b"bytes of output dropped here" in kept
@@ -185,7 +186,7 @@ def test_a_gigabyte_of_output_costs_a_few_megabytes(tmp_path: Path) -> None:
 def test_a_server_is_asked_and_answers(tmp_path: Path) -> None:
     async def main() -> tuple[object, object]:
         source = "for request in requests: send(['answer', request, config['factor'] * len(request)])"
-        async with confined(program(source, factor=3), room=tmp_path, output=None, timeout=20.0) as child:
+        async with confined(program(source, factor=3), Confinement(room=tmp_path, seconds=20.0)) as child:
             await child.receive()
             await child.send("x" * 300_000)
             answer = await child.receive()
@@ -220,9 +221,9 @@ def test_kill_9_of_jumar_leaves_nothing(tmp_path: Path) -> None:
     source = program("send(['pid', os.getpid()])\nwhile True: pass")
     script = (
         "import anyio, json, sys\nfrom pathlib import Path\nfrom jumar.ports import Invocation\n"
-        "from jumar.verify.process import confined\n\nasync def main():\n"
+        "from jumar.verify.launch import Confinement\nfrom jumar.verify.process import confined\n\nasync def main():\n"
         "    invocation = Invocation(argv=tuple(json.loads(sys.argv[1])))\n"
-        "    async with confined(invocation, room=Path(sys.argv[2]), output=None, timeout=60) as child:\n"
+        "    async with confined(invocation, Confinement(room=Path(sys.argv[2]), seconds=60)) as child:\n"
         "        while record := await child.receive():\n            print(record[-1], flush=True)\n\nanyio.run(main)\n"
     )
     jumar = subprocess.Popen(
@@ -286,11 +287,14 @@ def test_the_key_is_gone_before_anything_else_is_loaded(tmp_path: Path) -> None:
 def test_a_confined_process_sees_nothing_of_the_persons_environment(tmp_path: Path) -> None:
     person = {"PATH": "/p", "LANG": "de_DE.UTF-8", "LC_ALL": "C", "TZ": "UTC", "API_KEY": "k", "PYTEST_ADDOPTS": "-x"}
 
-    seen = scrub(person, Invocation(argv=("/v/bin/python",), env={"PYTHONPATH": "src"}), tmp_path)
+    seen = scrub(
+        Invocation(argv=("/v/bin/python",), env={"PYTHONPATH": "src"}),
+        Confinement(room=tmp_path / "room", seconds=1.0, environ=person),
+    )
 
     assert seen == {
         "PATH": "/v/bin:/p", "LANG": "de_DE.UTF-8", "LC_ALL": "C", "TZ": "UTC", "PYTHONPATH": "src",
-        "HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"),
+        "HOME": str(tmp_path / "room.private/home"), "TMPDIR": str(tmp_path / "room.private/tmp"),
     }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from jumar.confinement import Reach, Wrapped
 from jumar.core.agent import Message, Request, Tool
 from jumar.core.budget import Cost
 from jumar.core.events import Localisation
@@ -26,6 +27,20 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     """Handed to the child as JSON on its standard input, which then ends."""
     env: Mapping[str, str] = {}
     """Added to the scrubbed environment."""
+
+
+class Sandbox(Protocol):
+    """One way to keep a process from the rest of the machine. It starts none itself."""
+
+    tier: str
+    """`S3` to `S0`: what the probes of this machine showed, not what the tool is called."""
+
+    def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
+        """*argv*, so that it runs confined: in *room*, with its home and temporary files in *private*.
+
+        The environment and the descriptors it is started with reach the process unchanged.
+        """
+        ...
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +76,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     links: Mapping[str, Path] = {}
     """Path in the room, absent from the tree -> what a symbolic link there leads to (`node_modules`); where that is
     relative, it leads to a place in the room."""
+    readable: tuple[Path, ...] = ()
+    """Toolchains, packages and caches that must be seen where nothing else is, each at its own path."""
     missing: str = ""
     """Why this runner cannot work here, and what to do, in one sentence; empty: it can."""
 
@@ -225,6 +242,14 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     output: str
     """Name of the file with the full output, in the run's `output/`."""
+    grade: str = "D"
+    """Of the evidence: `A` to `D` or `X`, and `+H` where held-out tests agreed (see `jumar.core.acceptance`)."""
+    sandbox: str = "S0"
+    """The tier that the processes ran under."""
+    bits: int = 0
+    """How many coins a forger had to guess: 0 where nothing was challenged."""
+    warnings: tuple[str, ...] = ()
+    """What no channel closes, with file and line."""
     natives: Mapping[str, str] = {}
     """Of the ids that an annotation gives: the id that the runner knows the test by."""
 

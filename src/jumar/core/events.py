@@ -146,6 +146,12 @@ class Tests(Fact, frozen=True, kw_only=True, tag="tests"):
     cached: bool = False
     duration_ms: int = 0
     tree: str = ""
+    bits: int = 0
+    """How many coins a forger of this green had to guess: 0 where nothing was challenged."""
+    flaky: tuple[str, ...] = ()
+    """Expected ids whose outcome changed while the tree did not: neither red nor credited."""
+    warnings: tuple[str, ...] = ()
+    """What no channel closes, with file and line."""
 
 
 class Observation(Fact, frozen=True, kw_only=True, tag="observation"):

@@ -28,6 +28,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """For one whole verification."""
     test_timeout_seconds: float = 30.0
     """For one test."""
+    confirm: int = 3
+    """Fresh runs that must agree before a tree is called green; 0: the first one is believed, at grade D."""
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -100,5 +102,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     verify: str = ""
     """`[gate] verify`: the command that must be green before refactor mode is left; empty is all expected ids."""
     verify_seconds: float = 120.0
+    sandbox: str = "S0"
+    """The tier that the processes of this run are confined by, at least."""
     ledger: str = ""
     """Path of the ledger this run draws on; empty is none."""

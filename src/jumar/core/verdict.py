@@ -20,6 +20,8 @@ class Outcome(StrEnum):
     XFAILED = "xfailed"
     XPASSED = "xpassed"
     MISSING = "missing"
+    FLAKY = "flaky"
+    """It came out differently on one and the same tree: no red, and never credited."""
 
 
 ERRORS = frozenset({Outcome.ERROR, Outcome.IMPORT_ERROR, Outcome.TIMEOUT, Outcome.MISSING})
@@ -97,6 +99,8 @@ class Cause(StrEnum):
 
     TAMPER = "tamper"
     HARNESS = "harness"
+    HELD_OUT = "held_out"
+    """Every visible test passed, and the held-out ones did not: the answers are for the visible ones alone."""
 
 
 class Void(msgspec.Struct, frozen=True):
@@ -140,9 +144,20 @@ class Verdict(msgspec.Struct, frozen=True):
         return self.void is None and self.total > 0 and self.passed == self.total
 
     @property
+    def flaky_ids(self) -> tuple[str, ...]:
+        """The expected ids whose outcome changed while the tree did not, in order."""
+        return tuple(i for i, r in self.results.items() if r.outcome is Outcome.FLAKY)
+
+    @property
     def red_ids(self) -> tuple[str, ...]:
-        """The expected ids that did not pass, in order."""
-        return tuple(i for i in self.results if i not in self.green_ids)
+        """The expected ids that did not pass, in order; what is flaky is not red."""
+        return tuple(i for i, r in self.results.items() if i not in self.green_ids and r.outcome is not Outcome.FLAKY)
+
+
+def unsteady(verdict: Verdict, flaky: Iterable[str], why: str) -> Verdict:
+    """*verdict*, where the ids *flaky* turned out to come out differently on the same tree."""
+    changed = {i: TestResult(i, Outcome.FLAKY, 0, why, Blame.TEST) for i in flaky if i in verdict.results}
+    return Verdict({**verdict.results, **changed}, verdict.green_ids.difference(changed), verdict.void)
 
 
 def counts_as_pass(outcome: Outcome, accepted: Outcome | None) -> bool:

@@ -20,7 +20,8 @@ from jumar.harness.assembly import Place
 from jumar.harness.proxy import HOST, Doors
 from jumar.ports import Invocation
 from jumar.verify import agent_boot
-from jumar.verify.process import PATH, Child, confined
+from jumar.verify.launch import PATH, Confinement
+from jumar.verify.process import Child, confined
 from jumar.verify.standstill import Stillness, still
 
 LAST_BYTES = 4096
@@ -156,9 +157,8 @@ class Turn:
 
     async def _worked(self, invocation: Invocation, seconds: float) -> Ended:
         shop, code = self._shop, None
-        async with confined(
-            invocation, room=shop.folder, output=self.output, timeout=seconds, environ=shop.place.environ
-        ) as child:
+        confinement = Confinement(room=shop.folder, output=self.output, seconds=seconds, environ=shop.place.environ)
+        async with confined(invocation, confinement) as child:
             self._child = child
             while (record := await child.receive()) is not None:
                 match record:

@@ -17,6 +17,7 @@ from jumar.ports import Invocation, Runner
 from jumar.repair import screen_child
 from jumar.repair.candidates import Candidate
 from jumar.verify import pytest_boot
+from jumar.verify.launch import Confinement
 from jumar.verify.process import Child, confined
 from jumar.verify.room import Store, laid_out
 
@@ -128,7 +129,7 @@ class Worker:
         room = await self._stack.enter_async_context(laid_out(ground.store, ground.tree, ground.rooms))
         invocation = _invocation(ground, room, cold=cold)
         child = await self._stack.enter_async_context(
-            confined(invocation, room=room, output=None, timeout=ground.seconds)
+            confined(invocation, Confinement(room=room, seconds=ground.seconds))
         )
         while (record := await child.receive()) is not None:
             if record[0] == "ready":

@@ -13,7 +13,7 @@ from jumar.core.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.verify import cargo_boot
 from jumar.verify import records as decode
-from jumar.verify.process import PATH
+from jumar.verify.launch import PATH
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -13,6 +13,7 @@ from jumar.core.verdict import Ended
 from jumar.ports import Checked, Invocation
 from jumar.verify import check_boot
 from jumar.verify.command import printed
+from jumar.verify.launch import Confinement
 from jumar.verify.process import confined
 
 
@@ -22,7 +23,7 @@ async def checked(command: str, room: Path, output: Path, seconds: float, enviro
     invocation = Invocation(
         argv=(sys.executable, "-I", "-S", "-B", check_boot.__file__), config={"command": command}, env={}
     )
-    async with confined(invocation, room=room, output=output, timeout=seconds, environ=environ) as child:
+    async with confined(invocation, Confinement(room=room, output=output, seconds=seconds, environ=environ)) as child:
         while (record := await child.receive()) is not None:
             match record:
                 case ["end", int(status)]:

@@ -19,6 +19,7 @@ from jumar.errors import BadInput, Infra
 from jumar.ports import Invocation, Ran
 from jumar.sandbox import bwrap
 from jumar.verify import command_boot
+from jumar.verify.launch import Confinement
 from jumar.verify.process import confined
 from jumar.verify.room import Store, laid_out
 
@@ -110,7 +111,8 @@ class ConfinedCommands:
         # A named file beside the room: a kill leaves it where rooms are cleared away.
         with disk(f"cannot write to {room.parent}"), tempfile.NamedTemporaryFile(dir=room.parent) as output:
             path = Path(output.name)
-            async with confined(invocation, room=room, output=path, timeout=seconds, environ=kept) as child:
+            confinement = Confinement(room=room, output=path, seconds=seconds, environ=kept)
+            async with confined(invocation, confinement) as child:
                 while (record := await child.receive()) is not None:
                     match record:
                         case ["end", int(status)]:

@@ -5,18 +5,11 @@ from __future__ import annotations
 import collections
 import json
 import os
-import selectors
-import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
-from types import MappingProxyType
-from typing import IO
 
 import anyio
 from anyio import to_thread
@@ -26,24 +19,17 @@ from jumar.disk.beneath import disk
 from jumar.ports import Invocation, Record
 from jumar.verify import reaper
 from jumar.verify.channel import Reader
+from jumar.verify.launch import Confinement, Pipes, started
 from jumar.verify.room import discard
-
-OUTPUT_BYTES = 8 << 20
-"""As much is kept of the start of the output, and as much of its end."""
 
 GRACE_SECONDS = reaper.KILL_SECONDS + 0.4
 """After its deadline a reaper has this long to answer; then it is dead or stopped, and jumar does the killing."""
-
-PATH = "/usr/local/bin:/usr/bin:/bin"
-"""Where programs are found if the caller lets no PATH through."""
-
-NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Child:
     """A confined process. `ended`, `detail` and `anomalies` are final once `receive` has returned None."""
 
-    def __init__(self, invocation: Invocation, pipes: _Pipes, process: subprocess.Popen[bytes], seconds: float) -> None:
+    def __init__(self, invocation: Invocation, pipes: Pipes, process: subprocess.Popen[bytes], seconds: float) -> None:
         self.ended = Ended.EXIT
         self.detail = "still running"
         self._argv, self._pipes, self._reaper, self._seconds = invocation.argv, pipes, process, seconds
@@ -169,66 +155,21 @@ class Child:
         raise TypeError(f"not a status: {status}")
 
 
-class _Pipes:
-    """The descriptors of one confined process: ours until `close`, the reaper's as inherited numbers."""
-
-    def __init__(self) -> None:
-        self.key, self.nonce = os.urandom(32), os.urandom(16).hex()
-        self.records, self.records_w = os.pipe()
-        self.status, self.status_w = os.pipe()
-        self.requests_r, self.requests = os.pipe()
-        self.lifeline_r, self._lifeline = os.pipe()
-        os.set_blocking(self.records, False)
-        os.set_blocking(self.requests, False)
-        self.selector = selectors.DefaultSelector()
-        for fd in (self.records, self.status):
-            self.selector.register(fd, selectors.EVENT_READ)
-
-    def handed_over(self) -> None:
-        """Close the ends that are the reaper's now."""
-        for fd in (self.records_w, self.status_w, self.requests_r, self.lifeline_r):
-            os.close(fd)
-
-    def cut(self) -> None:
-        """End the lifeline."""
-        if self._lifeline >= 0:
-            os.close(self._lifeline)
-            self._lifeline = -1
-
-    def close(self) -> None:
-        """Close what is left."""
-        self.cut()
-        self.selector.close()
-        for fd in (self.records, self.status, self.requests):
-            os.close(fd)
-
-
 @asynccontextmanager
-async def confined(
-    invocation: Invocation,
-    *,
-    room: Path,
-    output: Path | None,
-    timeout: float,  # noqa: ASYNC109  # the reaper keeps this deadline, so that it holds while nobody awaits
-    environ: Mapping[str, str] = NOTHING,
-) -> AsyncIterator[Child]:
-    """Run *invocation* in *room*, for at most *timeout* seconds; leaving kills it and all that it started.
+async def confined(invocation: Invocation, confinement: Confinement) -> AsyncIterator[Child]:
+    """Run *invocation* as *confinement* says; leaving kills it and all that it started.
 
-    Args:
-        invocation: what to run; its config reaches the process through `verify.channel.join`.
-        room: the working directory, an absolute path. A private home and temporary directory lie beside it for as long.
-        output: the file for what the process prints, head and tail; None drops it.
-        timeout: seconds for the whole process.
-        environ: the environment to choose from; PATH, LANG, LC_* and TZ are let through.
+    Its config reaches the process through `verify.channel.join`. A private home and temporary directory lie beside the
+    room for as long.
 
     Raises:
         Infra: if the machine cannot start a process (no descriptors, no space); a program that is not there is no
             such fault but an end (`Ended.UNSTARTED`).
     """
-    private = room.with_name(room.name + ".private")
     try:
         with disk("cannot start a process for the tests"):
-            child = _start(invocation, room, output, timeout, scrub(environ, invocation, private))
+            pipes, process = started(invocation, confinement)
+        child = Child(invocation, pipes, process, confinement.seconds)
         try:
             yield child
         finally:
@@ -236,60 +177,4 @@ async def confined(
                 await child.close()
     finally:
         with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(discard, private)
-
-
-def scrub(environ: Mapping[str, str], invocation: Invocation, private: Path) -> dict[str, str]:
-    """The environment of a confined process: nothing of the person's but what decides how text and time look."""
-    kept = {k: v for k, v in environ.items() if k in ("LANG", "TZ") or k.startswith("LC_")}
-    interpreter = Path(invocation.argv[0]).parent
-    path = environ.get("PATH") or PATH
-    own = {
-        "PATH": f"{interpreter}:{path}" if interpreter.is_absolute() else path,
-        "HOME": str(private / "home"),
-        "TMPDIR": str(private / "tmp"),
-    }
-    # The task may set its PATH; where the home and the temporary files lie is ours, as they are removed afterwards.
-    return {"LANG": "C.UTF-8", **kept, **own, **invocation.env, "HOME": own["HOME"], "TMPDIR": own["TMPDIR"]}
-
-
-def _start(invocation: Invocation, room: Path, output: Path | None, seconds: float, env: dict[str, str]) -> Child:
-    for name in ("HOME", "TMPDIR"):
-        Path(env[name]).mkdir(parents=True, exist_ok=True, mode=0o700)
-    pipes = _Pipes()
-    wire = {"key": pipes.key.hex(), "records": pipes.records_w, "requests": pipes.requests_r}
-    program = invocation.argv[0]
-    keep = [pipes.records_w, pipes.requests_r]
-    order = {
-        "argv": [shutil.which(program, path=env["PATH"]) or program, *invocation.argv[1:]],
-        "env": {**env, "JUMAR_ROOM": pipes.nonce},
-        "cwd": str(room),
-        "keep": keep,
-        "cap": OUTPUT_BYTES,
-        "seconds": seconds,
-        "nonce": pipes.nonce,
-    }
-    with (
-        _memory({**invocation.config, "channel": wire}) as config,
-        open(output or os.devnull, "wb") as sink,  # noqa: PTH123  # a path or the null device
-        _memory({**order, "config": config.fileno(), "output": sink.fileno()}) as orders,
-    ):
-        process = subprocess.Popen(  # noqa: S603  # our interpreter, our script, numbers
-            [sys.executable, "-I", "-S", "-B", reaper.__file__, str(orders.fileno()), str(pipes.status_w)],
-            stdin=pipes.lifeline_r,
-            stdout=subprocess.DEVNULL,
-            stderr=sink,
-            env={},
-            pass_fds=[*keep, pipes.status_w, config.fileno(), sink.fileno(), orders.fileno()],
-            start_new_session=True,
-        )
-    pipes.handed_over()
-    return Child(invocation, pipes, process, seconds)
-
-
-def _memory(content: object) -> IO[bytes]:
-    """A file without a name that holds *content* as JSON, ready to be read from its start."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115  # the caller's `with` closes it
-    file.write(json.dumps(content).encode())
-    file.seek(0)
-    return file
+            await to_thread.run_sync(discard, confinement.private)

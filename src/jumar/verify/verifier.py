@@ -7,32 +7,36 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 from anyio import to_thread
 
 from jumar.annotations import Aliases, is_slug
+from jumar.confinement import Reach
 from jumar.core.events import Localisation
 from jumar.core.settings import Suite
-from jumar.core.verdict import EXCUSED, Cause, Ended, Outcome, Report, Verdict, Void, reconcile
+from jumar.core.verdict import EXCUSED, Ended, Outcome, Report, Verdict, reconcile
 from jumar.disk.beneath import disk
 from jumar.errors import BadInput
-from jumar.ports import Checked, Collected, Invocation, Record, Runner, Surroundings, Verification
+from jumar.ports import (
+    Checked,
+    Collected,
+    Invocation,
+    Record,
+    Runner,
+    Sandbox,
+    Surroundings,
+    Verification,
+)
+from jumar.sandbox.none import Unconfined
 from jumar.verify.check import checked
+from jumar.verify.joining import Part, alone, blamed, but, joined
+from jumar.verify.launch import Confinement
 from jumar.verify.naming import Naming, collected, names_in
 from jumar.verify.process import Child, confined
 from jumar.verify.room import Store, laid_out
 from jumar.verify.single import commanded
 from jumar.verify.spectrum import spectrum, traced
-
-
-class _Part(NamedTuple):
-    """What one process judges."""
-
-    ids: Sequence[str]
-    beside: str | None = None
-    """The one file of the candidate's own tests that lies in its room; empty: none does; None: all do."""
 
 
 @dataclass(slots=True)
@@ -54,6 +58,8 @@ class TrustedVerifier:
     """The environment that confined processes get their PATH, LANG, LC_* and TZ from."""
     around: Surroundings = field(default_factory=Surroundings)
     """What the runner needs beside the tree."""
+    sandbox: Sandbox = field(default_factory=Unconfined)
+    """What its processes run in."""
     own: Callable[[str], bool] = lambda _: False
     """Which files hold tests that a candidate wrote itself."""
     _steady: set[str] = field(default_factory=set)
@@ -100,16 +106,16 @@ class TrustedVerifier:
         started, output = time.monotonic(), self._output()
         own = tuple(i for i in dict.fromkeys(also) if i not in self.expected)
         ids = (*self.expected, *own)
-        parts = [part for part in (_Part(self.expected, ""), _Part(own)) if part.ids] or [_Part(())]
+        parts = [part for part in (Part(self.expected, ""), Part(own)) if part.ids] or [Part(())]
         report, natives = await self._reports(tree, output, parts)
-        if alone := _alone(report, natives, own):
-            report = _joined((await self._reports(tree, self._output(), alone))[0], _but(report, natives, alone))
-        executions, void = len(parts) + len(alone), None
+        if again := alone(report, natives, own):
+            report = joined((await self._reports(tree, self._output(), again))[0], but(report, natives, again))
+        executions, void = len(parts) + len(again), None
         if report.ended is Ended.NORMAL:
             self._steady.add(tree)
         elif not report.anomalies and control in self._steady - {tree}:
             executions += len(parts)
-            report, void = _blamed(report, (await self._reports(control, self._output(), parts))[0])
+            report, void = blamed(report, (await self._reports(control, self._output(), parts))[0])
         if accepted is None and any(r.outcome in EXCUSED for r in report.results):
             frozen = report
             if self.base not in ("", tree):
@@ -141,18 +147,18 @@ class TrustedVerifier:
                 records, _ = await self._run(arranged(files), room, self._output())
         return Localisation(tree=tree, suspects=spectrum(records, bad), duration_ms=_ms_since(started))
 
-    async def _reports(self, tree: str, output: Path, parts: Sequence[_Part]) -> tuple[Report, Mapping[str, str]]:
+    async def _reports(self, tree: str, output: Path, parts: Sequence[Part]) -> tuple[Report, Mapping[str, str]]:
         """As `_report`, of all *parts*: one process for each."""
         first, natives = await self._report(tree, output, *parts[0])
         for part in parts[1:]:
             more, named = await self._report(tree, self._output(), *part)
-            first, natives = _joined(first, more), {**natives, **named}
+            first, natives = joined(first, more), {**natives, **named}
         return first, natives
 
     async def _report(
         self, tree: str, output: Path, ids: Sequence[str], beside: str | None = None
     ) -> tuple[Report, Mapping[str, str]]:
-        """What the runner says of *ids*, and what it calls those that annotations give; *beside* as in `_Part`."""
+        """What the runner says of *ids*, and what it calls those that annotations give; *beside* as in `Part`."""
         async with laid_out(self.store, tree, self.directory / "rooms") as room:
             if beside is not None:
                 await to_thread.run_sync(self._without, room, beside)
@@ -183,15 +189,24 @@ class TrustedVerifier:
 
     async def _run(self, invocation: Invocation, room: Path, output: Path) -> tuple[list[Record], Child]:
         records: list[Record] = []
-        seconds = self.suite.timeout_seconds
         if self.around.missing:
             raise BadInput(self.around.missing)
         await to_thread.run_sync(_link, room, self.around.links)
         invocation = msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
-        async with confined(invocation, room=room, output=output, timeout=seconds, environ=self.environ) as child:
+        async with confined(invocation, self._confinement(room, output)) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
         return records, child
+
+    def _confinement(self, room: Path, output: Path) -> Confinement:
+        return Confinement(
+            room=room,
+            output=output,
+            seconds=self.suite.timeout_seconds,
+            environ=self.environ,
+            sandbox=self.sandbox,
+            reach=Reach(readable=self.around.readable),
+        )
 
     def _output(self) -> Path:
         """A new file for the output of one process; numbers go on after a resume."""
@@ -218,47 +233,6 @@ class TrustedVerifier:
         # Without a single id, how the process ended tells nothing that the broken files do not tell better.
         anomaly = "" if missing and not found.ids else found.anomaly
         return Collected(ids=(*found.ids, *missing), broken=broken, anomaly=anomaly)
-
-
-def _alone(report: Report, natives: Mapping[str, str], own: Sequence[str]) -> list[_Part]:
-    """The candidate's own tests whose files came to nothing, where several did: one may have broken the others."""
-    broken = {r.id for r in report.results if r.outcome is Outcome.IMPORT_ERROR}
-    files: dict[str, list[str]] = {}
-    for test_id in own:
-        path = natives.get(test_id, test_id).partition("::")[0]
-        if test_id in broken or path in report.broken:
-            files.setdefault(path, []).append(test_id)
-    return [_Part(ids, path) for path, ids in files.items()] if len(files) > 1 else []
-
-
-def _but(report: Report, natives: Mapping[str, str], parts: Sequence[_Part]) -> Report:
-    """*report* without what it says of *parts*, which were judged again."""
-    files = {part.beside for part in parts}
-    return msgspec.structs.replace(
-        report,
-        results=tuple(r for r in report.results if natives.get(r.id, r.id).partition("::")[0] not in files),
-        broken={path: why for path, why in report.broken.items() if path not in files},
-    )
-
-
-def _joined(first: Report, more: Report) -> Report:
-    """What two processes said of one tree. The end that was bad is the end of both."""
-    bad = more if first.ended is Ended.NORMAL else first
-    return Report(
-        ended=bad.ended,
-        results=(*first.results, *more.results),
-        broken={**more.broken, **first.broken},
-        anomalies=(*first.anomalies, *more.anomalies),
-        detail=bad.detail,
-    )
-
-
-def _blamed(report: Report, control: Report) -> tuple[Report, Void | None]:
-    """Whose doing a bad end was: the candidate's if the control ends well under the same conditions."""
-    if control.ended is not Ended.NORMAL:
-        return report, Void(Cause.HARNESS, f"the best tree does not end well any more either: {control.detail}")
-    ended = Ended.EXIT if report.ended is Ended.UNSTARTED else report.ended
-    return msgspec.structs.replace(report, ended=ended), None
 
 
 def _link(room: Path, links: Mapping[str, Path]) -> None:

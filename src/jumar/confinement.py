@@ -1,0 +1,26 @@
+"""What a sandbox is asked for, and what it answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+
+class Reach(msgspec.Struct, frozen=True, kw_only=True):
+    """What a confined process may reach beside the system's programs, its room and its private folder."""
+
+    readable: tuple[Path, ...] = ()
+    """Shown to it, read only, at their own paths, where they exist."""
+    writable: tuple[Path, ...] = ()
+    """What it may change for good. Empty: nothing that it writes outlives it, not even in its room."""
+    sockets: tuple[Path, ...] = ()
+    """Unix sockets of ours that it may talk to."""
+
+
+class Wrapped(msgspec.Struct, frozen=True, kw_only=True):
+    """An argv that confines the one it was made from."""
+
+    argv: tuple[str, ...]
+    """`@file=N` stands for the number of an open descriptor that holds `files[N]`."""
+    files: tuple[bytes, ...] = ()

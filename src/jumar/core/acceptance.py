@@ -1,0 +1,133 @@
+"""What makes a green one that is kept: rounds in which tests are secretly falsified, and exactly those must fail.
+
+The rounds of a challenge come in pairs. In the first round of a pair a coin decides for each test whether it is
+falsified, in the second one each coin is turned round: so every test was seen to pass, and to fail when it had to, and
+a pair confirms every outcome once. Nothing in the process tells which tests are false; to forge a pair is to guess all
+of its coins. (Layer 4 of the catalogue of cheats; `docs/verdicts.md`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum, StrEnum
+
+import msgspec
+
+from jumar.core.verdict import Ended, Outcome, Report, counts_as_pass
+
+
+class Grade(StrEnum):
+    """How much the evidence of a verdict is worth, best first."""
+
+    A = "A"
+    """The tests ran in a process of their own, beside that of the code under test."""
+    B = "B"
+    """A forger had to guess at least `STRONG_BITS` coins."""
+    C = "C"
+    """Challenged, with fewer."""
+    D = "D"
+    """Authenticated and reconciled."""
+    X = "X"
+    """What the runner says."""
+
+
+STRONG_BITS = 20
+
+
+class Strength(IntEnum):
+    """How a test can be falsified."""
+
+    NONE = 0
+    """It cannot: no statement of it can be turned so that it certainly fails."""
+    WEAK = 1
+    """Its comparison can be negated: an object that equals everything would follow."""
+    STRONG = 2
+    """What it expects can be changed."""
+
+
+class Round(msgspec.Struct, frozen=True):
+    """One fresh run of all tests."""
+
+    falsified: frozenset[str] = frozenset()
+    """Test functions (ids without parameters) that must fail in it."""
+    challenge: bool = True
+
+
+def rounds(strengths: Mapping[str, Strength], confirm: int, heads: Iterable[bool]) -> tuple[Round, ...]:
+    """The runs that accept a tree: challenge pairs, and plain runs until every outcome was confirmed *confirm* times.
+
+    Args:
+        strengths: test function -> how it can be falsified.
+        confirm: how many fresh runs must agree with the first one.
+        heads: fair coins that nobody can foresee, without end.
+    """
+    coins = iter(heads)
+    open_to_it = [name for name, strength in strengths.items() if strength is not Strength.NONE]
+    pairs = min(confirm, 2) if open_to_it else 0
+    planned: list[Round] = []
+    for _ in range(pairs):
+        chosen = frozenset(name for name in open_to_it if next(coins))
+        planned += [Round(chosen), Round(frozenset(open_to_it) - chosen)]
+    return (*planned, *(Round(challenge=False) for _ in range(confirm - pairs)))
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What one round showed."""
+
+    forged: tuple[str, ...] = ()
+    """Tests that had to fail and did not: a report that is not made by running the tests."""
+    unsteady: tuple[str, ...] = ()
+    """Expected ids that passed before and did not now."""
+    void: str = ""
+    """Why the round is no evidence."""
+    unproved: frozenset[str] = frozenset()
+    """Falsified functions of which nothing was learnt: they hung, or only some of their cases are expected."""
+
+
+def answer(report: Report, asked: Round, expected: Iterable[str], accepted: Mapping[str, Outcome]) -> Answer:
+    """Compare *report* with what *asked* must give: every expected id passes, but for the falsified, which fail."""
+    if report.anomalies:
+        return Answer(void="; ".join(report.anomalies[:3]))
+    if report.ended is Ended.UNSTARTED:
+        return Answer(void=report.detail or "the runner did not start")
+    outcomes = {r.id: r.outcome for r in report.results}
+    families: dict[str, list[Outcome]] = {}
+    for test_id, outcome in outcomes.items():
+        families.setdefault(test_id.partition("[")[0], []).append(outcome)
+    wanted: dict[str, list[str]] = {}
+    for test_id in expected:
+        wanted.setdefault(test_id.partition("[")[0], []).append(test_id)
+    forged, changed, unproved = [], [], set()
+    for family, ids in wanted.items():
+        seen = families.get(family, [])
+        if family not in asked.falsified:
+            changed += [i for i in ids if not _passed(i, outcomes, seen, accepted)]
+        elif not seen or report.ended is not Ended.NORMAL or Outcome.TIMEOUT in seen or _partly(ids, seen):
+            unproved.add(family)
+        else:
+            excused = {accepted[i] for i in ids if i in accepted}
+            forged += [family] if any(o is not Outcome.FAILED and o not in excused for o in seen) else []
+    return Answer(tuple(forged), tuple(changed), unproved=frozenset(unproved))
+
+
+def _passed(
+    test_id: str, outcomes: Mapping[str, Outcome], seen: list[Outcome], accepted: Mapping[str, Outcome]
+) -> bool:
+    own = [outcomes[test_id]] if test_id in outcomes else seen
+    return bool(own) and all(counts_as_pass(outcome, accepted.get(test_id)) for outcome in own)
+
+
+def _partly(ids: list[str], seen: list[Outcome]) -> bool:
+    """Whether the task expects only some cases of a function."""
+    return len(ids) != len(seen) and not (len(ids) == 1 and "[" not in ids[0])
+
+
+def bits_of(strengths: Mapping[str, Strength], done: Iterable[Round], unproved: Iterable[str]) -> int:
+    """How many strong coins a forger of all rounds in *done* had to guess; the second round of a pair tosses none."""
+    strong = {name for name, strength in strengths.items() if strength is Strength.STRONG}.difference(unproved)
+    return len(strong) * (sum(r.challenge for r in done) // 2)
+
+
+def grade_of(bits: int, *, challenged: bool) -> Grade:
+    """The grade of a challenge that was passed."""
+    return (Grade.B if bits >= STRONG_BITS else Grade.C) if challenged else Grade.D

@@ -1,0 +1,59 @@
+"""What several processes said of one tree becomes one report: each part of the ids is judged by one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from jumar.core.verdict import Cause, Ended, Outcome, Report, Void
+
+
+class Part(NamedTuple):
+    """What one process judges."""
+
+    ids: Sequence[str]
+    beside: str | None = None
+    """The one file of the candidate's own tests that lies in its room; empty: none does; None: all do."""
+
+
+def alone(report: Report, natives: Mapping[str, str], own: Sequence[str]) -> list[Part]:
+    """The candidate's own tests whose files came to nothing, where several did: one may have broken the others."""
+    broken = {r.id for r in report.results if r.outcome is Outcome.IMPORT_ERROR}
+    files: dict[str, list[str]] = {}
+    for test_id in own:
+        path = natives.get(test_id, test_id).partition("::")[0]
+        if test_id in broken or path in report.broken:
+            files.setdefault(path, []).append(test_id)
+    return [Part(ids, path) for path, ids in files.items()] if len(files) > 1 else []
+
+
+def but(report: Report, natives: Mapping[str, str], parts: Sequence[Part]) -> Report:
+    """*report* without what it says of *parts*, which were judged again."""
+    files = {part.beside for part in parts}
+    return msgspec.structs.replace(
+        report,
+        results=tuple(r for r in report.results if natives.get(r.id, r.id).partition("::")[0] not in files),
+        broken={path: why for path, why in report.broken.items() if path not in files},
+    )
+
+
+def joined(first: Report, more: Report) -> Report:
+    """What two processes said of one tree. The end that was bad is the end of both."""
+    bad = more if first.ended is Ended.NORMAL else first
+    return Report(
+        ended=bad.ended,
+        results=(*first.results, *more.results),
+        broken={**more.broken, **first.broken},
+        anomalies=(*first.anomalies, *more.anomalies),
+        detail=bad.detail,
+    )
+
+
+def blamed(report: Report, control: Report) -> tuple[Report, Void | None]:
+    """Whose doing a bad end was: the candidate's if the control ends well under the same conditions."""
+    if control.ended is not Ended.NORMAL:
+        return report, Void(Cause.HARNESS, f"the best tree does not end well any more either: {control.detail}")
+    ended = Ended.EXIT if report.ended is Ended.UNSTARTED else report.ended
+    return msgspec.structs.replace(report, ended=ended), None

@@ -1,0 +1,169 @@
+"""How a confined process is started: below a supervisor, in a sandbox, with descriptors of ours and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from jumar.confinement import Reach
+from jumar.ports import Invocation, Sandbox
+from jumar.sandbox.none import Unconfined
+from jumar.verify import reaper
+
+OUTPUT_BYTES = 8 << 20
+"""As much is kept of the start of the output, and as much of its end."""
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+"""Where programs are found if the caller lets no PATH through."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confinement:
+    """How one process is confined."""
+
+    room: Path
+    """The working directory, an absolute path."""
+    seconds: float
+    """For the whole process."""
+    output: Path | None = None
+    """The file for what the process prints, head and tail; None drops it."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The environment to choose from; PATH, LANG, LC_* and TZ are let through."""
+    sandbox: Sandbox = field(default_factory=Unconfined)
+    """What keeps it from the rest of the machine."""
+    reach: Reach = field(default_factory=Reach)
+    """What it may reach of the rest of the machine all the same."""
+    fds: tuple[int, ...] = ()
+    """Descriptors that it gets, under their own numbers."""
+
+    @property
+    def private(self) -> Path:
+        """Where its home and its temporary files lie. It is gone with the process."""
+        return self.room.with_name(self.room.name + ".private")
+
+
+class Pipes:
+    """The descriptors of one confined process: ours until `close`, the reaper's as inherited numbers."""
+
+    def __init__(self) -> None:
+        self.key, self.nonce = os.urandom(32), os.urandom(16).hex()
+        self.records, self.records_w = os.pipe()
+        self.status, self.status_w = os.pipe()
+        self.requests_r, self.requests = os.pipe()
+        self.lifeline_r, self._lifeline = os.pipe()
+        os.set_blocking(self.records, False)
+        os.set_blocking(self.requests, False)
+        self.selector = selectors.DefaultSelector()
+        for fd in (self.records, self.status):
+            self.selector.register(fd, selectors.EVENT_READ)
+
+    def handed_over(self) -> None:
+        """Close the ends that are the reaper's now."""
+        for fd in (self.records_w, self.status_w, self.requests_r, self.lifeline_r):
+            os.close(fd)
+
+    def cut(self) -> None:
+        """End the lifeline."""
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    def close(self) -> None:
+        """Close what is left."""
+        self.cut()
+        self.selector.close()
+        for fd in (self.records, self.status, self.requests):
+            os.close(fd)
+
+
+def scrub(invocation: Invocation, confinement: Confinement) -> dict[str, str]:
+    """The environment of a confined process: nothing of the person's but what decides how text and time look."""
+    environ, private = confinement.environ, confinement.private
+    kept = {k: v for k, v in environ.items() if k in ("LANG", "TZ") or k.startswith("LC_")}
+    interpreter = Path(invocation.argv[0]).parent
+    path = environ.get("PATH") or PATH
+    own = {
+        "PATH": f"{interpreter}:{path}" if interpreter.is_absolute() else path,
+        "HOME": str(private / "home"),
+        "TMPDIR": str(private / "tmp"),
+    }
+    # The task may set its PATH; where the home and the temporary files lie is ours, as they are removed afterwards.
+    return {"LANG": "C.UTF-8", **kept, **own, **invocation.env, "HOME": own["HOME"], "TMPDIR": own["TMPDIR"]}
+
+
+def started(invocation: Invocation, confinement: Confinement) -> tuple[Pipes, subprocess.Popen[bytes]]:
+    """The supervisor of *invocation*, started, and our ends of its pipes.
+
+    Raises:
+        OSError: if the machine cannot start a process.
+    """
+    env, pipes = scrub(invocation, confinement), Pipes()
+    for name in ("HOME", "TMPDIR"):
+        Path(env[name]).mkdir(parents=True, exist_ok=True, mode=0o700)
+    wire = {"key": pipes.key.hex(), "records": pipes.records_w, "requests": pipes.requests_r}
+    argv = (_found(invocation.argv[0], env["PATH"]), *invocation.argv[1:])
+    wrapped = confinement.sandbox.wrap(argv, confinement.room, confinement.private, confinement.reach)
+    with ExitStack() as stack:
+        config = stack.enter_context(_memory({**invocation.config, "channel": wire}))
+        # A path or the null device.
+        sink = stack.enter_context(open(confinement.output or os.devnull, "wb"))  # noqa: PTH123
+        files = [stack.enter_context(_held(content)).fileno() for content in wrapped.files]
+        keep = [pipes.records_w, pipes.requests_r, *confinement.fds, *files]
+        order = {
+            "argv": [_numbered(word, files) for word in wrapped.argv],
+            "env": {**env, "JUMAR_ROOM": pipes.nonce},
+            "cwd": str(confinement.room),
+            "keep": keep,
+            "cap": OUTPUT_BYTES,
+            "seconds": confinement.seconds,
+            "nonce": pipes.nonce,
+            "config": config.fileno(),
+            "output": sink.fileno(),
+        }
+        process = _supervisor(stack.enter_context(_memory(order)), sink, pipes, order)
+    pipes.handed_over()
+    return pipes, process
+
+
+def _found(program: str, path: str) -> str:
+    return shutil.which(program, path=path) or program
+
+
+def _supervisor(orders: IO[bytes], sink: IO[bytes], pipes: Pipes, order: dict[str, Any]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603  # our interpreter, our script, numbers
+        [sys.executable, "-I", "-S", "-B", reaper.__file__, str(orders.fileno()), str(pipes.status_w)],
+        stdin=pipes.lifeline_r,
+        stdout=subprocess.DEVNULL,
+        stderr=sink,
+        env={},
+        pass_fds=[*order["keep"], pipes.status_w, order["config"], order["output"], orders.fileno()],
+        start_new_session=True,
+    )
+
+
+def _numbered(word: str, files: list[int]) -> str:
+    """*word*, or the number of the descriptor that it stands for."""
+    kind, _, place = word.partition("=")
+    return str(files[int(place)]) if kind == "@file" and place.isdigit() else word
+
+
+def _memory(content: object) -> IO[bytes]:
+    return _held(json.dumps(content).encode())
+
+
+def _held(content: bytes) -> IO[bytes]:
+    """A file without a name that holds *content*, ready to be read from its start."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # the caller's stack closes it
+    file.write(content)
+    file.seek(0)
+    return file
