@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 FIGURES = Path(__file__).parent.parent / "docs" / "proofs.json"
+
+
+PLAIN = {"CONFIRM": "0", "SANDBOX": "S0"}
+"""What most tests are not about: how a green is accepted, and what confines it. Those that are choose for themselves."""
+
+
+def pytest_configure() -> None:
+    for command in ("RUN", "SCORE", "MCP"):
+        for option, value in PLAIN.items():
+            os.environ.setdefault(f"JUMAR_{command}_{option}", value)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

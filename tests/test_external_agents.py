@@ -161,7 +161,7 @@ class TestTheCommandLine:
     )
     def test_refuses_what_cannot_work(self, task: Path, chosen: Json, why: str) -> None:
         environ = {**os.environ, "GEMINI_API_KEY": "x"}
-        options = Options(**{"agent": "external", "model": "openai:x", **chosen})
+        options = Options(**{"agent": "external", "model": "openai:x", "confirm": 0, "sandbox": "S0", **chosen})
         with pytest.raises(BadInput, match=why):
             with_options(load_task(task / "task"), options, environ)
 

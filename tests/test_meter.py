@@ -192,7 +192,12 @@ async def metered(folder: Path, many: int, policy: TestPolicy) -> int:
     async def one(number: int) -> None:
         async with two:
             chosen = Options(
-                agent="driver", model=f"script:{folder / f'{number}.jsonl'}", test_policy=policy, gate="off"
+                agent="driver",
+                model=f"script:{folder / f'{number}.jsonl'}",
+                test_policy=policy,
+                gate="off",
+                confirm=0,
+                sandbox="S0",
             )
             task = with_options(load_task(lay_out(folder / str(number))), chosen)
             result = await start(task, folder / "runs", environ=os.environ)

@@ -59,6 +59,9 @@ class TestsTable(Table, frozen=True, kw_only=True):
     verify_timeout_seconds: float | None = None
     """For `[gate] verify`; absent is `timeout_seconds`."""
     hidden: str = ""
+    """A folder of tests that no agent sees: a green is accepted only if they pass too."""
+    confirm: int = 3
+    """Fresh runs that must agree before a tree is called green; 0: the first one is believed."""
     expected: tuple[str, ...] = ()
     command_for: str = ""
 

@@ -6,6 +6,12 @@ from pathlib import Path
 
 import msgspec
 
+TIERS = ("S3", "S2", "S1", "S0")
+"""Strongest first."""
+
+AUTO = "auto"
+"""The strongest tier that this machine has."""
+
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
     """What a confined process may reach beside the system's programs, its room and its private folder."""

@@ -31,6 +31,8 @@ from jumar.task import Task, targets
 OFFLINE = ("script", "replay")
 """Models that answer from a file."""
 
+MOST_CONFIRMATIONS = 100
+
 FEW = 5
 """Files that the pipeline is given where nobody chose an agent: each of its prompts and replies holds them whole."""
 
@@ -49,6 +51,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     tokens: int | None = None
     seed: int | None = None
+    confirm: int | None = None
+    """Fresh runs that must agree before a tree is called green; 0: the first one is believed."""
+    sandbox: str | None = None
+    """A tier, or `auto`: the strongest that this machine has."""
     python: str | None = None
     ratchet: str | None = None
     ties: str | None = None
@@ -117,6 +123,7 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         ledger=Path(options.ledger).absolute() if options.ledger else None,
         caps=ledger_caps(options),
         record=_record(options, model),
+        sandbox=options.sandbox or task.sandbox,
     )
 
 
@@ -233,11 +240,15 @@ def _suite(task: Task, options: Options) -> Suite:
     for option, seconds in (("--timeout", options.timeout_seconds), ("--test-timeout", options.test_timeout_seconds)):
         if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
             raise BadInput(f"{option} must be more than zero seconds and at most {LONGEST_SECONDS}, not {seconds:g}")
+    confirm = task.suite.confirm if options.confirm is None else options.confirm
+    if not 0 <= confirm <= MOST_CONFIRMATIONS:
+        raise BadInput(f"--confirm must be a number of fresh runs from 0 to {MOST_CONFIRMATIONS}, not {confirm}")
     timeout = options.timeout_seconds or task.suite.timeout_seconds
     return replace(
         task.suite,
         select=options.tests or task.suite.select,
         timeout_seconds=timeout,
+        confirm=confirm,
         test_timeout_seconds=min(options.test_timeout_seconds or task.suite.test_timeout_seconds, timeout),
     )
 

@@ -52,6 +52,4 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """Where the actions come from, if not from a model of ours."""
     sites: Callable[[str, bytes], Sequence[Site]] = lambda _path, _source: ()
     """The tests in a test file, by the runner that judges."""
-    grade: str = "D"
-    """Of the evidence that the runner gives."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep

@@ -125,7 +125,7 @@ class Shell:
             shown = both(shown, command, checked)
         return (
             *events,
-            _tests(trigger, state, done, self._parts.grade),
+            _tests(trigger, state, done),
             ev.Observation(name="driver.run_tests", content=shown),
         )
 
@@ -249,7 +249,7 @@ def _forgone(stage: str, why: str) -> ev.ActionTaken:
     return ev.ActionTaken(name=stage, args={}, admitted=False, reason=why, last=True)
 
 
-def _tests(trigger: Trigger, state: RunState, done: Verification, grade: str) -> ev.Tests:
+def _tests(trigger: Trigger, state: RunState, done: Verification) -> ev.Tests:
     verdict: Verdict = done.verdict
     return ev.Tests(
         trigger=trigger,
@@ -259,7 +259,11 @@ def _tests(trigger: Trigger, state: RunState, done: Verification, grade: str) ->
         errors=verdict.errors,
         total=verdict.total or len(state.expected),
         void=verdict.void,
-        grade=grade,
+        grade=done.grade,
+        sandbox=done.sandbox,
+        bits=done.bits,
+        flaky=verdict.flaky_ids,
+        warnings=done.warnings,
         executions=done.executions,
         output=f"output/{done.output}",
         cached=done.executions == 0,

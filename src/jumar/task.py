@@ -24,6 +24,7 @@ from jumar.config import (
     read_tables,
     waiting,
 )
+from jumar.confinement import AUTO
 from jumar.core.budget import Budget
 from jumar.core.guard import CONFIGURATION, Guard, escape, unmade
 from jumar.core.outside import Outside
@@ -91,6 +92,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     caps: Budget | None = None
     """Of the ledger, where it is new."""
     record: Path | None = None
+    sandbox: str = AUTO
+    """The tier that was chosen, or `auto`: the strongest that this machine has."""
     outside: Outside = Outside()
     """Of an external agent: its command."""
     in_place: Ignored | None = None
@@ -154,6 +157,7 @@ def settings_for(
         tracked=task.in_place.tracked if task.in_place else (),
         verify=task.verify,
         verify_seconds=task.verify_timeout_seconds,
+        sandbox=task.sandbox,
         ledger=str(task.ledger) if task.ledger else "",
     )
 
@@ -280,6 +284,7 @@ def _suite(tests: TestsTable, env: Mapping[str, str]) -> Suite:
         command=tests.command,
         report=tests.report,
         command_for=tests.command_for,
+        confirm=tests.confirm,
     )
 
 

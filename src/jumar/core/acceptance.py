@@ -107,6 +107,8 @@ def answer(report: Report, asked: Round, expected: Iterable[str], accepted: Mapp
         else:
             excused = {accepted[i] for i in ids if i in accepted}
             forged += [family] if any(o is not Outcome.FAILED and o not in excused for o in seen) else []
+    if report.ended is not Ended.NORMAL and not changed:  # all passed, and then it left: it is not believed
+        changed = [i for ids in wanted.values() for i in ids]
     return Answer(tuple(forged), tuple(changed), unproved=frozenset(unproved))
 
 
@@ -128,6 +130,6 @@ def bits_of(strengths: Mapping[str, Strength], done: Iterable[Round], unproved: 
     return len(strong) * (sum(r.challenge for r in done) // 2)
 
 
-def grade_of(bits: int, *, challenged: bool) -> Grade:
+def grade_of(bits: int) -> Grade:
     """The grade of a challenge that was passed."""
-    return (Grade.B if bits >= STRONG_BITS else Grade.C) if challenged else Grade.D
+    return Grade.B if bits >= STRONG_BITS else Grade.C

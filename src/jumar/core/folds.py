@@ -171,7 +171,8 @@ def _kept(state: RunState, _best: ev.BestFound) -> RunState:
     judged = state.judged
     if judged is None:
         raise IllegalEvent("nothing was judged that could be kept")
-    return replace(state, best=judged.attempt, shown=state.seen, told="", book=claiming.kept(state))
+    state = replace(state, book=claiming.kept(state))
+    return replace(state, best=judged.attempt, evidence=judged.tests, shown=state.seen, told="")
 
 
 def _reverted(state: RunState, revert: ev.Revert) -> RunState:

@@ -206,4 +206,9 @@ def feedback(verdict: Verdict, only: Collection[str] = ()) -> dict[str, object]:
     for test_id in (i for i in verdict.red_ids if not only or i in only):
         result = verdict.results[test_id]
         lines.append(f"\n{result.outcome.upper()} {test_id}\n{plain(result.excerpt)}".rstrip())
+    lines.extend(
+        f"\nFLAKY {test_id}\n{plain(verdict.results[test_id].excerpt)}: it is neither red nor counted"
+        for test_id in verdict.flaky_ids
+        if not only or test_id in only
+    )
     return {"ok": verdict.green, "output": head_and_tail("\n".join(lines), OUTPUT_LIMIT)}

@@ -86,6 +86,8 @@ class RunState(msgspec.Struct, frozen=True):
     tree: str = ""
     """The workspace's tree."""
     best: Attempt | None = None
+    evidence: ev.Tests | None = None
+    """The verification that the best tree has."""
     judged: Judged | None = None
     accepted: Mapping[str, Outcome] | None = None
     """Skips and xfails of the frozen run; None until there was one."""

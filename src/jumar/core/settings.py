@@ -28,7 +28,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """For one whole verification."""
     test_timeout_seconds: float = 30.0
     """For one test."""
-    confirm: int = 3
+    confirm: int = 0
     """Fresh runs that must agree before a tree is called green; 0: the first one is believed, at grade D."""
 
 
@@ -103,6 +103,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """`[gate] verify`: the command that must be green before refactor mode is left; empty is all expected ids."""
     verify_seconds: float = 120.0
     sandbox: str = "S0"
-    """The tier that the processes of this run are confined by, at least."""
+    """The tier that the processes of this run are confined by."""
+    hidden: str = ""
+    """The tree of the held-out tests; empty: there are none."""
+    held_out: tuple[str, ...] = ()
+    """Their ids."""
+    flaky: tuple[str, ...] = ()
+    """Ids of the task whose outcome changed on its untouched tree: they judge nothing."""
     ledger: str = ""
     """Path of the ledger this run draws on; empty is none."""

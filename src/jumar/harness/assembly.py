@@ -27,9 +27,11 @@ from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.harness.context import context_of
 from jumar.plugins import load
-from jumar.ports import Commands, Runner
+from jumar.ports import Commands, Runner, Sandbox
 from jumar.projects import TESTS
+from jumar.sandbox.none import Unconfined
 from jumar.task import Task, guard_of, interpreter, settings_for
+from jumar.verify.acceptance import HeldOut
 from jumar.verify.command import confined_commands
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace import Workspace
@@ -44,11 +46,13 @@ class Place(msgspec.Struct, frozen=True):
     folder: Path
     store: Store
     environ: Mapping[str, str]
+    sandbox: Sandbox = Unconfined()
+    """What its processes run in."""
 
     @classmethod
-    def at(cls, folder: Path, environ: Mapping[str, str]) -> Place:
+    def at(cls, folder: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None) -> Place:
         """The run directory *folder*."""
-        return cls(folder, Store(folder / "objects"), environ)
+        return cls(folder, Store(folder / "objects"), environ, sandbox or Unconfined())
 
 
 def runner_of(name: str) -> Runner:
@@ -121,6 +125,8 @@ def verifier_of(
         environ=place.environ,
         around=runner.surroundings(Path(settings.origin), place.environ),
         own=own,
+        sandbox=place.sandbox,
+        held_out=HeldOut(settings.hidden, settings.held_out),
     )
 
 

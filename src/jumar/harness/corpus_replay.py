@@ -195,7 +195,7 @@ def _verifier(record: Record, source: Source, means: Means) -> TrustedVerifier:
     return TrustedVerifier(
         source.trees,
         runner,
-        msgspec.structs.replace(suite, python=python),
+        msgspec.structs.replace(suite, python=python, confirm=0),
         means.room,
         expected=record.judged,
         base=record.edit.tree_before,

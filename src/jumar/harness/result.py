@@ -45,6 +45,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     best: Best
     events: str
     """Path of the journal."""
+    grade: str = ""
+    """Of the evidence for the best tree (`jumar.core.acceptance.Grade`); empty: nothing was verified."""
+    sandbox: str = ""
+    """The tier its verification ran under."""
+    flaky: tuple[str, ...] = ()
+    """Tests that judged nothing, as they came out differently on the untouched tree."""
+    warnings: tuple[str, ...] = ()
+    """What no verdict closes, with file and line."""
     why: str = ""
     head: Mark = Mark()
     """Number and hash of the journal's last line: an anchor outside the journal for `jumar log verify`."""
@@ -74,6 +82,10 @@ def result_of(state: RunState, folder: Path, head: Mark) -> Result:
         tree=state.tree,
         best=Best(score.passed if score else 0, total),
         events=str(folder / "events.jsonl"),
+        grade=state.evidence.grade if state.evidence else "",
+        sandbox=state.evidence.sandbox if state.evidence else "",
+        flaky=state.run.settings.flaky,
+        warnings=state.evidence.warnings if state.evidence else (),
         why=end.why if end else "the run could not be ended in its journal",
         head=head,
     )

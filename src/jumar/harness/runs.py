@@ -32,19 +32,13 @@ from jumar.harness.assembly import (
     Place,
     agent_of,
     commands_of,
-    expected_ids,
-    files_with,
     judges_of,
-    runner_of,
-    sealed,
-    settings_of,
-    targets_of,
-    tree_of,
-    verifier_of,
     workspace_of,
 )
+from jumar.harness.confinement import chosen
 from jumar.harness.external import ExternalHost, host_of
 from jumar.harness.folders import fresh, leave_no_trace, without
+from jumar.harness.opening import first_event
 from jumar.harness.result import Result, result_of, state_in, state_of
 from jumar.journal import Journal
 from jumar.kernel import Kernel
@@ -53,7 +47,6 @@ from jumar.models.router import keys_in
 from jumar.parts import Parts, Unshared, at_once
 from jumar.shell import Shell
 from jumar.task import Task, interpreter
-from jumar.workspace import Workspace
 
 Begun = Callable[[Kernel], None]
 """Is handed the kernel before it runs: to watch it, or to halt it on a signal."""
@@ -109,9 +102,10 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
     place = Place.at(fresh(runs, task.name), entry.environ)
     try:
+        place = replace(place, sandbox=await chosen(task.sandbox, place.folder, entry.environ, unattended=False))
         for name, data in ready.kept.items():
             (place.folder / name).write_bytes(data)
-        first = await _first_event(task, place, entry.python)
+        first = await first_event(task, place, entry.python)
         journal = held.enter_context(Journal.create(place.folder))
         state = replay(journal.append((first,), time.time()))
         return await _running(place, journal, state, held, (entry.host, task.caps))
@@ -134,7 +128,7 @@ async def rejoined(folder: Path, entry: Entry, held: ExitStack) -> Running:
     state = state_of(journal.entries)
     if state.start is None:
         raise BadInput(f"the run in {folder} was killed before its first event; start it again")
-    return await _running(place, journal, state, held, (entry.host, None))
+    return await _running(await _confined(place, state), journal, state, held, (entry.host, None))
 
 
 async def resume(
@@ -156,6 +150,7 @@ async def resume(
         if state.phase is Phase.ENDED and state.end and state.end.stop is StopReason.GREEN:
             return result_of(state, folder, journal.mark)
         raised = _raised(state, limits or {})  # refused before anything is touched
+        place = await _confined(place, state)
         running = await _running(place, journal, state, held)
         kernel = running.kernel
         shutil.rmtree(folder / "rooms", ignore_errors=True)
@@ -177,28 +172,14 @@ def apply_best(folder: Path) -> tuple[str, ...]:
     return apply(place.store, state.run.tree, state.tree, Path(state.run.settings.origin))
 
 
-async def _first_event(task: Task, place: Place, python: str | None) -> ev.RunStart:
-    """Copy the task, find the ids that will judge it, and say so."""
-    tree = tree_of(place.store, task)
-    settings = settings_of(task, place.store, tree, python)
-    expected = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
-    settings = sealed(settings, files_with(expected, place, tree, runner_of(settings.suite.runner)))
-    if task.in_place is None:
-        Workspace(place.folder / "workspace", place.store).reset(tree)
-    if not targets_of(settings, place.store.manifest(tree)):
-        raise BadInput(f"no file of {task.root} may be edited: [files] editable names none that is not a test")
-    return ev.RunStart(
-        run=place.folder.name,
-        task=task.name,
-        agent=task.agent,
-        model=task.model,
-        test_policy=task.test_policy,
-        gate=task.gate,
-        budget=task.budget,
-        expected=expected,
-        tree=tree,
-        settings=settings,
-    )
+async def _confined(place: Place, state: RunState) -> Place:
+    """*place* with the sandbox that the run began with: a weaker one would judge under other rules.
+
+    Raises:
+        BadInput: if this machine has none of that tier any more.
+    """
+    sandbox = await chosen(state.run.settings.sandbox, place.folder, place.environ, unattended=False)
+    return replace(place, sandbox=sandbox)
 
 
 async def _running(
@@ -225,7 +206,6 @@ async def _running(
         agent=agent,
         guard=guard,
         sites=lambda path, source: known_sites(path, source, runner),
-        grade=verifier.runner.grade,
         clock=time.time,
         commands=commands,
         sleep=at_once if offline(place) else anyio.sleep,

@@ -13,6 +13,7 @@ from jumar.disk.objects import Store
 from jumar.disk.trees import difference, overlay
 from jumar.errors import BadInput
 from jumar.harness.assembly import Place, expected_ids, files_with, runner_of, sealed, settings_of, tree_of, verifier_of
+from jumar.harness.confinement import chosen
 from jumar.harness.result import state_in
 from jumar.task import Task, guard_of
 
@@ -24,11 +25,15 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     void: str
     """Why there is no usable evidence; empty if there is."""
     grade: str
+    bits: int
+    """How many coins a forger of this green had to guess."""
     sandbox: str
     passed: int
     failed: int
     errors: int
     total: int
+    flaky: tuple[str, ...]
+    """Tests whose outcome changed while the tree did not: no pass, and no failure either."""
     warnings: tuple[str, ...]
     tree: str
 
@@ -43,7 +48,7 @@ async def score_tree(task: Task, where: Path, *, python: str | None, environ: Ma
         raise BadInput(f"there is no folder {where}; name the tree to be judged, or the directory of a run")
     is_run = (where / "events.jsonl").is_file()
     with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
-        place = Place.at(Path(temporary), environ)
+        place = Place.at(Path(temporary), environ, await chosen(task.sandbox, Path(temporary), environ, unattended=False))
         folder = _laid_out(where, place.folder / "candidate") if is_run else where
         scored = await _scored(task, folder, place, python)
     if is_run:
@@ -79,13 +84,18 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
     return Scored(
         ok=verdict.green,
         void=f"{verdict.void.cause}: {verdict.void.reason}" if verdict.void else "",
-        grade=verifier.runner.grade + ("+H" if task.hidden else ""),
-        sandbox="S0",
+        grade=done.grade + ("+H" if task.hidden else ""),
+        bits=done.bits,
+        sandbox=done.sandbox,
         passed=verdict.passed,
         failed=verdict.failed,
         errors=verdict.errors,
         total=len(verifier.expected),
-        warnings=tuple(f"{path} differs from the task's own and was not taken: it is not editable" for path in ignored),
+        flaky=verdict.flaky_ids,
+        warnings=(
+            *(f"{path} differs from the task's own and was not taken: it is not editable" for path in ignored),
+            *done.warnings,
+        ),
         tree=candidate,
     )
 

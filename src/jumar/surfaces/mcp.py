@@ -21,7 +21,7 @@ from jumar.surfaces import mcp_calls as calls
 from jumar.surfaces import mcp_http, mcp_server, mcp_stdio
 from jumar.surfaces.attend import Attendant
 from jumar.surfaces.environment import environment
-from jumar.surfaces.running import RUNS
+from jumar.surfaces.running import RUNS, judging
 from jumar.task import Task, load_task
 
 PATH = click.Path(path_type=Path)
@@ -43,6 +43,7 @@ GATES = click.Choice([Gate.STRICT.value, Gate.REFACTOR.value])
 @click.option("--allow-refactor", is_flag=True, help="The host's model may enter refactor mode by itself.")
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--runs", type=PATH, default=RUNS, show_default=True, help="Where runs are kept.")
+@judging
 def mcp(roots: tuple[Path, ...], port: int | None, runs: Path, **chosen: Any) -> int:
     """Serve the gate to MCP hosts, which may open tasks below each ROOT (default: the current folder).
 
@@ -130,6 +131,8 @@ def _settling(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Task]:
             model="host",
             gate=chosen["gate"],
             allow_refactor=chosen["allow_refactor"],
+            confirm=chosen["confirm"],
+            sandbox=chosen["sandbox"],
         )
         return with_options(load_task(path), options)
 

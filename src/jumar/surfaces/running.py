@@ -33,6 +33,20 @@ def speaking(command: Decorated) -> Decorated:
     return click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")(command)
 
 
+EVIDENCE = (
+    click.option("--confirm", type=int, help="Fresh runs that must agree before a tree is green (default 3)."),
+    click.option("--sandbox", help="auto (default): the strongest tier this machine has; or S3, S2, S1, S0."),
+)
+"""The options that say what a green is worth."""
+
+
+def judging(command: Decorated) -> Decorated:
+    """The options that say what a green is worth."""
+    for option in reversed(EVIDENCE):
+        command = option(command)
+    return command
+
+
 CHOICES = (
     click.option("-i", "--instruction", help="What to do, beyond making the tests pass."),
     click.option("--test", "tests", multiple=True, help="A test file, folder or id; may be repeated."),
@@ -66,6 +80,7 @@ CHOICES = (
     click.option("--allow-unmetered", is_flag=True, help="It may work without the proxy; its spend is then unknown."),
     click.option("--timeout", type=float, help="Seconds for one verification (default 120)."),
     click.option("--test-timeout", type=float, help="Seconds for one test (default 30)."),
+    *EVIDENCE,
     click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours."),
     click.option("--seed", type=int, help="Same seed, same search."),
     click.option("--config", type=click.Path(path_type=Path), help="Defaults instead of the task's jumar.toml."),
@@ -142,13 +157,14 @@ def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: 
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--timeout", type=float, help="Seconds for the verification (default 120).")
 @click.option("--test-timeout", type=float, help="Seconds for one test (default 30).")
+@judging
 @speaking
-def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: bool, **times: float | None) -> int:
+def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: bool, **chosen: Any) -> int:
     """A verdict on TREE (a folder, or the directory of a run) by TASK's own tests, and nothing else."""
     from jumar.harness.scoring import score_tree  # noqa: PLC0415  as above
 
     voice = Voice(json=as_json, quiet=quiet)
-    settled = with_options(load_task(task), options_of({"model": "repair", **times}))
+    settled = with_options(load_task(task), options_of({"model": "repair", **chosen}))
     scored = Attendant().run(lambda: score_tree(settled, tree, python=python, environ=environment()))
     if scored is None:
         return voice.interrupted()
@@ -156,6 +172,7 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
         voice.say(f"warning: {warning}")
     word = "void: " + scored.void if scored.void else "green" if scored.ok else "red"
     voice.say(f"{word}  {scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors")
+    voice.say(f"grade {scored.grade}, sandbox {scored.sandbox}")
     voice.result(scored)
     return EXIT_CODES[StopReason.INFRA] if scored.void else int(not scored.ok)
 
@@ -173,6 +190,8 @@ def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
         if run.settings.routes:
             purse = f"; ledger {run.settings.ledger}" if run.settings.ledger else ""
             live.line(f"{run.agent} asks {run.model}; {_caps(run.budget)}{purse}")
+        for test_id in run.settings.flaky:
+            live.line(f"flaky: {test_id} comes out differently on the untouched files; it judges nothing in this run")
         for sentence in kernel.journal.recovered:
             live.line(sentence)
         attendant.begun(kernel)
@@ -187,6 +206,10 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     folder = Path(result.events).parent
     cost = f"  ${result.usd:.4f}" if result.usd else ""
     voice.say(f"{result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s{cost}")
+    if result.grade:
+        voice.say(f"grade {result.grade}, sandbox {result.sandbox}")
+    for warning in result.warnings:
+        voice.say(f"warning: {warning}")
     if result.why:
         voice.say(result.why)
     voice.say(f"journal  {result.events}")

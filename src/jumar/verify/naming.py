@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from jumar.annotations import HINT, Aliases, aliases
 from jumar.core.verdict import Blame, Outcome, Report, TestResult
 from jumar.ports import Collected, Runner
+from jumar.verify.room import paths_in
 
 
 class Naming:
@@ -68,3 +69,27 @@ def names_in(runner: Runner, room: Path, paths: Iterable[str], select: Sequence[
 def collected(found: Collected, names: Aliases) -> Collected:
     """*found* under the ids that a run knows the tests by."""
     return replace(found, ids=tuple(dict.fromkeys(map(names.known, found.ids)))) if names.slugs else found
+
+
+def completed(found: Collected, room: Path, runner: Runner, select: Sequence[str]) -> Collected:
+    """*found* in *room*, with the ids of what could not be collected; a folder that is broken stands for its files."""
+    paths = paths_in(room)
+    broken = {
+        path: why
+        for where, why in found.broken.items()
+        for path in (*runner.test_files(paths, select), *((where,) if where in paths else ()))
+        if not where or path == where or path.startswith(where + "/")
+    }
+    known = {*found.ids, *(i.partition("[")[0] for i in found.ids)}
+    static = [site.id for path in broken for site in runner.sites(path, (room / path).read_bytes())]
+    missing = [i for i in static if i not in known and _selects(select, i)]
+    # Without a single id, how the process ended tells nothing that the broken files do not tell better.
+    anomaly = "" if missing and not found.ids else found.anomaly
+    return Collected(ids=(*found.ids, *missing), broken=broken, anomaly=anomaly)
+
+
+def _selects(select: Sequence[str], test_id: str) -> bool:
+    """Whether *test_id* is within *select*, as far as ids are named there."""
+    path = test_id.partition("::")[0]
+    named = [s for s in select if s.startswith(path + "::")]
+    return path in select or not named or any(test_id == s or test_id.startswith((s + "::", s + "[")) for s in named)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Protocol
@@ -47,3 +47,26 @@ def discard(directory: Path) -> None:
                 with suppress(OSError):
                     Path(parent, folder).chmod(0o700, follow_symlinks=False)
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def linked(room: Path, links: Mapping[str, Path]) -> None:
+    """Make *links* in *room*: path there -> what it leads to. What lies there already stays."""
+    for path, target in links.items():
+        place = room / path
+        real = room.joinpath(*Path(path).parent.parts).resolve() == room.resolve().joinpath(*Path(path).parent.parts)
+        if real and not os.path.lexists(place):  # a link in the tree must not lead us out of the room
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(target)
+
+
+def exchanged(room: Path, files: Mapping[str, bytes]) -> None:
+    """Put *files* in the place of those of *room*."""
+    for path, content in files.items():
+        place = room / path
+        place.unlink(missing_ok=True)
+        place.write_bytes(content)
+
+
+def paths_in(room: Path) -> list[str]:
+    """The files in *room*, in order."""
+    return sorted(path.relative_to(room).as_posix() for path in room.rglob("*") if path.is_file())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +14,9 @@ from jumar.annotations import Aliases, is_slug
 from jumar.confinement import Reach
 from jumar.core.events import Localisation
 from jumar.core.settings import Suite
-from jumar.core.verdict import EXCUSED, Ended, Outcome, Report, Verdict, reconcile
+from jumar.core.verdict import EXCUSED, Ended, Outcome, Report, Verdict, reconcile, unsteady
 from jumar.disk.beneath import disk
+from jumar.disk.objects import Store
 from jumar.errors import BadInput
 from jumar.ports import (
     Checked,
@@ -29,12 +29,15 @@ from jumar.ports import (
     Verification,
 )
 from jumar.sandbox.none import Unconfined
+from jumar.verify.acceptance import CHANGED, Experience, HeldOut
+from jumar.verify.acceptance import accepted as accept
+from jumar.verify.apart import Question
 from jumar.verify.check import checked
 from jumar.verify.joining import Part, alone, blamed, but, joined
 from jumar.verify.launch import Confinement
-from jumar.verify.naming import Naming, collected, names_in
+from jumar.verify.naming import Naming, collected, completed, names_in
 from jumar.verify.process import Child, confined
-from jumar.verify.room import Store, laid_out
+from jumar.verify.room import exchanged, laid_out, linked, paths_in
 from jumar.verify.single import commanded
 from jumar.verify.spectrum import spectrum, traced
 
@@ -62,6 +65,12 @@ class TrustedVerifier:
     """What its processes run in."""
     own: Callable[[str], bool] = lambda _: False
     """Which files hold tests that a candidate wrote itself."""
+    held_out: HeldOut = field(default_factory=HeldOut)
+    """Tests that no candidate sees."""
+    experience: Experience = field(default_factory=Experience)
+    """What the acceptances of this task have taught."""
+    _seen: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Tree -> what passed in it: what changes while the tree does not is flaky."""
     _steady: set[str] = field(default_factory=set)
     """Trees that were seen to end well: a control says something only if it is one of them."""
 
@@ -82,13 +91,13 @@ class TrustedVerifier:
             raise BadInput(self.around.missing)
         if self.expected and not any(map(is_slug, self.expected)):
             return Collected(ids=self.expected)
-        async with laid_out(self.store, tree, self.directory / "rooms") as room:
+        async with laid_out(self.store, tree, self.rooms) as room:
             names = await to_thread.run_sync(self._names, room)
             if self.expected:
                 return Collected(ids=self.expected)
             records, child = await self._run(self.runner.collection(self.suite, room), room, self._output())
             found = self.runner.collected(records, child.ended, child.detail)
-            return collected(await to_thread.run_sync(self._completed, found, room), names)
+            return collected(await to_thread.run_sync(completed, found, room, self.runner, self.suite.select), names)
 
     async def verify(
         self,
@@ -98,7 +107,7 @@ class TrustedVerifier:
         control: str = "",
         also: Sequence[str] = (),
     ) -> Verification:
-        """Judge *tree* on all expected ids and those in *also* (see `ports.Verifier`).
+        """Judge *tree* on all expected ids and those in *also*; a green is accepted, or none (see `ports.Verifier`).
 
         The tests in *also* run in a process of their own, and their files are not there while the task's are judged:
         they could change the code for them, or, where a package is compiled with all its tests, break it.
@@ -122,26 +131,70 @@ class TrustedVerifier:
                 executions += 1
                 frozen, _ = await self._report(self.base, self._output(), self.expected)
             accepted = {r.id: r.outcome for r in frozen.results}
-        return Verification(
-            verdict=Verdict({}, void=void) if void else reconcile(ids, report, accepted),
+        done = Verification(
+            verdict=self._steadied(tree, Verdict({}, void=void) if void else reconcile(ids, report, accepted)),
             ended=report.ended,
             executions=executions,
-            duration_ms=_ms_since(started),
+            duration_ms=0,
             output=output.name,
+            grade=self.runner.grade,
+            sandbox=self.sandbox.tier,
             natives=natives,
         )
+        if done.verdict.green and self.suite.confirm and self.expected:
+            done = await accept(self, done, tree, accepted or {})
+        return msgspec.structs.replace(done, duration_ms=_ms_since(started))
+
+    async def again(self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None) -> Report:
+        """What the runner says of *ids*, by its own names, in another fresh room of *tree*.
+
+        *files* lie there in the place of the tree's; *seed* shuffles the tests, None leaves them in their order.
+        """
+        async with laid_out(self.store, tree, self.rooms) as room:
+            await to_thread.run_sync(self._without, room, "")
+            await to_thread.run_sync(exchanged, room, files)
+            invocation = self.runner.verification(self.suite, room, ids)
+            config = invocation.config if seed is None else {**invocation.config, "shuffle": seed}
+            records, child = await self._run(msgspec.structs.replace(invocation, config=config), room, self._output())
+        report = self.runner.report(records, child.ended, child.detail)
+        return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
+
+    def question(self, tree: str, ids: Sequence[str]) -> Question:
+        """What is to be judged in two processes."""
+        return Question(
+            store=self.store,
+            tree=tree,
+            product=self.sources,
+            confinement=self.confinement,
+            invocation=lambda room: self.runner.verification(self.suite, room, ids),
+            rooms=self.rooms,
+            output=self._output(),
+        )
+
+    @property
+    def rooms(self) -> Path:
+        """Where trees are laid out."""
+        return self.directory / "rooms"
+
+    def _steadied(self, tree: str, verdict: Verdict) -> Verdict:
+        """*verdict*, but what passed in this tree before and does not now, or the other way round, is flaky."""
+        if verdict.void is not None or not self.suite.confirm:
+            return verdict
+        before = self._seen.setdefault(tree, verdict.green_ids)
+        changed = [i for i in verdict.results if (i in before) != (i in verdict.green_ids)] if before else []
+        return unsteady(verdict, changed, CHANGED)
 
     async def check(self, tree: str, command: str, seconds: float) -> Checked:
         """Whether the shell *command* succeeds in a room of *tree* (see `ports.Verifier`)."""
-        async with laid_out(self.store, tree, self.directory / "rooms") as room:
-            await to_thread.run_sync(_link, room, self.around.links)
+        async with laid_out(self.store, tree, self.rooms) as room:
+            await to_thread.run_sync(linked, room, self.around.links)
             return await checked(command, room, self._output(), seconds, self.environ)
 
     async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:
         """Which lines the red tests run and the green ones do not, by one run of them under coverage."""
         started = time.monotonic()
-        async with laid_out(self.store, tree, self.directory / "rooms") as room:
-            files = [path for path in _paths(room) if self.sources(path)]
+        async with laid_out(self.store, tree, self.rooms) as room:
+            files = [path for path in paths_in(room) if self.sources(path)]
             bad, good = [(await self._naming(room, ids)).asked for ids in (red, green)]
             with traced(self.runner, self.suite, room, (bad, good)) as arranged:
                 records, _ = await self._run(arranged(files), room, self._output())
@@ -159,7 +212,7 @@ class TrustedVerifier:
         self, tree: str, output: Path, ids: Sequence[str], beside: str | None = None
     ) -> tuple[Report, Mapping[str, str]]:
         """What the runner says of *ids*, and what it calls those that annotations give; *beside* as in `Part`."""
-        async with laid_out(self.store, tree, self.directory / "rooms") as room:
+        async with laid_out(self.store, tree, self.rooms) as room:
             if beside is not None:
                 await to_thread.run_sync(self._without, room, beside)
             naming = await self._naming(room, ids)
@@ -180,25 +233,26 @@ class TrustedVerifier:
             return Naming(ids, Aliases(), str(wrong))
 
     def _without(self, room: Path, kept: str) -> None:
-        for path in _paths(room):
+        for path in paths_in(room):
             if path != kept and self.own(path):
                 room.joinpath(path).unlink()
 
     def _names(self, room: Path) -> Aliases:
-        return names_in(self.runner, room, _paths(room), self.suite.select)
+        return names_in(self.runner, room, paths_in(room), self.suite.select)
 
     async def _run(self, invocation: Invocation, room: Path, output: Path) -> tuple[list[Record], Child]:
         records: list[Record] = []
         if self.around.missing:
             raise BadInput(self.around.missing)
-        await to_thread.run_sync(_link, room, self.around.links)
+        await to_thread.run_sync(linked, room, self.around.links)
         invocation = msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
-        async with confined(invocation, self._confinement(room, output)) as child:
+        async with confined(invocation, self.confinement(room, output)) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
         return records, child
 
-    def _confinement(self, room: Path, output: Path) -> Confinement:
+    def confinement(self, room: Path, output: Path | None) -> Confinement:
+        """How a process of this task is confined in *room*."""
         return Confinement(
             room=room,
             output=output,
@@ -217,42 +271,6 @@ class TrustedVerifier:
             path = folder / f"{max(numbers, default=0) + 1:03d}.txt"
             path.touch(exist_ok=False)
         return path
-
-    def _completed(self, found: Collected, room: Path) -> Collected:
-        """*found*, with the ids of what could not be collected; a folder that is broken stands for its files."""
-        paths = _paths(room)
-        broken = {
-            path: why
-            for where, why in found.broken.items()
-            for path in (*self.runner.test_files(paths, self.suite.select), *((where,) if where in paths else ()))
-            if not where or path == where or path.startswith(where + "/")
-        }
-        known = {*found.ids, *(i.partition("[")[0] for i in found.ids)}
-        static = [site.id for path in broken for site in self.runner.sites(path, (room / path).read_bytes())]
-        missing = [i for i in static if i not in known and _selects(self.suite.select, i)]
-        # Without a single id, how the process ended tells nothing that the broken files do not tell better.
-        anomaly = "" if missing and not found.ids else found.anomaly
-        return Collected(ids=(*found.ids, *missing), broken=broken, anomaly=anomaly)
-
-
-def _link(room: Path, links: Mapping[str, Path]) -> None:
-    for path, target in links.items():
-        place = room / path
-        real = room.joinpath(*Path(path).parent.parts).resolve() == room.resolve().joinpath(*Path(path).parent.parts)
-        if real and not os.path.lexists(place):  # a link in the tree must not lead us out of the room
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(target)
-
-
-def _selects(select: Sequence[str], test_id: str) -> bool:
-    """Whether *test_id* is within *select*, as far as ids are named there."""
-    path = test_id.partition("::")[0]
-    named = [s for s in select if s.startswith(path + "::")]
-    return path in select or not named or any(test_id == s or test_id.startswith((s + "::", s + "[")) for s in named)
-
-
-def _paths(room: Path) -> list[str]:
-    return sorted(path.relative_to(room).as_posix() for path in room.rglob("*") if path.is_file())
 
 
 def _ms_since(started: float) -> int:

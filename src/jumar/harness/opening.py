@@ -1,0 +1,92 @@
+"""What is found out before a run's first event: its files, the tests that will judge it, and which of them can."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from jumar.core import events as ev
+from jumar.core.policy import TestPolicy
+from jumar.core.settings import Settings
+from jumar.disk.trees import overlay
+from jumar.errors import BadInput
+from jumar.harness.assembly import (
+    Place,
+    expected_ids,
+    files_with,
+    runner_of,
+    sealed,
+    settings_of,
+    targets_of,
+    tree_of,
+    verifier_of,
+)
+from jumar.task import Task
+from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace import Workspace
+
+PAIR = 2
+"""A single run cannot differ from itself."""
+
+
+async def first_event(task: Task, place: Place, python: str | None) -> ev.RunStart:
+    """Copy the task, find the ids that will judge it, and say so.
+
+    Raises:
+        BadInput: if there are none, or none that comes out the same twice, or nothing may be edited.
+    """
+    tree = tree_of(place.store, task)
+    settings = replace(settings_of(task, place.store, tree, python), sandbox=place.sandbox.tier)
+    found = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
+    settings = sealed(settings, files_with(found, place, tree, runner_of(settings.suite.runner)))
+    if task.hidden:
+        settings = await _held_out(task, place, settings, tree)
+    if task.in_place is None:
+        Workspace(place.folder / "workspace", place.store).reset(tree)
+    if not targets_of(settings, place.store.manifest(tree)):
+        raise BadInput(f"no file of {task.root} may be edited: [files] editable names none that is not a test")
+    judges = task.test_policy is not TestPolicy.NEVER
+    flaky = await unsteady_ids(verifier_of(place, settings, tree, found)) if judges else ()
+    expected = tuple(i for i in found if i not in flaky)
+    if found and not expected:
+        raise BadInput(f"every test of {task.root} comes out differently from run to run: none of them can judge")
+    return ev.RunStart(
+        run=place.folder.name,
+        task=task.name,
+        agent=task.agent,
+        model=task.model,
+        test_policy=task.test_policy,
+        gate=task.gate,
+        budget=task.budget,
+        expected=expected,
+        tree=tree,
+        settings=replace(settings, flaky=flaky),
+    )
+
+
+async def unsteady_ids(verifier: TrustedVerifier) -> tuple[str, ...]:
+    """The expected ids that come out differently in fresh runs of the untouched tree, whatever its bug.
+
+    One run fewer than confirm a green is made here, as the baseline is one more; none under `--confirm 0` and 1.
+    """
+    verifier.suite, runs = replace(verifier.suite, confirm=0), verifier.suite.confirm - 1
+    if runs < PAIR or not verifier.expected:
+        return ()
+    verdicts = [(await verifier.verify(verifier.base, None)).verdict for _ in range(runs)]
+    greens = [verdict.green_ids for verdict in verdicts if verdict.void is None]
+    always, ever = greens[0].intersection(*greens) if greens else frozenset(), frozenset[str]().union(*greens)
+    return tuple(i for i in verifier.expected if i in ever - always)
+
+
+async def _held_out(task: Task, place: Place, settings: Settings, tree: str) -> Settings:
+    """*settings* that know the held-out tests of *task*: their files, and the ids that they have."""
+    store, hidden = place.store, place.store.capture(task.hidden) if task.hidden else ""
+    files = store.manifest(hidden)
+    tests = runner_of(settings.suite.runner).test_files(tuple(files), ())
+    both = store.keep(overlay(store.manifest(tree), files, files.__contains__))
+    narrow = replace(settings, suite=replace(settings.suite, select=tests))
+    found = await verifier_of(place, narrow, both, ()).collect(both)
+    ids = tuple(i for i in found.ids if i.partition("::")[0] in tests)
+    if not ids:
+        why = found.anomaly or "nothing was found"
+        raise BadInput(f"[tests] hidden names {task.hidden}, and there is no test in it: {why}")
+    return replace(settings, hidden=hidden, held_out=ids)

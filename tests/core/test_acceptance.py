@@ -1,0 +1,121 @@
+"""What an acceptance asks for and how it reads the answers: pure rules, against a forger and an honest suite."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jumar.core.acceptance import Grade, Round, Strength, answer, bits_of, grade_of, rounds
+from jumar.core.verdict import Ended, Outcome, Report, TestResult
+
+NAMES = st.lists(st.integers(0, 50).map("t.py::test_{}".format), unique=True, max_size=12)
+STRENGTHS = NAMES.flatmap(lambda names: st.fixed_dictionaries(dict.fromkeys(names, st.sampled_from(Strength))))
+
+
+def coins(seed: int) -> Iterator[bool]:
+    chance = random.Random(seed)
+    while True:
+        yield chance.random() < 0.5
+
+
+def report(outcomes: dict[str, Outcome], ended: Ended = Ended.NORMAL) -> Report:
+    return Report(ended, tuple(TestResult(i, o) for i, o in outcomes.items()))
+
+
+@given(STRENGTHS, st.integers(1, 6), st.integers())
+def test_every_outcome_is_confirmed_as_often_as_was_asked(
+    strengths: dict[str, Strength], confirm: int, seed: int
+) -> None:
+    plan = rounds(strengths, confirm, coins(seed))
+
+    for name, strength in strengths.items():
+        real = sum(name not in step.falsified for step in plan)
+        assert real == confirm if strength is not Strength.NONE else real >= confirm
+        false = sum(name in step.falsified for step in plan)
+        assert false == (0 if strength is Strength.NONE else min(confirm, 2))
+
+
+@given(STRENGTHS, st.integers(1, 4), st.integers())
+def test_a_report_of_nothing_but_passes_never_gets_through_a_challenge(
+    strengths: dict[str, Strength], confirm: int, seed: int
+) -> None:
+    plan = rounds(strengths, confirm, coins(seed))
+    passes = report(dict.fromkeys(strengths, Outcome.PASSED))
+    answers = [answer(passes, step, strengths, {}) for step in plan]
+
+    open_to_it = any(strength is not Strength.NONE for strength in strengths.values())
+    assert any(a.forged for a in answers) == open_to_it
+
+
+@given(STRENGTHS, st.integers(1, 4), st.integers())
+def test_an_honest_suite_always_gets_through(strengths: dict[str, Strength], confirm: int, seed: int) -> None:
+    for step in rounds(strengths, confirm, coins(seed)):
+        said = report({n: Outcome.FAILED if n in step.falsified else Outcome.PASSED for n in strengths})
+        got = answer(said, step, strengths, {})
+        assert (got.forged, got.unsteady, got.void, got.unproved) == ((), (), "", frozenset())
+
+
+FALSE = Round(frozenset({"t.py::a"}))
+TABLE = {
+    "it failed, as it had to": ({"t.py::a": Outcome.FAILED, "t.py::b": Outcome.PASSED}, (), (), 0),
+    "it passed": ({"t.py::a": Outcome.PASSED, "t.py::b": Outcome.PASSED}, ("t.py::a",), (), 0),
+    "it errored before the test": ({"t.py::a": Outcome.ERROR, "t.py::b": Outcome.PASSED}, ("t.py::a",), (), 0),
+    "it was skipped": ({"t.py::a": Outcome.SKIPPED, "t.py::b": Outcome.PASSED}, ("t.py::a",), (), 0),
+    "it hung": ({"t.py::a": Outcome.TIMEOUT, "t.py::b": Outcome.PASSED}, (), (), 1),
+    "another failed": ({"t.py::a": Outcome.FAILED, "t.py::b": Outcome.FAILED}, (), ("t.py::b",), 0),
+    "another was not reported": ({"t.py::a": Outcome.FAILED}, (), ("t.py::b",), 0),
+    "one case of it passed": (
+        {"t.py::a[1]": Outcome.FAILED, "t.py::a[2]": Outcome.PASSED, "t.py::b": Outcome.PASSED}, ("t.py::a",), (), 0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("outcomes", "forged", "unsteady", "unproved"), TABLE.values(), ids=TABLE)
+def test_the_answer_to_a_round(
+    outcomes: dict[str, Outcome], forged: tuple[str, ...], unsteady: tuple[str, ...], unproved: int
+) -> None:
+    got = answer(report(outcomes), FALSE, ("t.py::a", "t.py::b"), {})
+
+    assert (got.forged, got.unsteady, len(got.unproved)) == (forged, unsteady, unproved)
+
+
+def test_who_leaves_without_a_goodbye_is_not_believed() -> None:
+    left = report({"t.py::a": Outcome.FAILED, "t.py::b": Outcome.PASSED}, Ended.EXIT)
+
+    assert answer(left, FALSE, ("t.py::a", "t.py::b"), {}).unsteady
+
+
+def test_cases_that_the_task_does_not_expect_prove_nothing() -> None:
+    cases = {"t.py::a[1]": Outcome.FAILED, "t.py::a[2]": Outcome.PASSED}
+
+    assert answer(report(cases), FALSE, ("t.py::a[1]",), {}).unproved == {"t.py::a"}
+
+
+def test_a_skip_counts_where_the_frozen_run_had_it() -> None:
+    skipped = report({"t.py::a": Outcome.SKIPPED, "t.py::b": Outcome.SKIPPED})
+    got = answer(skipped, FALSE, ("t.py::a", "t.py::b"), {"t.py::a": Outcome.SKIPPED, "t.py::b": Outcome.SKIPPED})
+
+    assert (got.forged, got.unsteady) == ((), ())
+
+
+def test_a_round_that_could_not_be_run_is_void() -> None:
+    assert answer(Report(Ended.UNSTARTED, detail="no python"), Round(), ("a",), {}).void == "no python"
+    assert answer(Report(Ended.NORMAL, anomalies=("a wrong MAC",)), Round(), ("a",), {}).void == "a wrong MAC"
+
+
+def test_only_strong_coins_of_whole_pairs_that_proved_something_count() -> None:
+    strengths = {"a": Strength.STRONG, "b": Strength.STRONG, "c": Strength.WEAK, "d": Strength.NONE}
+    plan = rounds(strengths, 3, coins(1))
+
+    assert bits_of(strengths, plan, ()) == 4
+    assert bits_of(strengths, plan, {"a"}) == 2
+    assert bits_of(strengths, plan[:2], ()) == 2
+
+
+@pytest.mark.parametrize(("bits", "grade"), [(20, Grade.B), (19, Grade.C), (0, Grade.C)])
+def test_the_grade_of_a_challenge(bits: int, grade: Grade) -> None:
+    assert grade_of(bits) is grade

@@ -1,0 +1,180 @@
+"""A green is believed after fresh runs: what dice, forgers and suites that depend on their order come to."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import dedent
+
+import anyio
+import pytest
+
+from court import Court
+from jumar.core.settings import Suite
+from jumar.core.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, reconcile
+from jumar.ports import Verification
+from jumar.verify.acceptance import Experience, HeldOut, accepted
+
+IDS = ("test_a.py::test_a", "test_a.py::test_b")
+ATTEMPTS = 5
+
+
+class _Runner:
+    name, grade = "go", "X"
+
+
+@dataclass
+class Dice:
+    """A verifier whose tests pass by chance; it has what an acceptance asks a verifier for."""
+
+    chance: random.Random
+    passing: float
+    suite: Suite = field(default_factory=lambda: Suite(confirm=3))
+    expected: tuple[str, ...] = IDS
+    held_out: HeldOut = field(default_factory=HeldOut)
+    base: str = "base"
+    runner: _Runner = field(default_factory=_Runner)
+    experience: Experience = field(default_factory=Experience)
+    seeds: list[int | None] = field(default_factory=list)
+
+    async def again(self, _tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None) -> Report:
+        assert not files
+        self.seeds.append(seed)
+        return self.report(ids, seed)
+
+    def report(self, ids: Sequence[str], _seed: int | None) -> Report:
+        lucky = self.chance.random() < self.passing
+        return Report(Ended.NORMAL, tuple(TestResult(i, Outcome.PASSED if lucky else Outcome.FAILED) for i in ids))
+
+    def first(self) -> Verification:
+        verdict = reconcile(self.expected, self.report(self.expected, None))
+        return Verification(verdict=verdict, ended=Ended.NORMAL, executions=1, duration_ms=1, output="")
+
+
+def green(dice: Dice, tree: str = "tree") -> Verification:
+    first = dice.first()
+    if not first.verdict.green:
+        return first
+    return anyio.run(lambda: accepted(dice, first, tree, {}))  # type: ignore[arg-type]  # it has all that is asked
+
+
+def test_what_passes_one_time_in_five_is_hardly_ever_green() -> None:
+    lucky = 0
+    for seed in range(500):
+        dice = Dice(random.Random(seed), 0.2)
+        lucky += any(green(dice).verdict.green for _ in range(ATTEMPTS))
+
+    assert lucky < 10, "fewer than 2 % of 500 runs of five attempts each"
+
+
+def test_without_confirmations_it_would_be_green_most_of_the_time() -> None:
+    lucky = sum(
+        any(Dice(chance, 0.2).first().verdict.green for _ in range(ATTEMPTS))
+        for chance in map(random.Random, range(500))
+    )
+
+    assert lucky > 250
+
+
+def test_what_changed_on_the_same_files_is_flaky_and_no_red() -> None:
+    done = next(
+        d for d in (green(Dice(random.Random(n), 0.5)) for n in range(100)) if d.executions > 1 and not d.verdict.green
+    )
+
+    assert done.verdict.void is None
+    assert set(done.verdict.flaky_ids) == set(IDS)
+    assert done.verdict.red_ids == ()
+    assert done.verdict.passed == 0
+
+
+def test_every_fresh_run_is_in_an_order_of_its_own() -> None:
+    dice = Dice(random.Random(1), 1.0)
+
+    done = green(dice)
+
+    assert (done.verdict.green, done.executions, len(set(dice.seeds))) == (True, 4, 3)
+    assert None not in dice.seeds
+
+
+class Ordered(Dice):
+    """Its tests pass in their own order only."""
+
+    def report(self, ids: Sequence[str], seed: int | None) -> Report:
+        outcome = Outcome.PASSED if seed is None else Outcome.FAILED
+        return Report(Ended.NORMAL, tuple(TestResult(i, outcome) for i in ids))
+
+
+def test_tests_that_depend_on_their_order_are_no_flakes_and_it_is_said() -> None:
+    dice = Ordered(random.Random(1), 1.0)
+
+    done, later = green(dice), green(dice)
+
+    assert done.verdict.green
+    assert "depend on their order" in done.warnings[0]
+    assert (later.executions, later.warnings) == (4, ()), "the next acceptance knows"
+
+
+class Hidden(Dice):
+    """What nobody saw fails."""
+
+    def report(self, ids: Sequence[str], _seed: int | None) -> Report:
+        return Report(Ended.NORMAL, tuple(TestResult(i, Outcome.PASSED if i in IDS else Outcome.FAILED) for i in ids))
+
+
+def test_a_change_that_answers_the_visible_tests_alone_is_void() -> None:
+    done = green(Hidden(random.Random(1), 1.0, held_out=HeldOut("", ("hidden.py::test_c",))))
+
+    assert done.verdict.void is not None
+    assert done.verdict.void.cause is Cause.HELD_OUT
+
+
+CALC = "def add(a, b):\n    return a + b\n"
+TESTS = dedent("""\
+    from calc import add
+
+
+    def test_add():
+        assert add(2, 3) == 5
+
+
+    def test_zero():
+        assert add(0, 0) == 0
+    """)
+BLIND = dedent("""\
+    class Same(int):
+        def __eq__(self, other):
+            return True
+
+        __hash__ = int.__hash__
+
+
+    def add(a, b):
+        return Same(7)
+    """)
+
+
+def judged(tmp_path: Path, product: str) -> Verification:
+    court = Court(tmp_path, Suite(timeout_seconds=20, test_timeout_seconds=5, confirm=3))
+    base = court.tree({"calc.py": "def add(a, b):\n    return a\n", "test_calc.py": TESTS})
+    court.collect(base)
+    return court.judge(court.tree({"calc.py": product, "test_calc.py": TESTS}), control=base)
+
+
+@pytest.mark.slow
+def test_a_right_solution_is_accepted_with_a_grade(tmp_path: Path) -> None:
+    done = judged(tmp_path, CALC)
+
+    assert done.verdict.green
+    assert done.grade in ("A", "B", "C")
+    assert done.executions <= 8
+
+
+@pytest.mark.slow
+def test_an_object_that_equals_everything_is_not_accepted(tmp_path: Path) -> None:
+    verdict: Verdict = judged(tmp_path, BLIND).verdict
+
+    assert not verdict.green
+    assert verdict.void is not None
+    assert verdict.void.cause is Cause.TAMPER
