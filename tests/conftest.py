@@ -20,6 +20,7 @@ def pytest_configure() -> None:
     for command in ("RUN", "SCORE", "MCP"):
         for option, value in PLAIN.items():
             os.environ.setdefault(f"JUMAR_{command}_{option}", value)
+    os.environ.setdefault("JUMAR_CORPUS_REPLAY_SANDBOX", PLAIN["SANDBOX"])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -34,6 +34,8 @@ from jumar.kernel import Kernel, Watch
 from jumar.models.forward import ForwardedModel
 from jumar.models.prices import OwnTariff
 from jumar.parts import Parts
+from jumar.ports import Sandbox
+from jumar.sandbox.none import Unconfined
 from jumar.shell import Shell
 from jumar.testing import FakeVerifier
 from jumar.workspace import Workspace
@@ -98,6 +100,8 @@ class Terms(msgspec.Struct, frozen=True):
     words: tuple[str, ...] = ()
     """After the script, as arguments."""
     environ: Mapping[str, str] = {}
+    sandbox: Sandbox = Unconfined()
+    """What its turns run in: the script is then a word of its command, as its file would not be seen."""
     price: Price = Price(input=1.0, output=1.0)
 
 
@@ -108,6 +112,7 @@ class Outing:
         self.folder, self.terms = folder, terms or Terms()
         self.workspace = folder / "workspace"
         self.agent = folder / "agent.py"
+        folder.mkdir(parents=True, exist_ok=True)
         self.agent.write_text(PRELUDE + dedent(script))
         store = Store(folder / "objects")
         workspace = Workspace(self.workspace, store)
@@ -118,8 +123,11 @@ class Outing:
         self.verifier = FakeVerifier(store, IDS, strict)
         route = Route(model="openai:gpt-run", max_output_tokens=100, base_url=server.url)
         self.model = ForwardedModel(route, KEY, OwnTariff(self.terms.price))
-        self.place = Place(folder, store, {**os.environ, "OPENAI_API_KEY": KEY, **self.terms.environ})
-        argv = (sys.executable, str(self.agent), *self.terms.words)
+        environ = {**os.environ, "OPENAI_API_KEY": KEY, **self.terms.environ}
+        self.place = Place(folder, store, environ, self.terms.sandbox)
+        confined = self.terms.sandbox.tier != "S0"
+        source = ("-c", self.agent.read_text()) if confined else (str(self.agent),)
+        argv = (sys.executable, *source, *self.terms.words)
         self.outside = msgspec.structs.replace(self.terms.outside, argv=self.terms.outside.argv or argv)
         self._halt: Callable[[Halt], object] = print
 

@@ -13,7 +13,7 @@ import pytest
 
 from court import Court
 from jumar.core.settings import Suite
-from jumar.core.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, reconcile
+from jumar.core.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.ports import Verification
 from jumar.verify.acceptance import Experience, HeldOut, accepted
 
@@ -38,6 +38,10 @@ class Dice:
     runner: _Runner = field(default_factory=_Runner)
     experience: Experience = field(default_factory=Experience)
     seeds: list[int | None] = field(default_factory=list)
+    weaker: str = ""
+
+    async def weakened(self) -> str:
+        return self.weaker
 
     async def again(self, _tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None) -> Report:
         assert not files
@@ -128,6 +132,13 @@ def test_a_change_that_answers_the_visible_tests_alone_is_void() -> None:
 
     assert done.verdict.void is not None
     assert done.verdict.void.cause is Cause.HELD_OUT
+
+
+def test_a_sandbox_that_became_weaker_is_the_end_of_the_run() -> None:
+    done = green(Dice(random.Random(1), 1.0, weaker="sandbox S3 does not start any more"))
+
+    assert done.verdict.void == Void(Cause.HARNESS, "sandbox S3 does not start any more")
+    assert done.executions == 1
 
 
 CALC = "def add(a, b):\n    return a + b\n"

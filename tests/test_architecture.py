@@ -19,13 +19,19 @@ MODULES = sorted(ROOT.rglob("*.py"))
 CORE = sorted((ROOT / "core").glob("*.py"))
 PURE = {
     "__future__", "collections", "contextlib", "dataclasses", "difflib", "enum", "fractions", "functools", "hashlib",
-    "itertools", "math", "msgspec", "operator", "re", "string", "textwrap", "typing",
+    "itertools", "math", "msgspec", "operator", "re", "string", "textwrap", "typing", "unicodedata",
 }  # fmt: skip
 CHILDREN = {
     *(f"verify/{path.name}" for path in (ROOT / "verify").glob("*_boot.py")),
     "verify/reaper.py", "verify/envoy.py", "verify/reporter.py", "verify/inquest.py", "verify/tracer.py",
-    "verify/channel.py",
+    "verify/tripwire.py", "verify/landmarks.py", "verify/witness.py", "verify/incognito.py",
+    "verify/channel.py", "verify/family.py", "verify/toll.py", "verify/cell.py",
+    "verify/tells.py", "verify/answers.py", "verify/given.py", "verify/vacuous.py", "verify/mutations.py",
+    *(f"verify/{path.name}" for path in (ROOT / "verify").glob("apart_*.py")),
     *(f"verify/{path.name}" for path in (ROOT / "verify").glob("javascript*.py")),
+    *(f"sandbox/{path.name}" for path in (ROOT / "sandbox").glob("*_boot.py")),
+    *(f"sandbox/probes_{part}.py" for part in ("files", "processes", "kernel")),
+    "sandbox/enter_mounts.py", "sandbox/enter_locks.py",
     *(f"surfaces/hook_{part}.py" for part in ("fast", "rule", "disk", "commands")),
     "repair/screen_child.py", "repair/screen_plugin.py", "repair/screen_swap.py",
 }  # fmt: skip

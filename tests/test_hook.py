@@ -15,16 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import destructive
 from hosts import BUGGY, RED, RIGHT, TESTS, Host, git, repository
+from jumar import commands
 from jumar.core.policy import Gate
 from jumar.errors import BadInput
 from jumar.journal import Journal
 from jumar.surfaces.cli import call
 from jumar.surfaces.hook import ruled
-from jumar.surfaces.hook_commands import refused
+from jumar.surfaces.hook_commands import telling
 from jumar.surfaces.hook_disk import Refused, inside, root_of
 from jumar.surfaces.hook_install import changed
-from jumar.surfaces.hook_rule import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, answered, refusal
+from jumar.surfaces.hook_rule import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, answered, commanded, refusal
 
 # --- commands -------------------------------------------------------------------------------------------------------
 
@@ -53,23 +55,40 @@ HARMLESS = (
 
 @pytest.mark.parametrize("line", PLAIN)
 def test_a_command_that_destroys_what_no_revert_brings_back_is_refused(line: str) -> None:
-    assert refused(line)
+    assert telling(line)
+    assert commands.commanded(line).hit
 
 
-def test_no_length_of_a_line_keeps_the_host_waiting() -> None:
-    """A host lets through what takes a minute, and so long shlex needs for this word."""
-    assert refused("git push --force; echo " + "a" * 1_000_000)
-    assert refused("echo " + "a" * 1_000_000) == ""
+def test_the_quick_look_lets_nothing_pass_that_the_rules_forbid() -> None:
+    lines = (*destructive.HISTORY, *destructive.FILES, *destructive.DEPLOYS, *destructive.DISGUISED)
+    assert not [line for line in lines if not telling(line)]
 
 
 @pytest.mark.parametrize("line", HARMLESS)
 def test_any_other_command_is_not(line: str) -> None:
-    assert refused(line) == ""
+    assert commands.commanded(line).admitted
 
 
-@given(st.text(alphabet="git push-f;&|()<>'\"`$\\\n#", max_size=40))
-def test_no_line_breaks_the_table(line: str) -> None:
-    assert isinstance(refused(line), str)
+@pytest.mark.parametrize("line", ["ls -la", "pytest -q -k deploy", "cat a.py | head", "python -m http.server", "", "'"])
+def test_what_names_no_program_of_the_rules_starts_no_process(line: str) -> None:
+    assert not telling(line)
+    commanded(line, 0.0)
+
+
+@pytest.mark.slow
+def test_the_rules_are_asked_in_a_process_of_their_own() -> None:
+    commanded("git status", 60.0)
+    with pytest.raises(Refused, match="the person does that"):
+        commanded("x=git; $x push -f", 60.0)
+
+
+@pytest.mark.slow
+def test_no_length_of_a_line_keeps_the_host_waiting() -> None:
+    """A host lets through what takes a minute."""
+    long = "echo " + "a" * 1_000_000
+    commanded(f"{long} git", 60.0)
+    with pytest.raises(Refused):
+        commanded(f"git push --force; {long}", 60.0)
 
 
 # --- paths ----------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import socket
 import ssl
 import threading
@@ -20,7 +21,7 @@ import wire
 from jumar.core.agent import Request
 from jumar.core.settings import Price, Route
 from jumar.errors import BadInput
-from jumar.harness.proxy import Doors, Knock, doors_of, listening, serve, told
+from jumar.harness.proxy import BODY_BYTES, CONNECTIONS, VALUES, Doors, Knock, opened, serve, told
 from jumar.models.forms import CHAT, FORMS, MESSAGES, RESPONSES, Asked, Form, Refusal, asked, form_at
 from jumar.models.forward import ForwardedModel, Given
 from jumar.models.prices import OwnTariff
@@ -72,8 +73,7 @@ class Desk:
 
 @asynccontextmanager
 async def proxied(desk: Desk) -> AsyncIterator[tuple[httpx2.AsyncClient, Doors]]:
-    async with await listening() as listener, anyio.create_task_group() as tasks:
-        doors = doors_of(listener, TOKEN)
+    async with opened(TOKEN) as (listener, doors), anyio.create_task_group() as tasks:
         tasks.start_soon(serve, listener, doors, desk.answer, "gpt-run")
         headers = {"authorization": f"Bearer {TOKEN}", "x-api-key": TOKEN}
         async with httpx2.AsyncClient(base_url=doors.root, headers=headers, trust_env=False, verify=BARE) as client:
@@ -584,6 +584,42 @@ class TestTheDoor:
                 async with await anyio.connect_tcp("127.0.0.1", doors.port) as stranger:
                     if noise:
                         await stranger.send(noise)
+                assert (await client.get("/v1/models")).status_code == 200
+
+        anyio.run(go)
+
+    def test_keeps_little_of_what_is_sent_to_it(self) -> None:
+        """Neither a stranger's gigabyte nor what unfolds to one costs us the memory."""
+
+        async def flood() -> AsyncIterator[bytes]:
+            for _ in range(3 * BODY_BYTES >> 20):
+                yield b"x" * (1 << 20)
+
+        async def go() -> tuple[int, int, int]:
+            async with proxied(Desk(model("http://127.0.0.1:1"))) as (client, _):
+                before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                stranger = await client.post(
+                    "/v1/messages", content=flood(), headers={"x-api-key": "", "authorization": ""}
+                )
+                assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < (BODY_BYTES >> 10)
+                many = await client.post("/v1/chat/completions", content=b"[" + b"0," * (VALUES + 1) + b"0]")
+                try:
+                    long = (await client.post("/v1/chat/completions", content=flood())).status_code
+                except httpx2.TransportError:  # it was answered before all of it was sent
+                    long = 413
+                return stranger.status_code, many.status_code, long
+
+        assert anyio.run(go) == (401, 413, 413)
+
+    def test_serves_some_connections_at_a_time_and_the_others_afterwards(self) -> None:
+        async def go() -> None:
+            async with proxied(Desk(model("http://127.0.0.1:1"))) as (client, doors):
+                idle = [await anyio.connect_tcp("127.0.0.1", doors.port) for _ in range(CONNECTIONS + 20)]
+                with anyio.move_on_after(0.2) as patience:
+                    await client.get("/v1/models")
+                assert patience.cancelled_caught
+                for stranger in idle:
+                    await stranger.aclose()
                 assert (await client.get("/v1/models")).status_code == 200
 
         anyio.run(go)

@@ -15,7 +15,7 @@ from jumar.disk.objects import Store
 from jumar.models.repair import RepairModel, fingerprint
 from jumar.ports import Answer, Ask
 from jumar.repair.candidates import Candidate, candidates
-from jumar.repair.screening import Ground, Sighting, Trial, worker
+from jumar.repair.screening import Fence, Ground, Sighting, Trial, worker
 from jumar.repair.search import Bounds
 from jumar.repair.suspicion import Tree
 from jumar.runners.pytest import PytestRunner
@@ -87,7 +87,7 @@ def ground(folder: Path, red: tuple[str, ...], green: tuple[str, ...], source: s
     (folder / "task" / "test_box.py").write_text(TESTS)
     store = Store(folder / "objects")
     tree = store.capture(folder / "task")
-    return Ground(store, PytestRunner(), Suite(), folder / "rooms", tree, red, green, ("box.py",), 60.0)
+    return Ground(store, PytestRunner(), Suite(), Fence(folder / "rooms"), tree, red, green, ("box.py",), 60.0)
 
 
 def made(old: str, new: str, source: str = SOURCE) -> Candidate:
@@ -190,7 +190,7 @@ def asked(place: Ground, refused: frozenset[str] = frozenset(), line: int = 28) 
 
 def answers(place: Ground, *asks: Ask, attempts: int = 3000) -> list[Answer]:
     async def given() -> list[Answer]:
-        model = RepairModel(place.store, place.suite, place.runner, place.rooms, Bounds(30.0, attempts))
+        model = RepairModel(place.store, place.suite, place.runner, place.fence, Bounds(30.0, attempts))
         return [await model.complete(ask) for ask in asks]
 
     return anyio.run(given)
@@ -219,4 +219,4 @@ def test_the_model_says_when_it_finds_nothing(tmp_path: Path) -> None:
     (answer,) = answers(place, asked(place, line=4), attempts=30)
 
     assert answer.reply.tool_calls[0].name == "final"
-    assert not list(place.rooms.iterdir())
+    assert not list(place.fence.rooms.iterdir())

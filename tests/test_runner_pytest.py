@@ -297,7 +297,7 @@ def test_what_was_collected_and_not_reported_is_a_result_that_tells_why() -> Non
 
     assert [r.outcome for r in lost.results] == [Outcome.PASSED, Outcome.TIMEOUT, Outcome.ERROR]
     assert [r.outcome for r in short.results] == [Outcome.PASSED, Outcome.MISSING, Outcome.MISSING]
-    assert RUNNER.report([*records, records[3]], Ended.NORMAL, "").anomalies == ("t.py::a was reported twice",)
+    assert "t.py::a was reported twice" in RUNNER.report([*records, records[3]], Ended.NORMAL, "").anomalies
 
 
 def test_the_protocol_is_kept_by_type() -> None:

@@ -19,7 +19,7 @@ from jumar.disk.apply import apply
 from jumar.disk.objects import Store
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput
-from jumar.workspace import Workspace
+from jumar.workspace import Outside, Workspace
 
 
 @pytest.fixture
@@ -86,10 +86,8 @@ def test_nothing_is_written_through_a_hard_link(work: Workspace, tmp_path: Path)
     (work.folder / "pkg" / "a.py").unlink()
     os.link(tmp_path / "theirs", work.folder / "pkg" / "a.py")
     base = work.tree
-    work.write("pkg/a.py", b"a = 2\n")
-    work.reset(base)
-    (work.folder / "pkg" / "a.py").unlink()
-    os.link(tmp_path / "theirs", work.folder / "pkg" / "a.py")
+    with pytest.raises(Outside, match="second name"):
+        work.write("pkg/a.py", b"a = 2\n")
     (tmp_path / "theirs").chmod(0o755)
     work.reset(base)
     assert (tmp_path / "theirs").read_bytes() == b"a = 1\n"
@@ -136,7 +134,7 @@ def test_locked_folders_are_no_hindrance_for_their_owner(tmp_path: Path) -> None
         import os, sys
         from pathlib import Path
         from jumar.disk.objects import Store
-        from jumar.workspace import Workspace
+        from jumar.workspace import Outside, Workspace
         if os.getuid() == 0:
             os.setuid(65534)
         work = Workspace(Path(sys.argv[1]) / "mine", Store(Path(sys.argv[1]) / "mine-objects"))

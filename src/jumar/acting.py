@@ -9,16 +9,19 @@ from msgspec.structs import replace
 
 from jumar import reading
 from jumar.authored import rewritten
+from jumar.commands import commanded
 from jumar.core import events as ev
 from jumar.core.claims import warnings
 from jumar.core.edit import Refused, replaced
-from jumar.core.gate import WRITES, Action, Ruling, admits, steps_of
+from jumar.core.gate import WRITES, YES, Action, Ruling, admits, steps_of
+from jumar.core.guard import OUTSIDE, Hit, alike
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.prompts import head_and_tail
 from jumar.core.run import RunState
+from jumar.leaks import leaking
 from jumar.models.secrets import clean, cleaned
 from jumar.parts import Parts
-from jumar.workspace import Workspace
+from jumar.workspace import Outside, Workspace
 
 COMMAND_SECONDS = 60.0
 """For one command of a model's."""
@@ -58,6 +61,8 @@ async def execute(parts: Parts, action: Action, state: RunState, *, last: bool) 
     """Run the command that *action* asks for, on a copy of the workspace's tree."""
     if parts.commands is None:
         return (cut_off(action, "run_command is switched off in this run", last=last),)
+    if reason := (ruling := commanded(str(action.args["command"]))).reason:
+        return (cut_off(action, reason, last=last), *_guardrail(ruling))
     ran = await parts.commands.run(state.tree, str(action.args["command"]), COMMAND_SECONDS)
     content: dict[str, object] = {"exit": ran.exit, "output": head_and_tail(ran.output, reading.ROOM)}
     taken = ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last)
@@ -114,6 +119,9 @@ def _written(parts: Parts, action: Action, ruling: Ruling, state: RunState, *, l
     for path in () if reason else files:
         old = workspace.file(path) or b""
         reason = reason or rewritten(parts, path, old, (files[path] or "").encode(), state)
+    if not reason:
+        ruling = leaking(parts, files)
+        reason = ruling.reason
     args: dict[str, object] = {"message": action.message} if action.message else {}
     # An edit that cannot be resolved is named by its path; its texts are in the reply.
     args |= (
@@ -122,8 +130,8 @@ def _written(parts: Parts, action: Action, ruling: Ruling, state: RunState, *, l
     args |= {"digest": action.digest}
     writes: list[ev.Event] = []
     if not reason:
-        writes, reason = _write(parts, files, state)
-        reason = reason or ("" if writes else _nothing(action))
+        writes, ruling = _write(parts, files, state)
+        reason = ruling.reason or ("" if writes else _nothing(action))
     taken = ev.ActionTaken(name=action.name, args=args, admitted=not reason, reason=reason, last=last)
     return (taken, *writes, *_guardrail(ruling))
 
@@ -162,24 +170,30 @@ def _resolved(workspace: Workspace, action: Action) -> tuple[dict[str, str | Non
     return ({}, done.reason) if isinstance(done, Refused) else ({edit.path: done}, "")
 
 
-def _write(parts: Parts, files: Mapping[str, str | None], state: RunState) -> tuple[list[ev.Event], str]:
+def _write(parts: Parts, files: Mapping[str, str | None], state: RunState) -> tuple[list[ev.Event], Ruling]:
     """Write all the *files*, or none of them and the reason why."""
     events: list[ev.Event] = []
     workspace, mode = parts.workspace, state.book.mode
     tree = workspace.tree
     for path, text in files.items():
+        if text is not None and path not in workspace.paths() and (other := alike(path, workspace.paths())):
+            workspace.reset(tree)
+            return [], Ruling(
+                admitted=False, reason=f"{path!r} could be taken for {other!r}, which is there: name it so"
+            )
         try:
             before, after = workspace.write(path, None if text is None else text.encode())
         except ValueError as refused:  # no path of a file: a folder, a link, below a file, in a cache
             workspace.reset(tree)
-            return [], str(refused)
+            hit = Hit(OUTSIDE, path) if isinstance(refused, Outside) else None
+            return [], Ruling(admitted=False, reason=str(refused), hit=hit)
         if before != after:
             claimed = state.book.covering(path) if mode is Gate.STRICT else ()
             test = mode is not Gate.OFF and parts.guard.authorable(path)
             events.append(
                 ev.Write(path=path, before=before, after=after, tree=workspace.tree, claimed=claimed, test=test)
             )
-    return events, ""
+    return events, YES
 
 
 def _hash(text: str | None) -> str:

@@ -8,11 +8,13 @@ from jumar.acting import act
 from jumar.authored import rewritten
 from jumar.core import events as ev
 from jumar.core.gate import Action, writable
+from jumar.core.guard import Hit
 from jumar.core.policy import Gate
 from jumar.core.run import RunState
 from jumar.disk import trees
 from jumar.disk.trees import Kind, Manifest
 from jumar.errors import BadInput, Infra
+from jumar.leaks import leaking
 from jumar.parts import Parts
 
 NAMED = 5
@@ -24,7 +26,13 @@ async def pushed(parts: Parts, state: RunState) -> Sequence[ev.Event]:
     if parts.host is None:
         raise Infra("this run waits for a host, and has none")
     push = await parts.host.next(state)
-    return () if push is None else (*found(parts, state), *_done(parts, push.action, state, last=push.last))
+    if push is None:
+        return ()
+    before = found(parts, state)
+    if any(isinstance(event, ev.Guardrail) for event in before):
+        taken = ev.ActionTaken(name=push.action.name, args={}, admitted=False, reason="the run ends", last=push.last)
+        return (*before, taken)
+    return (*before, *_done(parts, push.action, state, last=push.last))
 
 
 def _done(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
@@ -52,12 +60,15 @@ def found(parts: Parts, state: RunState) -> Sequence[ev.Event]:
             return gone
         now = store.manifest(seen)
         changed = trees.difference(before, now)
+        leak = next((hit for path in changed if (hit := _leak(path, now, parts))), None)
         reasons = {path: why for path in changed if (why := _refused(path, before, now, state, parts))}
+        reasons |= dict.fromkeys(changed, leak.what) if leak else {}  # the run ends: nothing of it stays
         wanted = trees.overlay(before, now, frozenset(now.keys() | before.keys()).difference(reasons).__contains__)
         tree = store.keep(wanted)
         workspace.reset(tree)
         if workspace.capture() == tree:
-            return (*gone, *_told(parts, state, before, wanted, reasons))
+            rail = (ev.Guardrail(rule=leak.rule, what=leak.what),) if leak else ()
+            return (*gone, *_told(parts, state, before, wanted, reasons), *rail)
     raise Infra("something writes to the workspace all the time: no tree of it can be judged")
 
 
@@ -76,6 +87,14 @@ def _refused(path: str, before: Manifest, now: Manifest, state: RunState, parts:
         return why
     old, new = (parts.workspace.store.get(node.sha256) if node else b"" for node in (before.get(path), now.get(path)))
     return rewritten(parts, path, old, new, state)
+
+
+def _leak(path: str, now: Manifest, parts: Parts) -> Hit | None:
+    """The hit where a file holds a secret now that no file of the known tree held."""
+    node = now.get(path)
+    if node is None or node.kind is not Kind.FILE:
+        return None
+    return leaking(parts, {path: parts.workspace.store.get(node.sha256).decode("utf-8", "replace")}).hit
 
 
 def _told(

@@ -30,3 +30,8 @@ class Wrapped(msgspec.Struct, frozen=True, kw_only=True):
     argv: tuple[str, ...]
     """`@file=N` stands for the number of an open descriptor that holds `files[N]`."""
     files: tuple[bytes, ...] = ()
+    signalled: int = 0
+    """An exit status of this plus n stands for a death by signal n; 0: a signal arrives as one."""
+    start: Path | None = None
+    """Where the argv is started, unless in the room: there, a relative path in the environment (of libraries, mostly)
+    could lead what confines to a file of the code it is to confine."""

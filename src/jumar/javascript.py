@@ -13,6 +13,7 @@ from jumar import javascript_sites
 from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
+from jumar.sandbox.installed import installation
 from jumar.verify import records as decode
 
 PACKAGES = "node_modules"
@@ -36,7 +37,8 @@ class JavaScriptRunner:
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
         """Links to the packages of *origin*, or to those that `JUMAR_NODE_MODULES` names where it has none."""
-        if shutil.which("node", path=environ.get("PATH")) is None:
+        node = shutil.which("node", path=environ.get("PATH"))
+        if node is None:
             return Surroundings(
                 missing=f"there is no node on PATH, which runs {self.name}: install Node.js 20 or newer"
             )
@@ -49,11 +51,13 @@ class JavaScriptRunner:
                 missing=f"there is no {self.name} in the node_modules of {where}: run `npm install` there, or name a "
                 f"node_modules folder that has it in {NAMED}"
             )
-        links = dict(_links(packages, PurePosixPath(PACKAGES), origin))
+        links, seen = dict(_links(packages, PurePosixPath(PACKAGES), origin)), [*_seen(packages, origin)]
         for folder in _workspaces(origin):
             links.update(_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
+            seen += _seen(folder / PACKAGES, origin)
         # As on a machine of CI: nothing is asked, nothing is watched, and no snapshot is written to make a test pass.
-        return Surroundings(env={"CI": "true", "NO_COLOR": "1"}, links=links)
+        readable = (*installation(Path(node)), *dict.fromkeys(seen))
+        return Surroundings(env={"CI": "true", "NO_COLOR": "1"}, links=links, readable=readable)
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # the boot finds it
         """What to run to list the ids of the suite: all files are loaded, and no test is run."""
@@ -106,6 +110,14 @@ def _links(packages: Path, place: PurePosixPath, origin: Path) -> Iterator[tuple
             yield str(inside), Path(os.path.relpath(target.relative_to(origin.resolve()), inside.parent))
         else:
             yield str(inside), packages.absolute() / name
+
+
+def _seen(packages: Path, origin: Path) -> Iterator[Path]:
+    """The folders that *packages* lie in, those included that were linked from elsewhere."""
+    yield from (packages.absolute(), packages.resolve())
+    for _, target in _entries(packages):
+        if target is not None and not target.is_relative_to(packages.resolve()) and not _own(target, origin):
+            yield target
 
 
 def _entries(packages: Path) -> Iterator[tuple[str, Path | None]]:

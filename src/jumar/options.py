@@ -55,6 +55,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Fresh runs that must agree before a tree is called green; 0: the first one is believed."""
     sandbox: str | None = None
     """A tier, or `auto`: the strongest that this machine has."""
+    probe: bool = False
+    """Whether the lines that a green changed are mutated, to see whether the tests notice."""
     python: str | None = None
     ratchet: str | None = None
     ties: str | None = None
@@ -124,6 +126,7 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         caps=ledger_caps(options),
         record=_record(options, model),
         sandbox=options.sandbox or task.sandbox,
+        probe=options.probe,
     )
 
 

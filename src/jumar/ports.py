@@ -32,8 +32,10 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
 class Sandbox(Protocol):
     """One way to keep a process from the rest of the machine. It starts none itself."""
 
-    tier: str
-    """`S3` to `S0`: what the probes of this machine showed, not what the tool is called."""
+    @property
+    def tier(self) -> str:
+        """`S3` to `S0`: what the probes of this machine showed, not what the tool is called."""
+        ...
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
         """*argv*, so that it runs confined: in *room*, with its home and temporary files in *private*.

@@ -93,7 +93,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Of the ledger, where it is new."""
     record: Path | None = None
     sandbox: str = AUTO
-    """The tier that was chosen, or `auto`: the strongest that this machine has."""
+    probe: bool = False
     outside: Outside = Outside()
     """Of an external agent: its command."""
     in_place: Ignored | None = None
@@ -267,7 +267,7 @@ def _refuse_paths(root: Path, tables: TaskFile, folders: Mapping[str, str], wher
         if escape(entry) or not (root / inside).exists():
             raise BadInput(f"{where}: tests.select names {inside!r}, which is not in the task's folder")
     for key, value in tables.task.env.items():
-        if not key or "=" in key or "\0" in key + value or key in ("HOME", "TMPDIR"):
+        if not key or "=" in key or "\0" in key + value or key.startswith("LD_") or key in ("HOME", "TMPDIR"):
             raise BadInput(f"{where}: task.env has {key!r}, which cannot be set for the tests; take it out")
     for path in {i.partition("::")[0] for i in tables.tests.expected}:
         if not path or escape(path) or not (root / path).is_file():

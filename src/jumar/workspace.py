@@ -16,6 +16,10 @@ from jumar.disk.unlock import unlock
 from jumar.errors import BadInput
 
 
+class Outside(ValueError):  # noqa: N818  it is an answer, not an error
+    """A write would change what is not the workspace's: a link leads out of it, or a file has a second name."""
+
+
 class Workspace:
     """A folder and the tree it holds. Changes that did not come through `write` are seen by `capture` alone.
 
@@ -80,7 +84,8 @@ class Workspace:
         The bytes and the new tree are kept before the folder is touched. A file keeps its executable bit.
 
         Raises:
-            ValueError: if *path* leads outside, through or to a link or a folder, or could be part of no tree.
+            Outside: if a link on the way leads out of the folder, or the file has a second name elsewhere.
+            ValueError: if *path* leads through or to a link or a folder, or could be part of no tree.
             Infra: if the disk refuses.
         """
         beneath.steps(path)
@@ -88,9 +93,15 @@ class Workspace:
             raise ValueError(f"{path!r} is never part of a tree: histories, caches and what git ignores are left out")
         manifest = self._now()
         with beneath.disk(f"cannot write {path!r} in {self.folder}"), beneath.root(self.folder) as top:
-            before, node = _standing(top, path)
+            try:
+                before, node = _standing(top, path)
+            except Outside:
+                raise
+            except ValueError as refused:
+                raise self._where(path, refused) from refused
             if data is not None and node is not None and node.kind is Kind.LINK:
-                raise ValueError(f"{path!r} is a link: write to the file it names, or delete the link first")
+                named = ValueError(f"{path!r} is a link: write to the file it names, or delete the link first")
+                raise self._where(path, named)
             after = None if data is None else Node(Kind.FILE, sha256(data).hexdigest(), bool(node and node.executable))
             if after != node or after != manifest.get(path):
                 manifest = trees.put(manifest, path, after)
@@ -99,6 +110,14 @@ class Workspace:
                 _replace(top, path, data, after)
                 self._tree, self._manifest = tree, manifest
         return node.sha256 if node else "", after.sha256 if after else ""
+
+    def _where(self, path: str, refused: ValueError) -> ValueError:
+        """*refused*, or that *path* leads out. This only finds the word for what was refused already."""
+        try:
+            away = not (self.folder / path).resolve().is_relative_to(self.folder.resolve())
+        except (OSError, RuntimeError):  # a link that leads to itself
+            away = False
+        return Outside(f"{path!r} leads outside the workspace by a link") if away else refused
 
     def changed(self, since: str) -> tuple[str, ...]:
         """The paths at which the folder's tree differs from the tree *since*, sorted."""
@@ -138,6 +157,8 @@ def _standing(top: int, path: str) -> tuple[bytes | None, Node | None]:
             text = beneath.link(folder_fd, name)
             return text, Node(Kind.LINK, sha256(text).hexdigest())
         if stat.S_ISREG(found.st_mode):
+            if found.st_nlink != 1:
+                raise Outside(f"{path!r} has a second name (a hard link), which may lie outside the workspace")
             data, executable = beneath.read(folder_fd, name)
             return data, Node(Kind.FILE, sha256(data).hexdigest(), executable)
     raise ValueError(f"{path!r} is no file: it cannot be written or deleted as one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Collection, Iterable
 
 import msgspec
@@ -22,6 +23,9 @@ CONFIGURATION = (
 )  # fmt: skip
 """What steers the runner or the interpreter: it is the task's, never a candidate's, whatever `editable` says."""
 
+
+OUTSIDE = "write-outside-workspace"
+"""The rule that a write which would leave the workspace breaks."""
 
 NAME_BYTES, PATH_BYTES, DEEPEST = 255, 2048, 50
 """What file systems take for a name, what is sure to fit below the folder of a run, and folders within folders."""
@@ -60,15 +64,46 @@ class Hit(msgspec.Struct, frozen=True):
 def escape(path: str) -> Hit | None:
     """A hit if *path* would leave the workspace by its very name."""
     parts = path.replace("\\", "/").split("/")
-    if path.startswith(("/", "~")) or "\\" in path or ".." in parts or "\0" in path:
-        return Hit("write-outside-workspace", path)
+    drive = parts[0][1:] == ":" and parts[0][:1].isalpha()
+    if path.startswith(("/", "~", "\\")) or drive or ".." in parts or "\0" in path:
+        return Hit(OUTSIDE, path)
     return None
 
 
-def misnamed(path: str) -> str | None:
+def alike(path: str, files: Iterable[str]) -> str:
+    """The one of *files* (or a folder of one) that *path* could be taken for: case or width apart. Empty: none.
+
+    Disks that do not tell cases apart would write the one for the other, and people would read it so.
+    """
+    mine = [(part, _folded(part)) for part in (path, *_above(path))]
+    for other in files:
+        theirs = _folded(other)
+        for part, folded in mine:
+            near = theirs == folded or theirs.startswith(f"{folded}/")
+            if near and other != part and not other.startswith(f"{part}/"):
+                return other
+    return ""
+
+
+def _above(path: str) -> Iterable[str]:
+    parts = path.split("/")
+    return ("/".join(parts[:end]) for end in range(1, len(parts)))
+
+
+def _folded(path: str) -> str:
+    return path.lower() if path.isascii() else unicodedata.normalize("NFKC", path).casefold()
+
+
+def misnamed(path: str) -> str | None:  # noqa: PLR0911  one line per reason
     """Why *path* cannot name a file, or None."""
     if not path or path.endswith("/") or any(part in ("", ".") for part in path.split("/")):
         return f"{path!r} is not the path of a file; give it relative to the workspace, without ./"
+    if "\\" in path:
+        return f"{path!r} holds a backslash: paths have forward slashes"
+    if any(part != part.strip() or part.endswith(".") for part in path.split("/")):
+        return f"{path!r} begins or ends a name with a space, or ends it with a dot: some disks leave that out"
+    if unicodedata.normalize("NFC", path) != path:
+        return f"{path!r} is spelt with loose accents: use composed characters (NFC)"
     if not path.isprintable():  # bytes that are no UTF-8 stand as lone surrogates, which are not either
         return f"{path[:60]!r} holds characters that nobody can read: use plain ones"
     if len(path.encode()) > PATH_BYTES or any(len(part.encode()) > NAME_BYTES for part in path.split("/")):

@@ -211,4 +211,4 @@ def feedback(verdict: Verdict, only: Collection[str] = ()) -> dict[str, object]:
         for test_id in verdict.flaky_ids
         if not only or test_id in only
     )
-    return {"ok": verdict.green, "output": head_and_tail("\n".join(lines), OUTPUT_LIMIT)}
+    return {"ok": verdict.green, "output": head_and_tail(plain("\n".join(lines)), OUTPUT_LIMIT)}

@@ -10,6 +10,7 @@ CONTROL = re.compile(
           | (?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]              # colours, cursor
           | \x1b[ -/]*+[0-~]                                # the rest of what begins with an escape
           | [\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]      # other controls, and what no UTF-8 can say
+          | [\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]  # what turns the order of text round, or is text unseen
         )""",
     re.VERBOSE,
 )

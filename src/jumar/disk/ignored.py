@@ -6,21 +6,28 @@ It is frozen because an agent with a shell could otherwise hide its work: one li
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
-from jumar.disk import trees
+from jumar.disk import beneath, trees
 from jumar.disk.align import Skip
 from jumar.errors import Infra
 from jumar.globs import literal, spec
 
 _SECONDS = 60
 _PASSED_ON = ("PATH", "HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL")
+_INERT = ("--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+"""Nothing that the repository's own settings name is started by what only reads."""
 _RULES = ".gitignore"
+_RULE_BYTES = 1 << 20
+"""Of a file of rules; further ones are none that a person wrote."""
 HOSTS = ("/.claude/settings.local.json", "/.claude/worktrees/")
 """What hosts of agents write in a repository while they run: permissions that a person gave, work trees of git."""
 
@@ -64,7 +71,11 @@ def ignored_in(root: Path, environ: Mapping[str, str]) -> Ignored:
     for file in _rule_files(root):
         folder = file.parent.relative_to(root).as_posix()
         lines += _rules(file, "" if folder == "." else folder)
-    tracked = git("ls-files", "-z", "-i", "-c", "--exclude-standard").split("\0")
+    with beneath.disk("cannot write to the temporary folder"), tempfile.NamedTemporaryFile() as rules:
+        # Not --exclude-standard: what the settings name may be a pipe, and git would wait for it.
+        rules.write("".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
+        rules.flush()
+        tracked = git("ls-files", "-z", "-i", "-c", f"--exclude-from={rules.name}").split("\0")
     return Ignored((*lines, *HOSTS), tuple(path for path in tracked if path))
 
 
@@ -83,7 +94,7 @@ class _Git:
 
     def __call__(self, *arguments: str, fails: bool = False) -> str:
         """What git prints for *arguments*; with *fails*, an exit status of 1 prints nothing."""
-        argv = [self._program, "-C", str(self._root), "-c", "core.fsmonitor=false", "--no-optional-locks", *arguments]
+        argv = [self._program, "-C", str(self._root), *_INERT, *arguments]
         try:
             done = subprocess.run(  # noqa: S603  git itself, found on PATH, with arguments of our own
                 argv,
@@ -113,12 +124,19 @@ def _rule_files(folder: Path) -> Iterator[Path]:
             yield from _rule_files(inner)
 
 
+def _text(file: Path) -> str:
+    """What *file* says; nothing if it is no file: settings may name a pipe, which would block, or a device."""
+    try:
+        with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:  # noqa: PTH123  a descriptor
+            known = stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+            return stream.read(_RULE_BYTES).decode(errors="surrogateescape") if known else ""
+    except OSError:
+        return ""
+
+
 def _rules(file: Path, folder: str) -> Iterator[str]:
     """The lines of *file*, which speaks of *folder* (empty: the root), as lines that speak of the root."""
-    try:
-        text = file.read_bytes().decode(errors="surrogateescape")
-    except OSError:
-        return
+    text = _text(file)
     where = literal(folder) + "/" if folder else "/"
     for raw in text.removeprefix("\ufeff").split("\n"):
         line = raw.removesuffix("\r")

@@ -12,10 +12,12 @@ import msgspec
 from anyio import to_thread
 
 from jumar.commandline import filled, takes
+from jumar.confinement import Reach
 from jumar.core.outside import Outside
 from jumar.core.verdict import Ended as Manner
 from jumar.disk.beneath import disk
 from jumar.errors import Infra, JumarError
+from jumar.harness.agent_reach import Outlook
 from jumar.harness.assembly import Place
 from jumar.harness.proxy import HOST, Doors
 from jumar.ports import Invocation
@@ -59,19 +61,33 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
                 "argv": filled(argv, texts),
                 "stdin": prompt if piped else "",
                 "git": shutil.which("git", path=environ.get("PATH") or PATH) or "",
+                "door": [self.doors.port, str(self.doors.socket)] if self.doors.socket else [],
             },
             env={name: environ[name] for name in self.outside.variables if name in environ} | self._variables(),
         )
 
+    def reach(self, prompt_file: Path) -> Reach:
+        """What a turn may reach of the machine."""
+        home = self.place.environ.get("HOME")
+        return Outlook(
+            argv=self.outside.argv,
+            search=self.search,
+            run=self.place.folder.absolute(),
+            home=Path(home) if home else None,
+            prompt=prompt_file.absolute() if takes(self.outside.argv, "prompt_file") else None,
+            door=self.doors.socket,
+        ).reach()
+
+    @property
+    def search(self) -> str:
+        """The agent's PATH."""
+        own = (str(Path(self.python).parent), str(Path(sys.executable).parent))
+        return f"{own[0]}:{self.place.environ.get('PATH') or PATH}:{own[1]}"
+
     def _variables(self) -> dict[str, str]:
         doors = self.doors
-        search = (
-            str(Path(self.python).parent),
-            self.place.environ.get("PATH") or PATH,
-            str(Path(sys.executable).parent),
-        )
         return {
-            "PATH": ":".join(search),
+            "PATH": self.search,
             "OPENAI_BASE_URL": f"{doors.root}/v1",
             "OPENAI_API_BASE": f"{doors.root}/v1",
             "OPENAI_API_KEY": doors.token,
@@ -157,7 +173,14 @@ class Turn:
 
     async def _worked(self, invocation: Invocation, seconds: float) -> Ended:
         shop, code = self._shop, None
-        confinement = Confinement(room=shop.folder, output=self.output, seconds=seconds, environ=shop.place.environ)
+        confinement = Confinement(
+            room=shop.folder,
+            output=self.output,
+            seconds=seconds,
+            environ=shop.place.environ,
+            sandbox=shop.place.sandbox,
+            reach=shop.reach(self.prompt_file),
+        )
         async with confined(invocation, confinement) as child:
             self._child = child
             while (record := await child.receive()) is not None:

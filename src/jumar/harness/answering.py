@@ -113,11 +113,13 @@ def offline(place: Place) -> bool:
 
 def _repair(run: ev.RunStart, place: Place) -> ByTier:
     from jumar.models.repair import RepairModel  # noqa: PLC0415  libcst is slow to import, and only repair needs it
+    from jumar.repair.screening import Fence  # noqa: PLC0415  as above
     from jumar.repair.search import Bounds  # noqa: PLC0415  as above
 
     suite = run.settings.suite
     bounds = Bounds(SEARCH_SECONDS, CANDIDATES)
-    model = RepairModel(place.store, suite, runner_of(suite.runner), place.folder / "rooms", bounds)
+    fence = Fence(place.folder / "rooms", place.sandbox)
+    model = RepairModel(place.store, suite, runner_of(suite.runner), fence, bounds)
     return lambda _tier: model
 
 

@@ -25,6 +25,7 @@ from jumar.disk.objects import Store
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
+from jumar.harness.confinement import weakened
 from jumar.harness.context import context_of
 from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox
@@ -126,6 +127,7 @@ def verifier_of(
         around=runner.surroundings(Path(settings.origin), place.environ),
         own=own,
         sandbox=place.sandbox,
+        weakened=lambda: weakened(place.sandbox, place.folder, place.environ),
         held_out=HeldOut(settings.hidden, settings.held_out),
     )
 

@@ -22,6 +22,8 @@ from jumar.harness.corpus import runs_in, trees_in
 from jumar.harness.record import File, Record, Text, edited, held, node
 from jumar.harness.triples import Trees
 from jumar.journal import read
+from jumar.ports import Sandbox
+from jumar.sandbox.none import Unconfined
 from jumar.verify.verifier import TrustedVerifier
 
 NAMED = 3
@@ -71,6 +73,8 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     """How often each of the three trees is verified."""
     room: Path
     """Where output and rooms go."""
+    sandbox: Sandbox = Unconfined()
+    """What foreign edits are run in."""
 
 
 def sources_of(runs: Iterable[Path], objects: Path | None = None) -> Callable[[str], Source]:
@@ -200,6 +204,7 @@ def _verifier(record: Record, source: Source, means: Means) -> TrustedVerifier:
         expected=record.judged,
         base=record.edit.tree_before,
         environ=means.environ,
+        sandbox=means.sandbox,
         around=runner.surroundings(source.origin, means.environ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
 import msgspec
@@ -20,7 +20,7 @@ from jumar.disk.beneath import disk
 from jumar.errors import Infra, JumarError
 from jumar.harness.agent_process import Ended, Turn, Workshop
 from jumar.harness.assembly import Place
-from jumar.harness.proxy import Doors, Knock, doors_of, listening, serve, told
+from jumar.harness.proxy import Doors, Knock, opened, serve, told
 from jumar.models.forms import Asked, Refusal
 from jumar.models.forward import ForwardedModel, Given
 from jumar.models.providers import key_of, provider_of
@@ -81,10 +81,11 @@ class ExternalHost:
             Infra: if there is no port for it.
         """
         failed: Exception | None = None
-        with disk("cannot open a port on loopback"):
-            listener = await listening()
-        async with listener, anyio.create_task_group() as self._tasks:
-            self._doors = doors_of(listener, secrets.token_hex(24))
+        async with AsyncExitStack() as stack:
+            with disk("cannot open a port on loopback"):
+                beside = self._place.sandbox.tier != "S0"
+                listener, self._doors = await stack.enter_async_context(opened(secrets.token_hex(24), beside=beside))
+            self._tasks = await stack.enter_async_context(anyio.create_task_group())
             self._tasks.start_soon(serve, listener, self._doors, self.answer, self.model.name.partition(":")[2])
             try:
                 yield

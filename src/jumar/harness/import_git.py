@@ -13,13 +13,26 @@ import anyio
 from jumar.errors import BadInput, Infra
 from jumar.harness.importing import About, Blob, Sides, Tree
 
-HARDENED = (
-    "env", "-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "-u", "GIT_OBJECT_DIRECTORY",
-    "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0",
-    "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh", "LC_ALL=C",
-    "git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.sshCommand=ssh -oBatchMode=yes",
+NOWHERE = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_EXTERNAL_DIFF",
 )  # fmt: skip
-"""Git with nothing in it that a repository could turn into a program, and nobody to ask for a password."""
+"""Variables that lead git elsewhere, or to a program."""
+
+HARDENED = (
+    "env", *(word for name in NOWHERE for word in ("-u", name)),
+    "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C",
+)  # fmt: skip
+"""An environment with nothing in it that a repository could turn into a program, and nobody to ask for a password."""
+
+GIT = (
+    "git", "--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
+    "-c", "core.sshCommand=ssh -oBatchMode=yes",
+)  # fmt: skip
+"""Git that starts nothing which the settings of a repository name."""
+
+PROTOCOLS = "file:git:http:https:ssh"
+"""What is cloned over. A repository that is there is only read: its settings can name a program to fetch the rest."""
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/]+@[^/]+:")
 
@@ -91,7 +104,8 @@ async def _tree(store: Path, commit: str) -> Tree:
 
 async def _git(*args: str, what: str, stdin: bytes = b"") -> bytes:
     try:
-        done = await anyio.run_process([*HARDENED, *args], input=stdin, check=False, stderr=subprocess.PIPE)
+        ways = f"GIT_ALLOW_PROTOCOL={PROTOCOLS if args[0] == 'clone' else 'none'}"
+        done = await anyio.run_process([*HARDENED, ways, *GIT, *args], input=stdin, check=False, stderr=subprocess.PIPE)
     except OSError as error:
         raise Infra(f"git cannot be started: {error.strerror}; install git") from error
     if done.returncode == 0:

@@ -6,15 +6,16 @@ import hmac
 import json
 import select
 import socket
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from ipaddress import ip_address
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
-from anyio.abc import SocketAttribute, SocketStream
-from anyio.streams.stapled import MultiListener
+from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from jumar.models.forms import Form, form_at
 from jumar.models.forward import Given
@@ -24,8 +25,17 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 
-BODY_BYTES = 64 << 20
-"""A longer request is refused."""
+BODY_BYTES = 32 << 20
+"""All requests that are being read may be as long together; what goes beyond is refused."""
+
+VALUES = 1_000_000
+"""A request with more commas than this is no conversation: each could cost a hundred times its bytes once decoded."""
+
+AGAIN_SECONDS = 0.1
+"""After a connection could not be taken."""
+
+CONNECTIONS = 100
+"""As many are served at a time; further ones wait, as descriptors are few."""
 
 IDLE_SECONDS = 300.0
 """A connection that says nothing for so long is closed."""
@@ -51,6 +61,8 @@ class Doors(msgspec.Struct, frozen=True):
 
     port: int
     token: str
+    socket: Path | None = None
+    """A second way in, for who has a loopback of their own; None: there is none."""
 
     @property
     def root(self) -> str:
@@ -63,23 +75,51 @@ class Doors(msgspec.Struct, frozen=True):
         return f"{self.root}/{self.token}"
 
 
-async def listening() -> MultiListener[SocketStream]:
-    """A free port of loopback.
+Listeners = Sequence[SocketListener]
+
+
+@asynccontextmanager
+async def opened(token: str, *, beside: bool = False) -> AsyncIterator[tuple[Listeners, Doors]]:
+    """A free port of loopback for whoever has *token*, and a socket *beside* it, if one is wanted.
 
     Raises:
         OSError: if the machine has none left.
     """
-    return await anyio.create_tcp_listener(local_host=HOST, local_port=0)
+    # A path of few bytes: sockets have no room for more.
+    with TemporaryDirectory(prefix="jumar-") if beside else nullcontext("") as folder:
+        door = Path(folder, "door") if folder else None
+        async with (
+            await anyio.create_tcp_listener(local_host=HOST, local_port=0) as loopback,
+            AsyncExitStack() as stack,
+        ):
+            listeners = [one for one in loopback.listeners if isinstance(one, SocketListener)]
+            if door is not None:
+                listeners.append(await stack.enter_async_context(await anyio.create_unix_listener(door, mode=0o600)))
+            yield listeners, Doors(loopback.extra(SocketAttribute.local_port), token, door)  # noqa: S610  no Django here
 
 
-def doors_of(listener: MultiListener[SocketStream], token: str) -> Doors:
-    """Where *listener* is, for whoever has *token*."""
-    return Doors(listener.extra(SocketAttribute.local_port), token)  # noqa: S610  no Django here
-
-
-async def serve(listener: MultiListener[SocketStream], doors: Doors, answering: Answering, model: str) -> None:
+async def serve(listeners: Listeners, doors: Doors, answering: Answering, model: str) -> None:
     """Bring whoever has the token before *answering*, until cancelled. *model* is the name that is listed."""
-    await listener.serve(_Visits(doors, answering, model).welcome)
+    visits, free = _Visits(doors, answering, model), anyio.Semaphore(CONNECTIONS)
+
+    async def welcome(stream: SocketStream) -> None:
+        try:
+            await visits.welcome(stream)
+        finally:
+            free.release()
+
+    async def accept(listener: SocketListener) -> None:
+        while True:
+            await free.acquire()
+            try:
+                tasks.start_soon(welcome, await listener.accept())
+            except OSError:  # a client that is gone already, or no descriptor: neither is a reason to close the door
+                free.release()
+                await anyio.sleep(AGAIN_SECONDS)
+
+    async with anyio.create_task_group() as tasks:
+        for listener in listeners:
+            tasks.start_soon(accept, listener)
 
 
 def told(status: int, kind: str, message: str) -> Given:
@@ -95,6 +135,7 @@ def _document(status: int, body: object) -> Given:
 class _Visits:
     def __init__(self, doors: Doors, answering: Answering, model: str) -> None:
         self._doors, self._answering, self._model = doors, answering, model
+        self._held = 0
 
     async def welcome(self, stream: SocketStream) -> None:
         """Serve one connection. A client that hangs up or talks nonsense is no fault of ours."""
@@ -112,45 +153,58 @@ class _Visits:
 
         body = bytearray()
         request: h11.Request | None = None
-        while True:
-            event = connection.next_event()
-            if event is h11.NEED_DATA:
-                if connection.they_are_waiting_for_100_continue:
-                    await stream.send(connection.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
-                with anyio.fail_after(IDLE_SECONDS):
-                    connection.receive_data(await _received(stream))
-            elif isinstance(event, h11.Request):
-                request = event
-            elif isinstance(event, h11.Data):
-                body += event.data
-                if len(body) > BODY_BYTES:
-                    await _send(connection, stream, told(413, "too_large", "the request is too long"))
+        refused: Given | None = None
+        try:
+            while True:
+                event = connection.next_event()
+                if event is h11.NEED_DATA:
+                    if connection.they_are_waiting_for_100_continue:
+                        go_on = h11.InformationalResponse(status_code=100, headers=[])
+                        await stream.send(connection.send(go_on) or b"")
+                    with anyio.fail_after(IDLE_SECONDS):
+                        connection.receive_data(await _received(stream))
+                elif isinstance(event, h11.Request):
+                    request, refused = event, self._barred(event)
+                elif isinstance(event, h11.Data):
+                    if refused is None:  # a stranger's is not even kept
+                        body += event.data
+                        self._held += len(event.data)
+                    if self._held > BODY_BYTES:
+                        await _send(connection, stream, told(413, "too_large", "too much is asked at a time"))
+                        return False
+                elif isinstance(event, h11.EndOfMessage) and request is not None:
+                    await _send(connection, stream, refused or await self._given(request, bytes(body), stream))
+                    return connection.our_state is h11.DONE and connection.their_state is h11.DONE
+                else:
                     return False
-            elif isinstance(event, h11.EndOfMessage) and request is not None:
-                headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in request.headers}
-                given = await self._given(request, headers, bytes(body), stream)
-                await _send(connection, stream, given)
-                return connection.our_state is h11.DONE and connection.their_state is h11.DONE
-            else:
-                return False
+        finally:
+            self._held -= len(body)
 
-    async def _given(
-        self, request: h11.Request, headers: Mapping[str, str], body: bytes, stream: SocketStream
-    ) -> Given:
-        method, target = request.method.decode(), request.target.decode("latin-1")
+    def _barred(self, request: h11.Request) -> Given | None:
+        """What is answered to who does not belong here."""
+        headers = _headers(request)
         if not self._is_ours(headers.get("host", "")):
             return told(421, "wrong_host", "this is a door of one run's agent, not a server of that name")
-        path = target.partition("?")[0]
-        claiming = hmac.compare_digest(path.encode(), f"/{self._doors.token}/claim".encode())
-        if not claiming and not self._has_token(headers):
+        if not self._claims(request) and not self._has_token(headers):
             return told(401, "unauthorized", "the token of this run is missing or wrong")
+        return None
+
+    def _claims(self, request: h11.Request) -> bool:
+        path = request.target.partition(b"?")[0]
+        return hmac.compare_digest(path, f"/{self._doors.token}/claim".encode())
+
+    async def _given(self, request: h11.Request, body: bytes, stream: SocketStream) -> Given:
+        method, target = request.method.decode(), request.target.decode("latin-1")
+        path, claiming = target.partition("?")[0], self._claims(request)
         if method == "GET" and path.rstrip("/").removeprefix("/v1") == "/models":
             return _document(200, {"object": "list", "data": [{"id": self._model, "object": "model", "created": 0}]})
         form = None if claiming else form_at(target)
         if method != "POST" or (form is None and not claiming):
             return told(404, "not_found", f"there is no {method} {path if not claiming else 'claim'} here")
+        if body.count(b",") > VALUES:
+            return told(413, "too_large", f"a request of more than {VALUES:,} values is no conversation")
         raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610  as above
-        return await self._answering(Knock(form, headers, body, lambda: _hung_up(raw)))
+        return await self._answering(Knock(form, _headers(request), body, lambda: _hung_up(raw)))
 
     def _is_ours(self, host: str) -> bool:
         """Whether the client meant this machine: a name that was bent to lead here is another."""
@@ -165,6 +219,10 @@ class _Visits:
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
         given = bearer.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
         return hmac.compare_digest(given.encode(), self._doors.token.encode())
+
+
+def _headers(request: h11.Request) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in request.headers}
 
 
 async def _received(stream: SocketStream) -> bytes:

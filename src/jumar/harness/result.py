@@ -14,6 +14,7 @@ from jumar.core.state import IllegalEvent, reduce
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
 from jumar.journal import read_journal
+from jumar.verify.mutants import Probed
 
 
 class Best(msgspec.Struct, frozen=True):
@@ -53,6 +54,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Tests that judged nothing, as they came out differently on the untouched tree."""
     warnings: tuple[str, ...] = ()
     """What no verdict closes, with file and line."""
+    probed: Probed | None = None
+    """Whether the tests notice mutants of what was changed; None: it was not asked for, or nothing is green."""
     why: str = ""
     head: Mark = Mark()
     """Number and hash of the journal's last line: an anchor outside the journal for `jumar log verify`."""

@@ -25,8 +25,9 @@ from jumar.core.run import HOST, Phase, RunState
 from jumar.core.state import replay
 from jumar.core.stop import StopReason
 from jumar.disk.apply import apply
+from jumar.disk.beneath import disk
 from jumar.disk.patch import best_patch
-from jumar.errors import BadInput, Infra
+from jumar.errors import BadInput
 from jumar.harness.answering import answering, offline, prepared
 from jumar.harness.assembly import (
     Place,
@@ -47,6 +48,7 @@ from jumar.models.router import keys_in
 from jumar.parts import Parts, Unshared, at_once
 from jumar.shell import Shell
 from jumar.task import Task, interpreter
+from jumar.verify.mutants import probe
 
 Begun = Callable[[Kernel], None]
 """Is handed the kernel before it runs: to watch it, or to halt it on a signal."""
@@ -68,7 +70,12 @@ async def start(
     with ExitStack() as held:
         running = await made(task, runs, Entry(environ, python), held)
         begun(running.kernel)
-        return await finished(running)
+        result = await finished(running)
+        if not task.probe or result.stop is not StopReason.GREEN:
+            return result
+        run = running.kernel.state.run
+        verifier = judges_of(run, running.place)[2]
+        return kept(running.place, replace(result, probed=await probe(verifier, run.tree, result.tree, seed=task.seed)))
 
 
 class Entry(NamedTuple):
@@ -269,11 +276,14 @@ async def finished(running: Running) -> Result:
 def written(running: Running, state: RunState) -> Result:
     """The result of the run that ended in *state*, written down beside its journal."""
     place, journal = running.place, running.journal
-    shutil.rmtree(place.folder / "rooms", ignore_errors=True)
-    result = result_of(state, place.folder, journal.mark)
-    try:
+    with disk(f"the run has ended, but {place.folder} cannot be written"):
         (place.folder / "best.patch").write_bytes(best_patch(place.store, state.run.tree, state.tree))
+    return kept(place, result_of(state, place.folder, journal.mark))
+
+
+def kept(place: Place, result: Result) -> Result:
+    """*result*, written down in *place*, where nothing is judged any more."""
+    shutil.rmtree(place.folder / "rooms", ignore_errors=True)
+    with disk(f"the run has ended, but {place.folder} cannot be written"):
         (place.folder / "result.json").write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
-    except OSError as error:
-        raise Infra(f"the run has ended, but {place.folder} cannot be written: {error.strerror}") from error
     return result

@@ -16,6 +16,7 @@ from jumar.harness.assembly import Place, expected_ids, files_with, runner_of, s
 from jumar.harness.confinement import chosen
 from jumar.harness.result import state_in
 from jumar.task import Task, guard_of
+from jumar.verify.mutants import Probed, probe
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +36,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     flaky: tuple[str, ...]
     """Tests whose outcome changed while the tree did not: no pass, and no failure either."""
     warnings: tuple[str, ...]
+    probed: Probed | None
+    """Whether the tests notice mutants of what was changed; None: it was not asked for, or it is not green."""
     tree: str
 
 
@@ -48,7 +51,8 @@ async def score_tree(task: Task, where: Path, *, python: str | None, environ: Ma
         raise BadInput(f"there is no folder {where}; name the tree to be judged, or the directory of a run")
     is_run = (where / "events.jsonl").is_file()
     with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
-        place = Place.at(Path(temporary), environ, await chosen(task.sandbox, Path(temporary), environ, unattended=False))
+        scratch = Path(temporary)
+        place = Place.at(scratch, environ, await chosen(task.sandbox, scratch, environ, unattended=False))
         folder = _laid_out(where, place.folder / "candidate") if is_run else where
         scored = await _scored(task, folder, place, python)
     if is_run:
@@ -81,6 +85,7 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
     verifier = verifier_of(place, settings, base, expected)
     done = await verifier.verify(candidate, None, control=base)
     verdict = done.verdict
+    probed = await probe(verifier, base, candidate, seed=task.seed) if task.probe and verdict.green else None
     return Scored(
         ok=verdict.green,
         void=f"{verdict.void.cause}: {verdict.void.reason}" if verdict.void else "",
@@ -96,6 +101,7 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
             *(f"{path} differs from the task's own and was not taken: it is not editable" for path in ignored),
             *done.warnings,
         ),
+        probed=probed,
         tree=candidate,
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable
-from pathlib import Path
 
 from jumar.core.budget import Cost
 from jumar.core.gate import Action
@@ -13,7 +12,7 @@ from jumar.core.settings import Suite
 from jumar.errors import Infra
 from jumar.ports import Answer, Ask, Runner
 from jumar.repair.candidates import Candidate
-from jumar.repair.screening import Ground
+from jumar.repair.screening import Fence, Ground
 from jumar.repair.search import Bounds, Search
 from jumar.repair.strategy import Strategy
 from jumar.repair.suspicion import Tree
@@ -30,9 +29,9 @@ class RepairModel:
 
     name = "repair"
 
-    def __init__(self, store: Store, suite: Suite, runner: Runner, rooms: Path, bounds: Bounds) -> None:
-        """*rooms*: where trees are laid out for screening; *bounds*: what one answer may use."""
-        self._store, self._suite, self._runner, self._rooms = store, suite, runner, rooms
+    def __init__(self, store: Store, suite: Suite, runner: Runner, fence: Fence, bounds: Bounds) -> None:
+        """*fence*: where candidates are screened, and in what; *bounds*: what one answer may use."""
+        self._store, self._suite, self._runner, self._fence = store, suite, runner, fence
         self._bounds = bounds
         self._tree = ""
         self._search: Search | None = None
@@ -50,7 +49,7 @@ class RepairModel:
         if ask.seconds is not None:
             bounds = Bounds(max(min(bounds.seconds, ask.seconds - SPARE_SECONDS), 0.0), bounds.attempts, bounds.workers)
         ground = Ground(
-            self._store, self._runner, self._suite, self._rooms, ask.tree, ask.red, ask.green, tuple(files),
+            self._store, self._runner, self._suite, self._fence, ask.tree, ask.red, ask.green, tuple(files),
             bounds.seconds + SPARE_SECONDS,
         )  # fmt: skip
         search = self._search

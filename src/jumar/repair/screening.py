@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from jumar.confinement import Reach
 from jumar.core.settings import Suite
 from jumar.errors import Infra
-from jumar.ports import Invocation, Runner
+from jumar.ports import Invocation, Runner, Sandbox
 from jumar.repair import screen_child
 from jumar.repair.candidates import Candidate
+from jumar.sandbox.none import Unconfined
 from jumar.verify import pytest_boot
 from jumar.verify.launch import Confinement
 from jumar.verify.process import Child, confined
@@ -30,13 +32,29 @@ HOPELESS = (2, 8)
 
 
 @dataclass(frozen=True, slots=True)
+class Fence:
+    """What keeps screening from the rest of the machine."""
+
+    rooms: Path
+    """Where trees are laid out."""
+    sandbox: Sandbox = field(default_factory=Unconfined)
+    reach: Reach = field(default_factory=Reach)
+
+    def around(self, room: Path, seconds: float) -> Confinement:
+        """How one process in *room* is confined: it sees our scripts, beside what it may reach."""
+        scripts = Path(screen_child.__file__).parent
+        reach = msgspec.structs.replace(self.reach, readable=(*self.reach.readable, scripts))
+        return Confinement(room=room, seconds=seconds, sandbox=self.sandbox, reach=reach)
+
+
+@dataclass(frozen=True, slots=True)
 class Ground:
     """Where and on what candidates are screened."""
 
     store: Store
     runner: Runner
     suite: Suite
-    rooms: Path
+    fence: Fence
     tree: str
     red: tuple[str, ...]
     green: tuple[str, ...]
@@ -126,11 +144,9 @@ class Worker:
     async def _start(self, *, cold: bool) -> Child | None:
         """A process that is ready for trials, or None if it cannot be made ready."""
         ground = self._ground
-        room = await self._stack.enter_async_context(laid_out(ground.store, ground.tree, ground.rooms))
+        room = await self._stack.enter_async_context(laid_out(ground.store, ground.tree, ground.fence.rooms))
         invocation = _invocation(ground, room, cold=cold)
-        child = await self._stack.enter_async_context(
-            confined(invocation, Confinement(room=room, seconds=ground.seconds))
-        )
+        child = await self._stack.enter_async_context(confined(invocation, ground.fence.around(room, ground.seconds)))
         while (record := await child.receive()) is not None:
             if record[0] == "ready":
                 limit = ground.suite.test_timeout_seconds

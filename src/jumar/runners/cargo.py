@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
+from jumar.sandbox.installed import installation
 from jumar.verify import cargo_boot
 from jumar.verify import records as decode
 from jumar.verify.launch import PATH
@@ -60,7 +61,9 @@ class CargoRunner:
             env["JUMAR_CARGO_SEEDS"] = f"{environ.get('XDG_CACHE_HOME') or home + '/.cache'}/jumar/cargo"
         found = shutil.which("cargo", path=environ.get("PATH") or PATH)
         fixed = {"CARGO_NET_OFFLINE": "true", "RUSTUP_AUTO_INSTALL": "0", "CARGO_INCREMENTAL": "0"}
-        return Surroundings(env={**env, **fixed}, missing="" if found else MISSING)
+        return Surroundings(
+            env={**env, **fixed}, readable=_readable(env, found) if found else (), missing="" if found else MISSING
+        )
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
         """What to run to list the tests of all integration tests below *room*, and of what is selected."""
@@ -103,6 +106,14 @@ class CargoRunner:
 
         root = Parser(language("rust")).parse(source).root_node
         return tuple(Site(f"{path}::{name}", start, end) for name, start, end in _tests(root, ""))
+
+
+def _readable(env: Mapping[str, str], cargo: str) -> tuple[Path, ...]:
+    """The toolchains, what was fetched of crates, and the seeds. Not the rest of cargo's home: it may hold a token."""
+    home, rustup = env.get("CARGO_HOME", ""), env.get("RUSTUP_HOME", "")
+    parts = ("bin", "registry", "git", "config.toml", "config")
+    named = (*(f"{home}/{part}" for part in parts if home), rustup, env.get("JUMAR_CARGO_SEEDS", ""))
+    return (*installation(Path(cargo)), *(Path(name) for name in named if name))
 
 
 def _invocation(suite: Suite, mode: str, ids: Sequence[str], files: Sequence[str]) -> Invocation:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
+from jumar.sandbox.installed import installation
 from jumar.verify import go_boot
 from jumar.verify import records as decode
 from jumar.verify.launch import PATH
@@ -48,7 +49,9 @@ class GoRunner:
             env.setdefault("GOCACHE", f"{environ.get('XDG_CACHE_HOME') or home + '/.cache'}/go-build")
         found = shutil.which("go", path=f"{Path(sys.executable).parent}:{environ.get('PATH') or PATH}")
         fixed = {"GOPROXY": "off", "GOTOOLCHAIN": "local"}
-        return Surroundings(env={**env, **fixed}, missing="" if found else MISSING)
+        return Surroundings(
+            env={**env, **fixed}, readable=_readable(env, found) if found else (), missing="" if found else MISSING
+        )
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
         """What to run to list the tests of all packages that have test files below *room*."""
@@ -100,6 +103,15 @@ class GoRunner:
             for site in self.sites(path, (room / path).read_bytes()):
                 tests.setdefault(site.id.partition("::")[2], []).append(path)
         return homes
+
+
+def _readable(env: Mapping[str, str], go: str) -> tuple[Path, ...]:
+    """The toolchain, and the caches that *env* names: a build goes on where its cache cannot be written."""
+    modules = env.get("GOMODCACHE") or (f"{env['GOPATH'].split(':')[0]}/pkg/mod" if "GOPATH" in env else "")
+    named = (env.get("GOROOT", ""), env.get("GOCACHE", ""), modules)
+    root = Path(go).resolve().parent.parent
+    toolchain = (root,) if (root / "src" / "runtime").is_dir() else ()
+    return (*installation(Path(go)), *toolchain, *(Path(name) for name in named if name))
 
 
 def _invocation(suite: Suite, mode: str, ids: Sequence[str], homes: Mapping[str, object]) -> Invocation:

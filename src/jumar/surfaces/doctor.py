@@ -20,6 +20,7 @@ from jumar.models.clients import check_installed
 from jumar.models.providers import PROVIDERS
 from jumar.routing import keyed_model
 from jumar.surfaces.doctor_gate import Check, plans, runners, tests
+from jumar.surfaces.doctor_sandbox import sandboxes
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice
 from jumar.surfaces.running import RUNS, speaking
@@ -35,7 +36,7 @@ ENOUGH_BYTES = 512 * 1024**2
 @click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
 @speaking
 def doctor(task: Path, python: str | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
-    """Try what jumar needs for TASK: Python, the runners, git, disk, permissions, bubblewrap, models."""
+    """Try what jumar needs for TASK: Python, the runners, git, disk, permissions, models, sandboxes."""
     voice = Voice(json=as_json, quiet=quiet)
     checks = tuple(_checks(task, python, runs))
     for check in checks:
@@ -56,10 +57,7 @@ def _checks(task: Path, python: str | None, runs: Path) -> Iterator[Check]:
     yield _system()
     yield _commands(task, python)
     yield _models()
-    yield Check(
-        "sandbox", ok=False, needed=False, found="S0: tests run as you, in a process group of their own",
-        mend="run untrusted code in a container or a virtual machine",
-    )  # fmt: skip
+    yield from sandboxes(runs, environment())
 
 
 def _python() -> Check:
@@ -106,7 +104,7 @@ def _permissions(runs: Path) -> Iterator[Check]:
         yield Check(name, ok=ok, found=f"{folder} is {'' if ok else 'not '}writable", mend=mend)
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         mend = "run as an ordinary user where tests are not yours"
-        yield Check("user", ok=False, needed=False, found="root: tests run with all rights", mend=mend)
+        yield Check("user", ok=False, needed=False, found="root: in sandbox S0 tests have all rights", mend=mend)
 
 
 def _system() -> Check:

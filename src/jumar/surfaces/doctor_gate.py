@@ -30,6 +30,8 @@ class Check(msgspec.Struct, frozen=True):
     mend: str = ""
     needed: bool = True
     """Whether jumar cannot work without it."""
+    facts: Mapping[str, object] = {}
+    """More of what was found, for programs."""
 
 
 def runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Check]:

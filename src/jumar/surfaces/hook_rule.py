@@ -173,8 +173,7 @@ def rule(payload: dict[str, object], root: str, seconds: float) -> None:
         return
     if tool in SHELLS:
         disk.want(given, {"command": str}, tool)
-        if why := _refused_command(str(given["command"])):
-            raise no(why)
+        commanded(str(given["command"]), seconds)
     elif not tool.startswith("mcp__") and (named := _names_a_file(given)):
         raise no(f"jumar does not know the tool {tool} and it names a file ({named}); use Edit, Write or NotebookEdit")
     # What it writes is found afterwards, by comparing trees: for that there must be a session.
@@ -250,6 +249,17 @@ def _names_a_file(given: dict[str, object]) -> str:
     return next((name for name in given if any(word in name.lower() for word in telling)), "")
 
 
-def _refused_command(line: str) -> str:
-    why: str = beside("hook_commands").refused(line)
-    return why
+def commanded(line: str, seconds: float) -> None:
+    """Rule on a *line* for a shell, within *seconds*.
+
+    Raises:
+        hook_disk.Refused: if it must not be run, or cannot be told.
+    """
+    rules = beside("hook_commands")
+    if not rules.telling(line):
+        return
+    why, status = beside("hook_disk").run(rules.program(), line.encode("utf-8", "replace"), seconds)
+    if status != 0 or why:
+        raise no(
+            why.decode("utf-8", "replace") or "jumar's rules for commands failed on this; `jumar doctor` may say why"
+        )

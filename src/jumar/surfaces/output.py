@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import click
@@ -11,6 +12,9 @@ from rich.console import Console
 
 from jumar.core.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import BadInput, JumarError
+
+OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What a terminal does not show but does."""
 
 
 class Voice(msgspec.Struct):
@@ -53,6 +57,5 @@ def fail(sentence: str, code: int, *, as_json: bool) -> int:
 
 
 def printable(text: str) -> str:
-    """*text* without what a terminal would obey: control and escape characters but newline and tab, lone surrogates."""
-    clean = "".join(c if c in "\n\t" or (c >= " " and c != "\x7f" and not "\x80" <= c <= "\x9f") else "?" for c in text)
-    return clean.encode("utf-8", "backslashreplace").decode()
+    """*text* without what a terminal would obey: controls but newline and tab, lone surrogates, turned directions."""
+    return OBEYED.sub("?", text).encode("utf-8", "backslashreplace").decode()

@@ -49,7 +49,7 @@ class Live:
         total = len(state.expected)
         if self._bar:
             if self._row is None:
-                self._row = self._progress.add_task("", total=total, title=self._title or state.run.task)
+                self._row = self._progress.add_task("", total=total, title=printable(self._title or state.run.task))
             self._progress.update(self._row, completed=best, total=total, description=_doing(effect))
         elif (text := _fact(state, effect)) and text != self._last:
             self._last = text

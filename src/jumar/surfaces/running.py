@@ -39,6 +39,8 @@ EVIDENCE = (
 )
 """The options that say what a green is worth."""
 
+PROBE = click.option("--probe", is_flag=True, help="Mutate the lines that a green changed: do the tests notice?")
+
 
 def judging(command: Decorated) -> Decorated:
     """The options that say what a green is worth."""
@@ -81,6 +83,7 @@ CHOICES = (
     click.option("--timeout", type=float, help="Seconds for one verification (default 120)."),
     click.option("--test-timeout", type=float, help="Seconds for one test (default 30)."),
     *EVIDENCE,
+    PROBE,
     click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours."),
     click.option("--seed", type=int, help="Same seed, same search."),
     click.option("--config", type=click.Path(path_type=Path), help="Defaults instead of the task's jumar.toml."),
@@ -158,6 +161,7 @@ def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: 
 @click.option("--timeout", type=float, help="Seconds for the verification (default 120).")
 @click.option("--test-timeout", type=float, help="Seconds for one test (default 30).")
 @judging
+@PROBE
 @speaking
 def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: bool, **chosen: Any) -> int:
     """A verdict on TREE (a folder, or the directory of a run) by TASK's own tests, and nothing else."""
@@ -173,6 +177,8 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     word = "void: " + scored.void if scored.void else "green" if scored.ok else "red"
     voice.say(f"{word}  {scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors")
     voice.say(f"grade {scored.grade}, sandbox {scored.sandbox}")
+    if scored.probed:
+        voice.say(f"probe    {scored.probed.said}")
     voice.result(scored)
     return EXIT_CODES[StopReason.INFRA] if scored.void else int(not scored.ok)
 
@@ -210,6 +216,8 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
         voice.say(f"grade {result.grade}, sandbox {result.sandbox}")
     for warning in result.warnings:
         voice.say(f"warning: {warning}")
+    if result.probed:
+        voice.say(f"probe    {result.probed.said}")
     if result.why:
         voice.say(result.why)
     voice.say(f"journal  {result.events}")

@@ -1,16 +1,20 @@
 """The envoy of an agent that is not ours: it makes the history the agent may play with, starts it, and reports its end.
 
-A standalone script, standard library only. Its config names the argv, the text for the agent's standard input, and the
-git that is used, if there is one. The agent knows neither the channel nor its key.
+A standalone script, standard library only. Its config names the argv, the text for the agent's standard input, the git
+that is used, if there is one, and the door to the model: where the agent has a loopback of its own, what comes to that
+port of it is passed on to a socket. The agent knows neither the channel nor its key, and cannot look into this process.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import runpy
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +25,21 @@ SIGNALLED = 128
 """Shells report a death by signal n as this plus n."""
 
 NOT_FOUND = 127
+
+PR_SET_DUMPABLE = 4
+
+HOST = "127.0.0.1"
+
+CONNECTIONS = 64
+"""As many are passed on at a time; further ones wait."""
+
+CHUNK = 1 << 16
+
+INERT = (
+    "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.attributesFile=/dev/null",
+    "-c", "diff.ignoreSubmodules=all",
+)  # fmt: skip
+"""The agent may have left repositories in folders of the workspace, whose settings name programs."""
 
 STEPS = (
     ("init", "--quiet", "--template="),
@@ -35,14 +54,59 @@ STEPS = (
 def history(git: str) -> None:
     """One commit of the tree as it is. Where git refuses, the agent has none: it can work without."""
     for step in STEPS:
-        done = subprocess.run([git, *step], stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603  our words
+        done = subprocess.run([git, *INERT, *step], stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603  our words
         if done.returncode != 0:
             return
+
+
+def closed() -> None:
+    """Let no process of the same user look into this one: it holds the channel and its key."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def bridge(port: int, door: str) -> None:
+    """Pass on what comes to *port* to the socket *door*. Where the port is taken, the loopback is jumar's own."""
+    with contextlib.suppress(OSError):
+        listener = socket.create_server((HOST, port))
+        threading.Thread(target=welcome, args=(listener, door), daemon=True).start()
+
+
+def welcome(listener: socket.socket, door: str) -> None:
+    """Serve all connections."""
+    free = threading.BoundedSemaphore(CONNECTIONS)
+    while True:
+        free.acquire()
+        client, _ = listener.accept()
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        threading.Thread(target=connect, args=(client, door, free), daemon=True).start()
+
+
+def connect(client: socket.socket, door: str, free: threading.BoundedSemaphore) -> None:
+    """Serve one connection, until both ends have closed it."""
+    with contextlib.suppress(OSError), client, socket.socket(socket.AF_UNIX) as server:
+        server.connect(door)
+        back = threading.Thread(target=pump, args=(server, client), daemon=True)
+        back.start()
+        pump(client, server)
+        back.join()
+    free.release()
+
+
+def pump(source: socket.socket, sink: socket.socket) -> None:
+    """Carry bytes over, and their end."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(CHUNK):
+            sink.sendall(data)
+    with contextlib.suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)
 
 
 def errand(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
     """Start the agent, wait for it; its exit status."""
     send(["hello"])
+    if config["door"]:
+        bridge(*config["door"])
     if config["git"]:
         history(config["git"])
     with tempfile.TemporaryFile() as stdin:
@@ -57,5 +121,6 @@ def errand(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
 
 
 if __name__ == "__main__":
+    closed()
     with contextlib.suppress(BrokenPipeError):
         runpy.run_path(str(Path(__file__).with_name("envoy.py")))["serve"](errand)

@@ -1,7 +1,11 @@
-"""Runs one shell command in the room and leaves with its status: what guards refactor mode. Standard library only."""
+"""Runs one shell command in the room and leaves with its status: for what must succeed, and for commands of a model.
+
+A standalone script, standard library only. What the command leaves running, or lets hold its output, is not waited for.
+"""
 
 from __future__ import annotations
 
+import os
 import runpy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,21 +13,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
-def main() -> None:
-    """Join the channel and run the command of the config."""
-    envoy = runpy.run_path(str(Path(__file__).with_name("envoy.py")))
-
-    def errand(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
-        send(["hello"])
-        status: int = envoy["started"](["/bin/sh", "-c", config["command"]], lambda _line: None)
-        return status if status >= 0 else SIGNALLED - status
-
-    envoy["serve"](errand)
-
-
 SIGNALLED = 128
 """Shells report a death by signal n as this plus n."""
 
+
+def errand(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
+    """Run the command of the config; its exit status."""
+    send(["hello"])
+    pid = os.posix_spawn("/bin/sh", ["/bin/sh", "-c", *config["command"]], os.environ)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return status if status >= 0 else SIGNALLED - status
+
+
 if __name__ == "__main__":
-    main()
+    runpy.run_path(str(Path(__file__).with_name("envoy.py")))["serve"](errand)

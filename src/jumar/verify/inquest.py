@@ -52,6 +52,16 @@ class Inquest:
         """Take *path*, relative to the room, for a file of tests, whatever its name."""
         self._tests.append(path)
 
+    def foreign(self, file: str) -> bool:
+        """Whether *file*, an absolute path, is code under test."""
+        inside = self._inside(file)
+        return bool(inside) and self._owner(inside) == CODE
+
+    def supports(self, file: str) -> bool:
+        """Whether *file*, an absolute path, belongs to the tests."""
+        inside = self._inside(file)
+        return bool(inside) and self._owner(inside) == TEST
+
     def __call__(self, error: BaseException, *, arranging: bool) -> Blamed:
         """Who is to blame for *error*; *arranging* if it was raised before or after the test itself."""
         error = _unwrapped(error)

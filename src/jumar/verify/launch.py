@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import selectors
@@ -11,17 +12,24 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from jumar.confinement import Reach
+import msgspec
+
+from jumar.confinement import Reach, Wrapped
 from jumar.ports import Invocation, Sandbox
 from jumar.sandbox.none import Unconfined
-from jumar.verify import reaper
+from jumar.verify import family
+from jumar.verify.ceiling import Ceiling, usual
 
 OUTPUT_BYTES = 8 << 20
 """As much is kept of the start of the output, and as much of its end."""
+
+_REAPER = str(Path(family.__file__).with_name("reaper.py"))
+
+_SEALABLE = getattr(os, "MFD_CLOEXEC", 0) | getattr(os, "MFD_ALLOW_SEALING", 0)
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 """Where programs are found if the caller lets no PATH through."""
@@ -45,6 +53,8 @@ class Confinement:
     """What it may reach of the rest of the machine all the same."""
     fds: tuple[int, ...] = ()
     """Descriptors that it gets, under their own numbers."""
+    ceiling: Ceiling = field(default_factory=usual)
+    """What it and all that it starts may take of the machine."""
 
     @property
     def private(self) -> Path:
@@ -101,18 +111,28 @@ def scrub(invocation: Invocation, confinement: Confinement) -> dict[str, str]:
     return {"LANG": "C.UTF-8", **kept, **own, **invocation.env, "HOME": own["HOME"], "TMPDIR": own["TMPDIR"]}
 
 
-def started(invocation: Invocation, confinement: Confinement) -> tuple[Pipes, subprocess.Popen[bytes]]:
-    """The supervisor of *invocation*, started, and our ends of its pipes.
+class Started(NamedTuple):
+    """A confined process that was started."""
+
+    pipes: Pipes
+    """Our ends."""
+    supervisor: subprocess.Popen[bytes]
+    signalled: int
+    """See `Wrapped`."""
+
+
+def started(invocation: Invocation, confinement: Confinement) -> Started:
+    """Start *invocation* below a supervisor, in its sandbox.
 
     Raises:
         OSError: if the machine cannot start a process.
+        BadInput: if the sandbox cannot show what it is asked to.
     """
+    wrapped = _wrapped(invocation, confinement)
     env, pipes = scrub(invocation, confinement), Pipes()
     for name in ("HOME", "TMPDIR"):
         Path(env[name]).mkdir(parents=True, exist_ok=True, mode=0o700)
     wire = {"key": pipes.key.hex(), "records": pipes.records_w, "requests": pipes.requests_r}
-    argv = (_found(invocation.argv[0], env["PATH"]), *invocation.argv[1:])
-    wrapped = confinement.sandbox.wrap(argv, confinement.room, confinement.private, confinement.reach)
     with ExitStack() as stack:
         config = stack.enter_context(_memory({**invocation.config, "channel": wire}))
         # A path or the null device.
@@ -122,17 +142,28 @@ def started(invocation: Invocation, confinement: Confinement) -> tuple[Pipes, su
         order = {
             "argv": [_numbered(word, files) for word in wrapped.argv],
             "env": {**env, "JUMAR_ROOM": pipes.nonce},
-            "cwd": str(confinement.room),
+            "cwd": str(wrapped.start or confinement.room),
             "keep": keep,
             "cap": OUTPUT_BYTES,
             "seconds": confinement.seconds,
             "nonce": pipes.nonce,
+            **asdict(confinement.ceiling),
             "config": config.fileno(),
             "output": sink.fileno(),
         }
         process = _supervisor(stack.enter_context(_memory(order)), sink, pipes, order)
     pipes.handed_over()
-    return pipes, process
+    return Started(pipes, process, wrapped.signalled)
+
+
+def _wrapped(invocation: Invocation, confinement: Confinement) -> Wrapped:
+    """The argv in its sandbox, in which it sees the scripts that it may begin with."""
+    scripts = Path(family.__file__).parent
+    reach = msgspec.structs.replace(confinement.reach, readable=(*confinement.reach.readable, scripts))
+    argv = (_found(invocation.argv[0], scrub(invocation, confinement)["PATH"]), *invocation.argv[1:])
+    if not os.access(argv[0], os.X_OK):  # so the system says what is wrong with it, and not a sandbox
+        return Wrapped(argv=argv, start=Path("/"))
+    return confinement.sandbox.wrap(argv, confinement.room, confinement.private, reach)
 
 
 def _found(program: str, path: str) -> str:
@@ -141,7 +172,7 @@ def _found(program: str, path: str) -> str:
 
 def _supervisor(orders: IO[bytes], sink: IO[bytes], pipes: Pipes, order: dict[str, Any]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  # our interpreter, our script, numbers
-        [sys.executable, "-I", "-S", "-B", reaper.__file__, str(orders.fileno()), str(pipes.status_w)],
+        [sys.executable, "-I", "-S", "-B", _REAPER, str(orders.fileno()), str(pipes.status_w)],
         stdin=pipes.lifeline_r,
         stdout=subprocess.DEVNULL,
         stderr=sink,
@@ -162,8 +193,12 @@ def _memory(content: object) -> IO[bytes]:
 
 
 def _held(content: bytes) -> IO[bytes]:
-    """A file without a name that holds *content*, ready to be read from its start."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115  # the caller's stack closes it
+    """A file without a name that holds *content*, ready to be read from its start; where it can be, it cannot grow."""
+    sealed = hasattr(os, "memfd_create")
+    # The caller's stack closes it.
+    file: IO[bytes] = os.fdopen(os.memfd_create("jumar", _SEALABLE), "w+b") if sealed else tempfile.TemporaryFile()  # noqa: SIM115
     file.write(content)
     file.seek(0)
+    if sealed:  # all of its sandbox may find this descriptor, and no disk may be filled through it
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
     return file

@@ -6,7 +6,6 @@ import collections
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -17,25 +16,35 @@ from anyio import to_thread
 from jumar.core.verdict import Ended
 from jumar.disk.beneath import disk
 from jumar.ports import Invocation, Record
-from jumar.verify import reaper
+from jumar.verify import family
+from jumar.verify.cell import Cell
 from jumar.verify.channel import Reader
-from jumar.verify.launch import Confinement, Pipes, started
+from jumar.verify.launch import Confinement, Started, started
+from jumar.verify.printed import printed
 from jumar.verify.room import discard
 
-GRACE_SECONDS = reaper.KILL_SECONDS + 0.4
-"""After its deadline a reaper has this long to answer; then it is dead or stopped, and jumar does the killing."""
+GRACE_SECONDS = 0.8
+"""After its deadline a reaper has this long to answer, or to be at work; if it was stopped, jumar does the killing."""
+
+WORKING_SECONDS = family.KILL_SECONDS + 1.0
+"""After its deadline, one that is at work has this long."""
+
+SAID = 300
+"""Characters of what a sandbox said that belong in one sentence."""
 
 
 class Child:
     """A confined process. `ended`, `detail` and `anomalies` are final once `receive` has returned None."""
 
-    def __init__(self, invocation: Invocation, pipes: Pipes, process: subprocess.Popen[bytes], seconds: float) -> None:
+    def __init__(self, invocation: Invocation, confinement: Confinement, started: Started) -> None:
         self.ended = Ended.EXIT
         self.detail = "still running"
-        self._argv, self._pipes, self._reaper, self._seconds = invocation.argv, pipes, process, seconds
-        self._reader = Reader(pipes.key)
+        self._argv, self._seconds, self._output = invocation.argv, confinement.seconds, confinement.output
+        self._pipes, self._reaper, self._signalled = started
+        self._reader = Reader(self._pipes.key)
         self._records: collections.deque[Record] = collections.deque()
-        self._deadline = time.monotonic() + seconds + GRACE_SECONDS
+        self._deadline = time.monotonic() + self._seconds + GRACE_SECONDS
+        self._last = time.monotonic() + self._seconds + WORKING_SECONDS
         self._status = b""
         self._faults: list[str] = []
         self._greeted = False
@@ -72,6 +81,7 @@ class Child:
         """Kill the process and all it started, if that has not happened yet; about a second at most."""
         self._pipes.cut()
         self._deadline = min(self._deadline, time.monotonic() + GRACE_SECONDS)
+        self._last = min(self._last, time.monotonic() + WORKING_SECONDS)
         while not self._over:
             await self._wait()
         await to_thread.run_sync(self._reaper.wait)
@@ -81,6 +91,9 @@ class Child:
         with anyio.move_on_after(self._deadline - time.monotonic()) as patience:
             await anyio.wait_readable(self._pipes.selector)
         if patience.cancelled_caught:
+            if time.monotonic() < self._last and not family.stopped(self._reaper.pid):
+                self._deadline = min(self._last, time.monotonic() + GRACE_SECONDS)
+                return
             await to_thread.run_sync(self._overpower, self._reaper.pid)
             self._conclude({"how": "stopped"})
             return
@@ -118,9 +131,10 @@ class Child:
         self._conclude(json.loads(self._status or b'{"how": "killed"}'))
 
     def _overpower(self, root: int | None) -> None:
-        reaper.destroy(self._pipes.nonce, root)
+        family.destroy(self._pipes.nonce, root)
         self._reaper.kill()
-        reaper.destroy(self._pipes.nonce, None)
+        family.destroy(self._pipes.nonce, None)
+        Cell(self._pipes.nonce).sweep()
 
     def _conclude(self, status: Mapping[str, object]) -> None:
         self._over = True
@@ -132,7 +146,16 @@ class Child:
         if status.get("survivors"):
             self._faults.append(f"{status['survivors']} processes could not be killed")
         if not self._greeted and self.ended is not Ended.UNSTARTED:
-            self.ended, self.detail = Ended.UNSTARTED, f"{self._argv[0]} did not get to the tests: {self.detail}"
+            why = f"{self._argv[0]} did not get to the tests: {self.detail}"
+            self.ended, self.detail = Ended.UNSTARTED, why + self._said()
+
+    def _said(self) -> str:
+        """What a sandbox said of itself that could not be set up."""
+        if not self._signalled or self._output is None:
+            return ""
+        with disk(f"cannot read {self._output}"):
+            lines = printed(self._output).strip().splitlines()
+        return f" ({lines[-1][:SAID]})" if lines else ""
 
     def _verdict(self, status: Mapping[str, object]) -> tuple[Ended, str]:  # noqa: PLR0911  # one line per end
         match status:
@@ -140,19 +163,28 @@ class Child:
                 return Ended.UNSTARTED, f"cannot start {self._argv[0]}: {error}"
             case {"how": "timeout"}:
                 return Ended.TIMEOUT, f"killed after {self._seconds:g} s"
+            case {"how": "memory" | "processes" | "space", "why": why}:
+                return Ended.CRASH, f"killed: {why}"
             case {"how": "lifeline"}:
                 return Ended.EXIT, "stopped by jumar"
-            case {"how": "exit", "code": int(code)} if code < 0:
-                return Ended.CRASH, f"killed by {signal.Signals(-code).name}"
+            case {"how": "exit", "code": code} if code == self._goodbye:
+                return Ended.NORMAL, ""
+            case {"how": "exit", "code": int(code)} if code < 0 or 0 < self._signalled < code:
+                return Ended.CRASH, f"killed by {_signal(-code if code < 0 else code - self._signalled)}"
             case {"how": "exit", "code": code} if self._goodbye is None:
                 return Ended.EXIT, f"left with status {code} and without a goodbye"
-            case {"how": "exit", "code": code} if code != self._goodbye:
+            case {"how": "exit", "code": code}:
                 return Ended.EXIT, f"announced status {self._goodbye} and left with {code}"
-            case {"how": "exit"}:
-                return Ended.NORMAL, ""
             case {"how": how}:
                 return Ended.CRASH, f"the supervisor of the process was {how}"
         raise TypeError(f"not a status: {status}")
+
+
+def _signal(number: int) -> str:
+    """The name of a signal; those for real time have none."""
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
 
 
 @asynccontextmanager
@@ -164,12 +196,12 @@ async def confined(invocation: Invocation, confinement: Confinement) -> AsyncIte
 
     Raises:
         Infra: if the machine cannot start a process (no descriptors, no space); a program that is not there is no
-            such fault but an end (`Ended.UNSTARTED`).
+            such fault but an end (`Ended.UNSTARTED`), and so is a sandbox that cannot be set up.
+        BadInput: if the sandbox cannot show what it is asked to.
     """
     try:
         with disk("cannot start a process for the tests"):
-            pipes, process = started(invocation, confinement)
-        child = Child(invocation, pipes, process, confinement.seconds)
+            child = Child(invocation, confinement, started(invocation, confinement))
         try:
             yield child
         finally:

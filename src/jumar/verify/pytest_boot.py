@@ -26,8 +26,8 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
 """Parts of pytest that it may load late, and then must not find in the room."""
 
 WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_collection", "pytest_make_collect_report",
-            "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown",
-            "pytest_runtest_protocol", "pytest_runtest_makereport")  # fmt: skip
+            "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_pyfunc_call",
+            "pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_sessionfinish")  # fmt: skip
 """The hooks of our plug-ins that wrap the others."""
 
 
@@ -49,6 +49,11 @@ def main() -> None:
     plugins = [ours.Reporter(config, send, ours.plain_in(str(room), str(private)), inquest)]
     if "trace" in config:
         plugins.append(beside("tracer").Tracer(config["trace"], room, send))
+    if "apart" in config:
+        fatal = (ours.TestTimeLimit,)
+        plugins.append(beside("apart_tests").joined(config["apart"], str(room), beside, fatal, send))
+    if config["mode"] == "run":
+        plugins += guards(str(room), inquest, send)
     plugins.append(furnish(room, config["paths"]))
     for plugin in plugins:
         mark(plugin, pytest)
@@ -63,9 +68,17 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
+    for plugin in plugins:
+        getattr(plugin, "close", int)()
     send(["end", status])
     # Not sys.exit: what was left in atexit must not have the last word.
     os._exit(status)
+
+
+def guards(room: str, inquest: Any, send: Any) -> list[object]:
+    """What watches over the judging. The tripwire remembers what it finds, so it is made last."""
+    incognito, witness = beside("incognito").Incognito(room, inquest.supports), beside("witness").Witness(send)
+    return [incognito, witness, beside("tripwire").Tripwire(beside("landmarks"), inquest.foreign, send)]
 
 
 def beside(name: str) -> ModuleType:

@@ -7,7 +7,7 @@ Its arguments are numbers of file descriptors: the order (JSON), and where the s
 from __future__ import annotations
 
 # pathlib and typing would triple what this script imports, and it starts once per verification.
-# ruff: noqa: PTH123, PTH208
+# ruff: noqa: PTH120
 import collections
 import contextlib
 import json
@@ -18,26 +18,27 @@ import signal
 import sys
 import time
 
+# Isolated, it does not find what lies beside it. At the end of the path nothing of the library can be shadowed.
+sys.path.append(os.path.dirname(__file__))
+import cell  # type: ignore[import-not-found]
+import family  # type: ignore[import-not-found]
+import toll  # type: ignore[import-not-found]
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 
-KILL_SECONDS = 1.0
-"""How long killing may take; what is left then is reported."""
-
-LOOK_SECONDS = 0.5
+PARENT_SECONDS = 0.5
 """How often the reaper looks whether jumar, its parent, still lives."""
 
 FILE_BYTES = 4 << 30
 """No file may grow beyond this: what pytest captures of a test that prints without end lies in one."""
 
 CHUNK = 1 << 18
-
-THREADS = 14
-"""Place of the number of threads in `/proc/PID/stat`, counted after the process group."""
 
 
 class Output:
@@ -90,95 +91,8 @@ def adopt_orphans() -> None:
         libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def descendants(root: int) -> dict[int, int]:
-    """The living processes below *root*, and the group of each."""
-    children: dict[int, list[int]] = {}
-    groups: dict[int, int] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:
-                state, parent, group, *rest = stat.read().rpartition(b")")[2].split()
-                # Whose first thread is dead still lives while another one runs.
-                if state not in b"ZX" or int(rest[THREADS]) > 1:
-                    children.setdefault(int(parent), []).append(int(name))
-                    groups[int(name)] = int(group)
-    found: dict[int, int] = {}
-    todo = [root]
-    while todo:
-        for pid in children.get(todo.pop(), ()):
-            if pid not in found:
-                found[pid] = groups[pid]
-                todo.append(pid)
-    return found
-
-
-def bearers(nonce: str) -> set[int]:
-    """The living processes that were started with *nonce* in their environment."""
-    mark = b"JUMAR_ROOM=" + nonce.encode()
-    found = set()
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as environ:
-                if mark in environ.read().split(b"\0"):
-                    found.add(int(name))
-    return found
-
-
-def destroy(nonce: str, root: int | None) -> int:
-    """Kill all below *root* and all that bear *nonce*, and count those that would not die in time.
-
-    Called by the reaper on itself, and by jumar on a reaper that does not answer (or with None where it is gone).
-    """
-    deadline = time.monotonic() + KILL_SECONDS
-    while True:
-        frozen = freeze(nonce, root, deadline)
-        for target in frozen:
-            signal_to(target, signal.SIGKILL)
-        if root == os.getpid():
-            reap(-1)
-        if not frozen:
-            return 0
-        if time.monotonic() > deadline:
-            return sum(target > 0 for target in frozen)
-
-
-def freeze(nonce: str, root: int | None, deadline: float) -> set[int]:
-    """Stop all that shall be killed before one is: what lives on could start others. Groups are negative numbers."""
-    frozen: set[int] = set()
-    while True:
-        below = descendants(root) if root else {}
-        # A storm of processes leaves its killer little time, and one call reaches a whole group. The reaper's own
-        # is not among them, as it leads another session; root stands for it all the same, to be sure.
-        groups = {-group for group in below.values() if group not in (0, root, os.getpgrp())}
-        fresh = (groups | below.keys() | bearers(nonce)) - frozen
-        for target in sorted(fresh):
-            signal_to(target, signal.SIGSTOP)
-        frozen |= fresh
-        if not fresh or time.monotonic() > deadline:
-            return frozen
-
-
-def signal_to(target: int, number: int) -> None:
-    """Send signal *number*; a process (or group) that is gone or another user's is no fault."""
-    with contextlib.suppress(OSError):
-        os.kill(target, number)
-
-
-def reap(child: int) -> int | None:
-    """Collect the dead, orphans included; the return code of *child* if it was among them."""
-    code = None
-    with contextlib.suppress(ChildProcessError):
-        for _ in range(1000):  # a process that forks without end must not keep the reaper here
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                break
-            if pid == child:
-                code = os.waitstatus_to_exitcode(status)
-    return code
-
-
-def spawn(order: dict[str, Any], output: int) -> int:
-    """Start the process in a session of its own; raises OSError if it cannot be executed."""
+def spawn(order: dict[str, Any], output: int, group: cell.Cell) -> int:
+    """Start the process in a session of its own, in *group*; raises OSError if it cannot be executed."""
     failed_r, failed_w = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -192,6 +106,9 @@ def spawn(order: dict[str, Any], output: int) -> int:
                 os.set_inheritable(fd, True)  # noqa: FBT003  # its only argument
             limit(resource.RLIMIT_CORE, 0)
             limit(resource.RLIMIT_FSIZE, FILE_BYTES)
+            if os.getuid():  # root has no such limit
+                limit(resource.RLIMIT_NPROC, toll.THREADS * order["processes"] + toll.crowd(os.getuid()))
+            group.enter()
             signal.set_wakeup_fd(-1)
             os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606  # the point of a reaper
         except OSError as error:
@@ -209,6 +126,23 @@ def spawn(order: dict[str, Any], output: int) -> int:
     return pid
 
 
+def offered() -> Callable[[str], None]:
+    """Sets whom the kernel ends first should the machine run out of memory all the same; children inherit it.
+
+    Opened early, as the file is not ours any more once nobody may look into us.
+    """
+    try:
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return lambda _: None
+
+    def offer(points: str) -> None:
+        with contextlib.suppress(OSError):
+            os.write(score, points.encode())
+
+    return offer
+
+
 def limit(what: int, most: int) -> None:
     """Lower a limit to *most*, for good, if it is higher."""
     hard = resource.getrlimit(what)[1]
@@ -216,18 +150,25 @@ def limit(what: int, most: int) -> None:
     resource.setrlimit(what, (most, most))
 
 
-def watch(child: int, output: tuple[int, Output], woken: int, seconds: float) -> dict[str, object]:
-    """Wait for the first of: the child's end, the deadline, jumar's end. Its output is drained meanwhile."""
-    pipe, sink = output
+def come_first() -> None:
+    """Be served before what must be killed, where that may be asked for: a storm of processes leaves no time."""
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, -10)  # where it may: what it kills must not starve it
-    parent, deadline = os.getppid(), time.monotonic() + seconds
+        os.setpriority(os.PRIO_PROCESS, 0, -10)
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+
+
+def watch(child: int, output: tuple[int, Output], woken: int, tolls: toll.Toll, deadline: float) -> dict[str, object]:
+    """Wait for the first of: the child's end, too high a toll, the deadline, jumar's end. Its output is drained."""
+    pipe, sink = output
+    come_first()
+    parent = os.getppid()
     sources = [0, pipe, woken]
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
             return {"how": "timeout"}
-        ready = select.select(sources, [], [], min(left, LOOK_SECONDS))[0]
+        ready = select.select(sources, [], [], min(left, PARENT_SECONDS, tolls.seconds))[0]
         if 0 in ready or os.getppid() != parent:
             return {"how": "lifeline"}
         if pipe in ready:
@@ -237,7 +178,11 @@ def watch(child: int, output: tuple[int, Output], woken: int, seconds: float) ->
                 sources.remove(pipe)
         if woken in ready:
             os.read(woken, CHUNK)
-        code = reap(child)
+        code = family.reap(child)
+        # A family that the kernel ended for its toll looks as if its child had crashed.
+        high: dict[str, object] | None = tolls.look() if code is None else tolls.burst() if code else None
+        if high is not None:
+            return high
         if code is not None:
             return {"how": "exit", "code": code}
 
@@ -260,6 +205,7 @@ def main(order_fd: int, status_fd: int) -> None:
     # They were made inheritable to get here; the process below gets those alone that it shall keep.
     for fd in (status_fd, order["config"], order["output"], *order["keep"]):
         os.set_inheritable(fd, False)  # noqa: FBT003  # its only argument
+    offer = offered()
     adopt_orphans()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, lambda *_: None)  # a handler, as SIG_IGN would be inherited by the tests
@@ -267,20 +213,38 @@ def main(order_fd: int, status_fd: int) -> None:
     os.set_blocking(wakes, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    with contextlib.suppress(OSError):
+        os.write(status_fd, json.dumps(carried_out(order, woken, offer)).encode())
+    os._exit(0)
+
+
+def carried_out(order: dict[str, Any], woken: int, offer: Callable[[str], None]) -> dict[str, object]:
+    """Start the process, watch it, and end all that is left of it; how it went."""
+    deadline = time.monotonic() + order["seconds"]
     pipe, child_output = os.pipe()
     sink = Output(order["output"], order["cap"])
+    group = cell.Cell(order["nonce"])
+    group.make(order["memory_bytes"], toll.THREADS * order["processes"])
+    offer("1000")
     try:
-        child = spawn(order, child_output)
+        child = spawn(order, child_output, group)
     except OSError as error:
-        status: dict[str, object] = {"how": "unstarted", "error": error.strerror}
-    else:
-        status = watch(child, (pipe, sink), woken, order["seconds"])
-        status["survivors"] = destroy(order["nonce"], os.getpid())
-        drain(pipe, sink)
-        sink.close()
-    with contextlib.suppress(OSError):
-        os.write(status_fd, json.dumps(status).encode())
-    os._exit(0)
+        group.leave()
+        return {"how": "unstarted", "error": error.strerror}
+    offer("0")
+
+    def hold(number: int) -> None:
+        family.signal_to(-child, number)
+
+    tolls = toll.Toll(order, lambda: family.descendants(os.getpid()), hold, group.burst)
+    status = watch(child, (pipe, sink), woken, tolls, deadline)
+    # Most of a storm is over with one call, and then there is time for the rest of it.
+    hold(signal.SIGKILL)
+    status["survivors"] = family.destroy(order["nonce"], os.getpid())
+    group.leave()
+    drain(pipe, sink)
+    sink.close()
+    return status
 
 
 if __name__ == "__main__":

@@ -9,15 +9,20 @@
 | `["broken", path, why, blame, absent]` | a test file that could not be collected; `""` stands for all |
 | `["unusable", why]`, `["usage", why]` | the runner is not there, or refuses its own configuration |
 | `["stopped", why]` | something under test ended the session |
+| `["tampered", what]` | the framework, a hook or a test is not what it was, or a pass is not what was seen |
+| `["finish"]` | there are no more results, where the runner tells |
 | `["end", status]` | last: the status the process is about to leave with |
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from jumar.core.verdict import Blame, Broken, Ended, Outcome, Report, TestResult
 from jumar.ports import Collected, Record
+
+ORDER = ("hello", "collected", "start", "result", "finish", "end")
+"""Records of a serial runner come in this order, but for the start of the next test; others come at any time."""
 
 
 def collected(records: Iterable[Record], ended: Ended, detail: str) -> Collected:
@@ -38,10 +43,14 @@ def collected(records: Iterable[Record], ended: Ended, detail: str) -> Collected
     return Collected(ids=tuple(dict.fromkeys(ids)), broken=broken, anomaly=anomaly)
 
 
-def report(records: Iterable[Record], ended: Ended, detail: str) -> Report:
-    """The results in the records of a verification. What was collected and then not reported is a result too."""
+def report(records: Iterable[Record], ended: Ended, detail: str, *, serial: bool = False) -> Report:
+    """The results in the records of a verification. What was collected and then not reported is a result too.
+
+    A *serial* runner says what it starts, runs one test at a time, and says when it is done.
+    """
+    records = list(records)
+    odd = [*disorder(records, serial=serial and ended is Ended.NORMAL)]
     results: dict[str, TestResult] = {}
-    twice: list[str] = []
     broken: dict[str, Broken] = {}
     found: list[str] = []
     running = ""
@@ -52,17 +61,40 @@ def report(records: Iterable[Record], ended: Ended, detail: str) -> Report:
             case ["start", str(running)]:
                 pass
             case ["result", str(test_id), str(outcome), int(ms), str(excerpt), str(blame), str(absent)]:
-                twice += [f"{test_id} was reported twice"] if test_id in results else []
+                odd += [f"{test_id} was reported twice"] if test_id in results else []
                 results[test_id] = TestResult(test_id, Outcome(outcome), ms, excerpt, _blame(blame), absent)
             case ["broken", str(path), str(why), str(blame), str(absent)]:
                 broken[path] = Broken(why, _blame(blame), absent)
             case ["unusable" | "usage", str(why)]:
                 ended, detail = Ended.UNSTARTED, why
+            case ["tampered", str(what)]:
+                odd.append(f"tampered with: {what}")
             case ["stopped", str(why)] if ended is Ended.NORMAL:
                 ended, detail = Ended.EXIT, f"the session was stopped: {why}"
     for test_id in found:
         results.setdefault(test_id, _silent(test_id, ended, detail, lost=test_id == running))
-    return Report(ended=ended, results=tuple(results.values()), broken=broken, anomalies=tuple(twice), detail=detail)
+    return Report(ended=ended, results=tuple(results.values()), broken=broken, anomalies=tuple(odd), detail=detail)
+
+
+def disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
+    """What no honest run of a runner gives, a sentence each: records out of place, too many or too few of them."""
+    kinds = [str(record[0]) for record in records]
+    for kind, place in (("hello", 0), ("end", len(kinds) - 1)):
+        if kind in kinds and (kinds.count(kind) > 1 or kinds[place] != kind):
+            yield f"the record `{kind}` came twice or out of its place"
+    if not serial:
+        return
+    last, running = "hello", ""
+    for record in records:
+        kind = str(record[0])
+        if kind in ORDER and ORDER.index(kind) < ORDER.index(last) and (kind, last) != ("start", "result"):
+            yield f"a record `{kind}` came after one that says `{last}`"
+        if kind == "result" and record[1] != running:
+            yield f"{record[1]} was reported and had not been started"
+        running = str(record[1]) if kind == "start" else running
+        last = kind if kind in ORDER else last
+    if "start" in kinds and "finish" not in kinds:
+        yield "the session ended before it was over"
 
 
 def _silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import os
+import random
 import re
 import signal
 import sys
@@ -32,6 +33,9 @@ BATCH = 500
 
 STUCK_SECONDS = 5
 """A test that outlives its time limit by this much sits in C code or swallows everything: the process is given up."""
+
+SLACK_SECONDS = 1
+"""The watch over that is set anew no more often than this: it is a thread, and most tests are faster to run."""
 
 CODE, TEST = ("code", ""), ("test", "")
 
@@ -58,6 +62,7 @@ class Alarm:
         self.rung = False
         self._seconds = seconds
         self._armed = False
+        self._watched = 0.0
         # Tests move descriptor 2; the last words of a stuck process go where it was.
         self._stderr = os.dup(2)
 
@@ -67,14 +72,26 @@ class Alarm:
         before = signal.signal(signal.SIGALRM, self._ring)
         self._armed = True
         signal.setitimer(signal.ITIMER_REAL, self._seconds, 1.0)
-        faulthandler.dump_traceback_later(self._seconds + STUCK_SECONDS, exit=True, file=self._stderr)
+        self._watch()
         try:
             yield
         finally:
             self._armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
-            faulthandler.cancel_dump_traceback_later()
             signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+
+    def rest(self) -> None:
+        """No test is going to run for a while."""
+        faulthandler.cancel_dump_traceback_later()
+        self._watched = 0.0
+
+    def _watch(self) -> None:
+        """Give the process up in a while from now, or up to `SLACK_SECONDS` later."""
+        now = time.monotonic()
+        if not self._watched or now > self._watched + SLACK_SECONDS:
+            self._watched = now
+            late = self._seconds + STUCK_SECONDS + SLACK_SECONDS
+            faulthandler.dump_traceback_later(late, exit=True, file=self._stderr)
 
     def _ring(self, *_: object) -> None:
         if self._armed:
@@ -86,6 +103,7 @@ class Reporter:
     """Selects the asked ids and sends a record for everything that happens to them."""
 
     def __init__(self, config: dict[str, Any], send: Send, plain: Plain, inquest: Any) -> None:
+        self._shuffle = config.get("shuffle")
         self._asked = None if config["mode"] == "collect" else frozenset(config["ids"])
         self._files = sorted({i.partition("::")[0] for i in config["ids"]})
         self._send = send
@@ -115,6 +133,7 @@ class Reporter:
         """
         sys.dont_write_bytecode = True
         outcome = yield
+        self._alarm.rest()
         self._refusal(outcome)
 
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:
@@ -141,6 +160,8 @@ class Reporter:
         if dropped:
             config.hook.pytest_deselected(items=list(dropped))
             items[:] = kept
+        if self._shuffle is not None:
+            items[:] = shuffled(items, self._shuffle)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Say what was found."""
@@ -196,6 +217,12 @@ class Reporter:
             outcome, blamed = "timeout", CODE
         self._send(["result", nodeid, outcome, ms, self._plain(reason), *blamed])
 
+    def pytest_sessionfinish(self) -> Wrapper:
+        """Say that there will be no more results."""
+        self._alarm.rest()
+        yield
+        self._send(["finish"])
+
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Say that something stopped the session (pytest.exit, KeyboardInterrupt)."""
         self._send(["stopped", self._plain(excinfo.exconly())])
@@ -215,6 +242,13 @@ class Reporter:
         inside = [f for f in self._files if not where or f == where or f.startswith(where + "/")]
         for path in [where] if self._asked is None else inside:
             self._send(["broken", path, self._plain(why), *blamed])
+
+
+def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
+    """*items* in another order: the files, the classes within a file, the tests within a class."""
+    chance = random.Random(seed)  # noqa: S311  an order, no secret
+    drawn: dict[object, float] = {}
+    return sorted(items, key=lambda item: [drawn.setdefault(node, chance.random()) for node in item.listchain()])
 
 
 def plain_in(room: str, private: str) -> Plain:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.errors import Infra
-from jumar.verify import reaper
+from jumar.verify import family
 
 STOP_SECONDS = 2.0
 """For stopping all of them: what still multiplies then cannot be judged."""
@@ -45,25 +45,25 @@ class Stillness(msgspec.Struct, frozen=True):
     def end(self) -> None:
         """Let them go on."""
         for target in self.stopped:
-            reaper.signal_to(target, signal.SIGCONT)
+            family.signal_to(target, signal.SIGCONT)
 
 
-def still(family: tuple[str, int]) -> Stillness:
-    """Stop all processes of *family* (see `verify.process.Child.family`).
+def still(kin: tuple[str, int]) -> Stillness:
+    """Stop all processes of *kin* (see `verify.process.Child.family`).
 
     Raises:
         Infra: if they multiply faster than they can be stopped, or have killed the one that they are all below.
     """
-    nonce, root = family
+    nonce, root = kin
     begun = time.monotonic()
-    stopped = reaper.freeze(nonce, root, begun + STOP_SECONDS)
+    stopped = family.freeze(nonce, root, begun + STOP_SECONDS)
     again = begun + AGAIN_SECONDS
     # A signal is on its way for a moment: until it has arrived, a process may still write.
-    while any(_moves(pid, patient=time.monotonic() < begun + WAIT_SECONDS) for pid in reaper.descendants(root)):
+    while any(_moves(pid, patient=time.monotonic() < begun + WAIT_SECONDS) for pid in family.descendants(root)):
         if (now := time.monotonic()) > begun + STOP_SECONDS:
             raise Infra("the processes of the agent cannot be stopped: no tree of its workspace can be judged")
         if now > again:
-            stopped |= reaper.freeze(nonce, root, begun + STOP_SECONDS)
+            stopped |= family.freeze(nonce, root, begun + STOP_SECONDS)
             again = time.monotonic() + AGAIN_SECONDS
         os.sched_yield()
     if not set(_states(root)) - DEAD:
@@ -87,7 +87,7 @@ def _states(pid: int) -> Iterator[str]:
 def _steps(root: int) -> Steps:
     """Where all threads below *root* stand, but for the dead."""
     steps: dict[tuple[int, int], tuple[str, ...]] = {}
-    for pid in reaper.descendants(root):
+    for pid in family.descendants(root):
         with suppress(OSError):
             for task in Path(f"/proc/{pid}/task").iterdir():
                 lines = (task / "status").read_text("utf-8", "replace").splitlines()

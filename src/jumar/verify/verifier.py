@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -42,6 +42,11 @@ from jumar.verify.single import commanded
 from jumar.verify.spectrum import spectrum, traced
 
 
+async def unchanged() -> str:
+    """It is as strong as it was."""
+    return ""
+
+
 @dataclass(slots=True)
 class TrustedVerifier:
     """Judges the trees of one task. Starts all the processes that this takes, and counts them."""
@@ -65,12 +70,14 @@ class TrustedVerifier:
     """What its processes run in."""
     own: Callable[[str], bool] = lambda _: False
     """Which files hold tests that a candidate wrote itself."""
+    weakened: Callable[[], Awaitable[str]] = unchanged
+    """Why the sandbox does not confine any more what it did; empty: it does. Asked before a green is accepted."""
     held_out: HeldOut = field(default_factory=HeldOut)
     """Tests that no candidate sees."""
     experience: Experience = field(default_factory=Experience)
     """What the acceptances of this task have taught."""
-    _seen: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Tree -> what passed in it: what changes while the tree does not is flaky."""
+    _seen: dict[str, dict[str, bool]] = field(default_factory=dict)
+    """Tree -> id -> whether it passed: what changes while the tree does not is flaky."""
     _steady: set[str] = field(default_factory=set)
     """Trees that were seen to end well: a control says something only if it is one of them."""
 
@@ -180,15 +187,17 @@ class TrustedVerifier:
         """*verdict*, but what passed in this tree before and does not now, or the other way round, is flaky."""
         if verdict.void is not None or not self.suite.confirm:
             return verdict
-        before = self._seen.setdefault(tree, verdict.green_ids)
-        changed = [i for i in verdict.results if (i in before) != (i in verdict.green_ids)] if before else []
+        before = self._seen.setdefault(tree, {})
+        changed = [
+            i for i in verdict.results if before.setdefault(i, i in verdict.green_ids) != (i in verdict.green_ids)
+        ]
         return unsteady(verdict, changed, CHANGED)
 
     async def check(self, tree: str, command: str, seconds: float) -> Checked:
         """Whether the shell *command* succeeds in a room of *tree* (see `ports.Verifier`)."""
         async with laid_out(self.store, tree, self.rooms) as room:
             await to_thread.run_sync(linked, room, self.around.links)
-            return await checked(command, room, self._output(), seconds, self.environ)
+            return await checked(command, replace(self.confinement(room, self._output()), seconds=seconds))
 
     async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:
         """Which lines the red tests run and the green ones do not, by one run of them under coverage."""

@@ -1,0 +1,222 @@
+"""What becomes of every attack of the corpus under each layer, and of every honest look-alike; writes docs/cheats.md.
+
+    python bench/cheats.py [--only ID ...] [--write]
+
+An attack is read three ways from plain pytest (exit status; a report in which nothing failed; a JUnit report in which
+every expected id passed) and is then judged by jumar with one layer more at a time. The first layer under which it is
+not green has stopped it. At last each layer is switched off alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as but
+from pathlib import Path
+
+import anyio
+
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+
+from cheating import Project, attacks, laid, lookalikes, named, plain
+from ladder import NAMES, Ladder, Layers, Ruling, outcomes_of, up_to, without
+
+DOCUMENT = Path(__file__).parent.parent / "docs" / "cheats.md"
+
+ONE_RUN = NAMES[: NAMES.index("challenge")]
+"""The layers of every verification; those after them come when a green is accepted."""
+
+AT_ONCE = 2
+
+SAID = {
+    "start": "the trusted start",
+    "reconciliation": "reconciliation",
+    "configuration": "the clean room: configuration",
+    "freeze": "the clean room: frozen tests",
+    "witness": "the witness",
+    "tripwire": "the tripwire",
+    "challenge": "challenges and fresh runs",
+    "apart": "two processes",
+    "held_out": "held-out tests",
+    "": "nothing",
+}
+
+STATUS = {"passed": "passed", "failed": "failure", "error": "error", "skipped": "skipped", "xfailed": "skipped",
+          "xpassed": "passed"}  # fmt: skip
+"""Our outcomes in the words of a JUnit report."""
+
+HEAD = """# Attacks on a verdict, and what stops them
+
+Written by `python bench/cheats.py --write`; the corpus is `tests/cheats/`. F: that reading takes the attack for green.
+
+Readings of plain pytest: its exit status; a report in which nothing failed; a JUnit report in which every expected id
+passed. jumar: one run (grade D), a green accepted under challenge (B), in two processes (A), with held-out tests (+H).
+"""
+
+
+@dataclass
+class Row:
+    """One attack."""
+
+    project: Project
+    plain: tuple[bool, bool, bool] = (False, False, False)
+    one_run: bool = False
+    challenged: bool = False
+    apart: bool = False
+    held_out: bool = False
+    grade: str = "D"
+    stopped: str = ""
+    why: str = ""
+    misses: list[str] = field(default_factory=list)
+    """Layers without which it would be green."""
+
+
+async def climbed(ladder: Ladder, project: Project) -> Row:
+    """Judge *project* by more and more layers."""
+    row = Row(project)
+    case = await ladder.case(project)
+    row.plain = await anyio.to_thread.run_sync(ladder.readings, project, case)
+    ruling = await ladder.feedback(project, Layers())
+    row.one_run = ruling.green
+    if ruling.green:
+        await _accepted(ladder, row)
+    else:
+        row.stopped, row.why = await _first(ladder, project), ruling.why
+        if row.stopped in ONE_RUN and (await ladder.feedback(project, without(row.stopped))).green:
+            row.misses.append(row.stopped)
+    return row
+
+
+async def _first(ladder: Ladder, project: Project) -> str:
+    """The weakest layer of one run that stops *project*."""
+    nothing = Layers(**dict.fromkeys(NAMES, False))
+    if not (await ladder.feedback(project, nothing)).green:
+        return "start"
+    for name in ONE_RUN[:-1]:
+        if not (await ladder.feedback(project, up_to(name))).green:
+            return name
+    return ONE_RUN[-1]
+
+
+async def _accepted(ladder: Ladder, row: Row) -> None:
+    """Judge a green as before it is kept: under challenge, in two processes, and with held-out tests."""
+    challenged = await ladder.accepted(row.project, up_to("challenge"))
+    apart = await ladder.accepted(row.project, up_to("apart"))
+    full = await ladder.accepted(row.project, Layers())
+    row.challenged, row.apart, row.held_out, row.grade = challenged.green, apart.green, full.green, full.grade
+    rulings = {"challenge": challenged, "apart": apart, "held_out": full}
+    row.stopped = next((name for name, ruling in rulings.items() if not ruling.green), "")
+    row.why = rulings[row.stopped].why if row.stopped else ""
+    if row.stopped and (await ladder.accepted(row.project, _ablated(row.stopped))).green:
+        row.misses.append(row.stopped)
+
+
+def _ablated(name: str) -> Layers:
+    """All but *name*; where tests cannot run apart there are challenges alone, so without them there is neither."""
+    return but(without(name), apart=False, held_out=False) if name == "challenge" else without(name)
+
+
+async def honest(ladder: Ladder, project: Project, folder: Path) -> tuple[Ruling, dict[str, tuple[str, str]]]:
+    """The ruling on a look-alike, and every id that came out in another way than under plain pytest."""
+    ruling = await ladder.accepted(project, Layers())
+    case = await ladder.case(project)
+    place = laid(folder / project.id, project.base)
+    _, report = await anyio.to_thread.run_sync(plain, place, project)
+    there, ours = outcomes_of(report, case.expected), await ladder.outcomes(project)
+    return ruling, {i: (there[i], ours[i]) for i in there if STATUS.get(ours[i]) != there[i]}
+
+
+async def measured(folder: Path, only: Sequence[str]) -> tuple[list[Row], list[str]]:
+    """The rows of all attacks, and a line for each look-alike that was not accepted as it is."""
+    ladder, rows, wrong = Ladder(folder), list[Row](), list[str]()
+    known = [*attacks(), *lookalikes()]
+    limit = anyio.CapacityLimiter(AT_ONCE)
+
+    async def judge(project: Project) -> None:
+        async with limit:
+            if project.layer:
+                rows.append(await climbed(ladder, project))
+                last = rows[-1]
+                print(f"{project.id}: {SAID[last.stopped]}: {last.why}"[:150], file=sys.stderr)
+                return
+            ruling, differs = await honest(ladder, project, folder / "plain")
+            print(f"{project.id}: {'accepted' if ruling.green else 'REJECTED'} {ruling.grade}", file=sys.stderr)
+            if not ruling.green or differs:
+                wrong.append(f"{project.id}: {ruling.why or differs}")
+
+    async with anyio.create_task_group() as group:
+        for project in named(known, *only) if only else known:
+            group.start_soon(judge, project)
+    return sorted(rows, key=lambda row: row.project.id), sorted(wrong)
+
+
+def document(rows: Sequence[Row], wrong: Sequence[str]) -> str:
+    """The page."""
+    parts = [HEAD, _counts(rows), _table(rows), _ablation(rows), "## Honest look-alikes\n"]
+    said = f"{len(lookalikes()) - len(wrong)} of {len(lookalikes())} accepted, each id as under plain pytest."
+    return "\n".join([*parts, said, *(f"- {line}" for line in wrong)]) + "\n"
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    def many(of: Iterable[bool]) -> str:
+        return str(sum(of))
+
+    counts = [
+        ("exit status", many(row.plain[0] for row in rows)),
+        ("nothing failed", many(row.plain[1] for row in rows)),
+        ("every id passed", many(row.plain[2] for row in rows)),
+        ("one run (D)", many(row.one_run for row in rows)),
+        ("challenge (B)", many(row.challenged for row in rows)),
+        ("two processes (A)", many(row.apart for row in rows)),
+        ("held-out tests (+H)", many(row.held_out for row in rows)),
+    ]
+    lines = ["| read by | taken for green |", "|---|---|"]
+    return "\n".join([f"Of {len(rows)} attacks:\n", *lines, *(f"| {what} | {n} |" for what, n in counts)]) + "\n"
+
+
+def _table(rows: Sequence[Row]) -> str:
+    lines = [
+        "| attack | class | what it does | exit | none failed | ids | D | B | A | +H | stopped by |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        marks = [*row.plain, row.one_run, row.challenged, row.apart, row.held_out]
+        cells = [row.project.id, row.project.kind, row.project.title, *("F" if m else "·" for m in marks)]
+        lines.append("| " + " | ".join([*cells, SAID[row.stopped]]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _ablation(rows: Sequence[Row]) -> str:
+    lines = [
+        "## Each layer switched off\n",
+        "Of a single run where that is where it stands, else of the acceptance of a green; challenges are switched off",
+        "where tests do not run apart. What is green then:\n",
+    ]
+    for name in NAMES:
+        missed = [row.project.id.partition("_")[0] for row in rows if name in row.misses]
+        lines.append(f"- **{SAID[name]}**: {', '.join(missed) or 'nothing in this corpus'}")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure and print or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=[], help="names of attacks or look-alikes")
+    parser.add_argument("--write", action="store_true", help=f"write {DOCUMENT.name}")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="jumar-cheats-") as temporary:
+        rows, wrong = anyio.run(measured, Path(temporary), given.only)
+    page = document(rows, wrong)
+    print(page)
+    if given.write and not given.only:
+        DOCUMENT.write_text(page, "utf-8")
+    green = [row.project.id for row in rows if row.held_out]
+    if green or wrong:
+        raise SystemExit(f"green: {green}; look-alikes: {wrong}")
+
+
+if __name__ == "__main__":
+    main()

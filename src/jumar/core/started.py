@@ -1,0 +1,205 @@
+"""What a command starts in its turn, read from its words: `env`, `sh -c`, `xargs`, `find -exec`, an alias of git's."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from jumar.core.rules import HOLE, verb_of
+
+
+class Started(NamedTuple):
+    """What was found in the words of one command."""
+
+    commands: tuple[tuple[str, ...], ...] = ()
+    """Other commands, as their words."""
+    texts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Texts for a shell to run, each with its positional parameters."""
+
+
+class Prefix(NamedTuple):
+    """A program that starts the rest of its words."""
+
+    values: frozenset[str] = frozenset()
+    """Options that take a value, which is the word after them."""
+    skipped: int = 0
+    """Words of its own before the command's."""
+    verbs: tuple[str, ...] = ()
+    """The words with which alone it starts anything; empty: it always does."""
+
+
+def _options(said: str) -> frozenset[str]:
+    return frozenset(said.split())
+
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "yash"})
+
+_WRAPPED = {
+    "sudo": Prefix(_options("-u -g -h -p -C -T -r -t -U -D -R --user --group --host --prompt --chdir --role --type")),
+    "doas": Prefix(_options("-u -C")),
+    "env": Prefix(_options("-u -C --unset --chdir -a --argv0")),
+    **dict.fromkeys(("command", "builtin", "nohup", "setsid", "coproc", "!", "then", "do", "else"), Prefix()),
+    **dict.fromkeys(("busybox", "toybox", "dbus-run-session", "unbuffer", "systemd-inhibit", "caffeinate"), Prefix()),
+    "exec": Prefix(_options("-a")),
+    "nice": Prefix(_options("-n --adjustment")),
+    "ionice": Prefix(_options("-c -n --class --classdata")),
+    "time": Prefix(_options("-f -o --format --output")),
+    "timeout": Prefix(_options("-s -k --signal --kill-after"), 1),
+    "stdbuf": Prefix(_options("-i -o -e --input --output --error")),
+    "taskset": Prefix(skipped=1),
+    "chrt": Prefix(skipped=1),
+    "chroot": Prefix(skipped=1),
+    "flock": Prefix(_options("-w -E --timeout"), 1),
+    "unshare": Prefix(_options("-S -G --setuid --setgid -w --wd")),
+    "nsenter": Prefix(_options("-t --target -S -G")),
+    "setpriv": Prefix(_options("--reuid --regid --groups --bounding-set --inh-caps")),
+    "runuser": Prefix(_options("-u -g -G")),
+    "strace": Prefix(_options("-e -o -p -s -E -u")),
+    "ltrace": Prefix(_options("-e -o -s -u")),
+    "watch": Prefix(_options("-n --interval")),
+    "xargs": Prefix(_options("-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --replace")),
+    "parallel": Prefix(_options("-j -a --jobs --arg-file --delay --timeout")),
+    "xvfb-run": Prefix(_options("-n -s --server-num --server-args")),
+    "npx": Prefix(_options("-p --package")),
+    "bunx": Prefix(),
+    "uvx": Prefix(_options("--from --with --python -p")),
+    "pipx": Prefix(_options("--spec"), verbs=("run",)),
+    "npm": Prefix(verbs=("exec", "x")),
+    "pnpm": Prefix(verbs=("exec", "dlx")),
+    "yarn": Prefix(verbs=("exec", "dlx")),
+    "uv": Prefix(_options("--with --python -p --extra --group"), verbs=("run", "tool run")),
+    **dict.fromkeys(("poetry", "pipenv", "pdm", "hatch", "rye"), Prefix(verbs=("run",))),
+    "bundle": Prefix(verbs=("exec",)),
+    "mise": Prefix(verbs=("exec", "x")),
+}
+
+_TEXTS = {
+    "su": ("-c", "--command"), "runuser": ("-c", "--command"), "script": ("-c", "--command", "-qc", "-qec"),
+    "flock": ("-c", "--command"), "nix-shell": ("--run", "--command"), "watch": (), "ssh-agent": (),
+}  # fmt: skip
+"""Programs that hand a text to a shell, and the options that are followed by it."""
+
+
+def started(words: Sequence[str]) -> Started:  # noqa: PLR0911  one line per kind of program
+    """What the command *words* starts, as far as its words tell; one step, not what that starts in turn."""
+    if not words:
+        return Started()
+    program, args = words[0].rpartition("/")[2], tuple(words[1:])
+    if program in SHELLS:
+        return Started(texts=_shell(args))
+    if program in ("eval", "trap"):
+        return Started(texts=((" ".join(args) if program == "eval" else "".join(args[:1]), ()),))
+    if program == "git":
+        return _git(args)
+    if program == "find":
+        return Started(_found(args))
+    if program.startswith(("python", "pypy")):
+        return Started(_module(args))
+    texts = tuple((args[at + 1], ()) for at, word in enumerate(args[:-1]) if word in _TEXTS.get(program, ()))
+    if program == "env" and (split := _split(args)):
+        return Started(commands=(split,))
+    rest = _rest(program, args)
+    if program == "watch" and rest:
+        return Started(texts=((" ".join(rest), ()),))
+    return Started((rest,) if rest else (), texts)
+
+
+def _rest(program: str, args: tuple[str, ...]) -> tuple[str, ...]:
+    """The command that the *args* of a program which starts others name, or nothing."""
+    prefix = _WRAPPED.get(program)
+    if prefix is None or (program == "command" and {"-v", "-V"} & set(args[:1])):
+        return ()
+    if prefix.verbs:
+        verb = next((v for v in prefix.verbs if tuple(v.split()) == args[: len(v.split())]), "")
+        if not verb:
+            return ()
+        args = args[len(verb.split()) :]
+    at = 0
+    while at < len(args) and (args[at].startswith("-") or (program in ("env", "sudo", "doas") and _assigns(args[at]))):
+        word = args[at]
+        at += 2 if word in prefix.values else 1
+        if word == "--":
+            break
+    while program in ("env", "sudo", "doas") and at < len(args) and _assigns(args[at]):
+        at += 1
+    rest = args[at + prefix.skipped :]
+    return (*rest, HOLE) if program in ("xargs", "parallel") and rest else rest
+
+
+def _assigns(word: str) -> bool:
+    name, equals, _ = word.partition("=")
+    return bool(equals) and name.isidentifier()
+
+
+def _split(args: tuple[str, ...]) -> tuple[str, ...]:
+    """The command in the `-S` of env."""
+    for at, word in enumerate(args):
+        for option in ("--split-string=", "-S", "-vS", "-iS"):
+            if word == option.rstrip("=") and at + 1 < len(args):
+                return ("env", *_words(args[at + 1]), *args[at + 2 :])
+            if word.startswith(option) and len(word) > len(option):
+                return ("env", *_words(word[len(option) :]), *args[at + 1 :])
+    return ()
+
+
+def _shell(args: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The text that a shell is given with `-c`, and its parameters."""
+    at, asked = 0, False
+    while at < len(args) and args[at][:1] in ("-", "+") and len(args[at]) > 1:
+        word = args[at]
+        at += 1
+        if word == "--":
+            break
+        asked = asked or word == "--command" or (word[0] == "-" and word[1] != "-" and "c" in word)
+        if (word[-1] in "oO" and word[1] != "-") or word in ("--rcfile", "--init-file"):
+            at += 1
+    return ((args[at], args[at + 2 :]),) if asked and at < len(args) else ()
+
+
+def _git(args: tuple[str, ...]) -> Started:
+    """What an alias that is set for one command, or a command of git's that runs others, starts."""
+    settings, command = verb_of(args)
+    verb, rest = command[0] if command else "", command[1:]
+    alias = settings.get(f"alias.{verb.lower()}", "")
+    if alias.startswith("!"):
+        return Started(texts=((" ".join((alias[1:], *map(shlex.quote, rest))), rest),))
+    if alias:
+        return Started((("git", *_words(alias), *rest),))
+    if verb == "submodule" and "foreach" in rest:
+        inner = [word for word in rest[rest.index("foreach") + 1 :] if not word.startswith("--")]
+        return Started(texts=((" ".join(inner), ()),))
+    if verb == "bisect" and rest[:1] == ("run",):
+        return Started((rest[1:],))
+    return Started()
+
+
+def _found(args: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    commands = []
+    for at, word in enumerate(args):
+        if word in ("-exec", "-execdir", "-ok", "-okdir"):
+            rest = args[at + 1 :]
+            end = next(
+                (i for i, w in enumerate(rest) if w == ";" or (w == "+" and i and rest[i - 1] == "{}")), len(rest)
+            )
+            commands.append(tuple(HOLE if w == "{}" else w for w in rest[:end]))
+    return tuple(commands)
+
+
+def _module(args: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """The module or script that an interpreter of Python is told to run, as if it were a program."""
+    for at, word in enumerate(args):
+        if word == "-m" and at + 1 < len(args):
+            return (args[at + 1 :],)
+        if not word.startswith("-"):
+            return (args[at:],)
+        if word == "-c":
+            break
+    return ()
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:  # no closing quotation
+        return text.split()

@@ -1,0 +1,91 @@
+"""What an agent that is not ours must see to work: its program, what is on its PATH, and what its words name.
+
+Nothing of it leads to the home folder as a whole, or to the run.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from jumar.confinement import Reach
+from jumar.sandbox.installed import PARTS, installation, interpreter
+from jumar.verify import agent_boot
+
+LINE_BYTES = 256
+"""Of a script, to find the program that runs it."""
+
+
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn of an agent, as seen by the machine around it."""
+
+    argv: Sequence[str]
+    """The agent's, as the person wrote it."""
+    search: str
+    """Its PATH."""
+    run: Path
+    """The run's folder."""
+    home: Path | None
+    """The person's."""
+    prompt: Path | None
+    """The file that its prompt is read from; None: it is read from none."""
+    door: Path | None
+    """The socket that leads to its model."""
+
+    def reach(self) -> Reach:
+        """What is to be shown to it; its workspace alone can be changed for good."""
+        found = (
+            *self._programs(),
+            *(Path(word) for word in self.argv[1:] if Path(word).is_absolute() and "\0" not in word),
+            # `jumar claim` is a program of ours that it may start, found in the folder of packages that we are in.
+            *Path(agent_boot.__file__).parents[1:3],
+        )
+        prompt = (self.prompt,) if self.prompt is not None else ()
+        return Reach(
+            readable=(*dict.fromkeys(path for path in found if self._harmless(path)), *prompt),
+            writable=(self.run / "workspace",),
+            sockets=(self.door,) if self.door is not None else (),
+        )
+
+    def _programs(self) -> Iterator[Path]:
+        if program := shutil.which(self.argv[0], path=self.search):
+            for part in (Path(program), *_links(Path(program))):
+                yield from installation(part)
+                yield from interpreter(part.with_name("python"))
+                yield from interpreter(part.with_name("python3"))
+                yield from _runs(part)
+        for folder in map(Path, self.search.split(":")):
+            if folder.is_absolute():
+                yield folder
+                yield from interpreter(folder / "python")
+                yield from interpreter(folder / "python3")
+                if folder.name == "bin" and folder.parent != self.home:
+                    yield from (folder.parent / part for part in PARTS)
+
+    def _harmless(self, path: Path) -> bool:
+        """Whether *path* leads neither to the run nor to all that the person has."""
+        run, home = self.run.resolve(), self.home.resolve() if self.home else None
+        for seen in {path, path.resolve()}:
+            if run.is_relative_to(seen) or seen.is_relative_to(run) or (home and home.is_relative_to(seen)):
+                return False
+        return path.exists()
+
+
+def _links(program: Path) -> Iterable[Path]:
+    """What *program* is in the end, if it is a link."""
+    return (program.resolve(),) if program.is_symlink() else ()
+
+
+def _runs(script: Path) -> Iterator[Path]:
+    """What the interpreter that *script* names in its first line is made of."""
+    try:
+        with script.open("rb") as stream:
+            line = stream.read(LINE_BYTES).partition(b"\n")[0]
+    except OSError:
+        return
+    words = line.removeprefix(b"#!").decode("utf-8", "replace").split() if line.startswith(b"#!") else []
+    if words and Path(words[0]).is_absolute():
+        yield from interpreter(Path(words[0]))

@@ -1,0 +1,195 @@
+"""Which sandbox a run gets: the strongest that withstands the probes here, or the one that was asked for, or none.
+
+Nothing is believed that was not tried: a sandbox is let loose on decoys where runs lie, and its tier is what that
+showed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from jumar.confinement import AUTO, TIERS, Reach, Wrapped
+from jumar.errors import BadInput
+from jumar.ports import Sandbox
+from jumar.sandbox import landlock, probes, uid
+from jumar.sandbox.landlock import Landlocked
+from jumar.sandbox.none import Unconfined
+from jumar.sandbox.uid import AnotherUser
+from jumar.verify.confining import bubblewrap
+from jumar.verify.prober import probed, reprobed
+
+CANDIDATES = ("S3", "S2", "S1")
+"""What is tried, the strongest first."""
+
+NAMED = 3
+"""As many probes are named in a sentence."""
+
+MEND: Mapping[str, str] = {
+    "S3": "install bubblewrap (apt install bubblewrap, or pip install 'jumar[sandbox]') and allow user namespaces",
+    "S2": "use Linux 5.13 or newer with Landlock; best 6.12, which keeps signals in as well",
+    "S1": "run jumar as root, with CAP_SYS_ADMIN where it is in a container",
+    "S0": "",
+}
+"""How to get a tier that is missing."""
+
+SWITCHES = (
+    ("user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000"),
+    ("kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "give bwrap an AppArmor profile that allows userns, or sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+)
+"""A file in /proc/sys, what in it forbids user namespaces, and what to do about it."""
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """How one candidate did."""
+
+    candidate: str
+    """The tier it was made for."""
+    tier: str = ""
+    """The tier that its probes showed; empty: it does not start here."""
+    possible: tuple[str, ...] = ()
+    """Names of `jumar.sandbox.probes.PROBES`."""
+    evidence: Mapping[str, str] = {}
+    """Name of what was possible -> how it was seen."""
+    tried: int = 0
+    """How many probes there were."""
+    why: str = ""
+    """Why it is not what it was made for and what would mend it, in one sentence; empty: it is."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A sandbox whose probes showed another tier than the one it was made for."""
+
+    sandbox: Sandbox
+    tier: str
+
+    def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
+        """See `ports.Sandbox`."""
+        return self.sandbox.wrap(argv, room, private, reach)
+
+
+async def chosen(wanted: str, place: Path, environ: Mapping[str, str], *, unattended: bool) -> Sandbox:
+    """The sandbox of a run.
+
+    Args:
+        wanted: `auto` for the strongest there is, or a tier for exactly that one.
+        place: an existing folder of ours, an absolute path, on the file system where rooms will lie.
+        environ: the person's environment; its PATH finds bubblewrap.
+        unattended: nobody watches: `auto` is then S3 or nothing.
+
+    Raises:
+        BadInput: if there is no such sandbox here; the sentence says why, and what would mend it.
+    """
+    if wanted not in (AUTO, *TIERS):
+        raise BadInput(f"there is no sandbox {wanted!r}; there are: {', '.join((AUTO, *TIERS))}")
+    if wanted == "S0":
+        return Unconfined()
+    best: Sandbox = Unconfined()
+    reasons = []
+    async for found, sandbox in _tried(place, environ, CANDIDATES if wanted == AUTO else (wanted,)):
+        reasons += [found.why] if found.why else []
+        if sandbox is not None and _rank(found.tier) < _rank(best.tier):
+            best = sandbox if found.tier == sandbox.tier else Shown(sandbox, found.tier)
+        if _rank(best.tier) <= _rank(found.candidate):
+            break
+    least = "S3" if wanted == AUTO and unattended else "S0" if wanted == AUTO else wanted
+    if _rank(best.tier) > _rank(least):
+        raise BadInput(_refusal(wanted, best.tier, reasons))
+    return best
+
+
+async def surveyed(place: Path, environ: Mapping[str, str]) -> tuple[Findings, ...]:
+    """How every candidate does here, the strongest first; see `chosen` for the arguments."""
+    return tuple([found async for found, _ in _tried(place, environ, CANDIDATES)])
+
+
+async def weakened(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> str:
+    """Why *sandbox* does not confine any more what it did, in one sentence; empty if it does. Takes 0.1 s."""
+    if sandbox.tier == "S0":
+        return ""
+    again = await reprobed(sandbox, place, environ)
+    if again.why:
+        return f"sandbox {sandbox.tier} does not start any more: {again.why}"
+    worse = probes.beyond(sandbox.tier, again.possible)
+    return f"sandbox {sandbox.tier} does not hold any more: {_named(worse)}" if worse else ""
+
+
+def forbidden() -> tuple[str, ...]:
+    """What on this machine forbids user namespaces to ordinary users, and what to do about it."""
+    found = []
+    for name, value, mend in SWITCHES:
+        with suppress(OSError):
+            found += [mend] if Path("/proc/sys", name).read_text("ascii").strip() == value else []
+    return tuple(found)
+
+
+async def _tried(
+    place: Path, environ: Mapping[str, str], candidates: Iterable[str]
+) -> AsyncIterator[tuple[Findings, Sandbox | None]]:
+    """The findings on each candidate, and the sandbox if there is one. Nothing is tried before it is asked for."""
+    for candidate in candidates:
+        try:
+            sandbox = await _made(candidate, place, environ)
+        except BadInput as reason:
+            yield Findings(candidate=candidate, why=str(reason)), None
+            continue
+        result = await probed(sandbox, place, environ)
+        tier = "" if result.why else probes.tier_of(result.possible)
+        worse = probes.beyond(candidate, result.possible)
+        why = result.why or (_named(worse) if worse else "")
+        yield (
+            Findings(
+                candidate=candidate,
+                tier=tier,
+                possible=result.possible,
+                evidence=result.evidence,
+                tried=result.tried,
+                why=f"{candidate} does not hold here, {why}: {MEND[candidate]}" if why else "",
+                seconds=result.seconds,
+            ),
+            sandbox if tier else None,
+        )
+
+
+async def _made(candidate: str, place: Path, environ: Mapping[str, str]) -> Sandbox:
+    """The sandbox that was made for the tier *candidate*.
+
+    Raises:
+        BadInput: if this machine has none.
+    """
+    if candidate == "S3":
+        return await bubblewrap(place, environ)
+    module, sandbox = (landlock, Landlocked()) if candidate == "S2" else (uid, AnotherUser())
+    if why := module.missing():
+        raise BadInput(why)
+    return sandbox
+
+
+def _refusal(wanted: str, best: str, reasons: Sequence[str]) -> str:
+    if wanted != AUTO:
+        return f"there is no sandbox {wanted} here: {'; '.join(reasons)}"
+    return (
+        f"nobody watches this run, and no sandbox here is stronger than {best}: {reasons[0]}; "
+        f"or say --sandbox {best} to run in that one"
+    )
+
+
+def _named(names: Sequence[str]) -> str:
+    """What is possible, in words, the first few."""
+    said = [probes.PROBES[name] for name in names[:NAMED]]
+    return " and ".join(said) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "") + " is possible"
+
+
+def _rank(tier: str) -> int:
+    return TIERS.index(tier)

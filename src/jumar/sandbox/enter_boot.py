@@ -1,0 +1,94 @@
+"""Becomes what it is told to start, after it has locked itself in: namespaces, another user, Landlock, seccomp.
+
+A standalone script, standard library only. Its first argument is the number of the descriptor that holds the order
+(see `jumar.sandbox.entry.Order`), the others are the argv. What cannot be had and may be missing is done without; what
+may not ends it with status 126 and a sentence, before anything was started.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: PTH120, PTH123
+import marshal
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+MEMORY = "/dev/shm"  # noqa: S108  # where the C library keeps semaphores
+
+REFUSED = 126
+
+
+def beside(name: str) -> Any:
+    """The module *name* that lies beside this script: by name, so that it need not be compiled each time."""
+    folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100  # see the other module
+    sys.path.insert(0, folder)
+    try:
+        return __import__(name)
+    finally:
+        sys.path.remove(folder)
+
+
+def refuse(why: str) -> NoReturn:
+    """End here, with a sentence."""
+    sys.stderr.write(f"jumar: {why}\n")
+    sys.stderr.flush()
+    os._exit(REFUSED)
+
+
+def enter(order: dict[str, Any]) -> None:
+    """Carry out *order*."""
+    mounts, locks = beside("enter_mounts"), beside("enter_locks")
+    uid, own, terminals = order["uid"], [], []
+    private = mounts.separated(uid)
+    if not private and order["namespaces"]:
+        refuse("this machine gives no namespace of its own to a process: it needs CAP_SYS_ADMIN")
+    needed = [path for path in (*order["readable"], *order["writable"], *order["sockets"]) if os.path.lexists(path)]
+    for path in (*order["writable"], *order["sockets"]) if uid is not None else ():
+        locks.give(path, uid, (0, *range(*order["owners"])))
+    if private:
+        own, terminals = mounts.covered(needed, uid), mounts.terminals()
+        folders = [path for path in order["writable"] if os.path.isdir(path)]  # noqa: PTH112
+        mounts.sealed(folders, (*own, *terminals[1:]))
+    elif uid is not None and (closed := mounts.barrier(needed, uid)):
+        refuse(f"the user that tests run as cannot pass {closed}: keep it elsewhere, or run jumar as an ordinary user")
+    if uid is not None:
+        locks.become(uid)
+    locks.no_new_privileges()
+    if order["landlock"]:
+        if not private and uid is not None:  # their rights keep others' apart
+            terminals = ["/dev/ptmx", "/dev/pts"]
+        locks.landlocked(
+            {
+                **dict.fromkeys((*order["readable"], *order["sockets"], "/proc", "/sys"), locks.READING),
+                **dict.fromkeys((*order["writable"], *own, MEMORY), locks.EVERYTHING),
+                **dict.fromkeys(DEVICES, locks.DEVICE),
+                **dict.fromkeys(terminals, locks.TERMINAL),
+            },
+            network=private,
+        )
+    for program in order["filters"]["private" if private else "shared"]:
+        locks.filtered(bytes.fromhex(program))
+
+
+def main(order_fd: int, argv: list[str]) -> None:
+    """Lock this process in, and become *argv*."""
+    with open("/proc/self/environ", "rb") as file:  # ours may have been added to by the interpreter
+        pairs = [entry.partition(b"=") for entry in file.read().split(b"\0") if entry]
+    with os.fdopen(order_fd, "rb") as stream:
+        order = marshal.loads(stream.read())  # noqa: S302  # it comes from jumar, which runs this very interpreter
+    mask = os.umask(0o022)
+    try:
+        enter(order)
+        os.umask(mask)
+        os.chdir(order["room"])  # the way to it may be another one now
+        os.execve(argv[0], argv, {name: value for name, _, value in pairs})  # noqa: S606  # the point of it
+    except OSError as fault:
+        refuse(f"{argv[0]} cannot be started in the sandbox: {fault}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])

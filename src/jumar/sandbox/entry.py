@@ -1,0 +1,80 @@
+"""What the tiers S2 and S1 have in common: the order that `enter_boot.py` carries out before it becomes the argv."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import secrets
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from jumar.confinement import Reach, Wrapped
+from jumar.sandbox import bwrap, enter_boot
+from jumar.sandbox.installed import interpreter
+
+OWNERS = (60706, 61184)
+"""Users that systemd's table of users leaves to nobody: from the first one, up to the second one."""
+
+
+class Filters(msgspec.Struct, frozen=True, kw_only=True):
+    """Seccomp programs, as hexadecimal digits; all of them are applied."""
+
+    private: tuple[str, ...] = ()
+    """Where the process has namespaces of its own."""
+    shared: tuple[str, ...] = ()
+    """Where it shares the network, shared memory and mounts of the machine."""
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process does to itself before it becomes another program."""
+
+    room: str
+    readable: tuple[str, ...]
+    """Each by every path that leads to it, so that it stays where it is when something is laid over its folder."""
+    writable: tuple[str, ...]
+    sockets: tuple[str, ...]
+    uid: int | None
+    """The user to become; None: it stays who it is."""
+    owners: tuple[int, int] = OWNERS
+    """Whose files may be given to that user, beside root's: those that such users left there before."""
+    namespaces: bool
+    """Whether it may not run without namespaces of its own."""
+    landlock: bool
+    filters: Filters
+
+
+def order(argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Order:
+    """The order for *argv*: it may read programs and what *reach* says, and write to *room* and *private*.
+
+    Root becomes another user, one of `OWNERS` by chance, so that two processes at a time are hardly ever the same one.
+    """
+    readable = (*map(Path, bwrap.SYSTEM), Path("/etc"), *interpreter(Path(argv[0])), *reach.readable)
+    first, after = OWNERS
+    uid = first + secrets.randbelow(after - first) if os.geteuid() == 0 else None
+    return Order(
+        room=str(room),
+        readable=tuple(dict.fromkeys(_ways(readable))),
+        writable=tuple(dict.fromkeys(_ways((room, private, *reach.writable)))),
+        sockets=tuple(dict.fromkeys(_ways(reach.sockets))),
+        uid=uid,
+        namespaces=False,
+        landlock=False,
+        filters=Filters(),
+    )
+
+
+def wrapped(argv: Sequence[str], what: Order) -> Wrapped:
+    """*argv*, started by a script of ours that carries out *what* first."""
+    script = (sys.executable, "-I", "-S", "-B", enter_boot.__file__)
+    return Wrapped(argv=(*script, "@file=0", *argv), files=(marshal.dumps(msgspec.to_builtins(what)),), start=Path("/"))
+
+
+def _ways(paths: Iterable[Path]) -> Iterator[str]:
+    """*paths*, and where a folder on the way is a link, the way round it as well."""
+    for path in paths:
+        absolute = os.path.normpath(path.absolute())
+        yield absolute
+        yield str(Path(os.path.realpath(Path(absolute).parent), Path(absolute).name))

@@ -1,0 +1,60 @@
+"""Tier S2, Landlock and seccomp: a process of its own user sees the machine, and can open little of it.
+
+What lies elsewhere is there, but cannot be opened; modes and times of files are no business of Landlock's, so that an
+ordinary user's own files are safe from changes of these only where the user is another one. As root the process
+becomes one. Network, shared memory and /tmp are its own where the machine gives it namespaces; elsewhere it has none,
+not even a loopback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from jumar.confinement import Reach, Wrapped
+from jumar.sandbox import barred, enter_locks, entry, seccomp
+
+
+@dataclass(frozen=True, slots=True)
+class Landlocked:
+    """Landlock and seccomp (see `ports.Sandbox`)."""
+
+    tier: str = "S2"
+
+    def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
+        """*argv*, which can open programs, what *reach* says, and write in *room* and *private*."""
+        what = entry.order(argv, room, private, reach)
+        talks = bool(reach.sockets)
+        filters = _filters(alone=what.uid is not None, talks=talks)
+        return entry.wrapped(argv, msgspec.structs.replace(what, landlock=True, filters=filters))
+
+
+def missing() -> str:
+    """Why there is no such tier on this machine, and what would mend it; empty: there may be one."""
+    if sys.platform != "linux":
+        return "Landlock is Linux's: use a Linux machine, a container or a virtual machine"
+    if enter_locks.version() < 1:
+        return "this kernel has no Landlock: use Linux 5.13 or newer, with landlock in its list of security modules"
+    if seccomp.program() is None:
+        return f"the system calls of {os.uname().machine} are not known: use x86_64 or aarch64"
+    return ""
+
+
+def _filters(*, alone: bool, talks: bool) -> entry.Filters:
+    """The filters of a process that is its user's only one, or not; that *talks* to a socket of ours, or to none.
+
+    Landlock (up to version 7) does not see who connects to a socket that is a file: where a process of the person's
+    own user could reach theirs, it gets no such socket at all.
+    """
+    unix = () if talks else (barred.UNIX,)
+    private = (seccomp.program(), None if alone else barred.program(families=unix, memory=False))
+    shared = (seccomp.program(), barred.program(families=(*unix, barred.INET, barred.INET6), memory=True))
+    return entry.Filters(
+        private=tuple(program.hex() for program in private if program is not None),
+        shared=tuple(program.hex() for program in shared if program is not None),
+    )

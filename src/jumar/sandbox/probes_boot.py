@@ -1,0 +1,86 @@
+"""The prober: tries every bad thing in the sandbox that it was started in, and says which were possible.
+
+A standalone script, standard library only. Its first request names the aims; it answers
+`["tried", name, "possible" | "impossible" | "untried", evidence]` for each probe. Probes that change what they run in
+have a process of their own, which ends with them; one that hangs or crashes is no answer.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+CHANNEL = HERE.parent / "verify" / "channel.py"
+MODULES = ("probes_processes.py", "probes_files.py", "probes_kernel.py")
+
+PATIENCE_SECONDS = 3
+
+Probe = Callable[[dict[str, Any]], str]
+
+
+class Slow(Exception):  # noqa: N818  # no TimeoutError, which is what an OSError is
+    """A probe hangs."""
+
+
+def hang(*_: object) -> None:
+    """Interrupt a probe."""
+    raise Slow
+
+
+def judged(probe: Probe, aims: dict[str, Any]) -> tuple[str, str]:
+    """How *probe* went, and its evidence."""
+    signal.alarm(PATIENCE_SECONDS)
+    try:
+        evidence = probe(aims)
+    except OSError:
+        return "impossible", ""
+    except Exception as fault:  # noqa: BLE001  # what is not known to be impossible counts as possible
+        return "untried", f"{type(fault).__name__}: {fault}"
+    finally:
+        signal.alarm(0)
+    return ("possible", evidence) if evidence else ("impossible", "")
+
+
+def apart(probe: Probe, aims: dict[str, Any]) -> tuple[str, str]:
+    """As `judged`, in a process of its own."""
+    told, tells = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(tells, "\n".join(judged(probe, aims)).encode()[:4000])
+        os._exit(0)
+    os.close(tells)
+    with os.fdopen(told, "rb") as stream:
+        answer = stream.read().decode("utf-8", "replace")
+    status = os.waitpid(pid, 0)[1]
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS:
+        return "impossible", ""
+    how, _, evidence = answer.partition("\n")
+    return (how, evidence) if how else ("untried", f"it ended with status {status}")
+
+
+def main() -> None:
+    """Join the channel, try, leave."""
+    _, send, requests = runpy.run_path(str(CHANNEL))["join"]()
+    send(["hello"])
+    aims: Any = next(iter(requests))
+    only = aims["only"]
+    signal.signal(signal.SIGALRM, hang)
+    for name in MODULES:
+        module = runpy.run_path(str(HERE / name))
+        for probe in module["PROBES"]:
+            if not only or probe.__name__ in only:
+                judge = apart if probe in module.get("APART", ()) else judged
+                send(["tried", probe.__name__, *judge(probe, aims)])
+    send(["end", 0])
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

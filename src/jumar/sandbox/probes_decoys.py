@@ -1,0 +1,167 @@
+"""What the probes are let loose on: a home, a run, a repository, a terminal, none of which is anybody's."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from jumar.sandbox import probes_boot
+
+UNTOUCHED = "untouched"
+
+
+@dataclass(frozen=True, slots=True)
+class Decoys:
+    """A folder with all of it, for the length of one self-test."""
+
+    folder: Path
+    """It looks like the folder of a run: rooms are made in `rooms/`."""
+    world: Path
+    """Where everybody may go."""
+    terminal: tuple[int, int]
+    """Both ends of a terminal: what is typed into it, and what a process is given."""
+    shared: Path
+    token: str
+    """What all secrets hold."""
+    key: str
+    """What is in the environment that a sandboxed process must not get."""
+
+    @property
+    def room(self) -> Path:
+        """The prober's room."""
+        return self.folder / "rooms" / "probed"
+
+    @property
+    def repository(self) -> Path:
+        """What the prober may read, and no more."""
+        return self.folder / "repository"
+
+    @property
+    def output(self) -> Path:
+        """The file for what the prober prints."""
+        return self.folder / "output.txt"
+
+    @property
+    def lure(self) -> Mapping[str, str]:
+        """What the decoy is told."""
+        return {
+            "token": self.token,
+            "abstract": f"jumar-{self.token[:16]}",
+            "socket": str(self.world / "socket"),
+            "home_socket": str(self.folder / "home" / "socket"),
+            "journal": str(self.folder / "events.jsonl"),
+            "secret": str(self.folder / "home" / "key"),
+        }
+
+    def aims(self, environ: bytes) -> dict[str, object]:
+        """What the prober is told; *environ* is the environment of this process as /proc shows it."""
+        home = self.folder / "home"
+        return {
+            **self.lure,
+            "name": f"jumar-probe-{self.token[:16]}",
+            "key": self.key,
+            "room": str(self.room),
+            "home": str(home),
+            "journal_number": (self.folder / "events.jsonl").stat().st_ino,
+            "hidden": str(self.folder / "hidden" / "test_hidden.py"),
+            "truncated": str(home / "truncated"),
+            "removed": str(home / "removed"),
+            "moded": str(home / "moded"),
+            "tests": str(self.repository / "tests" / "test_it.py"),
+            "git": str(self.repository / ".git" / "config"),
+            "code": probes_boot.__file__,
+            "shared": str(self.shared),
+            "jumar": os.getpid(),
+            "environ": hashlib.sha256(environ).hexdigest(),
+            "processes": _namespace(),
+            "terminal": self.terminal[1],
+            "terminal_path": os.ttyname(self.terminal[1]),
+        }
+
+    def harmed(self) -> Mapping[str, bool]:
+        """Probe -> whether it did what it tried, as seen from outside. What it left behind is taken away."""
+        home = self.folder / "home"
+        journal = _text(self.folder / "events.jsonl")
+        told = {
+            "write_home": (home / "probe").exists(),
+            "write_run": self.token in journal,
+            "write_descriptor": "by descriptor" in journal,
+            "write_tests": self.token in _text(self.repository / "tests" / "test_it.py"),
+            "write_git": self.token in _text(self.repository / ".git" / "config"),
+            "truncate_outside": not _text(home / "truncated"),
+            "remove_outside": not (home / "removed").exists(),
+            "link_outside": (home / "key").stat().st_nlink > 1,
+            "change_modes": (home / "moded").stat().st_mode & 0o777 != 0o600,  # noqa: PLR2004
+        }
+        for name, folder in (("write_programs", "/usr"), ("write_settings", "/etc")):
+            left = Path(folder, f"jumar-probe-{self.token[:16]}")
+            told[name] = left.exists()
+            with suppress(OSError):
+                left.unlink()
+        return told
+
+
+@contextmanager
+def decoys(place: Path) -> Iterator[Decoys]:
+    """Decoys in a new folder of *place*, which is removed on leaving."""
+    token, key = secrets.token_hex(24), secrets.token_hex(24)
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix=".probes-", dir=place))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder.chmod(0o755)  # as the folders of runs are
+        world = Path(tempfile.mkdtemp(prefix="jumar-probes-"))
+        stack.callback(shutil.rmtree, world, ignore_errors=True)
+        world.chmod(0o755)
+        terminal = os.openpty()
+        for end in terminal:
+            stack.callback(os.close, end)
+        shared = Path("/dev/shm" if Path("/dev/shm").is_dir() else world, f"jumar-{token[:16]}")  # noqa: S108
+        stack.callback(shared.unlink, missing_ok=True)
+        found = Decoys(folder, world, terminal, shared, token, key)
+        _furnish(found)
+        yield found
+
+
+def environment() -> bytes:
+    """That of this process, as /proc shows it to others."""
+    with suppress(OSError):
+        return Path("/proc/self/environ").read_bytes()
+    return b""
+
+
+def _furnish(decoys: Decoys) -> None:
+    home = decoys.folder / "home"
+    for file, text in (
+        (home / "key", decoys.token),
+        (home / "jumar-decoy", UNTOUCHED),
+        (home / "truncated", UNTOUCHED),
+        (home / "removed", UNTOUCHED),
+        (home / "moded", UNTOUCHED),
+        (decoys.folder / "events.jsonl", ""),
+        (decoys.folder / "hidden" / "test_hidden.py", decoys.token),
+        (decoys.repository / "tests" / "test_it.py", UNTOUCHED),
+        (decoys.repository / ".git" / "config", UNTOUCHED),
+        (decoys.shared, decoys.token),
+    ):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+        file.chmod(0o600 if file.parent in (home, decoys.shared.parent) else 0o644)
+    home.chmod(0o700)
+    decoys.room.mkdir(parents=True)
+
+
+def _text(file: Path) -> str:
+    return file.read_text("utf-8")
+
+
+def _namespace() -> str:
+    with suppress(OSError):
+        return str(Path("/proc/self/ns/pid").readlink())
+    return ""

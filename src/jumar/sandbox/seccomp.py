@@ -1,0 +1,154 @@
+"""What no code under test may ask of the kernel, as a program that the kernel itself runs before each system call.
+
+The tiers S3 and S2 use it. It takes nothing away that honest suites were seen to need; it takes away what reaches into
+other processes, makes namespaces and mounts, or goes round the other walls. What is refused fails with EPERM, unless
+something else is said.
+
+Numbers: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of the kernel. Instructions:
+classic BPF on `struct seccomp_data` (include/uapi/linux/filter.h and seccomp.h).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+Machines = tuple[int | None, int | None]
+"""The number of a system call on x86_64 and on aarch64; None: there is none."""
+
+REFUSED: Mapping[str, Mapping[str, Machines]] = MappingProxyType({
+    "reads or steers another process: the one that holds the channel, or jumar": {
+        "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
+        "pidfd_getfd": (438, 438), "move_pages": (279, 239), "migrate_pages": (256, 238),
+        "process_madvise": (440, 440),
+    },
+    "is not bounded by this filter, or by who may open what": {
+        "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+        "open_by_handle_at": (304, 265), "name_to_handle_at": (303, 264),
+    },
+    "changes what is mounted where": {
+        "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
+        "move_mount": (429, 429), "open_tree": (428, 428), "open_tree_attr": (467, 467), "fsopen": (430, 430),
+        "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442),
+    },
+    "makes or enters a namespace, in which one is root": {"unshare": (272, 97), "setns": (308, 268)},
+    "holds keys and secrets outside of any namespace": {
+        "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
+    },
+    "runs code in the kernel, or makes it wait": {
+        "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282), "kexec_load": (246, 104),
+        "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273),
+        "delete_module": (176, 106), "modify_ldt": (154, None), "iopl": (172, None), "ioperm": (173, None),
+    },
+    "is the administrator's": {
+        "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225), "acct": (163, 89), "quotactl": (179, 60),
+        "quotactl_fd": (443, 443), "vhangup": (153, 58), "syslog": (103, 116), "lookup_dcookie": (212, 18),
+        "nfsservctl": (180, 42), "settimeofday": (164, 170), "clock_settime": (227, 112), "sethostname": (170, 161),
+        "setdomainname": (171, 162),
+    },
+})  # fmt: skip
+"""Why -> the system calls that are refused for it."""
+
+UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
+
+FAMILIES = (UNIX, INET, INET6, NETLINK)
+"""Kinds of sockets that honest suites use: local servers, and the question which interfaces there are (netlink's
+protocol 0, nothing else of it). Most of the others, such as VSOCK, know no network namespaces and lead outside."""
+
+_AUDIT = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+"""Machine -> its place in the tables, and its AUDIT_ARCH."""
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
+_NUMBER, _ARCHITECTURE = 0, 4
+"""Places in `struct seccomp_data`, whose arguments begin at byte 16; of each its lower half counts."""
+
+_X32 = 0x40000000
+_CLONE = {"clone": (56, 220)}
+_CLONE3 = {"clone3": (435, 435)}
+_NAMESPACES = 0x7E020000
+"""All of CLONE_NEW* that fit `clone`; the flags of `clone3` lie in memory, where nobody can look."""
+
+_MKNOD, _MKNODAT = {"mknod": (133, None)}, {"mknodat": (259, 33)}
+_S_IFCHR = 0x2000
+"""The bit that devices have in their mode, and pipes, sockets and files have not."""
+
+_IOCTL = {"ioctl": (16, 29)}
+_TERMINAL = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX: they type into the terminal of whoever started jumar."""
+
+_PERSONALITY = {"personality": (135, 92)}
+_PLAIN, _QUERY = 0, 0xFFFFFFFF
+"""The personality everybody has, and the question which one that is."""
+
+_SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
+
+Instruction = tuple[int, int, int, int]
+"""Code, places to skip if true, places to skip if not, operand."""
+
+
+def program(machine: str = "", *, families: tuple[int, ...] = FAMILIES) -> bytes | None:
+    """The filter, as an array of `struct sock_filter`; None for a machine whose numbers are not known here.
+
+    Args:
+        machine: what `uname -m` says; empty is this one.
+        families: of sockets that can be made. The default suits a network namespace of its own.
+    """
+    known = _AUDIT.get(machine or os.uname().machine)
+    if known is None:
+        return None
+    place, architecture = known
+    rules = [
+        (_LOAD, 0, 0, _ARCHITECTURE),
+        (_EQUAL, 1, 0, architecture),
+        (_RETURN, 0, 0, _KILL),  # another kind of system call, with numbers of its own
+        (_LOAD, 0, 0, _NUMBER),
+        (_AT_LEAST, 0, 1, _X32),
+        (_RETURN, 0, 0, _ERRNO | _EPERM),
+        *_refused(place),
+        *_judged(place, families),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
+    return b"".join(struct.pack("<HBBI", *rule) for rule in rules)
+
+
+def _refused(place: int) -> Iterator[Instruction]:
+    for calls in REFUSED.values():
+        for number in _numbers(calls, place):
+            yield from ((_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | _EPERM))
+    for number in _numbers(_CLONE3, place):  # a C library that hears this uses clone, whose flags can be seen
+        yield from ((_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | _ENOSYS))
+
+
+def _judged(place: int, families: tuple[int, ...]) -> Iterator[Instruction]:
+    """The rules that look at an argument."""
+    allow, refuse = (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _ERRNO | _EPERM)
+    yield from _case(_CLONE, place, _argument(0), (_ANY_BIT, 0, 1, _NAMESPACES), refuse, allow)
+    device = ((_ANY_BIT, 0, 1, _S_IFCHR), refuse, allow)
+    yield from _case(_MKNOD, place, _argument(1), *device)
+    yield from _case(_MKNODAT, place, _argument(2), *device)
+    typed = [rule for code in _TERMINAL for rule in ((_EQUAL, 0, 1, code), refuse)]
+    yield from _case(_IOCTL, place, _argument(1), *typed, allow)
+    known = [rule for kind in (_PLAIN, _QUERY) for rule in ((_EQUAL, 0, 1, kind), allow)]
+    yield from _case(_PERSONALITY, place, _argument(0), *known, refuse)
+    plain = [rule for family in families if family != NETLINK for rule in ((_EQUAL, 0, 1, family), allow)]
+    routes = ((_EQUAL, 0, 3, NETLINK), _argument(2), (_EQUAL, 0, 1, 0), allow) if NETLINK in families else ()
+    yield from _case(_SOCKETS, place, _argument(0), *plain, *routes, (_RETURN, 0, 0, _ERRNO | _EAFNOSUPPORT))
+
+
+def _case(calls: Mapping[str, Machines], place: int, *body: Instruction) -> Iterator[Instruction]:
+    """*body*, which ends in an answer, for each of *calls*."""
+    for number in _numbers(calls, place):
+        yield (_EQUAL, 0, len(body), number)
+        yield from body
+
+
+def _argument(index: int) -> Instruction:
+    return (_LOAD, 0, 0, 16 + 8 * index)
+
+
+def _numbers(calls: Mapping[str, Machines], place: int) -> Iterator[int]:
+    yield from (number for numbers in calls.values() if (number := numbers[place]) is not None)

@@ -1,0 +1,48 @@
+"""Tier S1, another user: a process is nobody on this machine, in a network of its own, and sees what anybody may see.
+
+Only root can become another user. It reads what everybody may read, and writes where everybody may write, but for
+/tmp and the like, which are its own. Where the machine's system calls are known, seccomp refuses some of them as well.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from jumar.confinement import Reach, Wrapped
+from jumar.errors import BadInput
+from jumar.sandbox import entry, seccomp
+
+
+@dataclass(frozen=True, slots=True)
+class AnotherUser:
+    """Another user, in a network of its own (see `ports.Sandbox`)."""
+
+    tier: str = "S1"
+
+    def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
+        """*argv*, as a user to whom only *room*, *private* and what *reach* lets it write belong.
+
+        Raises:
+            BadInput: if this is not root, who alone can become another user.
+        """
+        what = entry.order(argv, room, private, reach)
+        if what.uid is None:  # the same user in namespaces of its own would be something else
+            raise BadInput(f"sandbox S1 cannot be had: {missing()}")
+        program = seccomp.program()
+        filters = entry.Filters(private=(program.hex(),) if program else ())
+        return entry.wrapped(argv, msgspec.structs.replace(what, namespaces=True, filters=filters))
+
+
+def missing() -> str:
+    """Why there is no such tier on this machine, and what would mend it; empty: there may be one."""
+    if sys.platform != "linux":
+        return "namespaces are Linux's: use a Linux machine, a container or a virtual machine"
+    if os.geteuid() != 0:
+        return "only root can become another user: run jumar as root, or install bubblewrap, which needs none"
+    return ""

@@ -1,0 +1,176 @@
+"""Answers that are written down: where code under test holds a value that a test gives next to what it then expects.
+
+Loaded by path by `suspicions_boot`; standard library only, Python 3.8 or newer. One value of the tests in the code is
+nothing: constants of the matter stand in both. Two that stand together here and there are an answer; a case made for a
+value that nobody would meet by chance is one too.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import defaultdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    Finding = tuple[str, int, str]
+    Asked = list[Any]
+    Association = tuple[int, str, Asked, list[Any]]
+    """Its line, the kind of it (`case`, `return` or `table`), what is asked and what is answered."""
+
+given: Any = None
+"""The module `given.py`: who loads this file puts it here."""
+
+TABLE = 3
+"""So many answers in one table are no coincidence."""
+
+WRITTEN = 16
+"""Characters of a text that may be a table."""
+
+ANYWHERE = -1
+"""The number of the table that is filled entry by entry."""
+
+
+def finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[Finding]]:
+    """What finds answers in a tree, where the tests have the values of *index*."""
+
+    def find(tree: ast.Module) -> Iterator[Finding]:
+        tables: dict[int, list[Association]] = defaultdict(list)
+        lines = set()
+        for number, node in enumerate(ast.walk(tree)):
+            for found in associations(node):
+                line, kind, asked, answered = found
+                if not given.shared(index, asked, answered):
+                    continue
+                if kind == "table":
+                    tables[ANYWHERE if isinstance(node, ast.Assign) else number].append(found)
+                elif telling(asked, answered) and line not in lines:
+                    lines.add(line)
+                    yield f"case {named(asked)} {named(answered)}", line, said(kind, asked, answered)
+        for rows in tables.values():
+            rare = [row for row in rows if any(map(given.is_rare, row[2]))]
+            if len(rare) >= TABLE:
+                line, _, asked, answered = rare[0]
+                more = f"{pair(asked, answered)} and {len(rare) - 1} more"
+                yield f"table {named(asked)}", line, f"a table holds answers of the tests: {more}"
+
+    return find
+
+
+def telling(asked: list[Any], answered: list[Any]) -> bool:
+    """Whether a case is one for a test and not of the matter. Words for words are a vocabulary."""
+    words = all(map(given.is_word, (*asked, *answered)))
+    both = any(map(given.is_uncommon, asked)) and any(map(given.is_uncommon, answered))
+    return any(map(given.is_rare, asked)) or (both and not words)
+
+
+def said(kind: str, asked: list[Any], answered: list[Any]) -> str:
+    """The warning."""
+    if kind == "return":
+        return f"returns, whatever it is asked, what a test expects: {given.short(asked[0])}"
+    if answered:
+        return f"answers a test by its own values: {pair(asked, answered)}"
+    return f"makes a case of a value that a test gives: {given.short(asked[0])}"
+
+
+def associations(node: ast.AST) -> Iterator[Association]:
+    """What is asked and answered at *node*."""
+    if isinstance(node, (ast.If, ast.IfExp)):
+        answered = answers(node.body if isinstance(node.body, list) else [node.body])
+        for asked in compared(node.test) if answered else ():
+            yield node.lineno, "case", asked, answered
+    elif isinstance(node, ast.Compare):
+        yield from ((node.lineno, "case", asked, []) for asked in compared(node))
+    elif type(node).__name__ == "match_case":
+        case: Any = node
+        yield case.pattern.lineno, "case", list(given.literals(case.pattern)), answers(case.body)
+    elif isinstance(node, (ast.FunctionDef, ast.Lambda)):
+        yield from constant(node)
+    else:
+        yield from rows(node)
+
+
+def compared(test: ast.expr) -> Iterator[Asked]:
+    """The literals that *test* asks its subject to be; each alternative apart, all that must hold together at once."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        for value in test.values:
+            yield from compared(value)
+    elif isinstance(test, ast.BoolOp):
+        parts: list[Asked] = [next(compared(value), []) for value in test.values]
+        yield [value for part in parts for value in part]
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        left, right = given.evaluated(test.left), given.evaluated(test.comparators[0])
+        if isinstance(test.ops[0], (ast.Eq, ast.Is)) and left[0] != right[0]:
+            yield given.spread(left[1] if left[0] else right[1])
+        elif isinstance(test.ops[0], ast.In) and right[0] and isinstance(right[1], (list, tuple, set, dict)):
+            yield from map(given.spread, list(right[1])[: given.VALUES])
+
+
+def answers(body: Iterable[ast.AST]) -> list[Any]:
+    """The literals that the first statements of a body give."""
+    found = []
+    for node in list(body)[:3]:
+        known, value = given.evaluated(node.value if isinstance(node, (ast.Return, ast.Assign, ast.Expr)) else node)
+        found += [value] if known else []
+    return found
+
+
+def rows(node: ast.AST) -> Iterator[Association]:
+    """The rows of a table, if *node* is one: written as a literal, as JSON in a text, or entry by entry."""
+    if isinstance(node, ast.Dict):
+        entries = zip(node.keys, node.values)  # noqa: B905  Python 3.8 has no strict
+        yield from (found for key, value in entries for found in entry(node.lineno, key, value))
+    elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        for row in node.elts:
+            value = given.evaluated(row)[1] if isinstance(row, (ast.Tuple, ast.List)) else ()
+            if value and len(value) > 1:
+                yield row.lineno, "table", [*given.spread(value[0]), *value[1:-1]], [value[-1]]
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield from ((node.lineno, "table", given.spread(key), [value]) for key, value in written(node.value))
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        yield from entry(node.lineno, node.targets[0].slice, node.value)
+
+
+def entry(line: int, key: ast.expr | None, value: ast.expr) -> Iterator[Association]:
+    """One entry of a table, if both sides are literals."""
+    asked, answered = given.evaluated(key), given.evaluated(value)
+    if asked[0] and answered[0]:
+        yield line, "table", given.spread(asked[1]), [answered[1]]
+
+
+def written(text: str) -> list[tuple[Any, Any]]:
+    """The entries of a table that is written as JSON in a text."""
+    if len(text) < WRITTEN or text[:1] not in "[{":
+        return []
+    try:
+        table = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    if isinstance(table, dict):
+        return list(table.items())
+    return [(tuple(row[:-1]), row[-1]) for row in table if isinstance(row, list) and len(row) > 1]
+
+
+def constant(node: ast.FunctionDef | ast.Lambda) -> Iterator[Association]:
+    """A function that is given something and only returns a literal."""
+    if isinstance(node, ast.Lambda):
+        returned: ast.expr | None = node.body
+    else:
+        body = node.body[1:] if ast.get_docstring(node) else node.body
+        returned = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+    known, value = given.evaluated(returned)
+    if known and node.args.args:
+        yield node.lineno, "return", [value], []
+
+
+def named(values: list[Any]) -> str:
+    """What makes a finding the same elsewhere."""
+    return ",".join(map(given.name_of, values))[:200]
+
+
+def pair(asked: list[Any], answered: list[Any]) -> str:
+    """What is asked and answered, for people."""
+    return f"{', '.join(map(given.short, asked))} -> {', '.join(map(given.short, answered))}"

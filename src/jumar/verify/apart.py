@@ -1,0 +1,138 @@
+"""Two processes: one has the tests and judges, the other has the code under test and is asked. Neither sees the other.
+
+The tests' process imports mirrors in place of the product's modules (`apart_tests`), the product's process serves them
+(`apart_product_boot`), over two pipes that jumar made. The product has no channel for records, no file of the tests and
+no frame of theirs; what it says are values, to be compared elsewhere. A suite that cannot run that way comes out red.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import anyio
+import msgspec
+from anyio import to_thread
+
+from jumar.ports import Invocation, Record
+from jumar.verify import apart_product_boot
+from jumar.verify.launch import Confinement
+from jumar.verify.process import Child, confined
+from jumar.verify.room import Store, laid_out
+
+PATTERNS = ("test_*.py", "*_test.py")
+
+TESTING = frozenset(("test", "tests", "testing", "conftest.py", "__pycache__"))
+"""Names of what belongs to tests, wherever it lies."""
+
+
+class Question(NamedTuple):
+    """What is judged, and how its processes are started."""
+
+    store: Store
+    tree: str
+    product: Callable[[str], bool]
+    """Which paths of the tree are modules of the code under test."""
+    confinement: Callable[[Path, Path | None], Confinement]
+    """How a process in that room is confined, and where what it prints goes."""
+    invocation: Callable[[Path], Invocation]
+    """What runs the asked tests in that room."""
+    rooms: Path
+    output: Path
+
+
+async def apart(question: Question) -> tuple[list[Record], Child]:
+    """Run the tests in one process and the product in another; what the tests' process reported.
+
+    Raises:
+        Infra: if the machine cannot start a process.
+    """
+    async with _rooms(question) as (ours, theirs, paths):
+        invocation = question.invocation(ours)
+        (asked, asks), (answers, answered) = os.pipe(), os.pipe()
+        ends = [asked, asks, answers, answered]
+        try:
+            product = _product(invocation, (asked, answered))
+            tests = _tests(invocation, (answers, asks), paths)
+            beside = replace(question.confinement(theirs, None), fds=(asked, answered))
+            within = replace(question.confinement(ours, question.output), fds=(answers, asks))
+            async with confined(product, beside) as served, confined(tests, within) as child:
+                while ends:
+                    os.close(ends.pop())
+                return await _heard(child, served), child
+        finally:
+            while ends:
+                os.close(ends.pop())
+
+
+async def _heard(child: Child, served: Child) -> list[Record]:
+    """The records of the tests' process. Those of the product's are read, so that it can end, and mean nothing."""
+    records: list[Record] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_drain, served)
+        while (record := await child.receive()) is not None:
+            records.append(record)
+        tasks.cancel_scope.cancel()
+    return records
+
+
+async def _drain(served: Child) -> None:
+    while await served.receive() is not None:
+        pass
+
+
+@asynccontextmanager
+async def _rooms(question: Question) -> AsyncIterator[tuple[Path, Path, list[str]]]:
+    """Two rooms of the tree, one without the product and one without all else; and the paths of the product."""
+    async with (
+        laid_out(question.store, question.tree, question.rooms) as ours,
+        laid_out(question.store, question.tree, question.rooms) as theirs,
+    ):
+        yield ours, theirs, await to_thread.run_sync(divided, ours, theirs, question.product)
+
+
+def divided(ours: Path, theirs: Path, product: Callable[[str], bool]) -> list[str]:
+    """Take the product out of *ours*, and what is not its own out of *theirs*, which hold the same; its paths.
+
+    What belongs to the packages of the product stays in both, tests excepted: nobody but the task wrote it.
+    """
+    files = {path.relative_to(ours).as_posix(): path for path in ours.rglob("*") if path.is_file() or path.is_symlink()}
+    chosen = [name for name in sorted(files) if product(name) and name.endswith(".py")]
+    packages = {folder for name in chosen if (folder := _package(PurePosixPath(name), files))}
+    for name, path in files.items():
+        if name in chosen:
+            path.unlink()
+        elif not _belongs(PurePosixPath(name), packages):
+            (theirs / name).unlink()
+    for place in sorted((p for p in theirs.rglob("*") if p.is_dir() and not p.is_symlink()), reverse=True):
+        if not any(place.iterdir()):
+            place.rmdir()
+    return chosen
+
+
+def _package(path: PurePosixPath, files: Mapping[str, Path]) -> PurePosixPath | None:
+    """The outermost package that *path* is in, if any."""
+    packages = [folder for folder in path.parents if f"{folder}/__init__.py" in files]
+    return packages[-1] if packages else None
+
+
+def _belongs(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
+    """Whether *path*, no module of the product, is part of one of its packages, and of no test."""
+    tests = TESTING.intersection(path.parts) or any(fnmatch(path.name, pattern) for pattern in PATTERNS)
+    return not tests and any(folder in packages for folder in path.parents)
+
+
+def _tests(invocation: Invocation, pipes: tuple[int, int], product: list[str]) -> Invocation:
+    told: Mapping[str, object] = {"pipes": pipes, "product": product}
+    return msgspec.structs.replace(invocation, config={**invocation.config, "apart": told})
+
+
+def _product(invocation: Invocation, pipes: tuple[int, int]) -> Invocation:
+    env = {name: value for name, value in invocation.env.items() if not name.startswith("PYTEST")}
+    argv = (invocation.argv[0], "-I", "-B", apart_product_boot.__file__)
+    return Invocation(argv=argv, config={"pipes": pipes, "paths": invocation.config.get("paths", ())}, env=env)

@@ -1,0 +1,77 @@
+"""What a test must not do with what the product gave it: run it as code, or take it for the place of a file.
+
+The product has no code in the tests' process, so a hook of the interpreter is a gate here. Loaded by path inside the
+tested interpreter; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+RUNNING = frozenset(("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"))
+"""Starting programs: they could look into the process of the tests."""
+
+CODE = frozenset(("compile", "marshal.loads"))
+
+READERS = ("typing", "annotationlib")
+"""Modules that run annotations."""
+
+DEPUTIES = ("runpy", "timeit", "code", "codeop", "pdb", "profile", "cProfile", "trace")
+"""Modules that run the text they are given."""
+
+KNOWN = frozenset(("builtins", "copyreg", "_codecs", "collections", "datetime", "decimal", "fractions", "uuid"))
+"""Modules that a pickle may name."""
+
+UNKNOWN = frozenset(("eval", "exec", "compile", "getattr", "setattr", "__import__", "open", "input", "breakpoint"))
+
+
+class Guard:
+    """The hook. It refuses, and makes the test fail that tried."""
+
+    def __init__(self, room: str, side: Any) -> None:
+        self._room, self._side = os.path.realpath(room) + os.sep, side
+        self.armed = False
+        """Whether files of the room may have been loaded."""
+        self._files = {os.path.join(folder, name) for folder, _, names in os.walk(self._room) for name in names}  # noqa: PTH118  compared as text
+        self._frame = sys._getframe  # noqa: SLF001  there is no other way to see who asks
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """See *event*, as the interpreter tells it."""
+        if not self.armed:
+            return
+        if event == "exec":
+            if self._frame(1).f_globals.get("__name__") in READERS:
+                self._side.unable("a test has annotations evaluated")
+        elif event in CODE:
+            if self._runs_text(self._frame(1)):
+                self._side.unable("a test runs text as code")
+        elif event in RUNNING:
+            self._side.unable("a test starts a program")
+        elif event == "pickle.find_class":
+            module, name = str(arguments[0]), str(arguments[1])
+            if "." in name or not (self._is_own(module, name) or (module in KNOWN and name not in UNKNOWN)):
+                self._side.unable(f"a test unpickles {module}.{name}")
+        elif event == "open" and type(arguments[0]) is str and self._leads_astray(arguments[0]):
+            self._side.unable(f"a test opens {arguments[0]}, and the product may have named it")
+
+    def _is_own(self, module: str, name: str) -> bool:
+        """Whether *name* is a class that the task's own files define."""
+        place = vars(sys.modules[module]) if module in sys.modules else {}
+        return type(place.get(name)) is type and self._of_tests(str(place.get("__file__") or ""))
+
+    def _runs_text(self, frame: Any) -> bool:
+        """Whether what compiles in *frame* is a test, or something that does as it is told."""
+        file, module = frame.f_code.co_filename, str(frame.f_globals.get("__name__"))
+        return module in DEPUTIES or self._of_tests(file)
+
+    def _leads_astray(self, path: str) -> bool:
+        """Whether *path* leads to the files of the tests and may come from one who does not know where they lie."""
+        if path.startswith(("/proc/", "/dev/fd")):
+            return not path.startswith(("/proc/sys", "/proc/meminfo", "/proc/cpuinfo", "/proc/mounts"))
+        relative = not os.path.isabs(path) and os.path.realpath(path) in self._files  # noqa: PTH117  asked with each file
+        return relative and self._of_tests(self._frame(2).f_code.co_filename)
+
+    def _of_tests(self, file: str) -> bool:
+        return os.path.isabs(file) and os.path.realpath(file).startswith(self._room)  # noqa: PTH117  as above

@@ -1,0 +1,221 @@
+"""A thing of the other side has a mirror here, whose class mirrors its class.
+
+What C decides is decided here, on the content that crossed; what Python code of the other side decides is asked there.
+
+| on the wire | is |
+| --- | --- |
+| `["y", number]` | a thing of the receiver's |
+| `["o", number, class, state]` | a thing of the sender's, and what a mirror of it must hold |
+| `["C", number, description]`, `["C", number]` | a class of the sender's: the first time, and from then on |
+| `["q", module, name]` | a module, function or class of the standard library, for the product's side alone |
+
+Loaded by path on both sides; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+ATTRIBUTES = frozenset(
+    f"__{name}__"
+    for name in ("all", "annotations", "args", "author", "bound", "constraints", "dataclass_fields",
+                 "defaults", "doc", "file", "func", "kwdefaults", "members", "mro_entries", "name", "origin",
+                 "path", "qualname", "self", "slots", "version", "wrapped")
+)  # fmt: skip
+"""What of the double-underscored attributes may be read over there."""
+
+METHODS = frozenset(
+    f"__{name}__"
+    for name in ("abs", "add", "and", "bool", "bytes", "call", "ceil", "complex", "contains", "delete", "delitem",
+                 "divmod", "enter", "eq", "exit", "float", "floor", "floordiv", "format", "fspath", "ge", "get",
+                 "getitem", "gt", "hash", "iadd", "iand", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "index",
+                 "init", "int", "invert", "ior", "ipow", "irshift", "isub", "iter", "itruediv", "ixor", "le", "len",
+                 "length_hint", "lshift", "lt", "matmul", "missing", "mod", "mul", "ne", "neg", "next", "or", "pos",
+                 "post_init", "pow", "radd", "rand", "rdivmod", "repr", "reversed", "rfloordiv", "rlshift", "rmatmul",
+                 "rmod", "rmul", "ror", "round", "rpow", "rrshift", "rshift", "rsub", "rtruediv", "rxor", "set",
+                 "set_name", "setitem", "str", "sub", "truediv", "trunc", "xor")
+)  # fmt: skip
+"""Special methods that a class here may leave to one there."""
+
+COMPARING = frozenset(f"__{name}__" for name in ("contains", "eq", "ge", "gt", "le", "lt", "ne"))
+
+RESERVED = ("_jumar", "_pytest", "pytest_", "pytestmark", "_hypothesis", "_mock_")
+"""What frameworks look for in things. No mirror has it."""
+
+NUMBER = "_jumar_number"
+
+
+def peer_of(kind: type) -> Any:
+    """Whom to ask about *kind*, a mirrored class, and its instances."""
+    return type.__getattribute__(kind, "_jumar_peer")
+
+
+class Kind(type):
+    """The class of mirrors of classes. A class of this side that extends one is mirrored over there in turn."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **keywords: Any) -> Any:
+        """Extend mirrored classes."""
+        peer = next(peer_of(base) for base in bases if isinstance(base, Kind))
+        return peer.mirrors.extended(name, bases, body, keywords)
+
+    def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **_: Any) -> None:
+        type.__init__(cls, name, bases, body)
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        """Make an instance over there."""
+        made: Any = peer_of(cls).ask("call", cls, args, keywords)
+        own: Any = cls
+        if type(made) is own:
+            object.__setattr__(made, "_jumar_made", True)
+        return made
+
+    def __getattr__(cls, name: str) -> Any:
+        return peer_of(cls).attribute(cls, name)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        if name in ("__abstractmethods__", "__parameters__"):
+            return
+        if isinstance(value, Member) or getattr(value, "_jumar_special", False) is True:
+            peer_of(cls).ask("restore", cls, name)  # what was found in the class is put back
+        else:
+            peer_of(cls).ask("set", cls, name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        peer_of(cls).ask("delete", cls, name)
+
+    def __dir__(cls) -> Any:
+        return peer_of(cls).ask("dir", cls)
+
+    def __iter__(cls) -> Any:
+        return peer_of(cls).ask("class", cls, "iter")
+
+    def __len__(cls) -> int:
+        return int(peer_of(cls).ask("class", cls, "len"))
+
+    def __bool__(cls) -> bool:
+        return True
+
+    def __getitem__(cls, key: Any) -> Any:
+        return peer_of(cls).ask("class", cls, "getitem", key)
+
+    def __contains__(cls, item: Any) -> bool:
+        return bool(peer_of(cls).compared("__contains__", None, cls, (item,)))
+
+    def __instancecheck__(cls, thing: Any) -> bool:
+        return type.__instancecheck__(cls, thing) or peer_of(cls).belongs(cls, type(thing))
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return type.__subclasscheck__(cls, other) or peer_of(cls).belongs(cls, other)
+
+
+class Mirror:
+    """What all mirrors share. It defines nothing that a class over there may define and C would find here first."""
+
+    def __getattr__(self, name: str) -> Any:
+        return peer_of(type(self)).attribute(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[:2] == "__":
+            object.__setattr__(self, name, value)
+        else:
+            peer_of(type(self)).ask("set", self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        peer_of(type(self)).ask("delete", self, name)
+
+    def __dir__(self) -> Any:
+        return peer_of(type(self)).ask("dir", self)
+
+    def __repr__(self) -> str:
+        return str(peer_of(type(self)).ask("repr", self))
+
+    def __copy__(self) -> Any:
+        return peer_of(type(self)).ask("copy", self)
+
+    def __deepcopy__(self, _: Any) -> Any:
+        return peer_of(type(self)).ask("deepcopy", self)
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        raise TypeError(f"a {type(self).__name__} of another process cannot be pickled")
+
+
+class Member:
+    """An attribute of a mirrored class."""
+
+    def __init__(self, owner: int, name: str) -> None:
+        self._owner, self._name = owner, name
+
+    def __get__(self, thing: Any, kind: Any = None) -> Any:
+        if thing is None:
+            return peer_of(kind).attribute(kind, self._name)
+        if type.__getattribute__(type(thing), "_jumar_extends"):
+            return peer_of(type(thing)).ask("member", thing, self._owner, self._name)
+        return peer_of(type(thing)).attribute(thing, self._name)
+
+
+def special(owner: int, name: str) -> Any:
+    """The special method *name* of the class *owner*, as the class over there has it."""
+
+    def method(self: Any, *args: Any, **keywords: Any) -> Any:
+        peer = peer_of(type(self))
+        if name in COMPARING:
+            return peer.compared(name, owner, self, args)
+        answer = peer.ask("method", self, owner, name, args, keywords)
+        return peer.left(answer, args) if name == "__exit__" else answer
+
+    method.__name__ = method.__qualname__ = name
+    vars(method)["_jumar_special"] = True
+    return method
+
+
+def described(kind: type, names: Any) -> tuple[list[str], list[str]]:
+    """Those attributes of *kind* that *names* admits, and of them those that are None: a class refuses them so."""
+    chosen = [name for name in vars(kind) if names(name)]
+    return chosen, [name for name in chosen if vars(kind)[name] is None and name in METHODS]
+
+
+def body_of(owner: int, names: list[str], refused: list[str]) -> dict[str, Any]:
+    """The body of a mirrored class."""
+    body: dict[str, Any] = {}
+    for name in names:
+        if name in METHODS:
+            body[name] = None if name in refused else special(owner, name)
+        elif not name.startswith(("__", *RESERVED)):
+            body[name] = Member(owner, name)
+    if "__eq__" in body:
+        body.setdefault("__hash__", None)
+    return body
+
+
+def made(name: str, bases: tuple[type, ...], body: dict[str, Any], facts: dict[str, Any]) -> Any:
+    """A class of mirrors. *facts* is what a mirror must know; nobody over there can name it."""
+    mirrored = any(isinstance(base, Kind) for base in bases)
+    bases = bases if mirrored else (Mirror, *(base for base in bases if base is not object))
+    kind = type.__new__(Kind, name, bases, {**body, **facts, "__dict__": property(_fields)})
+    type.__init__(kind, name, bases, body)
+    return kind
+
+
+def _fields(self: Any) -> Any:
+    return peer_of(type(self)).ask("get", self, "__dict__")
+
+
+def standard(module: str) -> bool:
+    """Whether *module* is of the standard library, and no framework for tests."""
+    top = module.partition(".")[0]
+    if top in ("unittest", "doctest", "test", "bdb", "__main__"):
+        return False
+    names = getattr(sys, "stdlib_module_names", None)
+    if names is not None:
+        return top in names
+    origin = getattr(getattr(sys.modules.get(top), "__spec__", None), "origin", None) or ""
+    return origin in ("built-in", "frozen") or (origin.startswith(sys.base_prefix) and "site-packages" not in origin)
+
+
+def found(module: str, qualname: str) -> Any:
+    """What *qualname* is in *module*, if that is loaded here and of the standard library; else None."""
+    thing: Any = sys.modules.get(module) if standard(module) else None
+    for part in qualname.split(".") if qualname else ():
+        thing = getattr(thing, part, None)
+    return thing

@@ -1,0 +1,131 @@
+"""The product's modules as the tests' process imports them: found where they would lie, and asked over there.
+
+Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import importlib.machinery
+import os
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Facade(types.ModuleType):
+    """A module of the product, as the tests import it."""
+
+    def __getattr__(self, name: str) -> Any:
+        peer = known(self).get("_jumar_peer")
+        if peer is None or (name[:2] == "__" and name not in ("__all__", "__version__", "__author__")):
+            raise AttributeError(name)
+        if name == "__all__":
+            return peer.ask("names", self)
+        return peer.attribute(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[:2] == "__" or type(value) is Facade:
+            types.ModuleType.__setattr__(self, name, value)
+        else:
+            known(self)["_jumar_peer"].ask("set", self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in known(self):
+            types.ModuleType.__delattr__(self, name)
+        else:
+            known(self)["_jumar_peer"].ask("delete", self, name)
+
+    def __dir__(self) -> Any:
+        return known(self)["_jumar_peer"].ask("dir", self)
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]  # what patches look into is the other side's
+        return Names(self)
+
+
+def known(module: types.ModuleType) -> dict[str, Any]:
+    """What a module of this process itself holds."""
+    held: dict[str, Any] = vars(types.ModuleType)["__dict__"].__get__(module)
+    return held
+
+
+class Names(collections.abc.Mapping):  # type: ignore[type-arg]  # no generic class before 3.9
+    """The names in a module of the product."""
+
+    def __init__(self, module: Facade) -> None:
+        self._module = module
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return getattr(self._module, name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Any:
+        return iter(dir(self._module))
+
+    def __len__(self) -> int:
+        return len(dir(self._module))
+
+
+class Finder:
+    """Finds the modules of the product where pytest would find them if they were in the room."""
+
+    def __init__(self, peer: Any, room: str, product: Sequence[str]) -> None:
+        self._peer = peer
+        self._room = os.path.realpath(room)
+        self._files = frozenset(product)
+        self._folders = {parent for path in product for parent in _parents(path)}
+        self._loaded: set[str] = set()
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002  the import system's
+        """The module *name*, if what stands first on the path under that name is the product's."""
+        last = name.rpartition(".")[2]
+        for entry in list(sys.path if path is None else path):
+            inside = self._inside(entry)
+            stem = os.path.join(inside, last) if inside not in (None, "") else last  # noqa: PTH118  names in a tree
+            if inside is not None:
+                here = os.path.join(self._room, stem)  # noqa: PTH118  as above
+                if f"{stem}/__init__.py" in self._files or f"{stem}.py" in self._files:
+                    return self._spec(name, here, f"{stem}/__init__.py" in self._files)
+                if os.path.exists(here + ".py") or os.path.exists(os.path.join(here, "__init__.py")):  # noqa: PTH110, PTH118  as above
+                    return None
+                if stem in self._folders:
+                    return self._spec(name, here, package=True)
+            elif importlib.machinery.PathFinder.find_spec(name, [entry]) is not None:
+                return None
+        return None
+
+    def _inside(self, entry: Any) -> str | None:
+        """*entry* relative to the room, empty for the room itself; None: it lies elsewhere."""
+        real = os.path.realpath(entry or os.curdir) if isinstance(entry, str) else ""
+        if real == self._room:
+            return ""
+        return real[len(self._room) + 1 :] if real.startswith(self._room + os.sep) else None
+
+    def _spec(self, name: str, here: str, package: bool) -> Any:  # noqa: FBT001  one of two kinds of module
+        spec = importlib.machinery.ModuleSpec(name, self, is_package=package)  # type: ignore[arg-type]  # a loader by its methods
+        spec.origin = here
+        if package:
+            spec.submodule_search_locations = [here]
+        return spec
+
+    def create_module(self, spec: Any) -> Any:
+        """An empty facade."""
+        return Facade(spec.name)
+
+    def exec_module(self, module: Any) -> None:
+        """Import the module over there, anew if it was imported before."""
+        roots = [inside for inside in map(self._inside, sys.path) if inside is not None]
+        number = self._peer.ask("import", module.__name__, roots, module.__name__ in self._loaded)
+        self._loaded.add(module.__name__)
+        known(module).update(_jumar_thing=number, _jumar_peer=self._peer)
+
+
+def _parents(path: str) -> list[str]:
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: end + 1]) for end in range(len(parts))]

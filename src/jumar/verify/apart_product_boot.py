@@ -1,0 +1,271 @@
+"""The product's process: it imports the code under test and does what the tests' process asks for. It judges nothing.
+
+Run by path as `python -I -B apart_product_boot.py`; standard library only, Python 3.8 or newer. Nothing of the tests is
+in its room, and the channel for records is closed before the first line of the product runs.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.util
+import os
+import sys
+import types
+import warnings
+from pathlib import Path
+from typing import Any
+
+KEPT_BYTES = 1 << 20
+"""What is printed is handed over with the next message, or when it is as much as this."""
+
+
+def main() -> None:
+    """Serve until nobody asks any more."""
+    config, send, _ = beside("channel").join()
+    wire, values, forms = beside("apart_wire"), beside("apart_values"), beside("apart_mirrors")
+    things, peers = beside("apart_things"), beside("apart_peer")
+    pipes = wire.Wire(*config["pipes"])
+    send(["hello", {}])
+    os.closerange(200, wire.HIGH_FD)
+    del send, config["pipes"]
+    side = ProductSide(pipes, forms, peers, config["paths"])
+    containers = beside("apart_shared")
+    known = values.Values(containers, 1)
+    mirrors = things.Mirrors(known, forms, values, containers.CHANGING, side)
+    peer = peers.Peer(pipes, known, mirrors, side)
+    sys.argv[:] = [""]
+    streams = beside("apart_streams")
+    sys.stdout, sys.stderr, sys.stdin = streams.Told(side, 1), streams.Told(side, 2), streams.Asked(peer)
+    warnings.simplefilter("always")
+    warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
+    try:
+        while True:
+            peer.serve(pipes.receive())
+    except wire.Gone as end:
+        os.write(2, f"{end}\n".encode())
+        os._exit(0)
+
+
+def beside(name: str) -> Any:
+    """The module *name* that lies next to this file, loaded without a trace in sys.modules."""
+    spec = importlib.util.spec_from_file_location(name, str(Path(__file__).with_name(f"{name}.py")))
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{name} is not beside {__file__}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class ProductSide:
+    """What the tests may do here: everything."""
+
+    def __init__(self, wire: Any, forms: Any, peers: Any, paths: list[str]) -> None:
+        self.peer: Any = None
+        self.fatal = (type(wire).receive.__globals__["Gone"],)
+        self._wire, self._forms, self._peers, self._paths = wire, forms, peers, paths
+        self._room = os.getcwd()  # noqa: PTH109  the room
+        self._environ = dict(os.environ)
+        self._printed: list[tuple[int | str, str]] = []
+        self._size = 0
+        self._input = builtins.input
+        self._inserted: list[str] = []
+        self._replaced: dict[tuple[type, str], Any] = {}
+
+    def warn(self, message: Any, category: type[Warning], *_: Any) -> None:
+        """Hand a warning over soon, as one of the kinds that Python itself knows."""
+        kind = next(base for base in category.__mro__ if base.__module__ == "builtins")
+        self.print(kind.__name__, str(message))
+
+    def print(self, stream: int | str, text: str) -> None:
+        """Hand *text* over with the next message."""
+        self._printed.append((stream, text))
+        self._size += len(text)
+        if self._size > KEPT_BYTES:
+            self.state()
+
+    def state(self) -> None:
+        """Hand over what was printed; nothing else of this process is told unasked."""
+        printed, self._printed, self._size = self._printed, [], 0
+        for stream, text in printed:
+            self._wire.send(["said", stream, text])
+
+    def follow(self, state: Any) -> None:
+        """Follow the tests' process to its place, environment and arguments."""
+        if state is None:
+            return
+        inside, changed, argv, answers = state
+        if inside is not None:
+            place = os.path.join(self._room, inside)  # noqa: PTH118  asked with each call
+            os.chdir(place if os.path.isdir(place) else self._room)  # noqa: PTH112  as above
+        os.environ.clear()
+        os.environ.update({k: v for k, v in {**self._environ, **changed}.items() if v is not None})
+        sys.argv[1:] = argv
+        builtins.input = self._asked if answers else self._input
+
+    def _asked(self, prompt: object = "") -> Any:
+        return self.peer.ask("input", prompt)
+
+    def lost(self, why: str) -> None:
+        """Give up."""
+        raise RuntimeError(why)
+
+    unable = lost
+
+    def broken(self, error: BaseException) -> None:
+        """Nothing is left to do here."""
+
+    def gone(self, why: str) -> Exception:
+        """The exception for tests that do not keep to the rules."""
+        return self.fatal[0](why)  # type: ignore[no-any-return]  # it is an exception
+
+    def withheld(self, why: str) -> Exception:
+        """A result that cannot cross."""
+        return TypeError(f"what came out cannot cross: {why}")
+
+    def said(self, stream: Any, text: Any) -> None:
+        """The tests print for themselves."""
+
+    def readable(self, name: str) -> bool:
+        """What may be asked of the tests' things."""
+        return not name.startswith("_")
+
+    def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
+        """The tests' things compare as they do."""
+        return self.peer.ask("method", thing, owner, name, others, {})
+
+    def left(self, answer: Any, error: tuple[Any, ...]) -> Any:  # noqa: ARG002  the tests' side looks at it
+        """The tests' context managers do as they do."""
+        return answer
+
+    def belongs(self, kind: Any, other: type) -> bool:  # noqa: ARG002  the tests' side looks at them
+        """What does not extend a class of the tests does not belong to it."""
+        return False
+
+    def form(self, value: Any) -> Any:
+        """The form of a module."""
+        if isinstance(value, types.ModuleType):
+            return ["M", self.number(value), value.__name__]
+        return None
+
+    def number(self, value: Any) -> int:
+        """The number of a thing that is kept for good."""
+        numbers = self.peer.mirrors.numbers
+        known = numbers.get(id(value))
+        if known is None:
+            known = self.peer.mirrors.keep(value)
+        return int(known)
+
+    def hand_out(self, kind: type) -> None:
+        """All classes may be called."""
+
+    def admit(self, value: Any) -> None:
+        """All may leave."""
+
+    def names(self, name: str) -> bool:
+        """Which attributes of a class of the product are told."""
+        return name.isidentifier()
+
+    def title(self, kind: type) -> list[str]:
+        """What a class is called, and where it stands."""
+        return [kind.__name__, str(kind.__module__), kind.__qualname__]
+
+    def own_class(self, module: Any, qualname: Any) -> Any:
+        """No class of the tests is known here."""
+
+    def extras(self, name: str, module: str) -> dict[str, Any]:
+        """A function of the tests becomes a method where it is put into a class."""
+        return {"__get__": _bound} if (name, module) == ("function", "builtins") else {}
+
+    def resolve(self, form: list[Any]) -> Any:
+        """What has a name on both sides."""
+        if form[0] != "q":
+            raise ValueError("no such form")
+        thing: Any = importlib.import_module(form[1])
+        for part in form[2].split(".") if form[2] else ():
+            thing = getattr(thing, part)
+        return thing
+
+    def admit_error(self, kind: type) -> None:
+        """All may come."""
+
+    def admitted(self, error: Any) -> Any:
+        """What the tests raised."""
+        return error
+
+    def perform(self, op: str, values: list[Any]) -> Any:  # noqa: PLR0911  one line per operation
+        """What the tests ask for."""
+        if op == "import":
+            return self._imported(*values)
+        if op in ("set", "restore"):
+            return self._set(*values)
+        if op == "delete":
+            return delattr(*values)
+        if op == "member":
+            return member(*values)
+        if op == "class":
+            return {"iter": iter, "len": len, "getitem": lambda kind, key: kind[key]}[values[1]](values[0], *values[2:])  # type: ignore[operator]
+        if op == "names":
+            given = getattr(values[0], "__all__", None)
+            return list(given) if given is not None else [n for n in dir(values[0]) if not n.startswith("_")]
+        if op == "extend":
+            return self.number(self._extended(*values))
+        return self._peers.perform(op, values)
+
+    def _set(self, thing: Any, name: str, *value: Any) -> None:
+        """Set an attribute, or, without a value, put back what a class had before it was first set."""
+        if isinstance(thing, type):
+            self._replaced.setdefault((thing, name), vars(thing).get(name))
+        before = self._replaced.get((thing, name)) if not value else None
+        if value or before is not None:
+            setattr(thing, name, value[0] if value else before)
+        else:
+            delattr(thing, name)
+
+    def _imported(self, name: str, roots: list[str], again: bool) -> int:  # noqa: FBT001  as it came
+        sys.path[:] = [path for path in sys.path if path not in self._inserted]
+        self._inserted = [os.path.join(self._room, root) if root else self._room for root in roots]  # noqa: PTH118  as above
+        self._inserted += [p for p in (os.path.join(self._room, x) for x in self._paths) if p not in self._inserted]  # noqa: PTH118  as above
+        sys.path.extend(self._inserted)
+        module = sys.modules.get(name)
+        if again and module is not None:
+            del sys.modules[name]
+        return self.number(importlib.import_module(name))
+
+    def _extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> type:
+        """A class that has methods of the tests."""
+        made: dict[str, Any] = {}
+        for key, (how, *given) in body.items():
+            if how == "property":
+                made[key] = property(*(each and _calling(each) for each in given))
+            elif how == "value":
+                made[key] = given[0]
+            else:
+                wrap: Any = {"staticmethod": staticmethod, "classmethod": classmethod}.get(how, lambda f: f)
+                made[key] = wrap(_calling(given[0]))
+        return types.new_class(name, bases, keywords, lambda namespace: namespace.update(made))
+
+
+def _calling(mirror: Any) -> Any:
+    def method(*args: Any, **keywords: Any) -> Any:
+        return mirror(*args, **keywords)
+
+    return method
+
+
+def _bound(self: Any, thing: Any, kind: Any = None) -> Any:  # noqa: ARG001  the descriptor protocol
+    return self if thing is None else types.MethodType(self, thing)
+
+
+def member(thing: Any, owner: Any, name: str) -> Any:
+    """The attribute *name* of *thing*, as *owner* has it, whatever classes below it say."""
+    own = getattr(thing, "__dict__", {})
+    if name in own or name not in vars(owner):
+        return own[name] if name in own else getattr(super(owner, thing), name)
+    found = vars(owner)[name]
+    bind = getattr(type(found), "__get__", None)
+    return bind(found, thing, type(thing)) if bind else found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,299 @@
+"""The tests' side: it believes values and classes of the product, and never lets the product decide a comparison.
+
+What cannot be done that way makes the test fail in which it is tried, whatever that test does with the exception.
+Loaded by path inside the tested interpreter; standard library and pytest only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import types
+import unittest
+import warnings
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
+          unittest.TestResult, unittest.TestSuite)  # fmt: skip
+"""From these the product could reach the tests themselves."""
+
+FRAMEWORKS = ("_pytest", "pytest", "pluggy", "hypothesis", "unittest", "doctest")
+"""Packages whose objects say what becomes of a test."""
+
+INNER = ("_", "gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
+"""How the names of attributes begin that the product does not get to see."""
+
+PRIVATE = frozenset(("__init__", "__set_name__", "__set__", "__delete__", "__post_init__"))
+"""Special methods of the tests' classes that are not the product's to call."""
+
+PLAIN = (str, int, float, complex, bytes, bytearray, BaseException)
+"""Python's words for these tell their content."""
+
+SAID_BYTES = 64 << 20
+
+
+class Apart(BaseException):
+    """The tests cannot be run this way, or the product broke off. No Exception: tests do not take it for one."""
+
+    __test__ = False
+
+
+class Gone(Apart):
+    """The product's process is not there any more, or does not keep to the protocol."""
+
+
+class TestsSide:
+    """What the product may do here, and what becomes of what it sends."""
+
+    __test__ = False
+
+    def __init__(
+        self, forms: Any, modules: Any, room: str, perform: Callable[[str, list[Any]], Any], fatal: tuple[type, ...]
+    ) -> None:
+        outcomes = sys.modules["_pytest.outcomes"]
+        self._excusing = (unittest.SkipTest, outcomes.OutcomeException, outcomes.Exit)
+        self.fatal = (Gone, KeyboardInterrupt, *self._excusing, *fatal)
+        self.peer: Any = None
+        self.faults = 0
+        self.why = ""
+        """The last fault."""
+        self.facades: dict[int, Any] = {}
+        self._forms, self._modules, self._perform = forms, modules, perform
+        self._room = os.path.realpath(room) + os.sep
+        self._handed: set[type] = set()
+        self.begin()
+        self._said = 0
+        self._input = builtins.input
+
+    def begin(self) -> None:
+        """The world is now as it is where nothing was arranged."""
+        self._environ, self._argv = _environ(), list(sys.argv)
+        self._world: tuple[Any, ...] = (self._room, {}, [], False)
+
+    def fault(self, why: str) -> None:
+        """Remember *why* what runs now is no evidence for a pass; each time, as each test is looked at alone."""
+        self.faults += 1
+        self.why = why
+
+    def unable(self, why: str) -> NoReturn:
+        """Give the test up: it cannot run like this."""
+        self.fault(why)
+        raise Apart(why)
+
+    def lost(self, why: str) -> NoReturn:
+        """Give the test up: nobody is there to ask."""
+        self.fault(why)
+        raise Gone(why)
+
+    def broken(self, error: BaseException) -> None:
+        """The conversation ended in its middle."""
+        self.fault(f"the conversation with the product was cut short: {error or type(error).__name__}")
+
+    def gone(self, why: str) -> Gone:
+        """The exception for a product that does not keep to the rules."""
+        return Gone(why)
+
+    def withheld(self, why: str) -> Exception:
+        """A test wanted to hand out what may not leave."""
+        self.fault(f"the tests hand out {why}")
+        return TypeError("not for the product")
+
+    def said(self, stream: Any, text: Any) -> None:
+        """Print what the product printed, or warn of what it warned of."""
+        self._said += len(str(text))
+        if self._said > SAID_BYTES:
+            raise Gone("the product prints without end")
+        if type(stream) is str:
+            kind = getattr(builtins, stream, None)
+            if not isinstance(kind, type) or not issubclass(kind, Warning):
+                raise Gone("the other process does not keep to the protocol")
+            warnings.warn_explicit(str(text), kind, "product", 1)
+            return
+        (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
+
+    def state(self) -> Any:
+        """What changed of the world that a test may have arranged for the product; it never hears which test runs."""
+        try:
+            place = os.getcwd()  # noqa: PTH109  asked with each call
+        except OSError:
+            place = ""
+        now = _environ()
+        changed: dict[str, str | None] = {k: v for k, v in now.items() if self._environ.get(k) != v}
+        changed.update(dict.fromkeys(self._environ.keys() - now.keys()))
+        argv = sys.argv[1:] if sys.argv != self._argv else []
+        world = (place + os.sep, changed, argv, builtins.input is not self._input)
+        if world == self._world:
+            return None
+        self._world = world
+        inside = os.path.relpath(place, self._room) if world[0].startswith(self._room) else None
+        return [inside, *world[1:]]
+
+    def follow(self, state: Any) -> None:
+        """The product arranges nothing here."""
+
+    def readable(self, name: str) -> bool:
+        """Whether the tests' process asks for an attribute of that name: not what frameworks look for."""
+        if name[:2] == "__" and name[-2:] == "__":
+            return name in self._forms.ATTRIBUTES or name in self._forms.METHODS
+        return not name.startswith(self._forms.RESERVED)
+
+    def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
+        """No comparison is the product's to decide, as it would know both sides; identity alone is seen here.
+
+        A container that the test itself made from a class of the product can be no stand-in for what it expected:
+        there, `in` is a method under test like any other.
+        """
+        if name in ("__eq__", "__ne__") and others and others[0] is thing:
+            return name == "__eq__"
+        if name == "__contains__" and not isinstance(thing, type) and "_jumar_made" in _own(thing):
+            return self.peer.ask("method", thing, owner, name, others, {})
+        kind = thing if isinstance(thing, type) else type(thing)
+        return self.unable(f"{kind.__name__}.{name} would decide a comparison")
+
+    def left(self, answer: Any, error: tuple[Any, ...]) -> Any:
+        """A context manager of the product may not make exceptions disappear."""
+        if error and error[0] is not None and answer:
+            self.unable("a context manager of the product makes an exception disappear")
+        return answer
+
+    def belongs(self, kind: Any, _other: type) -> bool:
+        """A class that decides itself what belongs to it is not asked."""
+        if type.__getattribute__(kind, "_jumar_checks"):
+            self.unable(f"{kind.__name__} would decide what its instances are")
+        return False
+
+    def form(self, value: Any) -> Any:
+        """The form of what has a name on both sides: modules, functions and classes of the standard library."""
+        if type(value) is self._modules.Facade:
+            return ["y", self._modules.known(value)["_jumar_thing"]]
+        if isinstance(value, types.ModuleType):
+            return ["q", value.__name__, ""] if self._forms.standard(value.__name__) else None
+        named = isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType))
+        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+        if named and isinstance(module, str) and self._forms.found(module, name) is value:
+            return ["q", module, name]
+        return None
+
+    def admit(self, value: Any) -> None:
+        """Let *value* leave.
+
+        Raises:
+            ValueError: if the product could reach the tests through it.
+        """
+        kind = value if isinstance(value, type) else type(value)
+        module = str(kind.__module__)
+        framework = module.partition(".")[0] in FRAMEWORKS and module != "unittest.mock"
+        if isinstance(value, WITHIN) or framework:
+            raise ValueError(f"a {kind.__name__}")
+
+    def hand_out(self, kind: type) -> None:
+        """The product may make instances of *kind*: it was given the class itself, and no instance alone."""
+        self._handed.add(kind)
+
+    def names(self, name: str) -> bool:
+        """Which attributes of a class of the tests are told: special methods alone."""
+        return name in self._forms.METHODS and name not in PRIVATE
+
+    def title(self, kind: type) -> list[str]:
+        """What a class is called. Where it stands is not told, as that names the test."""
+        return [kind.__name__, "builtins" if kind.__module__ == "builtins" else "__main__", kind.__name__]
+
+    def own_class(self, module: Any, qualname: Any) -> Any:
+        """The exception of the standard library that a class of the product's process is, if this process has it."""
+        known = self._forms.found(str(module), str(qualname))
+        raised = isinstance(known, type) and issubclass(known, BaseException)
+        return known if raised and type(known) is not self._forms.Kind else None
+
+    def extras(self, name: str, module: str) -> dict[str, Any]:  # noqa: ARG002  the other side needs them
+        """Nothing is added to a mirrored class."""
+        return {}
+
+    def resolve(self, form: list[Any]) -> Any:
+        """A module of the product."""
+        if form[0] != "M":
+            raise ValueError("no such form")
+        number, name = form[1], str(form[2])
+        there = sys.modules.get(name)
+        if type(there) is self._modules.Facade:
+            return there
+        if number not in self.facades:
+            self.facades[number] = self._modules.Facade(name)
+            self._modules.known(self.facades[number]).update(_jumar_thing=number, _jumar_peer=self.peer)
+        return self.facades[number]
+
+    def admit_error(self, kind: type) -> None:
+        """Let an exception in.
+
+        Raises:
+            ValueError: if it would excuse or end a test instead of failing it.
+        """
+        if issubclass(kind, self.fatal):
+            raise ValueError(f"the exception {kind.__name__}")  # noqa: TRY004  it is what was sent that is wrong
+
+    def admitted(self, error: Any) -> BaseException:
+        """The exception that the product raised.
+
+        Raises:
+            Gone: if it raised something else, or what is not its to raise.
+        """
+        if not isinstance(error, BaseException) or isinstance(error, self.fatal):
+            raise Gone("the other process raises what is no exception of the product")
+        return error
+
+    def perform(self, op: str, values: list[Any]) -> Any:
+        """What the product may ask for: methods and public attributes of what it was given, and its input."""
+        if op == "input":
+            return builtins.input(*values)
+        if op == "stdin":
+            return getattr(sys.stdin, values[0] if values[0] in ("read", "readline") else "")(*values[1:])
+        if op == "set" and _may_set(*values):
+            return setattr(*values)
+        shows = op == "repr" or (op == "method" and values[2] in ("__repr__", "__str__", "__format__"))
+        if shows and not self._speaks(values[0]):
+            return f"<{type(values[0]).__name__}>"
+        if op == "call" and isinstance(values[0], type) and not self._may_make(values[0]):
+            raise TypeError(f"no {values[0].__name__} can be made here")
+        if op == "get" and (type(values[1]) is not str or values[1].startswith(INNER)):
+            raise AttributeError(values[1])
+        if op == "method" and not self.names(values[2]):
+            raise AttributeError(values[2])
+        if op not in ("get", "call", "method", "repr", "dir", "copy", "deepcopy"):
+            raise AttributeError(f"the tests cannot be asked to {op}")
+        return self._perform(op, values)
+
+    def _speaks(self, thing: Any) -> bool:
+        """Whether *thing* says what it is in words of its own; those of Python name the test that it was made in."""
+        own = type(thing).__repr__, type(thing).__str__
+        written = any(isinstance(how, types.FunctionType) for how in own)
+        return not isinstance(thing, type) and (written or isinstance(thing, PLAIN))
+
+    def _may_make(self, kind: type) -> bool:
+        """Whether *kind* was handed out as a class, or is the tests' own."""
+        file = str(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
+        return kind in self._handed or os.path.realpath(file).startswith(self._room)
+
+
+def _environ() -> dict[str, str]:
+    """The environment, without what tells which test runs."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
+
+
+def _own(thing: Any) -> Any:
+    """The names of what *thing* itself holds; `__dict__` of a mirror is the other side's."""
+    try:
+        return ("_jumar_made",) if object.__getattribute__(thing, "_jumar_made") else ()
+    except AttributeError:
+        return ()
+
+
+def _may_set(thing: Any, name: Any, value: Any) -> bool:
+    """Whether the product may change an object that it was given: only what is data already, as in a list or dict."""
+    if isinstance(thing, (type, types.ModuleType, types.FunctionType, types.MethodType)) or type(name) is not str:
+        return False
+    held = getattr(thing, "__dict__", {})
+    public = name in held and not name.startswith(INNER) and not hasattr(type(thing), name)
+    return public and not callable(held[name]) and not callable(value)

@@ -1,0 +1,53 @@
+"""The standard streams of the product's process, which are those of the tests' process.
+
+Loaded by path in the product's process; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+
+class Told(io.TextIOBase):
+    """A standard stream that the tests' process prints."""
+
+    encoding = "utf-8"
+    errors = "strict"
+
+    def __init__(self, side: Any, number: int) -> None:
+        self._side, self._number = side, number
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def fileno(self) -> int:
+        """The descriptor below it."""
+        return self._number
+
+    def write(self, text: str) -> int:
+        """Hand *text* over soon."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        self._side.print(self._number, text)
+        return len(text)
+
+
+class Asked(io.TextIOBase):
+    """The standard input that the tests' process has."""
+
+    def __init__(self, peer: Any) -> None:
+        self._peer = peer
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def read(self, *size: Any) -> Any:
+        """Ask for text."""
+        return self._peer.ask("stdin", "read", *size)
+
+    def readline(self, *size: Any) -> Any:
+        """Ask for a line."""
+        return self._peer.ask("stdin", "readline", *size)

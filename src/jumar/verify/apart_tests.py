@@ -1,0 +1,83 @@
+"""What pytest gets where the product is another process: its modules are found there, and every doubt fails a test.
+
+Loaded by path inside the tested interpreter; standard library and pytest only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    import pytest
+
+    Wrapper = Generator[None, Any, None]
+    Send = Callable[[list[object]], None]
+
+
+def joined(config: dict[str, Any], room: str, beside: Callable[[str], Any], fatal: tuple[type, ...], send: Send) -> Any:
+    """Meet the product's process as *config* says; the plug-in that stands for it."""
+    wire, values, forms = beside("apart_wire"), beside("apart_values"), beside("apart_mirrors")
+    things, peers, remote = beside("apart_things"), beside("apart_peer"), beside("apart_remote")
+    containers, modules = beside("apart_shared"), beside("apart_modules")
+    side = remote.TestsSide(forms, modules, room, peers.perform, (*fatal, wire.Gone))
+    known = values.Values(containers, 0)
+    mirrors = things.Mirrors(known, forms, values, containers.CHANGING, side)
+    peer = peers.Peer(wire.Wire(*config["pipes"]), known, mirrors, side)
+    sys.meta_path.insert(0, modules.Finder(peer, room, config["product"]))
+    guard = beside("apart_guard").Guard(room, side)
+    sys.addaudithook(guard)
+    return Watch(side, forms, guard, send)
+
+
+class Watch:
+    """The plug-in. A test in which anything was doubtful fails, even where it passed."""
+
+    def __init__(self, side: Any, forms: Any, guard: Any, send: Send) -> None:
+        self._side, self._forms, self._guard, self._send = side, forms, guard, send
+        self._blamed = 0
+
+    def pytest_load_initial_conftests(self) -> Wrapper:
+        """From here on files of the room are loaded."""
+        self._side.begin()
+        self._guard.armed = True
+        yield
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """See which tests are the product's to call."""
+        self._items = {item.nodeid for item in session.items if self._foreign(item)}
+
+    def pytest_runtest_setup(self) -> Wrapper:
+        """Look at it afterwards."""
+        yield from self._watched("")
+
+    def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
+        """Look at it afterwards; a test that the product could leave out is none."""
+        yield from self._watched("the product calls this test" if item.nodeid in self._items else "")
+
+    def pytest_runtest_teardown(self) -> Wrapper:
+        """Look at it afterwards."""
+        yield from self._watched("")
+
+    def close(self) -> None:
+        """What was doubtful beside the tests makes all of them so."""
+        if self._side.faults > self._blamed:
+            self._send(["stopped", self._side.why[:1000]])
+
+    def _watched(self, doubt: str) -> Wrapper:
+        outcome = yield
+        if doubt:
+            self._side.fault(doubt)
+        doubted = self._side.faults > self._blamed
+        self._blamed = self._side.faults
+        if doubted and not outcome.excinfo:
+            outcome.force_exception(AssertionError(f"not evident in two processes: {self._side.why}"[:1000]))
+
+    def _foreign(self, item: pytest.Item) -> bool:
+        """Whether the function of a test is not the test's own."""
+        function = getattr(item, "obj", None)
+        function = getattr(function, "__func__", function)
+        return not isinstance(function, (types.FunctionType, type(None))) or "__wrapped__" in vars(function or item)

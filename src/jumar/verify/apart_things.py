@@ -1,0 +1,270 @@
+"""What one side knows of the other's things, and the other of its own; each thing has one mirror while it is looked at.
+
+Loaded by path on both sides; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import contextlib
+import sys
+from typing import Any
+
+SPARE = 256
+"""Mirrors beyond those of the last look before it is looked again which of them nobody refers to."""
+
+EXTRAS = ("filename", "filename2", "name", "path")
+"""What built-in exceptions keep beside their arguments."""
+
+CHAIN = 4
+"""So many causes of an exception cross with it."""
+
+
+class Mirrors:
+    """The tables of one side. *forms* is `apart_mirrors`, *plain* `apart_values`; *side* says what may cross."""
+
+    def __init__(self, values: Any, forms: Any, plain: Any, changing: dict[type, str], side: Any) -> None:
+        self.peer: Any = None
+        self.own: dict[int, Any] = {}
+        self._values, self._forms, self._plain, self._side = values, forms, plain, side
+        self._changing = changing
+        self._known: dict[int, Any] = {}
+        self._classes: dict[int, Any] = {}
+        self._enough = SPARE
+
+    @property
+    def numbers(self) -> dict[int, int]:
+        """Identity of what this side has told of -> its number."""
+        known: dict[int, int] = self._values.numbers
+        return known
+
+    def keep(self, thing: Any) -> int:
+        """A number for *thing*, which the other side knows what to make of."""
+        number: int = self._values.number()
+        self._values.numbers[id(thing)] = number
+        self.own[number] = thing
+        return number
+
+    def holds(self, number: int) -> bool:
+        """Whether *number* is more than a container: its mirror or original is kept here."""
+        return number in self._known or number in self.own
+
+    def forget(self, number: int) -> None:
+        """Keep *number* no longer."""
+        thing = self.own.pop(number, None)
+        if thing is not None:
+            self._values.numbers.pop(id(thing), None)
+
+    def unused(self) -> list[int]:
+        """Mirrors that nothing refers to any more: the numbers of those just forgotten. Most calls look for none."""
+        if len(self._known) < self._enough:
+            return []
+        dead = []
+        for number in list(self._known):
+            least = 2 + (number in self._values.shared)
+            if sys.getrefcount(self._known[number]) <= least:
+                del self._known[number]
+                self._values.forget(number)
+                dead.append(number)
+        self._enough = len(self._known) + SPARE
+        return dead
+
+    def tell(self, value: Any, depth: int) -> Any:
+        """The form of *value*, a thing.
+
+        Raises:
+            ValueError: if it may not leave.
+        """
+        kind = self._forms.Kind
+        if type(value) is kind or type(type(value)) is kind:
+            return ["y", self.number_of(value)]
+        if issubclass(type(value), BaseException) and self._forms.NUMBER in vars(value):
+            return ["y", vars(value)[self._forms.NUMBER]]
+        form = self._side.form(value)
+        if form is not None:
+            return form
+        if issubclass(type(value), type):
+            self._side.hand_out(value)
+            return self.class_form(value, depth)
+        number = self._values.numbers.get(id(value))
+        if number is not None:
+            return ["o", number]
+        self._side.admit(value)
+        number = self._values.introduce(value)
+        self.own[number] = value
+        return ["o", number, self.class_form(type(value), depth), self._state(value, number, depth)]
+
+    def number_of(self, mirror: Any) -> int:
+        """The number of what *mirror* mirrors.
+
+        Raises:
+            ValueError: if it mirrors nothing: it was made here, past the constructor of its class.
+        """
+        if type(mirror) is self._forms.Kind:
+            return int(type.__getattribute__(mirror, self._forms.NUMBER))
+        try:
+            return int(object.__getattribute__(mirror, "_jumar_thing"))
+        except AttributeError:
+            raise ValueError("an object that was made without its constructor") from None
+
+    def class_form(self, kind: Any, depth: int) -> Any:
+        """The form of a class of this side, or of any other that has a name on both."""
+        if type(kind) is self._forms.Kind:
+            return ["y", self.number_of(kind)]
+        if kind in self._values.names:
+            return ["n", self._values.names[kind]]
+        if depth > self._plain.DEPTH:
+            raise ValueError("a class that extends too many")
+        number = self._values.numbers.get(id(kind))
+        if number is not None:
+            return ["C", number]
+        number = self._values.introduce(kind)
+        self.own[number] = kind
+        bases = [self.class_form(base, depth + 1) for base in kind.__bases__]
+        names, refused = self._forms.described(kind, self._side.names)
+        metaclass: Any = type(kind)
+        checks = metaclass.__instancecheck__ is not type.__instancecheck__
+        return ["C", number, [*self._side.title(kind), bases, names, refused, checks]]
+
+    def _state(self, value: Any, number: int, depth: int) -> Any:
+        encode = self._values.encode
+        if issubclass(type(value), BaseException):
+            return self._error_state(value, depth)
+        for base in self._plain.LASTING:
+            if issubclass(type(value), base):
+                return encode(_bare(value, base), depth + 1)
+        for base, name in reversed(list(self._changing.items())):
+            if issubclass(type(value), base):
+                entry = self._values.share(value, name, number)
+                entry.seen = entry.held()
+                extra = [encode(value.default_factory, depth + 1)] if name == "defaultdict" else []
+                return [[encode(item, depth + 1) for item in entry.seen], *extra]
+        return None
+
+    def _error_state(self, error: BaseException, depth: int) -> Any:
+        encode = self._values.encode
+        extras = {name: getattr(error, name, None) for name in EXTRAS} if type(error) in self._values.names else {}
+        if type(error) not in self._values.names and self._forms.standard(type(error).__module__):
+            extras = vars(error)
+        kept = [[n, encode(v, depth + 1)] for n, v in extras.items() if type(v) in (str, int, float, bool)]
+        arguments = [encode(a, depth + 1) for a in error.args]
+        chain = [None, None]
+        for place, other in enumerate((error.__cause__, error.__context__)):
+            if other is not None and depth < CHAIN:
+                chain[place] = self.tell(other, depth + 1)
+        return [arguments, kept, *chain, error.__suppress_context__]
+
+    def hear(self, form: list[Any], depth: int) -> Any:
+        """The thing that *form* stands for. Any exception of its own means that it stands for none."""
+        tag, number = form[0], form[1]
+        if tag == "y":
+            return self.own[number]
+        if tag == "C":
+            return self._classes[number] if len(form) == 2 else self._new_class(form, depth)  # noqa: PLR2004  a known one
+        if tag == "o":
+            return self._known[number] if len(form) == 2 else self._new_mirror(form, depth)  # noqa: PLR2004  as above
+        return self._side.resolve(form)
+
+    def _new_class(self, form: list[Any], depth: int) -> Any:
+        number = self._values.theirs(form[1])
+        name, module, qualname, bases, names, refused, checks = form[2]
+        if not all(type(n) is str and n.isidentifier() for n in (name, *names)):
+            raise ValueError("a class without a name")
+        kind = self._side.own_class(module, qualname)
+        if kind is None:
+            above = tuple(self._values.decode(base, depth + 1) for base in bases)
+            facts = self.facts(number, extends=False)
+            facts.update(__module__=str(module), __qualname__=str(qualname), _jumar_checks=bool(checks))
+            body = {**self._forms.body_of(number, names, refused), **self._side.extras(name, module)}
+            try:
+                kind = self._forms.made(name, above, body, facts)
+            except TypeError:  # bases that do not go together here
+                kind = self._forms.made(name, (), body, facts)
+            interface = getattr(collections.abc, name, None) if module == "collections.abc" else None
+            if interface is not None:
+                interface.register(kind)
+        self._classes[number] = kind
+        return kind
+
+    def facts(self, number: int, *, extends: bool) -> dict[str, Any]:
+        """What a mirrored class knows of itself."""
+        return {"_jumar_peer": self.peer, self._forms.NUMBER: number, "_jumar_extends": extends, "_jumar_checks": False}
+
+    def extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
+        """A class of this side that extends mirrored ones: over there is a class as well, which calls its methods."""
+        ours: dict[str, Any] = {}
+        theirs: dict[str, Any] = {}
+        for key, value in body.items():
+            if isinstance(value, (staticmethod, classmethod)):
+                ours[key], theirs[key] = value, (type(value).__name__, value.__func__)
+            elif isinstance(value, property):
+                ours[key], theirs[key] = value, ("property", value.fget, value.fset, value.fdel)
+            elif type(value).__name__ == "function":
+                ours[key], theirs[key] = value, ("function", value)
+            elif key not in ("__classcell__", "__module__", "__slots__"):
+                theirs[key] = ("value", value)
+        kept = ("__classcell__", "__module__", "__qualname__", "__doc__")
+        ours.update({key: body[key] for key in kept if key in body})
+        number = self.peer.ask("extend", name, tuple(b for b in bases if b is not object), theirs, keywords)
+        kind = self._forms.made(name, bases, ours, self.facts(self._values.theirs(number), extends=True))
+        self._classes[number] = kind
+        return kind
+
+    def _new_mirror(self, form: list[Any], depth: int) -> Any:
+        number, kind, state = self._values.theirs(form[1]), self._values.decode(form[2], depth + 1), form[3]
+        if number in self._known or not isinstance(kind, type):
+            raise ValueError("a thing that cannot be")
+        base: Any = next(b for b in kind.__mro__ if type(b) is not self._forms.Kind and b is not self._forms.Mirror)
+        if issubclass(kind, BaseException):
+            return self._new_error(kind, number, state, depth)
+        if type(kind) is not self._forms.Kind:
+            raise ValueError("a thing of a class that has no mirrors")
+        if issubclass(base, self._plain.LASTING):
+            thing = base.__new__(kind, self._values.decode(state, depth + 1))
+        else:
+            thing = base.__new__(kind)
+        object.__setattr__(thing, "_jumar_thing", number)
+        self._known[number] = thing
+        if base in self._changing:
+            if len(state) > 1:
+                base.__init__(thing, self._values.decode(state[1], depth + 1))
+            entry = self._values.share(thing, self._changing[base], number)
+            entry.fill([self._values.decode(item, depth + 1) for item in state[0]])
+        return thing
+
+    def _new_error(self, kind: Any, number: int, state: Any, depth: int) -> Any:
+        decode = self._values.decode
+        arguments, extras, cause, context, suppressed = state
+        args = tuple(decode(a, depth + 1) for a in arguments)
+        self._side.admit_error(kind)
+        error = kind.__new__(kind, *args)
+        base = next(b for b in kind.__mro__ if b.__module__ == "builtins" and type(b) is not self._forms.Kind)
+        with contextlib.suppress(TypeError, ValueError, AttributeError):
+            base.__init__(error, *args)
+        object.__setattr__(error, "args", args)
+        for name, value in extras:
+            object.__setattr__(error, str(name), value)
+        object.__setattr__(error, "_jumar_thing", number)
+        object.__setattr__(error, self._forms.NUMBER, number)
+        self._known[number] = error
+        for name, form in (("__cause__", cause), ("__context__", context)):
+            if form is not None:
+                object.__setattr__(error, name, decode(form, depth + 1))
+        object.__setattr__(error, "__suppress_context__", bool(suppressed))
+        return error
+
+
+def _bare(value: Any, base: type) -> Any:
+    """*value* as an instance of *base* itself, made by C alone."""
+    if base is int:
+        return int.__int__(value)
+    if base is str:
+        return str.__str__(value)
+    if base is float:
+        return float.__float__(value)
+    if base is bytes:
+        return bytes.__getitem__(value, slice(None))
+    if base is complex:
+        return complex.__pos__(value)
+    whole: Any = base
+    return whole(whole.__iter__(value))

@@ -1,0 +1,253 @@
+"""How values cross: exact built-in ones by value, containers that change as one shared thing, all else by reference.
+
+| on the wire | is |
+| --- | --- |
+| `null`, `true`, `1`, `0.5`, `"a"` | itself |
+| `["i", hex]`, `["b", hex]`, `["c", re, im]`, `["k", name]` | a long integer, bytes, a complex number, a singleton |
+| `["t", items]`, `["z", items]`, `["r", ...]`, `["s", ...]` | a tuple, a frozen set, a range, a slice |
+| `["n", name]` | a type or exception that both sides have |
+| `["v", name, args]` | a value of the standard library, made from its arguments |
+| `["m", number, kind, content]`, `["m", number]` | a container that may change: the first time, and from then on |
+| anything else | a thing of one side (`apart_mirrors`) |
+
+Loaded by path on both sides; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime as dt
+import decimal
+import fractions
+import pathlib
+import re
+import sys
+import types
+import uuid
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+DEPTH = 60
+"""What is nested deeper does not cross."""
+
+WORD = 1 << 63
+
+LASTING: tuple[type, ...] = (bool, int, str, float, complex, bytes, tuple, frozenset)
+"""Types whose instances, those of subclasses too, are all that they will ever be when they are made."""
+
+NAMED: dict[str, type] = {
+    **{t.__name__: t for t in (*LASTING, object, range, slice, type(None))},
+    **{n: t for n, t in vars(builtins).items() if isinstance(t, type) and issubclass(t, BaseException)},
+}
+
+SINGLETONS: dict[str, Any] = {"...": Ellipsis, "NotImplemented": NotImplemented}
+
+MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
+    "date": (dt.date, lambda v: (v.year, v.month, v.day)),
+    "datetime": (dt.datetime, lambda v: (*v.timetuple()[:6], v.microsecond, v.tzinfo)),
+    "time": (dt.time, lambda v: (v.hour, v.minute, v.second, v.microsecond, v.tzinfo)),
+    "timedelta": (dt.timedelta, lambda v: (v.days, v.seconds, v.microseconds)),
+    "timezone": (dt.timezone, lambda v: (v.utcoffset(None),)),
+    "Decimal": (decimal.Decimal, lambda v: (str(v),)),
+    "Fraction": (fractions.Fraction, lambda v: (v.numerator, v.denominator)),
+    "Path": (type(pathlib.Path()), lambda v: (str(v),)),
+    "PurePosixPath": (pathlib.PurePosixPath, lambda v: (str(v),)),
+    "UUID": (uuid.UUID, lambda v: (str(v),)),
+    "Pattern": (re.Pattern, lambda v: (v.pattern, v.flags)),
+}
+"""Types of the standard library whose values are made from plain arguments."""
+
+MADE_NAMES = {t: n for n, (t, _) in MADE.items()}
+
+
+class Values:
+    """One side's knowledge of what crossed: *containers* is `apart_shared`, and one side counts from 0, one from 1."""
+
+    def __init__(self, containers: Any, first: int) -> None:
+        self.things: Any = None
+        """Tells and hears what is no value (`apart_things.Mirrors`)."""
+        self.shared: dict[int, Any] = {}
+        self.named = {**NAMED, **{name: kind for kind, name in containers.CHANGING.items()}}
+        """Types and exceptions that both sides know by name."""
+        self.names = {kind: name for name, kind in self.named.items()}
+        self._changing, self._container_of = containers.CHANGING, containers.Shared
+        self.numbers: dict[int, int] = {}
+        """Identity of what is shared -> its number."""
+        self._next = first
+        self._new: list[int] = []
+        self._told: list[tuple[Any, list[Any]]] = []
+
+    def number(self) -> int:
+        """A number that neither side has used: one counts the even ones, the other the odd ones."""
+        self._next += 2
+        return self._next
+
+    def theirs(self, number: Any) -> int:
+        """*number*, if it is one that the other side gives.
+
+        Raises:
+            ValueError: if it is not.
+        """
+        if type(number) is not int or number < 0 or number % 2 == self._next % 2:
+            raise ValueError("a number that the other side cannot give")
+        return number
+
+    def share(self, thing: Any, kind: str, number: int) -> Any:
+        """Know *thing* by *number* from now on."""
+        self.numbers[id(thing)] = number
+        self.shared[number] = entry = self._container_of(thing, kind)
+        return entry
+
+    def introduce(self, thing: Any) -> int:
+        """A new number for *thing*, which the message that is being written explains."""
+        number = self.number()
+        self.numbers[id(thing)] = number
+        self._new.append(number)
+        return number
+
+    def forget(self, number: int) -> None:
+        """Know nothing of *number* any more."""
+        entry = self.shared.pop(number, None)
+        if entry is not None:
+            self.numbers.pop(id(entry.thing), None)
+
+    def changes(self) -> list[Any]:
+        """What changed of all that is shared, as `settle` or `undo` is about to decide: `[number, items]` each."""
+        self._new, self._told = [], []
+        found = []
+        for number, entry in list(self.shared.items()):
+            now = entry.changed()
+            if now is not None:
+                found.append([number, [self.encode(item, 1) for item in now]])
+                self._told.append((entry, now))
+        return found
+
+    def settle(self) -> None:
+        """What was encoded since `changes` has been sent."""
+        for entry, now in self._told:
+            entry.seen = now
+        self._new, self._told = [], []
+
+    def undo(self) -> None:
+        """What was encoded since `changes` will not be sent."""
+        for number in self._new:
+            self.forget(number)
+            self.things.forget(number)
+        self._new, self._told = [], []
+
+    def apply(self, changes: list[Any]) -> None:
+        """Follow what the other side changed."""
+        for number, items in changes:
+            self.shared[number].fill([self.decode(item, 1) for item in items])
+
+    def abandoned(self) -> Iterator[int]:
+        """Shared containers that nothing here but this table refers to: the numbers of those just forgotten.
+
+        What was changed is not forgotten before that was told.
+        """
+        changed = {id(entry) for entry, _ in self._told}
+        for number, entry in list(self.shared.items()):
+            if id(entry) in changed:
+                continue
+            if sys.getrefcount(self.shared[number].thing) <= 2 and not self.things.holds(number):  # noqa: PLR2004  the table and the question
+                self.forget(number)
+                yield number
+
+    def encode(self, value: Any, depth: int = 0) -> Any:  # noqa: PLR0911  # one line per form
+        """*value* as JSON.
+
+        Raises:
+            ValueError: if it is nested too deeply, or may not leave.
+        """
+        kind = type(value)
+        if value is None or kind is bool or kind is str or kind is float:
+            return value
+        if kind is int:
+            return value if -WORD <= value < WORD else ["i", hex(value)]
+        if depth > DEPTH:
+            raise ValueError("a value that is nested too deeply")
+        if kind is tuple or kind is frozenset:
+            return ["t" if kind is tuple else "z", [self.encode(item, depth + 1) for item in value]]
+        if kind in self._changing:
+            return self._container(value, self._changing[kind], depth)
+        if kind is bytes:
+            return ["b", value.hex()]
+        if kind in MADE_NAMES and self._plain(value):
+            arguments = MADE[MADE_NAMES[kind]][1](value)
+            return ["v", MADE_NAMES[kind], [self.encode(a, depth + 1) for a in arguments]]
+        if kind is type and value in self.names:
+            return ["n", self.names[value]]
+        if kind is type and value in MADE_NAMES:
+            return ["n", "." + MADE_NAMES[value]]
+        return self._rare(value, depth)
+
+    def _rare(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if kind is types.TracebackType:
+            return None  # frames stay where they are
+        if kind is complex:
+            return ["c", value.real, value.imag]
+        if kind is range:
+            return ["r", *(self.encode(part) for part in (value.start, value.stop, value.step))]
+        if kind is slice:
+            return ["s", *(self.encode(part, depth + 1) for part in (value.start, value.stop, value.step))]
+        for name, single in SINGLETONS.items():
+            if value is single:
+                return ["k", name]
+        return self.things.tell(value, depth)
+
+    def _plain(self, value: Any) -> bool:
+        """Whether nothing of *value* is lost: a time zone may be any object."""
+        zone = getattr(value, "tzinfo", None)
+        return (zone is None or type(zone) is dt.timezone) and not getattr(value, "fold", 0)
+
+    def _container(self, value: Any, kind: str, depth: int) -> Any:
+        number = self.numbers.get(id(value))
+        if number is not None:
+            return ["m", number]
+        number = self.introduce(value)
+        extra = [self.encode(value.default_factory, depth + 1)] if kind == "defaultdict" else []
+        entry = self.share(value, kind, number)
+        entry.seen = entry.held()
+        return ["m", number, kind, [self.encode(item, depth + 1) for item in entry.seen], *extra]
+
+    def decode(self, form: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911  # one line per form
+        """The value that *form* stands for. Any exception of its own means that it stands for none."""
+        if type(form) is not list:
+            if type(form) is dict:
+                raise ValueError("an object is no form")
+            return form
+        if depth > DEPTH + 4:
+            raise ValueError("a form that is nested too deeply")
+        tag = form[0]
+        if tag in ("t", "z"):
+            items = (self.decode(item, depth + 1) for item in form[1])
+            return tuple(items) if tag == "t" else frozenset(items)
+        if tag == "m":
+            return self.shared[form[1]].thing if len(form) == 2 else self._new_container(form, depth)  # noqa: PLR2004  a known one
+        if tag == "v":
+            maker = re.compile if form[1] == "Pattern" else MADE[form[1]][0]
+            return maker(*(self.decode(a, depth + 1) for a in form[2]))
+        if tag == "n":
+            return MADE[form[1][1:]][0] if form[1].startswith(".") else self.named[form[1]]
+        if tag in ("i", "b"):
+            return int(form[1], 16) if tag == "i" else bytes.fromhex(form[1])
+        if tag == "c":
+            return complex(form[1], form[2])
+        if tag in ("r", "s"):
+            return (range if tag == "r" else slice)(*(self.decode(part, depth + 1) for part in form[1:4]))
+        if tag == "k":
+            return SINGLETONS[form[1]]
+        return self.things.hear(form, depth)
+
+    def _new_container(self, form: list[Any], depth: int) -> Any:
+        number, kind = self.theirs(form[1]), form[2]
+        if number in self.shared or kind not in self._changing.values():
+            raise ValueError("a container that cannot be")
+        make: Any = self.named[kind]
+        thing = make(self.decode(form[4], depth + 1)) if kind == "defaultdict" else make()
+        entry = self.share(thing, kind, number)
+        entry.fill([self.decode(item, depth + 1) for item in form[3]])
+        return thing

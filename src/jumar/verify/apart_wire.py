@@ -1,0 +1,99 @@
+"""Messages between the tests' process and the product's: JSON in frames with a size, or the end of the connection.
+
+Loaded by path on both sides; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from typing import Any
+
+FRAME_BYTES = 32 << 20
+"""No message may be longer: it bounds what the other side can cost this one."""
+
+HEAD_BYTES = 8
+
+DIGITS = 24
+"""No number is written with more; longer ones travel as text."""
+
+HIGH_FD = 210
+"""The pipes move above the numbers that tests open, close and hand on."""
+
+
+class Gone(Exception):  # noqa: N818  named for what happened
+    """The other side is not there any more, or does not keep to the format."""
+
+
+class Wire:
+    """A pair of pipes. It survives no error: half a message cannot be taken back."""
+
+    def __init__(self, reads: int, writes: int) -> None:
+        self._reads, self._writes = _raised(reads), _raised(writes)
+
+    def close(self) -> None:
+        """Hang up; doing it twice changes nothing."""
+        ends, self._reads, self._writes = {self._reads, self._writes} - {-1}, -1, -1
+        for end in ends:
+            os.close(end)
+
+    def send(self, message: object) -> None:
+        """Send *message*.
+
+        Raises:
+            ValueError: if it is too long; nothing was sent then.
+            Gone: if nobody reads.
+        """
+        body = json.dumps(message, separators=(",", ":")).encode()
+        if len(body) > FRAME_BYTES:
+            raise ValueError(f"a message of {len(body)} bytes")
+        frame = memoryview(len(body).to_bytes(HEAD_BYTES, "big") + body)
+        try:
+            while frame:
+                frame = frame[os.write(self._writes, frame) :]
+        except OSError as error:
+            raise Gone("the other process does not read any more") from error
+
+    def receive(self) -> list[Any]:
+        """Wait for a message.
+
+        Raises:
+            Gone: if there comes none, or something that is none.
+        """
+        size = int.from_bytes(self._bytes(HEAD_BYTES), "big")
+        if size > FRAME_BYTES:
+            raise Gone(f"the other process sends a message of {size} bytes")
+        body = self._bytes(size)
+        try:
+            message = json.loads(body, parse_int=_number)
+        except (ValueError, RecursionError) as error:
+            raise Gone("the other process sends what is no message") from error
+        if type(message) is not list or not message:
+            raise Gone("the other process sends what is no message")
+        return message
+
+    def _bytes(self, size: int) -> bytes:
+        pieces = []
+        while size:
+            try:
+                piece = os.read(self._reads, min(size, 1 << 20))
+            except OSError as error:
+                raise Gone("the connection is closed") from error
+            if not piece:
+                raise Gone("the other process is gone")
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+
+def _number(text: str) -> int:
+    if len(text) > DIGITS:
+        raise ValueError("a number that is too long")
+    return int(text)
+
+
+def _raised(fd: int) -> int:
+    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH_FD)
+    os.close(fd)
+    return high

@@ -1,0 +1,56 @@
+"""What has to be read in a hostile text is asked of a confined script: the parent gets records, and nothing of it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+from anyio import to_thread
+
+from jumar.core.verdict import Ended
+from jumar.disk.beneath import disk
+from jumar.ports import Invocation, Record
+from jumar.verify.launch import Confinement
+from jumar.verify.process import confined
+from jumar.verify.room import discard
+
+
+class Script(NamedTuple):
+    """A standalone script and who runs it."""
+
+    path: str
+    python: str
+    """The interpreter that knows the language of the task; empty is ours."""
+
+
+async def asked(
+    script: Script, config: Mapping[str, object], rooms: Path, confinement: Callable[[Path], Confinement]
+) -> tuple[list[Record], str]:
+    """What *script* says to *config*, in an empty room below *rooms*; and why it came to a bad end, or nothing.
+
+    Raises:
+        Infra: if the machine cannot start a process.
+    """
+    room = Path(os.path.abspath(rooms)) / secrets.token_hex(4)  # noqa: ASYNC240, PTH100  it reads no disk
+    argv = (script.python or sys.executable, "-I", "-S", "-B", script.path)
+    records: list[Record] = []
+    try:
+        with disk(f"cannot make a room in {rooms}"):
+            await to_thread.run_sync(_made, room)
+        async with confined(Invocation(argv=argv, config=config), confinement(room)) as child:
+            while (record := await child.receive()) is not None:
+                records.append(record)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(discard, room)
+    odd = next(iter(child.anomalies), "")
+    return records, odd or ("" if child.ended is Ended.NORMAL else child.detail)
+
+
+def _made(room: Path) -> None:
+    room.mkdir(parents=True)

@@ -1,0 +1,52 @@
+"""What a confined process and all that it starts may take of the machine, at most: generous, and never all of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from jumar.verify import cell
+
+MEMORY_BYTES = 8 << 30
+"""Suites that need more are rare, and one that means harm must not have what the others of a campaign need."""
+
+PROCESSES = 512
+"""Builds and browsers start a hundred; many more cannot be ended within a second."""
+
+PROCESSES_EACH = 16
+"""For each processor: what builds in parallel starts that many times the usual."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceiling:
+    """The most that one process and all it starts may have at a time; more ends them all."""
+
+    memory_bytes: int
+    """What is resident or swapped out, pages that several share counted once."""
+    processes: int
+    """Four threads may run for each of them."""
+
+
+def usual() -> Ceiling:
+    """Half of the memory that this machine, or the container around us, has; at most `MEMORY_BYTES`."""
+    here = min(_memory(), default=2 * MEMORY_BYTES)
+    return Ceiling(
+        memory_bytes=min(MEMORY_BYTES, here // 2),
+        processes=max(PROCESSES, PROCESSES_EACH * (os.cpu_count() or 1)),
+    )
+
+
+def _memory() -> Iterator[int]:
+    """Every bound on our memory: the machine's, and those of the control groups that we are in."""
+    with suppress(OSError, ValueError):
+        yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError):
+        for folder in map(Path, cell.folders()):
+            for group in (folder, *folder.parents):
+                for name in cell.MEMORY:
+                    # An unbounded one says "max", or a number beyond all memory.
+                    with suppress(OSError, ValueError):
+                        yield int((group / name).read_text("ascii"))

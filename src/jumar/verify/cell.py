@@ -1,0 +1,119 @@
+"""A cell is a control group of one process's own: where the kernel lets one be made, it counts and ends by itself.
+
+Nothing relies on it. It sees what no sum over processes does: memory without a process, and what happens between two
+looks. Standard library only: the reaper loads it by path. Formats: cgroups(7), proc_pid_mountinfo(5).
+"""
+
+from __future__ import annotations
+
+# pathlib would triple what the reaper imports, and it starts once per verification.
+# ruff: noqa: PTH102, PTH106, PTH110, PTH118, PTH120, PTH123
+import contextlib
+import os
+
+_CONTROLLERS = frozenset({"memory", "pids", "cpu"})
+
+MEMORY = ("memory.max", "memory.limit_in_bytes")
+"""What bounds the memory of a group, in the second and in the first version of control groups."""
+
+_SETTINGS = (
+    ("memory.max", "{memory_bytes}"), ("memory.swap.max", "0"), ("memory.oom.group", "1"),
+    ("memory.limit_in_bytes", "{memory_bytes}"), ("memory.memsw.limit_in_bytes", "{memory_bytes}"),
+    ("pids.max", "{tasks}"),
+    ("cpu.weight", "100"), ("cpu.shares", "1024"),
+)  # fmt: skip
+"""Settings of both versions, in the order in which they are made. Those of the processor are the usual ones: a group
+gets as much of it as one process outside, so that a thousand processes cannot starve the one that is to kill them."""
+
+
+def folders() -> list[str]:
+    """The control groups that this process is in."""
+    with open("/proc/self/cgroup") as listing:
+        groups = [line.rstrip("\n").split(":", 2)[1:] for line in listing]
+    with open("/proc/self/mountinfo") as listing:
+        mounts = [line.split() for line in listing if " - cgroup" in line]
+    found = []
+    for words in mounts:
+        kind, options = words[words.index("-") + 1], words[-1].split(",")
+        for controllers, path in groups:
+            ours = (
+                not controllers
+                if kind == "cgroup2"
+                else bool({*controllers.split(",")} & {*options} & {"memory", "pids"})
+            )
+            inner = os.path.relpath(path, words[3])
+            if ours and not inner.startswith(".."):
+                found.append(os.path.normpath(os.path.join(words[4], inner)))
+    return found
+
+
+class Cell:
+    """The groups of one process and all that it starts: none, where this machine does not let one be made."""
+
+    def __init__(self, nonce: str) -> None:
+        self._name = f"jumar-{nonce}"
+        self.groups: list[str] = []
+        """Where they are."""
+
+    def make(self, memory_bytes: int, tasks: int) -> None:
+        """Make them: processes and threads are both tasks."""
+        values = {name: value.format(memory_bytes=memory_bytes, tasks=tasks) for name, value in _SETTINGS}
+        with contextlib.suppress(OSError, ValueError):
+            for folder in folders():
+                # A group of the second version that holds processes has no bounded groups in it: beside it, then.
+                for place in (folder, os.path.dirname(folder)):
+                    if self._bounded(os.path.join(place, self._name), values):
+                        break
+
+    def _bounded(self, group: str, values: dict[str, str]) -> bool:
+        """Make *group*; whether it bounds anything. If not, it is not left there."""
+        try:
+            os.mkdir(group)
+        except OSError:
+            return False
+        bounds = False
+        for name, value in values.items():
+            path = os.path.join(group, name)
+            with contextlib.suppress(OSError):
+                if os.path.exists(path):
+                    with open(path, "w") as setting:
+                        setting.write(value)
+                    bounds = True
+        if bounds:
+            self.groups.append(group)
+        else:
+            with contextlib.suppress(OSError):
+                os.rmdir(group)
+        return bounds
+
+    def enter(self) -> None:
+        """Bring this process in, before it becomes another program."""
+        for group in self.groups:
+            with contextlib.suppress(OSError), open(os.path.join(group, "cgroup.procs"), "w") as members:
+                members.write("0")
+
+    def burst(self) -> str:
+        """Which bound was met, `memory` or `processes`, or empty."""
+        for group in self.groups:
+            for name, word, how in (
+                ("memory.events", "oom_kill", "memory"),
+                ("memory.oom_control", "oom_kill", "memory"),
+                ("pids.events", "max", "processes"),
+            ):
+                with contextlib.suppress(OSError, ValueError), open(os.path.join(group, name)) as events:
+                    if any(key == word and int(count) for key, count in map(str.split, events)):
+                        return how
+        return ""
+
+    def leave(self) -> None:
+        """Take them away again. That fails while somebody is in one, and is tried once."""
+        for group in self.groups:
+            with contextlib.suppress(OSError):
+                os.rmdir(group)
+
+    def sweep(self) -> None:
+        """Take them away where whoever made them was killed."""
+        with contextlib.suppress(OSError, ValueError):
+            for folder in folders():
+                self.groups += [os.path.join(place, self._name) for place in (folder, os.path.dirname(folder))]
+        self.leave()

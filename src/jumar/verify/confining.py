@@ -1,0 +1,100 @@
+"""A sandbox is believed when it was seen to confine: what a process can reach in it is tried, where runs really lie."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from jumar.core.verdict import Ended
+from jumar.disk.beneath import disk
+from jumar.errors import BadInput
+from jumar.ports import Sandbox
+from jumar.sandbox import seccomp
+from jumar.sandbox.bwrap import Bubblewrap, programs
+from jumar.verify.check import shell
+from jumar.verify.launch import Confinement
+from jumar.verify.printed import printed
+from jumar.verify.process import confined
+from jumar.verify.room import laid_out
+
+PROBE_SECONDS = 20.0
+
+_PROBE = """
+refuse() { echo "$1"; exit 1; }
+outside=$1 inside=$2; shift 2
+for namespace; do
+    name=${namespace%%:*}
+    [ "$(readlink "/proc/self/ns/$name")" != "$namespace" ] || refuse "it shares the $name namespace of jumar"
+done
+grep -q '^CapEff:[[:space:]]*0*$' /proc/self/status || refuse 'it leaves capabilities'
+grep -q '^NoNewPrivs:[[:space:]]*1$' /proc/self/status || refuse 'privileges can be gained in it'
+grep -q '^Seccomp:[[:space:]]*2$' /proc/self/status || refuse 'it filters no system calls'
+[ ! -e "$outside" ] || refuse "$outside can be seen in it"
+[ ! -w /usr/bin ] || refuse '/usr/bin can be written in it'
+! (: >> /proc/self/oom_score_adj) 2>/dev/null || refuse '/proc can be written in it'
+[ "$(cat kept)" = "$inside" ] || refuse 'it does not show the room'
+echo changed > kept && echo new > written || refuse 'the room cannot be written in it'
+echo "$inside"
+"""
+
+
+async def bubblewrap(folder: Path, environ: Mapping[str, str]) -> Bubblewrap:
+    """The first bubblewrap of this machine that confines, with an overlay where it can make one.
+
+    Args:
+        folder: where rooms will lie, an absolute path: not every file system can lie below an overlay.
+        environ: its PATH finds the program.
+
+    Raises:
+        BadInput: if none confines.
+    """
+    known = seccomp.program()
+    if known is None:
+        raise BadInput("bubblewrap alone does not confine, and the system calls of this kind of machine are not known")
+    reasons = []
+    for program in programs(environ):
+        for layered in (True, False):
+            box = Bubblewrap(program, known, layered=layered)
+            reason = await wanting(box, folder)
+            if not reason:
+                return box
+        reasons.append(f"{program} does not confine: {reason}")
+    raise BadInput(f"{'; '.join(reasons)}: allow user namespaces to it, or take a weaker sandbox (--sandbox)")
+
+
+async def wanting(sandbox: Sandbox, folder: Path) -> str:
+    """Why *sandbox* does not confine what runs in a room in *folder*, in one sentence; empty if it does."""
+    decoy = _Decoy(secrets.token_hex(8))
+    async with laid_out(decoy, "", folder) as room:
+        with disk(f"cannot write to {folder}"), tempfile.NamedTemporaryFile(dir=folder) as output:
+            confinement = Confinement(room=room, output=Path(output.name), seconds=PROBE_SECONDS, sandbox=sandbox)
+            async with confined(shell(_PROBE, output.name, decoy.word, *_namespaces()), confinement) as child:
+                while await child.receive() is not None:
+                    pass
+            lines = printed(Path(output.name)).strip().splitlines()
+            if child.ended is not Ended.NORMAL or lines != [decoy.word]:
+                return lines[-1] if lines and child.ended is not Ended.TIMEOUT else child.detail
+            return "" if decoy.untouched(room) else "what is written in it comes out"
+
+
+class _Decoy:
+    """A store whose only tree is one file that says *word*."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    def materialise(self, tree: str, dest: Path) -> None:  # noqa: ARG002  # the protocol's name for it
+        """See `room.Store`."""
+        dest.mkdir(parents=True)
+        (dest / "kept").write_text(self.word, "ascii")
+
+    def untouched(self, room: Path) -> bool:
+        """Whether *room* is as it was laid out."""
+        return (room / "kept").read_text("ascii") == self.word and not (room / "written").exists()
+
+
+def _namespaces() -> tuple[str, ...]:
+    """The names of our own namespaces, such as `net:[4026531840]`."""
+    return tuple(str(Path("/proc/self/ns", name).readlink()) for name in ("user", "mnt", "pid", "net", "ipc", "uts"))

@@ -1,0 +1,112 @@
+"""Every test of a suite is asked whether it can be made false; those that are chosen are, and nothing shows which.
+
+A test is made false where it stands: another literal in an assertion, in a table, in what an assertion names; another
+exception; and where there is nothing of the kind, the contrary of what it asserts. Lines, formatting and, mostly, sizes
+stay as they were. It is falsified in no way at all unless it is certain to fail for code that is right: a suite that
+passes is believed, and code that is right is never taken for a forger's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from random import Random
+
+from jumar.core.acceptance import Strength
+from jumar.verify.falsify_checks import Checks
+from jumar.verify.falsify_names import Names, Witnesses, constants
+from jumar.verify.falsify_reach import Test, Uses, excused, modules, open_to_it, tests, uses
+from jumar.verify.falsify_source import Edit, Source, Way
+from jumar.verify.falsify_statements import reached
+from jumar.verify.falsify_witnesses import Company
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """The tests of a suite, and how each can be made false."""
+
+    strengths: Mapping[str, Strength]
+    """Test function, `path::Class::name` without parameters -> how it can be falsified."""
+    _files: Mapping[str, bytes] = field(repr=False, default_factory=dict)
+    _sources: Mapping[str, Source] = field(repr=False, default_factory=dict)
+    _ways: Mapping[str, tuple[Way, ...]] = field(repr=False, default_factory=dict)
+
+    def falsified(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
+        """Every test file, by path, in which exactly the tests *chosen* are false.
+
+        Raises:
+            ValueError: if one of them cannot be falsified.
+        """
+        if unable := [name for name in chosen if not self._ways.get(name)]:
+            raise ValueError(f"{unable[0]} cannot be falsified")
+        edits: dict[str, list[Edit]] = {path: [] for path in self._sources}
+        for name in sorted(chosen):
+            edits[name.partition("::")[0]] += rng.choice(self._ways[name]).edits(rng)
+        rewritten = {path: source.rewritten(edits[path]) for path, source in self._sources.items()}
+        return {path: rewritten.get(path, data) for path, data in self._files.items()}
+
+
+def challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None = None) -> Challenge:
+    """How the tests in *sources* can be falsified.
+
+    Args:
+        sources: test files by path, as they were frozen: no candidate's.
+        helpers: the other Python files of the tests: what they mention is left alone.
+    """
+    read = _read(sources)
+    trees = {path: source.tree for path, source in {**_read(helpers or {}), **read}.items()}
+    used, company = uses(trees.values()), Company(trees)
+    strengths: dict[str, Strength] = {}
+    ways: dict[str, tuple[Way, ...]] = {}
+    for path, source in read.items():
+        file = _File(source, used, company.known_in(path), starred=PurePosixPath(path).stem in used.starred)
+        found = list(tests(source.tree, used))
+        often = Counter(test.name for test in found)
+        for test in found:
+            known = file.ways(test) if often[test.name] == 1 else []
+            best = max((way.strength for way in known), default=Strength.NONE)
+            strengths[f"{path}::{test.name}"] = best
+            ways[f"{path}::{test.name}"] = tuple(way for way in known if way.strength is best)
+    return Challenge(strengths, dict(sources), read, ways)
+
+
+def _read(files: Mapping[str, bytes]) -> dict[str, Source]:
+    """The files that this interpreter can parse."""
+    read: dict[str, Source] = {}
+    for path, data in files.items():
+        with suppress(SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
+            read[path] = Source(data)
+    return read
+
+
+class _File:
+    """What the tests of one file have in common."""
+
+    def __init__(self, source: Source, used: Uses, witnesses: Witnesses, *, starred: bool) -> None:
+        self._source, self._used, self._witnesses, self._starred = source, used, witnesses, starred
+        self._excused = excused(source.tree)
+        self._modules = modules(source.tree)
+        self._constants = constants(source.tree)
+        bound = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        self._bound = frozenset({*bound, *self._modules, *used.defined})
+
+    def ways(self, test: Test) -> list[Way]:
+        """All ways to falsify *test*; none if it is nested too deeply to be looked at."""
+        with suppress(RecursionError):
+            if not (self._excused or self._starred) and open_to_it(test, self._used, self._modules):
+                return list(self._found(test))
+        return []
+
+    def _found(self, test: Test) -> Iterator[Way]:
+        function = test.function
+        within = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        own = {name: value for name, value in self._constants.items() if self._used.names[name] == within[name] > 0}
+        names = Names(function, own, self._used.fixtures, self._witnesses)
+        instance = function.args.args[0].arg if test.classes and test.classes[-1].bases and function.args.args else ""
+        checks = Checks(self._source, names, instance, self._bound)
+        for place in reached(names, self._modules):
+            yield from checks.ways(place)

@@ -1,0 +1,198 @@
+"""What a test expects, and what it could expect instead and certainly not get."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from random import Random
+
+from jumar.verify.falsify_literals import Accepts, Scalar, another, is_scalar, scalars, value_of, values_in
+from jumar.verify.falsify_names import Bound, Names
+from jumar.verify.falsify_source import Edit, Edits, Source, dotted
+
+Chooses = Callable[[Random], Edits]
+
+EXCEPTIONS = (
+    "ZeroDivisionError", "OverflowError", "RecursionError", "EOFError", "UnboundLocalError", "BufferError",
+    "StopIteration", "PermissionError", "FileNotFoundError", "ConnectionResetError",
+)  # fmt: skip
+"""What is expected instead: classes that next to no other exception is one of, too."""
+
+WARNINGS = ("ImportWarning", "BytesWarning", "UnicodeWarning")
+
+BROAD = ("BaseException", "Exception", "KeyboardInterrupt", "SystemExit", "GeneratorExit", "Warning")
+CONTROL = ("skip", "fail", "exit", "interrupt", "cancel", "outcome", "xfail", "abort", "base", "group")
+"""In the name of what must not fly freely, or is more than one class."""
+
+SOLID = ("int", "str", "list", "dict", "tuple", "bytes", "float", "set", "complex", "bytearray", "frozenset")
+"""Built-in types of which nothing is two at once."""
+
+TEXTUAL = ("out", "err", "output", "stdout", "stderr", "text", "message", "msg", "str", "repr", "getvalue", "read_text")
+"""The last part of the names of what certainly is a text."""
+
+WORD = re.compile(r"[a-zA-Z]{4,}")
+FAR = 1e-3
+"""What is further off than this part of itself is no approximation."""
+DECIMALS = 7
+"""How many places `assertAlmostEqual` compares."""
+
+
+def changed(source: Source, nodes: Sequence[ast.expr], *, every: bool) -> Chooses:
+    """One literal in each of *nodes* becomes another; or in any of them, unless *every*."""
+    places = [list(scalars(node)) for node in nodes]
+    taken = values_in(nodes)
+    ordered = not any(isinstance(n, ast.Set | ast.Call) for node in nodes for n in ast.walk(node))
+
+    def fresh(value: object) -> bool:
+        return (ordered and isinstance(value, bool)) or all(value != other for other in taken)
+
+    def choose(random: Random) -> Edits:
+        found = [_one(source, some, random, fresh) for some in places]
+        if every:
+            return tuple(e for e in found if e) if all(found) else ()
+        some = [e for e in found if e]
+        return (random.choice(some),) if some else ()
+
+    return choose
+
+
+def rebound(source: Source, bound: Bound) -> Chooses:
+    """As `changed`, for what a name stands for. The cells of a column are each compared with one value alone."""
+    if not bound.every:
+        return changed(source, bound.literals, every=False)
+    each = [changed(source, [literal], every=True) for literal in bound.literals]
+
+    def choose(random: Random) -> Edits:
+        found = [some(random) for some in each]
+        return tuple(e for edits in found for e in edits) if all(found) else ()
+
+    return choose
+
+
+def _one(source: Source, places: Sequence[Scalar], random: Random, accepts: Accepts) -> Edit | None:
+    for place in random.sample(places, len(places)):
+        if edit := another(source, place, random, accepts):
+            return edit
+    return None
+
+
+def is_approximate(node: ast.expr) -> bool:
+    """Whether it is pytest's `approx`."""
+    return isinstance(node, ast.Call) and dotted(node.func) in ("approx", "pytest.approx")
+
+
+def far(source: Source, node: ast.expr, margins: Mapping[str, ast.expr]) -> Chooses:
+    """A number in *node* becomes one that is not near it for any of *margins*: `rel`, `abs`, `places`, `delta`."""
+    numbers = [s for s in scalars(node) if type(value_of(s)) in (int, float)]
+    known = {word: value_of(given) for word, given in margins.items() if is_scalar(given)}
+    allowed = {word: value for word, value in known.items() if isinstance(value, int | float)}
+
+    def choose(random: Random) -> Edits:
+        for number in random.sample(numbers, len(numbers)) if len(allowed) == len(margins) else ():
+            if edit := another(source, number, random, partial(_apart, value_of(number), allowed)):
+                return (edit,)
+        return ()
+
+    return choose
+
+
+def _apart(old: object, allowed: Mapping[str, float], new: object) -> bool:
+    """Whether *new* differs from *old* by ten times what is allowed."""
+    if not isinstance(new, int | float) or not isinstance(old, int | float):
+        return False
+    size, nearest = max(abs(old), abs(new)), 10.0 ** -allowed.get("places", DECIMALS)
+    least = max(nearest, allowed.get("abs", 0), allowed.get("delta", 0), max(FAR, 10 * allowed.get("rel", 0)) * size)
+    return bool(abs(new - old) > least + 9 * max(allowed.get("abs", 0), allowed.get("delta", 0), nearest))
+
+
+def is_lenient(other: ast.expr, side: ast.expr, names: Names) -> bool:
+    """Whether *other* may be an object with an equality of its own, so that more than one literal *side* equals it."""
+    if is_approximate(other):
+        return True
+    if not is_scalar(side) and not isinstance(side, ast.Name):
+        return False
+    if isinstance(other, ast.Name) and not _made_of_class(other):
+        given = [n.value for n in names.body if isinstance(n, ast.Assign) for t in n.targets if _is_name(t, other.id)]
+        return any(map(_made_of_class, given))
+    return _made_of_class(other)
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _made_of_class(node: ast.expr) -> bool:
+    """Whether it is a class, an instance made there, or a constant: all are written with a capital."""
+    last = dotted(node).rpartition(".")[2].lstrip("_")
+    return last[:1].isupper()
+
+
+def is_text(node: ast.expr) -> bool:
+    """Whether it certainly is a text, in which another text would have to be found as it is."""
+    if isinstance(node, ast.Subscript):
+        return False
+    return isinstance(node, ast.JoinedStr) or dotted(node).rpartition(".")[2] in TEXTUAL
+
+
+def other_word(source: Source, node: ast.Constant, text: str) -> Chooses:
+    """Another letter in a word of *text*: what is found nowhere in place of it, by chance or in a list of its like."""
+
+    def rare(new: object) -> bool:
+        if not isinstance(new, str) or new in source.whole:
+            return False
+        at = next(n for n, (a, b) in enumerate(zip(text, new, strict=True)) if a != b)
+        return any(found.start() <= at < found.end() for found in WORD.finditer(text))
+
+    def choose(random: Random) -> Edits:
+        edit = another(source, node, random, rare)
+        return (edit,) if edit else ()
+
+    return choose
+
+
+def other_type(source: Source, node: ast.expr, bound: frozenset[str]) -> Chooses:
+    """A built-in type becomes another that nothing of the first one is."""
+    name = node.id if isinstance(node, ast.Name) else ""
+    kin = {"set": "frozenset", "frozenset": "set"}.get(name)
+    others = [t for t in SOLID if t not in (name, kin) and t not in bound]
+    if name not in SOLID or name in bound or not others:
+        return lambda _: ()
+    return lambda random: (source.replaced(node, random.choice(others)),)
+
+
+def other_classes(source: Source, nodes: Sequence[ast.expr], pool: Iterable[str]) -> Chooses:
+    """Each of the exceptions *nodes* becomes one of *pool* that is no kin of it."""
+    single = [n for node in nodes for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
+    pools = [_unrelated(node, pool) for node in single]
+    if not single or not all(pools):
+        return lambda _: ()
+
+    def choose(random: Random) -> Edits:
+        return tuple(source.replaced(n, random.choice(some)) for n, some in zip(single, pools, strict=True))
+
+    return choose
+
+
+def _unrelated(node: ast.expr, pool: Iterable[str]) -> list[str]:
+    """The classes in *pool* that no exception of the class *node* is one of; none if that cannot be told."""
+    name = dotted(node)
+    last = name.rpartition(".")[2]
+    if not name or isinstance(node, ast.Call) or not last[:1].isupper() or last in BROAD:
+        return []
+    if any(word in name.lower() for word in CONTROL):
+        return []
+    known = getattr(builtins, name, None)
+    free = []
+    for other in pool:
+        kind = getattr(builtins, other)
+        kin = isinstance(known, type) and (issubclass(known, kind) or issubclass(kind, known))
+        alike = set(_words(last)) & set(_words(other)) - {"Error", "Warning"}
+        free += [] if kin or alike else [other]
+    return free
+
+
+def _words(name: str) -> list[str]:
+    return re.findall("[A-Z][a-z]+|[A-Z]+(?![a-z])", name)

@@ -1,0 +1,228 @@
+"""A literal becomes another of its type and shape: nobody who does not know the right one can tell, and never equal."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import string
+import tokenize
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+from random import Random
+from typing import TypeGuard
+
+from jumar.verify.falsify_source import Edit, Source, constant, dotted
+
+Accepts = Callable[[object], bool]
+"""Whether a value will do in the place of the old one."""
+
+Scalar = ast.Constant | ast.UnaryOp
+"""A constant, or a number with its sign."""
+
+LETTERS = "aeiorstnlcdmpu"
+"""What most words are made of: a letter from here stands out in none."""
+
+MARKS = "-+*/=_.,:;!?#~@&|<>^"
+"""Where a text has neither letters nor digits."""
+
+ESCAPE = re.compile(r"\\(?:N\{[^}]*\}|x..|u.{4}|U.{8}|[0-7]{1,3}|.)", re.DOTALL)
+LITERAL = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>'''|\"\"\"|'|\")", re.DOTALL)
+
+SEQUENCES = frozenset({"list", "tuple"})
+UNORDERED = frozenset({"set", "frozenset", "sorted", "collections.deque", "deque"})
+MAPPINGS = frozenset({"dict", "OrderedDict", "collections.OrderedDict"})
+NUMERIC = frozenset({"Decimal", "decimal.Decimal", "Fraction", "fractions.Fraction", "int", "float"})
+PATHS = frozenset({"Path", "pathlib.Path", "PurePath", "PurePosixPath", "pathlib.PurePath", "pathlib.PurePosixPath"})
+LAID_OUT = frozenset({"dedent", "textwrap.dedent", "cleandoc", "inspect.cleandoc"})
+KEEPING = frozenset({"strip", "lstrip", "rstrip", "encode", "splitlines", "split"})
+"""Methods of a text that let every visible character through."""
+SPANS = frozenset({"timedelta", "datetime.timedelta", "dt.timedelta"})
+DATES = frozenset({"date", "datetime", "datetime.date", "datetime.datetime", "dt.date", "dt.datetime"})
+
+
+def scalars(node: ast.expr) -> Iterator[Scalar]:
+    """The constants in *node* of which each, changed alone, certainly changes the value of *node*."""
+    if is_scalar(node):
+        yield node
+    elif isinstance(node, ast.List | ast.Tuple | ast.Set):
+        for part in node.elts:
+            yield from scalars(part)
+    elif isinstance(node, ast.Dict):
+        values = list(chain.from_iterable(scalars(v) for k, v in zip(node.keys, node.values, strict=True) if k))
+        yield from values or chain.from_iterable(scalars(key) for key in node.keys if key)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        for side in (node.left, node.right):
+            # What is small may vanish in a sum of floats.
+            yield from (s for s in scalars(side) if not isinstance(value_of(s), float | complex))
+    elif isinstance(node, ast.Call):
+        yield from _made(node)
+
+
+def is_scalar(node: ast.expr) -> TypeGuard[Scalar]:
+    """Whether *node* is a constant or a signed number."""
+    if isinstance(node, ast.UnaryOp):
+        signed = isinstance(node.op, ast.USub | ast.UAdd)
+        return signed and isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, int | float)
+    return isinstance(node, ast.Constant) and node.value is not ...
+
+
+def value_of(node: ast.expr) -> object:
+    """The value of a constant or a signed number."""
+    return ast.literal_eval(node)
+
+
+def values_in(nodes: Iterable[ast.AST]) -> list[object]:
+    """All constants in *nodes*."""
+    return [n.value for node in nodes for n in ast.walk(node) if isinstance(n, ast.Constant)]
+
+
+def _made(call: ast.Call) -> Iterator[Scalar]:
+    """The constants that a call of the standard library's certainly keeps apart."""
+    name, args = dotted(call.func), call.args
+    if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant | ast.Call):
+        kept = call.func.attr in KEEPING and (not args or call.func.attr == "encode") and not call.keywords
+        yield from _visible(call.func.value) if kept else ()
+        if call.func.attr == "join" and len(args) == 1 and isinstance(args[0], ast.List | ast.Tuple):
+            yield from chain.from_iterable(map(_visible, args[0].elts))
+    elif name in MAPPINGS and not args:
+        yield from chain.from_iterable(scalars(word.value) for word in call.keywords if word.arg)
+    elif name in SPANS:
+        numbers = (*args, *(word.value for word in call.keywords))
+        yield from (n for n in numbers if is_scalar(n) and isinstance(value_of(n), int))
+    elif len(args) > 1 and name in DATES:
+        # Another year, and never the 29th of a February that it has not.
+        days = [a.value for a in args[1:3] if isinstance(a, ast.Constant)]
+        yield from scalars(args[0]) if is_scalar(args[0]) and len(days) == len(args[1:3]) and days != [2, 29] else ()
+    elif len(args) == 1 and not call.keywords:
+        yield from _converted(name, args[0])
+
+
+def _converted(name: str, arg: ast.expr) -> Iterator[Scalar]:
+    if (
+        (name in SEQUENCES and not isinstance(arg, ast.Dict))
+        or (name in UNORDERED and isinstance(arg, ast.List | ast.Tuple | ast.Set))
+        or (name in MAPPINGS and isinstance(arg, ast.Dict))
+    ):
+        yield from scalars(arg)
+    elif name in NUMERIC and isinstance(arg, ast.Constant):
+        plain = isinstance(arg.value, str) and re.fullmatch(r"-?\d+(\.\d+)?", arg.value)
+        yield from [arg] if plain or (type(arg.value) is int and name not in ("int", "float")) else ()
+    elif name in PATHS and isinstance(arg, ast.Constant) and isinstance(arg.value, str):
+        yield arg
+    elif name in LAID_OUT:
+        yield from _visible(arg)
+
+
+def _visible(node: ast.expr) -> Iterator[Scalar]:
+    """*node*, if it is a text with characters that no layout takes away."""
+    if isinstance(node, ast.Call):
+        yield from _made(node)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and any(map(str.isalnum, node.value)):
+        yield node
+
+
+def another(source: Source, node: Scalar, random: Random, accepts: Accepts) -> Edit | None:
+    """*node* as another constant that is *accept*ed; None: there is none."""
+    if isinstance(node, ast.UnaryOp):
+        sign = -1 if isinstance(node.op, ast.USub) else 1
+        operand = node.operand
+        assert isinstance(operand, ast.Constant)  # noqa: S101  `is_scalar` let nothing else through
+        return another(source, operand, random, lambda new: isinstance(new, int | float) and accepts(sign * new))
+    text, value = source.segment(node), node.value
+    match value:
+        case bool():
+            candidates: Iterable[str] = [str(not value)]
+        case None:
+            candidates = random.sample(["False", "True", "0", "1"], 4)
+        case int() | float() | complex():
+            candidates = _numbers(text, value, random)
+        case str() | bytes():
+            candidates = _texts(text, value, random)
+        case _:
+            candidates = ()
+    for candidate in candidates:
+        with suppress(ValueError, SyntaxError):
+            new = constant(candidate)
+            if (value is None or type(new) is type(value)) and new != value and accepts(new):
+                return source.replaced(node, candidate)
+    return None
+
+
+def _numbers(text: str, value: complex, random: Random) -> Iterator[str]:
+    """Numbers near by: one of the leading digits of a fraction, one of the last digits of an integer."""
+    hexadecimal = text.lower().startswith("0x")
+    body = range(2 if text[:1] == "0" and text[1:2].isalpha() else 0, len(text))
+    exponent = len(text) if hexadecimal else (re.search("[eEjJ]|$", text) or re.search("$", text)).start()  # type: ignore[union-attr]  # one of them is found
+    places = [i for i in body if i < exponent and text[i] in (string.hexdigits if hexadecimal else string.digits)]
+    if type(value) is int:
+        places = places[-2:]
+    else:
+        significant = next((n for n, i in enumerate(places) if text[i] != "0"), 0)
+        places = places[significant : significant + 3]
+    for place in random.sample(places, len(places)):
+        for digit in random.sample(string.digits, 10):
+            new = text[:place] + digit + text[place + 1 :]
+            if not (re.match(r"0\d", new) and not re.match(r"0\d", text)):
+                yield new
+    if type(value) is int:
+        yield from (str(value + step) for step in random.sample(range(11, 60), 20))
+
+
+def _texts(text: str, value: str | bytes, random: Random) -> Iterator[str]:
+    """Texts of the same length that differ in one character; only what was empty grows by one."""
+    if not value:
+        found = LITERAL.match(text)
+        quotes = (found.end(), found["quote"]) if found else (0, "")
+        if found and text[quotes[0] :] == quotes[1]:
+            yield from (text[: quotes[0]] + letter + quotes[1] for letter in random.sample(LETTERS, 5))
+        return
+    places = _places(text)
+    good = [i for i in places if text[i].isalnum()] or [i for i in places if text[i] in MARKS]
+    for place in random.sample(good, len(good)):
+        for new in _substitutes(text[place], random):
+            yield text[:place] + new + text[place + 1 :]
+
+
+def _substitutes(old: str, random: Random) -> list[str]:
+    """Characters of the same kind that no folding of case or form makes equal."""
+    if old in string.digits:
+        pool = string.digits
+    elif old in string.ascii_letters:
+        pool = LETTERS.upper() if old.isupper() else LETTERS
+    elif old in MARKS:
+        pool = MARKS
+    else:
+        near = [chr(ord(old) + step) for step in range(-9, 10) if 0 < ord(old) + step < 0x110000]  # noqa: PLR2004  Unicode ends there
+        pool = "".join(c for c in near if unicodedata.category(c) == unicodedata.category(old))
+    others = [c for c in pool if _folded(c) != _folded(old) and len(c.encode()) == len(old.encode())]
+    return random.sample(others, len(others))
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKD", text).casefold()
+
+
+def _places(text: str) -> list[int]:
+    """The characters in the one or more string literals of *text* that stand for themselves."""
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    places: list[int] = []
+    with suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(f"({text}\n)").readline):
+            found = LITERAL.match(token.string) if token.type == tokenize.STRING else None
+            if found:
+                row, column = token.start
+                at = starts[row - 1] + column - (1 if row == 1 else 0)
+                places += _themselves(token.string, at, found)
+    return places
+
+
+def _themselves(literal: str, at: int, found: re.Match[str]) -> list[int]:
+    ends = len(literal) - len(found["quote"])
+    escaped: set[int] = set()
+    if "r" not in found["prefix"].lower():
+        for escape in ESCAPE.finditer(literal, found.end(), ends):
+            escaped.update(range(*escape.span()))
+    return [at + i for i in range(found.end(), ends) if i not in escaped]

@@ -1,0 +1,277 @@
+"""A name stands for a literal where it was bound once and is used for nothing but to be compared."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from jumar.verify.falsify_source import dotted
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Scope = Function | ast.Lambda | ast.ClassDef
+Witnesses = Mapping[str, frozenset[int]]
+"""Function, or a dot and a method -> which of its arguments, counted as a caller does, it compares for equality."""
+
+EQUAL = frozenset({
+    "assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertDictEqual", "assertSetEqual",
+    "assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual",
+})  # fmt: skip
+"""What unittest calls `==`."""
+RAISES = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
+ROWED = 2
+"""`parametrize` takes names and rows."""
+
+
+class Bound(NamedTuple):
+    """What a name stands for."""
+
+    literals: tuple[ast.expr, ...]
+    every: bool
+    """Whether all of them must change for a test to be false: the cells of a parametrised column. Else any will do."""
+
+
+def own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes in *nodes*, but for the bodies of functions and classes in them, which run at another time or never."""
+    todo = [*nodes][::-1]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += [] if isinstance(node, Scope) else [*ast.iter_child_nodes(node)][::-1]
+
+
+def parameters(function: Function) -> list[str]:
+    """The names of all its arguments."""
+    args = function.args
+    extra = [a for a in (args.vararg, args.kwarg) if a]
+    return [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs, *extra)]
+
+
+class Names:
+    """What names mean in one test function.
+
+    Args:
+        function: the test.
+        constants: of its module: bound once there, at its top, to what may be a literal, and used in this test alone.
+        shared: names that fixtures take too: their values may decide more than what is expected.
+        witnesses: functions that compare what they are given.
+    """
+
+    def __init__(
+        self, function: Function, constants: Mapping[str, ast.expr], shared: AbstractSet[str], witnesses: Witnesses
+    ) -> None:
+        self.function, self.witnesses = function, witnesses
+        self.body = tuple(own(function.body))
+        self._constants, self._shared = constants, shared
+        nodes = tuple(ast.walk(function))
+        self._reads = Counter(_reads(n for statement in function.body for n in ast.walk(statement)))
+        self._reads.subtract(_reads(_said(nodes)))
+        self._stored = Counter(_stored(nodes))
+        self._stored.subtract(parameters(function))
+        compared = (n for n in nodes if isinstance(n, ast.Assert | ast.Call))
+        self._equated = Counter(_called(operand) for n in compared for operand in operands(n, witnesses))
+        self._expected = Counter(_called(operand) for operand in _expected(nodes))
+        self._tables = _tables(function, constants)
+
+    def compared(self, name: str) -> Bound | None:
+        """What *name* stands for, if all that is done with it is to compare it for equality."""
+        return self._bound(name) if self.only_compared(name) else None
+
+    def only_compared(self, name: str) -> bool:
+        """Whether *name* is read for nothing but to be compared for equality, and to be printed."""
+        return self._reads[name] == self._equated[name]
+
+    def raised(self, name: str) -> Bound | None:
+        """What *name* stands for, if all that is done with it is to expect it as an exception."""
+        return self._bound(name) if self._reads[name] == self._expected[name] else None
+
+    def rows(self, node: ast.expr) -> list[ast.expr]:
+        """What a loop over *node* certainly goes through; empty: it may go through nothing."""
+        if isinstance(node, ast.Name):
+            known = self._assigned(node.id) or self._constants.get(node.id)
+            return self.rows(known) if known is not None and not isinstance(known, ast.Name) else []
+        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+            return [] if any(isinstance(e, ast.Starred) for e in node.elts) else node.elts
+        if isinstance(node, ast.Dict) and None not in node.keys:
+            return [key for key in node.keys if key]
+        if isinstance(node, ast.Call) and not node.keywords:
+            return self._iterated(node)
+        return []
+
+    def _iterated(self, call: ast.Call) -> list[ast.expr]:
+        name = dotted(call.func)
+        if name == "enumerate" and len(call.args) == 1:
+            return self.rows(call.args[0])
+        if name == "range" and len(call.args) == 1:
+            stop = call.args[0]
+            return [stop] if isinstance(stop, ast.Constant) and isinstance(stop.value, int) and stop.value > 0 else []
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("items", "keys", "values") and not call.args:
+            held = call.func.value
+            return self.rows(held) if isinstance(held, ast.Dict | ast.Name) else []
+        return []
+
+    def _bound(self, name: str) -> Bound | None:
+        if name in parameters(self.function):
+            kept = name not in self._shared and not self._stored[name]
+            cells = self._tables.get(name, ()) if kept else ()
+            return Bound(cells, every=True) if cells else None
+        known = self._assigned(name) if self._stored[name] else self._constants.get(name)
+        if known is not None:
+            return Bound((known,), every=True)
+        cells = self._looped(name) if self._stored[name] == 1 else ()
+        return Bound(cells, every=False) if cells else None
+
+    def _assigned(self, name: str) -> ast.expr | None:
+        """What *name* is bound to, once, by a plain assignment."""
+        if self._stored[name] != 1:
+            return None
+        for node in self.body:
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and _called(node.targets[0]) == name:
+                return node.value
+        return None
+
+    def _looped(self, name: str) -> tuple[ast.expr, ...]:
+        """The cells that *name* takes in a loop over a table in the function: a loop that ends where the table does."""
+        for loop in self.function.body:
+            if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Tuple | ast.List):
+                continue
+            inside = tuple(own(loop.body))
+            at = [n for n, part in enumerate(loop.target.elts) if _called(part) == name]
+            left = any(isinstance(n, ast.Break | ast.Continue) for n in inside)
+            if at and not left and not isinstance(loop.iter, ast.Call):
+                rows = [r for r in self.rows(loop.iter) if isinstance(r, ast.Tuple | ast.List)]
+                read = _count(inside, name) - _count(_said(inside), name)
+                whole = [row for row in rows if len(row.elts) == len(loop.target.elts)]
+                return tuple(row.elts[at[0]] for row in whole) if read == self._reads[name] else ()
+        return ()
+
+
+def _tables(function: Function, constants: Mapping[str, ast.expr]) -> Mapping[str, tuple[ast.expr, ...]]:
+    """Parameter -> its literal in each row, for the rows that stand in the decorators or in *constants*."""
+    found: dict[str, tuple[ast.expr, ...]] = {}
+    for decorator in function.decorator_list:
+        if dotted(decorator).endswith("parametrize") and isinstance(decorator, ast.Call):
+            found |= _columns(decorator, constants)
+    return found
+
+
+def _columns(decorator: ast.Call, constants: Mapping[str, ast.expr]) -> dict[str, tuple[ast.expr, ...]]:
+    words = {word.arg: word.value for word in decorator.keywords}
+    given = [*decorator.args, *(words[w] for w in ("argnames", "argvalues") if w in words)]
+    if len(given) != ROWED or "indirect" in words:
+        return {}
+    names, table = _named(given[0]), given[1]
+    if isinstance(table, ast.Name):
+        table = constants.get(table.id, table)
+    if not isinstance(table, ast.List | ast.Tuple):
+        return {}
+    rows = [_cells(row, len(names)) for row in table.elts]
+    if not rows or not all(len(row) == len(names) for row in rows):
+        return {}
+    return {name: tuple(row[n] for row in rows) for n, name in enumerate(names)}
+
+
+def constants(tree: ast.Module) -> Mapping[str, ast.expr]:
+    """What is bound once in *tree*, at its top, by name."""
+    bound = {
+        _called(node.targets[0]): node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and len(node.targets) == 1
+    }
+    stored = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    return {name: value for name, value in bound.items() if stored[name] == 1}
+
+
+def _count(nodes: Iterable[ast.AST], name: str) -> int:
+    return sum(read == name for read in _reads(nodes))
+
+
+def _reads(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    return (n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+
+
+def _stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """What is bound, by any means; twice what is declared to be somebody else's."""
+    for node in nodes:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            yield from (*node.names, *node.names)
+
+
+def _called(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _named(node: ast.expr) -> Sequence[str]:
+    """The names that `parametrize` is given, as a text or a sequence."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [name.strip() for name in node.value.split(",") if name.strip()]
+    if isinstance(node, ast.List | ast.Tuple):
+        return [str(e.value) for e in node.elts if isinstance(e, ast.Constant)]
+    return []
+
+
+def _cells(row: ast.expr, count: int) -> Sequence[ast.expr]:
+    """The values of one row of a table."""
+    if isinstance(row, ast.Call) and dotted(row.func).endswith("param"):
+        return row.args
+    if count == 1:
+        return [row]
+    return row.elts if isinstance(row, ast.Tuple | ast.List) else []
+
+
+def operands(node: ast.AST, witnesses: Witnesses) -> Iterator[ast.expr]:
+    """What stands beside an `==` in *node*, a statement or a call that asserts."""
+    match node:
+        case ast.Assert(test=test):
+            yield from _beside(test)
+        case ast.Expr(value=ast.Call() as call):
+            yield from operands(call, witnesses)
+        case ast.Call(func=ast.Attribute(attr=name), args=args) if name in EQUAL:
+            yield from args[:2]
+        case ast.Call(func=ast.Attribute(attr="assertTrue" | "assert_"), args=[test, *_]):
+            yield from _beside(test)
+        case ast.Call(args=args):
+            yield from (args[place] for place in sorted(witnessed(node, witnesses)))
+        case _:
+            pass
+
+
+def witnessed(call: ast.Call, witnesses: Witnesses) -> frozenset[int]:
+    """Which arguments of *call* are compared for equality, if it calls one of the *witnesses*."""
+    if any(isinstance(arg, ast.Starred) for arg in call.args):
+        return frozenset()
+    name = dotted(call.func)
+    key = name if "." not in name else f".{name.rpartition('.')[2]}" if name.startswith(("self.", "cls.")) else ""
+    return frozenset(place for place in witnesses.get(key, ()) if place < len(call.args))
+
+
+def _beside(test: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for part in test.values:
+            yield from _beside(part)
+    elif isinstance(test, ast.Compare) and all(isinstance(op, ast.Eq) for op in test.ops):
+        yield test.left
+        yield from test.comparators
+
+
+def _expected(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    """What stands as the class of an exception that is expected."""
+    for node in nodes:
+        if isinstance(node, ast.Call) and node.args and dotted(node.func).rpartition(".")[2] in RAISES:
+            yield node.args[0]
+
+
+def _said(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """What is only printed: when an assertion fails, or at all."""
+    for node in nodes:
+        if isinstance(node, ast.Assert) and node.msg:
+            yield from ast.walk(node.msg)
+        elif isinstance(node, ast.Call) and dotted(node.func) in ("print", "self.subTest", "subtests.test"):
+            for part in (*node.args, *node.keywords):
+                yield from ast.walk(part)

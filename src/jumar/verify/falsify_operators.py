@@ -1,0 +1,66 @@
+"""What is turned into its contrary: operators, `not`, and the assertions of unittest."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from jumar.verify.falsify_source import Edit, Edits, Source
+
+_PAIRS = (
+    ("assertTrue", "assertFalse"), ("assertIsNone", "assertIsNotNone"), ("assertIn", "assertNotIn"),
+    ("assertIs", "assertIsNot"), ("assertEqual", "assertNotEqual"), ("assertIsInstance", "assertNotIsInstance"),
+    ("assertRegex", "assertNotRegex"), ("assertAlmostEqual", "assertNotAlmostEqual"),
+    ("assertGreater", "assertLessEqual"), ("assertLess", "assertGreaterEqual"),
+)  # fmt: skip
+CONTRARY = {**dict(_PAIRS), **{b: a for a, b in _PAIRS}}
+"""Assertions of unittest that cannot both hold."""
+
+OPERATORS: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+    ast.Lt: ("<", ">="),
+    ast.LtE: ("<=", ">"),
+    ast.Gt: (">", "<="),
+    ast.GtE: (">=", "<"),
+    ast.Is: ("is", "is not"),
+    ast.IsNot: (r"is\s+not", "is"),
+    ast.In: ("in", "not in"),
+    ast.NotIn: (r"not\s+in", "in"),
+}
+"""Operator -> how it is written, and one that does not hold where it does."""
+
+LOOSE = ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr
+"""What binds less than `not`."""
+
+
+def denied(source: Source, test: ast.expr) -> Edits:
+    """What makes *test*, which is true, false: its only operator turned, its `not` taken away, or one put before it."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _operator(source, test)
+    start, end = source.span(test)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = source.span(test.operand)[0]
+        opened = source.text(start + 3, inner)
+        # A parenthesis before the operand stays; after `assert` there must be a space.
+        return (Edit(start, start + 3 + len(opened) - len(opened.lstrip(" ")), ""),) if "\\" not in opened else ()
+    if isinstance(test, LOOSE):
+        return (Edit(start, start, "not ("), Edit(end, end, ")"))
+    return (Edit(start, start, "not "),)
+
+
+def turned(source: Source, call: ast.Call) -> Edits:
+    """What makes an assertion of unittest's its contrary."""
+    if not isinstance(call.func, ast.Attribute):
+        return ()
+    _, end = source.span(call.func)
+    name = call.func.attr
+    return (Edit(end - len(name.encode()), end, CONTRARY[name]),)
+
+
+def _operator(source: Source, test: ast.Compare) -> Edits:
+    start, end = source.span(test.left)[1], source.span(test.comparators[0])[0]
+    between = source.text(start, end)
+    written, contrary = OPERATORS[type(test.ops[0])]
+    found = re.fullmatch(rf"[\s)\\]*({written})[\s(\\]*", between)
+    return (Edit(start + found.start(1), start + found.end(1), contrary),) if found else ()

@@ -1,0 +1,188 @@
+"""A test may be falsified if it runs as it is written, once, and nothing else runs it or counts on it."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from jumar.verify.falsify_names import Function, own, parameters
+from jumar.verify.falsify_source import dotted
+
+EXCUSING = ("skip", "fail", "flaky", "rerun", "retry", "forked")
+"""In the name of a mark under which a failure is none, or is tried again."""
+
+MARKS = ("pytest.mark", "mark")
+
+OPEN = {
+    "mock": "unittest", "patch": "unittest", "unittest": "unittest", "given": "hypothesis", "settings": "hypothesis",
+    "example": "hypothesis", "seed": "hypothesis", "hypothesis": "hypothesis", "freeze_time": "freezegun",
+    "freezegun": "freezegun", "staticmethod": "",
+}  # fmt: skip
+"""How the names of decorators begin that run a test as it is written, and whose they are."""
+
+JUDGING = frozenset({"outcome", "wasxfail"})
+"""Attributes of a report that files of the tests may set: then what fails is theirs to say."""
+
+
+class Test(NamedTuple):
+    """A test function where it stands."""
+
+    name: str
+    """`Class::function`."""
+    function: Function
+    classes: tuple[ast.ClassDef, ...]
+    """Around it, outermost first."""
+    alone: bool
+    """Whether what is in them runs there only, and plainly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What all files of the tests mention, so that nobody's test is falsified who is more than a test."""
+
+    names: Counter[str]
+    """Names that are read, attributes that are asked for, and what is imported by name."""
+    texts: AbstractSet[str]
+    """Parts of texts that may name a test."""
+    inherited: AbstractSet[str]
+    """Classes that are mentioned as such: what is in them may run as a part of others too."""
+    starred: AbstractSet[str]
+    """Modules of which everything is imported."""
+    fixtures: AbstractSet[str]
+    """What fixtures take, and what they are called."""
+    defined: AbstractSet[str]
+    """Functions."""
+    judged: bool
+    """Whether some file has a say in what is a failure."""
+
+
+def uses(trees: Iterable[ast.Module]) -> Uses:
+    """What *trees* mention."""
+    names, texts, inherited, starred = Counter[str](), set[str](), set[str](), set[str]()
+    fixtures, defined, judged = set[str](), set[str](), False
+    for tree in trees:
+        inherited |= set(_mentioned(tree))
+        for node in ast.walk(tree):
+            match node:
+                case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name):
+                    names[name] += 1
+                    judged = judged or (name in JUDGING and isinstance(node.ctx, ast.Store))
+                case ast.ImportFrom(module=module, names=imported):
+                    names.update(alias.name for alias in imported)
+                    inherited.update(alias.name for alias in imported)
+                    starred |= {(module or "").rpartition(".")[2]} if any(a.name == "*" for a in imported) else set()
+                case ast.Constant(value=str(text)) if "test" in text.lower():
+                    texts |= set(text.replace("::", ".").replace("[", ".").split("."))
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if not _is_stub(node):
+                    defined.add(name)
+                    if any("fixture" in dotted(d) for d in node.decorator_list):
+                        fixtures |= {name, *parameters(node)}
+    return Uses(names, texts, inherited, starred, fixtures, defined, judged)
+
+
+def _is_stub(function: Function) -> bool:
+    """Whether it only says what type somebody else's is of."""
+    last = function.body[-1]
+    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
+
+
+def _mentioned(tree: ast.Module) -> Iterator[str]:
+    """Names that are read as they are, but for a class's own in its body and before a dot."""
+    todo: list[tuple[ast.AST, frozenset[str], bool]] = [(tree, frozenset(), False)]
+    while todo:
+        node, inside, before_dot = todo.pop()
+        parts: Iterable[ast.AST] = ast.iter_child_nodes(node)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield from () if before_dot or node.id in inside else (node.id,)
+        elif isinstance(node, ast.Attribute):
+            yield from () if before_dot else (node.attr,)
+        elif isinstance(node, ast.ClassDef):
+            todo += [(part, inside | {node.name}, False) for part in node.body]
+            parts = (*node.bases, *node.keywords, *node.decorator_list)
+        todo += [(part, inside, isinstance(node, ast.Attribute)) for part in parts]
+
+
+def tests(tree: ast.Module, used: Uses) -> Iterator[Test]:
+    """All test functions of a module, those under a condition included."""
+    yield from _tests(tree, (), used, alone=True)
+
+
+def _tests(node: ast.AST, classes: tuple[ast.ClassDef, ...], used: Uses, *, alone: bool) -> Iterator[Test]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function):
+            if child.name.startswith("test"):
+                yield Test("::".join((*(c.name for c in classes), child.name)), child, classes, alone)
+        elif isinstance(child, ast.ClassDef):
+            yield from _tests(child, (*classes, child), used, alone=alone and _alone(child, used))
+        elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
+            yield from _tests(child, classes, used, alone=alone)
+
+
+def modules(tree: ast.Module) -> Mapping[str, str]:
+    """Name -> the module that it is, or that it was imported from."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.asname or alias.name.partition(".")[0]: alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {alias.asname or alias.name: "." * node.level + (node.module or "") for alias in node.names}
+    return found
+
+
+def excused(tree: ast.Module) -> bool:
+    """Whether the module marks all its tests as ones whose failure may be none."""
+    return any(map(_excuses, _marks(tree.body)))
+
+
+def open_to_it(test: Test, used: Uses, imported: Mapping[str, str]) -> bool:
+    """Whether *test* may be falsified, in a file that has *imported* names from modules."""
+    name = test.function.name
+    alone = test.alone and not (used.judged or used.names[name] or name in used.texts)
+    plain = all(_plain(d, imported) for around in (test.function, *test.classes) for d in around.decorator_list)
+    return alone and plain and _runs(test.function) and _awaited(test)
+
+
+def _plain(decorator: ast.expr, imported: Mapping[str, str]) -> bool:
+    """Whether *decorator* lets a test run as it is written, and a failure of it be one."""
+    name = dotted(decorator)
+    root = name.partition(".")[0]
+    if name.startswith(tuple(f"{mark}." for mark in MARKS)):
+        return not _excuses(decorator)
+    return root in OPEN and imported.get(root, "").partition(".")[0] in (OPEN[root], root)
+
+
+def _runs(function: Function) -> bool:
+    """Whether a call of *function* runs it, and it expects no failure of its own."""
+    return not any(
+        isinstance(node, ast.Yield | ast.YieldFrom) or (isinstance(node, ast.Attribute) and node.attr == "xfail")
+        for node in own(function.body)
+    )
+
+
+def _alone(around: ast.ClassDef, used: Uses) -> bool:
+    """Whether the tests in a class are its alone, and run plainly."""
+    marked = any(map(_excuses, _marks(around.body)))
+    return not (around.name in used.inherited or around.keywords or marked)
+
+
+def _awaited(test: Test) -> bool:
+    """Whether somebody waits for it, if it is a coroutine: a plain `TestCase` does not."""
+    if not isinstance(test.function, ast.AsyncFunctionDef) or not test.classes or not test.classes[-1].bases:
+        return True
+    return any("Async" in dotted(base) for base in test.classes[-1].bases)
+
+
+def _marks(body: Iterable[ast.stmt]) -> Iterator[ast.expr]:
+    for node in body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "pytestmark" for t in node.targets):
+            yield node.value
+
+
+def _excuses(node: ast.expr) -> bool:
+    """Whether a mark, or one in it, lets a failure pass."""
+    said = [dotted(n).lower() for n in ast.walk(node) if isinstance(n, ast.Attribute)]
+    return any(word in name for name in said if "mark." in name for word in EXCUSING)

@@ -1,0 +1,115 @@
+"""A source is edited where its syntax tree says, byte for byte: lines stay where they are, and formatting as it was."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+from jumar.core.acceptance import Strength
+
+
+class Edit(NamedTuple):
+    """What stands in a source from *start* to *end* (bytes of its UTF-8 form) is to read *text*."""
+
+    start: int
+    end: int
+    text: str
+
+
+Edits = tuple[Edit, ...]
+"""What makes one test false; empty: nothing was found that does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to make a test false."""
+
+    strength: Strength
+    edits: Callable[[Random], Edits]
+    """Whether it finds any does not depend on the coins it is given."""
+
+
+class Source:
+    """The text of a Python file and its syntax tree.
+
+    Raises:
+        SyntaxError, ValueError: if it is no Python that this interpreter can parse; what ends a file too deeply nested
+            (RecursionError, MemoryError) is for the caller too.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = data.decode(self.encoding)
+        self.tree = parsed(text)
+        self._utf8 = text.encode()
+        self._starts = [0, *(found.end() for found in re.finditer(rb"\r\n|\r|\n", self._utf8))]
+
+    def span(self, node: ast.expr | ast.stmt | ast.keyword) -> tuple[int, int]:
+        """Where *node* starts and ends, in bytes of the UTF-8 form."""
+        last, column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        return self._starts[node.lineno - 1] + node.col_offset, self._starts[last - 1] + column
+
+    def text(self, start: int, end: int) -> str:
+        """What stands there."""
+        return self._utf8[start:end].decode()
+
+    @property
+    def whole(self) -> str:
+        """All of it."""
+        return self._utf8.decode()
+
+    def segment(self, node: ast.expr | ast.stmt) -> str:
+        """The text of *node*."""
+        return self.text(*self.span(node))
+
+    def replaced(self, node: ast.expr, text: str) -> Edit:
+        """The edit that puts *text* in the place of *node*."""
+        return Edit(*self.span(node), text)
+
+    def rewritten(self, edits: Iterable[Edit]) -> bytes:
+        """The file with *edits*, which do not overlap.
+
+        Raises:
+            ValueError: if they do, or the file's encoding has not all they need.
+        """
+        pieces, at = list[bytes](), 0
+        for edit in sorted(edits):
+            if edit.start < at:
+                raise ValueError("two edits of one place")
+            pieces += [self._utf8[at : edit.start], edit.text.encode()]
+            at = edit.end
+        return b"".join((*pieces, self._utf8[at:])).decode().encode(self.encoding)
+
+
+def parsed(text: str) -> ast.Module:
+    """The syntax tree of *text*; what Python would warn of in it is not ours to say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def constant(text: str) -> object:
+    """The value of a literal.
+
+    Raises:
+        ValueError, SyntaxError: if it is none.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.literal_eval(f"({text}\n)")
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` as it is written, without the calls on the way; empty if it is something else."""
+    if isinstance(node, ast.Call):
+        return dotted(node.func)
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,146 @@
+"""A statement is a place to falsify a test if it certainly runs, and if nothing is missed that comes after it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from jumar.verify.falsify_names import Names, own
+from jumar.verify.falsify_source import dotted
+
+CATCHING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex", "ExitStack", "AsyncExitStack"})
+"""Contexts that end an exception, or may."""
+
+PASSING = frozenset({
+    "subTest", "assertLogs", "assertNoLogs", "assertWarns", "assertWarnsRegex", "warns", "deprecated_call",
+    "catch_warnings", "at_level", "disabled", "patch", "freeze_time", "open",
+})  # fmt: skip
+"""Contexts of tests that let every exception through, by the last part of their name."""
+
+STANDARD = frozenset(sys.stdlib_module_names) - {"test", "this", "antigravity"}
+
+ENDING = ("skip", "xfail", "exit", "abort", "fork", "importorskip")
+"""In the name of what ends a test early, or a process."""
+
+CLEANING = (
+    "clear", "close", "remove", "unlink", "rmtree", "join", "stop", "shutdown", "terminate", "kill", "restore", "reset",
+    "clean", "teardown", "undo", "cancel", "wait", "disconnect", "unregister", "delete", "release", "disable", "enable",
+    "pop", "set_", "uninstall", "deactivate", "unset", "quit", "exit", "chdir", "setlocale", "unpatch", "dispose",
+)  # fmt: skip
+"""In the name of what must not be missed, as later tests may count on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A statement that runs in every case of a test that passes, and after which a failure does no harm."""
+
+    node: ast.Assert | ast.Expr | ast.With | ast.AsyncWith
+
+
+def reached(names: Names, modules: Mapping[str, str]) -> Iterator[Reached]:
+    """The statements of a test function at which it can be made to fail.
+
+    Args:
+        names: of the function.
+        modules: name -> the module it was imported from.
+    """
+    yield from _Walk(names, modules).through(names.function.body, calm=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    names: Names
+    modules: Mapping[str, str]
+
+    def through(self, body: Sequence[ast.stmt], *, calm: bool) -> Iterator[Reached]:
+        """*calm*: whether what comes after *body* may be missed."""
+        after = [calm]
+        for statement in reversed(body[1:]):
+            after.append(after[-1] and self._harmless(statement))
+        for statement, missed in zip(body, reversed(after), strict=True):
+            yield from self._in(statement, calm=missed)
+            if _leaves(statement):
+                return
+
+    def _in(self, statement: ast.stmt, *, calm: bool) -> Iterator[Reached]:
+        match statement:
+            case ast.Assert() | ast.Expr():
+                if calm:
+                    yield Reached(statement)
+            case ast.With() | ast.AsyncWith():
+                if calm:
+                    yield Reached(statement)
+                if all(map(self._lets_through, statement.items)):
+                    yield from self.through(statement.body, calm=calm)
+            case ast.Try(handlers=[]):
+                yield from self.through(statement.body, calm=calm)
+                if not any(map(_leaves, statement.body)):
+                    yield from self.through(statement.finalbody, calm=calm)
+            case ast.For(orelse=[]) if self.names.rows(statement.iter):
+                # The first round of the loop runs for certain; those after it are missed.
+                yield from self.through(statement.body, calm=calm and all(map(self._harmless, statement.body)))
+            case _:
+                pass
+
+    def _lets_through(self, item: ast.withitem) -> bool:
+        name = dotted(item.context_expr)
+        root, _, last = name.partition(".")[0], *name.rpartition(".")[1:]
+        if not name or last in CATCHING or not isinstance(item.context_expr, ast.Call):
+            return False
+        return last in PASSING or name == "subtests.test" or self.modules.get(root, "").partition(".")[0] in STANDARD
+
+    def _harmless(self, statement: ast.stmt) -> bool:
+        """Whether no later test can miss it."""
+        match statement:
+            case (
+                ast.Assert()
+                | ast.Return()
+                | ast.Pass()
+                | ast.Import()
+                | ast.ImportFrom()
+                | ast.FunctionDef()
+                | ast.ClassDef()
+            ):
+                return True
+            case ast.Assign(targets=targets):
+                return all(
+                    isinstance(n, ast.Name | ast.Tuple | ast.List | ast.Load | ast.Store)
+                    for t in targets
+                    for n in ast.walk(t)
+                )
+            case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+                return isinstance(target, ast.Name)
+            case ast.Expr(value=value):
+                return self._idle(value)
+            case ast.With() | ast.If() | ast.For() | ast.While():
+                return all(map(self._harmless, (*statement.body, *getattr(statement, "orelse", ()))))
+            case _:
+                return False
+
+    def _idle(self, value: ast.expr) -> bool:
+        if isinstance(value, ast.Constant):
+            return True
+        if not isinstance(value, ast.Call):
+            return isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.Compare | ast.BinOp)
+        name = dotted(value.func)
+        last, module = name.rpartition(".")[2].lower(), self.modules.get(name.partition(".")[0], "")
+        if last.startswith("assert") or name == "print":
+            return True
+        return bool(name) and module.partition(".")[0] not in STANDARD and not any(word in last for word in CLEANING)
+
+
+def _leaves(statement: ast.stmt) -> bool:
+    """Whether what follows *statement* may not run although the test passes."""
+    for node in own([statement]):
+        if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Match):
+            return True
+        if isinstance(node, ast.Break | ast.Continue) and not isinstance(statement, ast.For | ast.While):
+            return True
+        if isinstance(node, ast.Call | ast.Raise):
+            what = node.func if isinstance(node, ast.Call) else node.exc
+            name = dotted(what).lower() if what else ""
+            if any(word in name.rpartition(".")[2] for word in ENDING):
+                return True
+    return False

@@ -1,0 +1,75 @@
+"""A function of the tests' own that compares what it is given is an assertion wherever it is called."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from jumar.verify.falsify_names import Function, Names, Witnesses, operands, own
+from jumar.verify.falsify_reach import modules
+from jumar.verify.falsify_statements import reached
+
+
+class Helper(NamedTuple):
+    """A function that is no test."""
+
+    path: str
+    function: Function
+    method: bool
+
+
+class Company:
+    """All functions of all files that compare their arguments for equality, and who can call them by what name."""
+
+    def __init__(self, trees: Mapping[str, ast.Module]) -> None:
+        found = [helper for path, tree in trees.items() for helper in _helpers(path, tree)]
+        often = Counter(helper.function.name for helper in found)
+        self._found = [h for h in found if often[h.function.name] == 1 and _is_plain(h.function)]
+        self._imported = {path: modules(tree) for path, tree in trees.items()}
+        self._places: dict[str, frozenset[int]] = {}
+        for _ in range(2):  # those that call others of them, too
+            known = {path: self.known_in(path) for path in trees}
+            for helper in self._found:
+                if places := frozenset(self._compared(helper, known[helper.path])):
+                    self._places[helper.function.name] = places
+
+    def known_in(self, path: str) -> Witnesses:
+        """What the file *path* can call, and which arguments that compares."""
+        known: dict[str, frozenset[int]] = {}
+        for helper in self._found:
+            places = self._places.get(helper.function.name)
+            module = self._imported[path].get(helper.function.name, "").rpartition(".")[2]
+            if not places:
+                continue
+            if helper.method:
+                known["." + helper.function.name] = places
+            elif helper.path == path or module == PurePosixPath(helper.path).stem:
+                known[helper.function.name] = places
+        return known
+
+    def _compared(self, helper: Helper, known: Witnesses) -> Iterator[int]:
+        """Which of its arguments, counted as a caller does, it certainly compares, and uses for nothing else."""
+        names = Names(helper.function, {}, frozenset(), known)
+        given = [arg.arg for arg in (*helper.function.args.posonlyargs, *helper.function.args.args)]
+        for place in reached(names, self._imported[helper.path]):
+            for operand in operands(place.node, names.witnesses):
+                name = operand.id if isinstance(operand, ast.Name) else ""
+                if name in given and names.only_compared(name):
+                    yield given.index(name) - helper.method
+
+
+def _is_plain(function: Function) -> bool:
+    """Whether a call of *function* runs it as it is written."""
+    yields = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in own(function.body))
+    return isinstance(function, ast.FunctionDef) and not function.decorator_list and not yields
+
+
+def _helpers(path: str, tree: ast.Module) -> Iterator[Helper]:
+    for node in tree.body:
+        members = node.body if isinstance(node, ast.ClassDef) else [node]
+        for member in members:
+            if isinstance(member, Function) and not member.name.startswith("test"):
+                yield Helper(path, member, method=member is not node)

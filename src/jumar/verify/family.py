@@ -1,0 +1,132 @@
+"""All that one process started, and all that those started: found whatever they call themselves, and ended together.
+
+Standard library only: the reaper loads it by path, and jumar imports it to do what a reaper cannot do any more.
+"""
+
+from __future__ import annotations
+
+# pathlib would triple what the reaper imports, and it starts once per verification.
+# ruff: noqa: PTH123, PTH208
+import contextlib
+import os
+import signal
+import time
+
+KILL_SECONDS = 5.0
+"""How long killing may take; what is left then is reported. A thousand processes take a second to go, and
+several where the machine is busy."""
+
+DYING_SECONDS = 0.005
+"""A pause for the dying, who need a processor, too, before it is looked who is left; twice as long as looking took."""
+
+GROUP, THREADS, PAGES = 2, 17, 21
+"""Places in `/proc/PID/stat`, counted after the name: its process group, how many threads it has, and its resident
+pages. Format: proc_pid_stat(5)."""
+
+
+class Member:
+    """A living process of a family."""
+
+    __slots__ = ("group", "pages", "threads")
+
+    def __init__(self, fields: list[bytes]) -> None:
+        self.group, self.threads, self.pages = int(fields[GROUP]), int(fields[THREADS]), int(fields[PAGES])
+
+
+def descendants(root: int) -> dict[int, Member]:
+    """The living processes below *root*, by number."""
+    children: dict[int, list[int]] = {}
+    members: dict[int, Member] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:
+                fields = stat.read().rpartition(b")")[2].split()
+                member = Member(fields)
+                # Whose first thread is dead still lives while another one runs.
+                if fields[0] not in b"ZX" or member.threads > 1:
+                    children.setdefault(int(fields[1]), []).append(int(name))
+                    members[int(name)] = member
+    found: dict[int, Member] = {}
+    todo = [root]
+    while todo:
+        for pid in children.get(todo.pop(), ()):
+            if pid not in found:
+                found[pid] = members[pid]
+                todo.append(pid)
+    return found
+
+
+def bearers(nonce: str) -> set[int]:
+    """The living processes that were started with *nonce* in their environment."""
+    mark = b"JUMAR_ROOM=" + nonce.encode()
+    found = set()
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as environ:
+                if mark in environ.read().split(b"\0"):
+                    found.add(int(name))
+    return found
+
+
+def destroy(nonce: str, root: int | None, seconds: float = KILL_SECONDS) -> int:
+    """Kill all below *root* and all that bear *nonce*, and count those that would not die in time.
+
+    Called by the reaper on itself, and by jumar on a reaper that does not answer (or with None where it is gone).
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        began = time.monotonic()
+        frozen = freeze(nonce, root, deadline)
+        for target in frozen:
+            signal_to(target, signal.SIGKILL)
+        if root == os.getpid():
+            reap(-1)
+        if not frozen:
+            return 0
+        if time.monotonic() > deadline:
+            return sum(target > 0 for target in frozen)
+        time.sleep(max(DYING_SECONDS, min(0.1, 2 * (time.monotonic() - began))))
+
+
+def freeze(nonce: str, root: int | None, deadline: float) -> set[int]:
+    """Stop all that shall be killed before one is: what lives on could start others. Groups are negative numbers."""
+    frozen: set[int] = set()
+    while True:
+        below = descendants(root) if root else {}
+        # A storm of processes leaves its killer little time, and one call reaches a whole group. The reaper's own
+        # is not among them, as it leads another session; root stands for it all the same, to be sure.
+        groups = {-member.group for member in below.values() if member.group not in (0, root, os.getpgrp())}
+        fresh = (groups | below.keys()) - frozen or bearers(nonce) - frozen
+        for target in sorted(fresh):
+            signal_to(target, signal.SIGSTOP)
+        frozen |= fresh
+        if not fresh or time.monotonic() > deadline:
+            return frozen
+
+
+def signal_to(target: int, number: int) -> None:
+    """Send signal *number*; a process (or group) that is gone or another user's is no fault."""
+    with contextlib.suppress(OSError):
+        os.kill(target, number)
+
+
+def stopped(pid: int) -> bool:
+    """Whether *pid* was stopped, or traced: it will not do anything until somebody lets it."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0] in b"Tt"
+    except OSError:
+        return False
+
+
+def reap(child: int) -> int | None:
+    """Collect the dead, orphans included; the return code of *child* if it was among them."""
+    code = None
+    with contextlib.suppress(ChildProcessError):
+        for _ in range(1000):  # a process that forks without end must not keep the reaper here
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            if pid == child:
+                code = os.waitstatus_to_exitcode(status)
+    return code

@@ -1,0 +1,57 @@
+"""Code under test can tell that tests run, as with any pytest, but not which: PYTEST_CURRENT_TEST names none.
+
+Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Where the task's own test
+files read that variable it keeps its value: some name files after it. Code that abuses it is warned of elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+NAME = "PYTEST_CURRENT_TEST"
+
+SOMEONE = "tests.py::test"
+"""What stands in place of an id. It has the form of one, for those who take it apart."""
+
+
+class Incognito:
+    """The plug-in that decides. *supports* says whether a file below *room* belongs to the task's tests."""
+
+    def __init__(self, room: str, supports: Callable[[str], bool]) -> None:
+        self._room = room
+        self._supports = supports
+        self._named = True
+        runner: Any = importlib.import_module("_pytest.runner")
+        tell = getattr(runner, "_update_current_test_var", None)
+        if tell is None:
+            return
+
+        def told(item: pytest.Item, when: str | None) -> None:
+            if when and not self._named:
+                os.environ[NAME] = f"{SOMEONE} ({when})"
+            else:
+                tell(item, when)
+
+        runner._update_current_test_var = told  # noqa: SLF001  there is no other way in between
+
+    def pytest_collection_finish(self) -> None:
+        """Look whether a test file or conftest reads the variable; all of them are imported by now."""
+        files = {str(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())}
+        ours = [file for file in files if file.startswith(self._room) and file.endswith(".py")]
+        self._named = any(_mentions(file) for file in ours if self._supports(file))
+
+
+def _mentions(file: str) -> bool:
+    with contextlib.suppress(OSError):
+        return NAME.encode() in Path(file).read_bytes()
+    return False

@@ -1,0 +1,181 @@
+"""What a tripwire remembers and how it finds it again: the framework's names, the hooks' functions, a test's parts.
+
+Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Nothing here asks an object
+under suspicion for anything that it could answer itself: no `==`, no attribute of its own making.
+"""
+
+from __future__ import annotations
+
+import sys
+from operator import attrgetter, is_
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+FRAMEWORK = ("_pytest", "pytest", "pluggy", "unittest")
+"""Packages that decide what became of a test."""
+
+PURE = ("AssertionError", "abs", "all", "any", "bool", "bytes", "callable", "dict", "divmod", "enumerate", "filter",
+        "float", "frozenset", "getattr", "hasattr", "hash", "int", "isinstance", "issubclass", "iter", "len", "list",
+        "map", "max", "min", "next", "range", "repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple",
+        "type", "zip")  # fmt: skip
+"""Builtins that assertions are made of. The others (open, print, input, __import__) are replaced by honest programs."""
+
+PARTS = (FunctionType, type, BuiltinFunctionType, classmethod, staticmethod, property)
+"""What is compared. Other values of the framework are its state."""
+
+
+class Space(NamedTuple):
+    """Names that must go on to mean the same."""
+
+    where: str
+    owner: object
+    table: Mapping[str, object]
+    """The live names of a module or class."""
+    size: int
+    names: tuple[str, ...]
+    values: tuple[object, ...]
+    state: frozenset[str] = frozenset()
+    """The names that are not compared."""
+
+
+class Essence(NamedTuple):
+    """What a collected test consists of."""
+
+    parts: tuple[object, ...]
+    """Its function, its code and the values of its parameters."""
+    content: int
+    """The hash of its code: constants can be overwritten in place."""
+
+
+class Hook(NamedTuple):
+    """How a hook is called, and what implements it."""
+
+    caller: Any
+    called: tuple[object, object]
+    implementations: Sequence[Any]
+    functions: Sequence[object]
+    below: Sequence[FunctionType]
+    """The functions, without what binds them."""
+    codes: Sequence[object]
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """All that must stay what it is."""
+        return (*self.called, *self.functions, *self.codes)
+
+
+def spaces() -> Iterator[Space]:
+    """The modules of the framework, their classes, the pure builtins, and what those modules are imported as."""
+    seen: set[int] = set()
+    for full, module in sorted(sys.modules.items()):
+        if full.partition(".")[0] in FRAMEWORK and isinstance(module, ModuleType):
+            yield _space(full, module, vars(module))
+            for value in list(vars(module).values()):
+                own = isinstance(value, type) and value.__module__.partition(".")[0] in FRAMEWORK
+                if own and id(value) not in seen:
+                    seen.add(id(value))
+                    yield _space(f"{value.__module__}.{value.__qualname__}", value, vars(value))
+    builtins = vars(sys.modules["builtins"])
+    yield Space("builtins", None, builtins, len(builtins), PURE, tuple(map(builtins.get, PURE)))
+    names = tuple(name for name in sys.modules if name.partition(".")[0] in FRAMEWORK)
+    yield Space("sys.modules", None, sys.modules, len(sys.modules), names, tuple(map(sys.modules.get, names)))
+
+
+def _space(where: str, owner: object, table: Mapping[str, object]) -> Space:
+    parts = {name: value for name, value in table.items() if _is_part(value)}
+    return Space(
+        where, owner, table, len(table), tuple(parts), tuple(parts.values()), frozenset(table).difference(parts)
+    )
+
+
+def hiding(space: Space) -> Iterator[str]:
+    """The names in the class of *space* that are new there and hide an inherited part."""
+    bases: Sequence[type] = getattr(space.owner, "__mro__", ())[1:]
+    for name in set(space.table).difference(space.names):
+        if name not in space.state and any(_is_part(vars(base).get(name)) for base in bases):
+            yield name
+
+
+def _is_part(value: object) -> bool:
+    return isinstance(value, PARTS)
+
+
+def hook(manager: Any, name: str) -> Hook:
+    """How the hook *name* is called now, and what implements it."""
+    caller = getattr(manager.hook, name, None)
+    implementations = caller.get_hookimpls() if caller else []
+    functions = [one.function for one in implementations]
+    below = [one for one in map(function_below, functions) if one is not None]
+    called = (getattr(caller, "_hookexec", None), getattr(manager, "_inner_hookexec", None))
+    return Hook(caller, called, implementations, functions, below, [one.__code__ for one in below])
+
+
+def unchanged(manager: Any, hook: Hook) -> bool:
+    """Whether a hook is still called and implemented as it was."""
+    caller, called = hook.caller, (getattr(hook.caller, "_hookexec", None), getattr(manager, "_inner_hookexec", None))
+    if caller is None or not same(hook.called, called):
+        return caller is None
+    implementations = caller.get_hookimpls()
+    return (
+        same(hook.implementations, implementations)
+        and all(map(is_, map(attrgetter("function"), implementations), hook.functions))
+        and all(map(is_, map(attrgetter("__code__"), hook.below), hook.codes))
+    )
+
+
+def among(one: object, known: Sequence[object]) -> bool:
+    """Whether *one* itself is in *known*."""
+    return any(one is other for other in known)
+
+
+def is_ours(function: object) -> bool:
+    """Whether *function* belongs to a plug-in of jumar."""
+    below = function_below(function)
+    return below is not None and below.__code__.co_filename.rpartition("/")[0] == __file__.rpartition("/")[0]
+
+
+def essence(item: Any) -> Essence:
+    """What *item* consists of, without making an instance of its class."""
+    owner, name = getattr(item.parent, "obj", None), getattr(item, "originalname", None) or item.name
+    if isinstance(owner, type):
+        held: object = next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), None)
+    else:
+        held = vars(item).get("_obj")
+    code = getattr(function_below(held), "__code__", None)
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    return Essence((function_below(held), code, *params.values()), hash(code))
+
+
+def same(before: Sequence[object], now: Sequence[object]) -> bool:
+    """Whether both hold the very same objects."""
+    return len(before) == len(now) and all(map(is_, before, now))
+
+
+def function_below(value: object) -> FunctionType | None:
+    """The Python function below *value*, without asking *value* for anything that it could answer itself."""
+    for _ in range(4):
+        if isinstance(value, FunctionType):
+            return value
+        if isinstance(value, (classmethod, staticmethod, MethodType)):
+            value = value.__func__
+        elif isinstance(value, property):
+            value = value.fget
+        elif type(value).__name__ == "partial" and type(value).__module__ == "functools":
+            value = value.func  # type: ignore[attr-defined]
+        else:
+            break
+    return None
+
+
+def places(value: object) -> list[str]:
+    """The files that *value*, a function, a class or any object, comes from."""
+    if isinstance(value, FunctionType):
+        written, loaded = value.__code__.co_filename, value.__globals__.get("__file__")
+        return [place for place in (written, loaded) if isinstance(place, str) and place[:1] != "<"]
+    kind = value if isinstance(value, type) else type(value)
+    module = sys.modules.get(str(kind.__module__))
+    place = getattr(module, "__file__", None)
+    return [place] if isinstance(place, str) else []

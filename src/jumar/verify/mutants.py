@@ -1,0 +1,165 @@
+"""Would the tests have noticed? Each changed line of a candidate is changed once more, and the expected tests are run.
+
+A mutant that no test notices is a place where the candidate may do what it likes. It changes no verdict. The mutants
+are thought of in a confined child (`mutants_boot`); the parent only puts the bytes that it names in their place.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
+import msgspec
+from anyio import to_thread
+
+from jumar.confinement import Reach
+from jumar.core.verdict import Cause
+from jumar.disk.objects import Store
+from jumar.disk.trees import Kind, Manifest, Node, difference
+from jumar.ports import Record
+from jumar.verify import mutants_boot
+from jumar.verify.asking import Script, asked
+from jumar.verify.launch import Confinement
+
+if TYPE_CHECKING:
+    from jumar.verify.verifier import TrustedVerifier
+
+SECONDS = 20.0
+"""For the child that thinks of mutants."""
+
+AT_ONCE = 2
+"""Mutants that are judged at the same time."""
+
+PATIENCE = (4.0, 5.0)
+"""A mutant that runs so many times as long as the candidate, and so many seconds more, hangs: that is noticed."""
+
+FILE_BYTES = 1 << 20
+
+
+class Probed(NamedTuple):
+    """What became of the mutants of a candidate."""
+
+    noticed: int
+    """The tests were not green."""
+    total: int
+    """Mutants that were judged."""
+    unnoticed: tuple[str, ...]
+    """`path:line: what` for each mutant under which the tests were as green as before."""
+
+    @property
+    def said(self) -> str:
+        """All of it in a sentence."""
+        if not self.total:
+            return "nothing of the changed lines could be mutated"
+        tail = f"; unnoticed: {'; '.join(self.unnoticed)}" if self.unnoticed else ""
+        return f"noticed {self.noticed} of {self.total} mutants{tail}"
+
+
+class Mutant(NamedTuple):
+    """A candidate with one more change."""
+
+    tree: str
+    what: str
+    """`path:line: what`."""
+
+
+async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 20, seed: int = 0) -> Probed:
+    """Mutate what *tree* changed of *base*, and see how many mutants the expected tests of *verifier* notice.
+
+    Python files that *verifier* takes for sources are mutated; of others there are no mutants. The same arguments
+    give the same mutants.
+
+    Args:
+        verifier: judges them, without acceptance; its store must be a `disk.objects.Store`.
+        base: the task as it came.
+        tree: a candidate that is green.
+        most: how many mutants are judged.
+        seed: chooses among more.
+
+    Raises:
+        Infra: if the machine cannot start a process, or the mutants cannot be kept.
+    """
+    judge = copy.copy(verifier)
+    judge.suite = msgspec.structs.replace(verifier.suite, confirm=0)
+    first = await judge.verify(tree, {}, control="")
+    seconds = PATIENCE[0] * first.duration_ms / 1000 + PATIENCE[1]
+    limits = (min(seconds, limit) for limit in (judge.suite.timeout_seconds, judge.suite.test_timeout_seconds))
+    whole, one = limits
+    judge.suite = msgspec.structs.replace(judge.suite, timeout_seconds=whole, test_timeout_seconds=one)
+    green = first.verdict.green_ids
+    seen: list[tuple[str, bool]] = []
+
+    async def judged(mutant: Mutant, slots: anyio.CapacityLimiter) -> None:
+        async with slots:
+            verdict = (await judge.verify(mutant.tree, {}, control=tree)).verdict
+        if verdict.void is None or verdict.void.cause is not Cause.HARNESS:
+            seen.append((mutant.what, verdict.void is not None or not green <= verdict.green_ids))
+
+    slots = anyio.CapacityLimiter(AT_ONCE)
+    async with anyio.create_task_group() as group:
+        for mutant in await mutants(verifier, base, tree, most=most, seed=seed) if green else ():
+            group.start_soon(judged, mutant, slots)
+    unnoticed = tuple(sorted(what for what, noticed in seen if not noticed))
+    return Probed(len(seen) - len(unnoticed), len(seen), unnoticed)
+
+
+async def mutants(verifier: TrustedVerifier, base: str, tree: str, *, most: int, seed: int) -> list[Mutant]:
+    """The mutants of *tree*, kept in the store of *verifier*, in the order of their choice."""
+    store = verifier.store
+    if not isinstance(store, Store):
+        raise TypeError("mutants need a store that keeps trees")
+    manifest = store.manifest(tree)
+    texts = await to_thread.run_sync(_texts, verifier, store, (base, tree))
+    if not texts:
+        return []
+    config = {"files": texts, "most": most, "seed": seed}
+    found: list[Mutant] = []
+    for record in await _asked(verifier, config):
+        match record:
+            case ["mutant", str(path), int(line), str(what), int(start), int(end), str(text)] if path in texts:
+                now = texts[path][1].encode("latin-1")
+                data = now[:start] + text.encode("latin-1") + now[end:]
+                found.append(
+                    Mutant(await to_thread.run_sync(_kept, store, manifest, path, data), f"{path}:{line}: {what}")
+                )
+    return found
+
+
+def _texts(verifier: TrustedVerifier, store: Store, trees: tuple[str, str]) -> dict[str, tuple[str, str]]:
+    """Path -> what it held and holds, of all that changed. Bytes travel as latin-1, which loses none."""
+    base, tree = (store.manifest(hash_) for hash_ in trees)
+
+    def text(manifest: Manifest, path: str) -> str | None:
+        node = manifest.get(path)
+        data = store.get(node.sha256) if node and node.kind is Kind.FILE else b""
+        return data.decode("latin-1") if len(data) <= FILE_BYTES else None
+
+    changed = [p for p in difference(base, tree) if p.endswith(".py") and verifier.sources(p) and not verifier.own(p)]
+    both = {path: (text(base, path), text(tree, path)) for path in changed}
+    return {path: (before, now) for path, (before, now) in both.items() if before is not None and now}
+
+
+def _kept(store: Store, manifest: Manifest, path: str, data: bytes) -> str:
+    """The tree of *manifest* with *data* at *path*."""
+    digest = store.put(data)
+    return store.keep({**manifest, path: Node(Kind.FILE, digest, manifest[path].executable)})
+
+
+async def _asked(verifier: TrustedVerifier, config: Mapping[str, object]) -> list[Record]:
+    """What the child says; one that comes to a bad end thought of fewer."""
+
+    def confinement(room: Path) -> Confinement:
+        return Confinement(
+            room=room,
+            seconds=SECONDS,
+            environ=verifier.environ,
+            sandbox=verifier.sandbox,
+            reach=Reach(readable=verifier.around.readable),
+        )
+
+    script = Script(mutants_boot.__file__, verifier.suite.python)
+    records, _ = await asked(script, config, verifier.directory / "rooms", confinement)
+    return records

@@ -1,0 +1,167 @@
+"""Makes mutants of what a candidate changed: `["mutant", path, line, what, start, end, text]`, offsets in bytes.
+
+Run by path in a confined process, standard library only, Python 3.8 or newer. It runs nothing that it parses. The same
+config gives the same mutants: what is chosen of them depends on the seed and the texts alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import re
+import sys
+from difflib import SequenceMatcher
+from types import ModuleType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    Mutant = tuple[int, int, bytes, int, str]
+    """One edit of one file: from where to where in bytes, what is there then, its line, and what it is."""
+
+
+LINES = 4000
+"""Beyond so many lines that differ, all of them count as changed: comparing them takes the square of their number."""
+
+ENDS = re.compile(rb"\r\n|\r|\n")
+
+TRIED = 8
+"""So many are looked at for each one that is wanted."""
+
+FAULTS = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
+"""What parsing something hostile may raise."""
+
+BOM = b"\xef\xbb\xbf"
+
+
+def main() -> None:
+    """Answer one config: `files` is path -> [text before, text now], as latin-1; `most` and `seed` choose."""
+    config, send, _ = beside("channel").join()
+    send(["hello"])
+    sys.setrecursionlimit(3000)
+    operators = beside("mutations").operators()
+    files = {path: [text.encode("latin-1") for text in texts] for path, texts in config["files"].items()}
+    found: list[tuple[str, Mutant]] = []
+    changes: list[tuple[str, Mutant]] = []
+    for path, (before, now) in files.items():
+        try:
+            lines, hunks = difference(ENDS.split(before), ENDS.split(now))
+            found += [(path, mutant) for mutant in stepped(now, lines, operators)]
+            changes += [(path, undone(before, now, hunk)) for hunk in hunks]
+        except FAULTS as error:
+            send(["unparsed", path, type(error).__name__])
+    # A single change undone is the task as it came, of which all is known.
+    found += changes if len(changes) > 1 else []
+    for path, mutant in chosen(found, {path: now for path, (_, now) in files.items()}, config):
+        start, end, text, line, what = mutant
+        send(["mutant", path, line, what, start, end, text.decode("latin-1")])
+    send(["end", 0])
+    os._exit(0)
+
+
+def beside(name: str, **names: object) -> Any:
+    """The module in the script *name* beside this one, with *names* put into it.
+
+    It leaves no trace in `sys.modules`; `runpy` would take longer to import than all of it.
+    """
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")  # noqa: PTH100, PTH118, PTH120  as runpy
+    with open(path, "rb") as stream:  # noqa: PTH123  as runpy
+        code = compile(stream.read(), path, "exec", dont_inherit=True)
+    module = ModuleType(name)
+    exec(code, vars(module))  # noqa: S102  our own file
+    vars(module).update(names)
+    return module
+
+
+def stepped(now: bytes, lines: set[int], operators: Any) -> Iterator[Mutant]:
+    """All single steps of *operators* on the numbered *lines* of *now*."""
+    shift = len(BOM) if now.startswith(BOM) else 0
+    starts = [shift, *(match.end() for match in ENDS.finditer(now))]
+    for line, (first, last), text, what in operators(ast.parse(now), lines):
+        start, end = (starts[row - 1] + column for row, column in (first, last))
+        yield start, end, replaced(text, now[start:end]), line, what
+
+
+def chosen(
+    found: list[tuple[str, Mutant]], texts: dict[str, bytes], config: dict[str, Any]
+) -> Iterator[tuple[str, Mutant]]:
+    """As many as are wanted of those that compile, and mean neither what was there nor what another one means."""
+    known = {path: {meaning(text)} for path, text in texts.items()}
+    left = config["most"]
+    for path, mutant in spread(found, config["seed"])[: TRIED * left]:
+        start, end, text, *_ = mutant
+        shape = meaning(texts[path][:start] + text + texts[path][end:])
+        if left > 0 and shape and shape not in known[path]:
+            known[path].add(shape)
+            left -= 1
+            yield path, mutant
+
+
+def replaced(text: str, old: bytes) -> bytes:
+    """*text*, with `{}` standing for what was there."""
+    head, hole, tail = text.partition("{}")
+    return head.encode() + (old if hole else b"") + tail.encode()
+
+
+def meaning(source: bytes) -> str:
+    """The tree of *source* as text, empty if it does not compile."""
+    try:
+        tree = ast.parse(source)
+        compile(tree, "mutant", "exec", dont_inherit=True)
+        return ast.dump(tree)
+    except FAULTS:
+        return ""
+
+
+def difference(old: list[bytes], new: list[bytes]) -> tuple[set[int], list[tuple[int, int, int, int]]]:
+    """The numbers of the lines of *new* that were changed, and the hunks; what lines were taken from counts too."""
+    low = 0
+    while low < min(len(old), len(new)) and old[low] == new[low]:
+        low += 1
+    high = 0
+    while high < min(len(old), len(new)) - low and old[-1 - high] == new[-1 - high]:
+        high += 1
+    a, b = old[low : len(old) - high], new[low : len(new) - high]
+    if max(len(a), len(b)) > LINES:
+        return set(range(low + 1, low + len(b) + 1)), [(low, low + len(a), low, low + len(b))]
+    lines: set[int] = set()
+    hunks = []
+    for kind, a0, a1, b0, b1 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if kind != "equal":
+            lines.update(range(low + b0 + 1, low + b1 + 1) if b1 > b0 else (low + b0, low + b0 + 1))
+            hunks.append((low + a0, low + a1, low + b0, low + b1))
+    return lines, hunks
+
+
+def undone(before: bytes, now: bytes, hunk: tuple[int, int, int, int]) -> Mutant:
+    """The mutant in which one hunk is as it was before."""
+    a0, a1, b0, b1 = hunk
+    old, new = ([0, *(m.end() for m in ENDS.finditer(text)), len(text)] for text in (before, now))
+    text = before[old[min(a0, len(old) - 1)] : old[min(a1, len(old) - 1)]]
+    start, end = new[min(b0, len(new) - 1)], new[min(b1, len(new) - 1)]
+    return start, end, text, b0 + 1, "a change undone"
+
+
+def spread(found: Iterable[tuple[str, Mutant]], seed: int) -> list[tuple[str, Mutant]]:
+    """All of them: one of each line first, then a second one of each, in an order that the seed gives."""
+
+    def chance(entry: tuple[str, Mutant]) -> bytes:
+        return hashlib.sha256(repr((seed, entry)).encode()).digest()
+
+    lines: dict[tuple[str, int], list[tuple[str, Mutant]]] = {}
+    for entry in sorted(found, key=chance):
+        lines.setdefault((entry[0], entry[1][3]), []).append(entry)
+    return list(dealt(list(lines.values())))
+
+
+def dealt(piles: list[list[Any]]) -> Iterator[Any]:
+    """The first of each pile, then the second, and so on."""
+    for turn in range(max(map(len, piles), default=0)):
+        yield from (pile[turn] for pile in piles if turn < len(pile))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""What can be changed in a line so that a test should notice: one small step each, as (line, place, new text, what).
+
+Loaded by path by `mutants_boot`; standard library only, Python 3.8 or newer. A place is two pairs of a line and a
+column in bytes; `{}` in a new text stands for what was there.
+"""
+
+from __future__ import annotations
+
+import ast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    Place = tuple[tuple[int, int], tuple[int, int]]
+    Step = tuple[int, Place, str, str]
+
+COMPARED = {
+    ast.Lt: ("<", ("<=", ">=")), ast.LtE: ("<=", ("<", ">")), ast.Gt: (">", (">=", "<=")), ast.GtE: (">=", (">", "<")),
+    ast.Eq: ("==", ("!=",)), ast.NotEq: ("!=", ("==",)), ast.Is: ("is", ("is not",)), ast.IsNot: ("is not", ("is",)),
+    ast.In: ("in", ("not in",)), ast.NotIn: ("not in", ("in",)),
+}  # fmt: skip
+
+COMPUTED = {
+    ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "+"), ast.Div: ("/", "*"), ast.FloorDiv: ("//", "*"),
+    ast.Mod: ("%", "//"), ast.Pow: ("**", "*"), ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&"), ast.BitXor: ("^", "|"),
+    ast.LShift: ("<<", ">>"), ast.RShift: (">>", "<<"),
+}  # fmt: skip
+
+SIGNS = {ast.Not: "not", ast.USub: "-", ast.Invert: "~"}
+
+JUMPS = {ast.Break: ("break", "continue"), ast.Continue: ("continue", "break")}
+
+
+def operators() -> Callable[[ast.Module, set[int]], Iterator[Step]]:
+    """What finds all steps in a tree that begin on one of some lines."""
+    by_kind = (
+        (ast.Compare, compared), (ast.BinOp, computed), (ast.AugAssign, computed_in_place), (ast.BoolOp, joined),
+        (ast.UnaryOp, unary), (ast.Constant, constant), (ast.Return, returned),
+        ((ast.If, ast.While, ast.IfExp), tested),
+        ((ast.Expr, ast.Assign, ast.AugAssign, ast.Raise, ast.Delete), dropped), (tuple(JUMPS), jumped),
+        (ast.Call, called), (ast.Slice, sliced),
+    )  # fmt: skip
+
+    def find(tree: ast.Module, lines: set[int]) -> Iterator[Step]:
+        plain = set(unsplit(tree))
+        for node in ast.walk(tree):
+            if getattr(node, "lineno", 0) in lines and id(node) not in plain:
+                for kinds, operator in by_kind:
+                    if isinstance(node, kinds):
+                        yield from ((node.lineno, *step) for step in operator(node))
+
+    return find
+
+
+def unsplit(tree: ast.AST) -> Iterator[int]:
+    """Nodes that are nobody's business: documentation, annotations, and what stands in an f-string."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield id(node)
+            yield id(node.value)
+        elif isinstance(node, ast.JoinedStr):
+            yield from map(id, ast.walk(node))
+        else:
+            for part in ("annotation", "returns"):
+                if isinstance(getattr(node, part, None), ast.AST):
+                    yield from map(id, ast.walk(getattr(node, part)))
+
+
+def place(node: Any) -> Place:
+    """Where *node* stands."""
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+
+
+def between(left: Any, right: Any) -> Place:
+    """Where the operator stands. Parentheses around its operands stand there too, and then no step parses."""
+    return (left.end_lineno, left.end_col_offset), (right.lineno, right.col_offset)
+
+
+def compared(node: Any) -> Iterator[tuple[Place, str, str]]:
+    """Each operator of a comparison to its neighbours, or its opposite."""
+    for left, op, right in zip((node.left, *node.comparators), node.ops, node.comparators):  # noqa: B905  Python 3.8 has no strict
+        old, others = COMPARED[type(op)]
+        for new in others:
+            yield between(left, right), f" {new} ", f"`{old}` to `{new}`"
+
+
+def computed(node: Any) -> Iterator[tuple[Place, str, str]]:
+    """One arithmetic operator to another."""
+    if type(node.op) in COMPUTED:
+        old, new = COMPUTED[type(node.op)]
+        yield between(node.left, node.right), f" {new} ", f"`{old}` to `{new}`"
+
+
+def computed_in_place(node: Any) -> Iterator[tuple[Place, str, str]]:
+    """The same where the result is assigned to the left side."""
+    if type(node.op) in COMPUTED:
+        old, new = COMPUTED[type(node.op)]
+        yield between(node.target, node.value), f" {new}= ", f"`{old}=` to `{new}=`"
+
+
+def joined(node: Any) -> Iterator[tuple[Place, str, str]]:
+    """`and` to `or` and back, and each operand dropped."""
+    old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+    for left, right in zip(node.values, node.values[1:]):  # noqa: B905  Python 3.8 has no strict
+        yield between(left, right), f" {new} ", f"`{old}` to `{new}`"
+    neutral = "True" if old == "and" else "False"
+    for value in node.values:
+        yield place(value), neutral, f"an operand of `{old}` to `{neutral}`"
+
+
+def unary(node: Any) -> Iterator[tuple[Place, str, str]]:
+    """A sign or a negation dropped."""
+    if type(node.op) in SIGNS:
+        yield (place(node)[0], place(node.operand)[0]), "", f"`{SIGNS[type(node.op)]}` dropped"
+
+
+def constant(node: Any) -> Iterator[tuple[Place, str, str]]:
+    """A number to the next one, a truth to the other, a text to an empty or a longer one."""
+    value = node.value
+    if isinstance(value, bool):
+        yield place(node), str(not value), f"`{value}` to `{not value}`"
+    elif isinstance(value, (int, float)) and -(1 << 63) < value < 1 << 63:
+        yield place(node), f"({value + 1!r})", f"`{value}` to `{value + 1}`"
+        yield place(node), f"({value - 1!r})", f"`{value}` to `{value - 1}`"
+    elif isinstance(value, str):
+        yield place(node), '("mutant" + {})' if value else '"mutant"', "a text to another"
+    elif isinstance(value, bytes):
+        yield place(node), '(b"mutant" + {})', "bytes to others"
+
+
+def returned(node: Any) -> Iterator[tuple[Place, str, str]]:
+    """Nothing returned, or something in the place of nothing."""
+    if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
+        yield place(node.value), "None", "`None` returned"
+
+
+def tested(node: Any) -> Iterator[tuple[Place, str, str]]:
+    """A condition that always holds, never does, or is turned round."""
+    yield place(node.test), "(not ({}))", "a condition turned round"
+    yield place(node.test), "False", "a condition to `False`"
+    if not isinstance(node, ast.While):
+        yield place(node.test), "True", "a condition to `True`"
+
+
+def dropped(node: Any) -> Iterator[tuple[Place, str, str]]:
+    """A statement left out."""
+    yield place(node), "pass", "a statement dropped"
+
+
+def jumped(node: Any) -> Iterator[tuple[Place, str, str]]:
+    """A loop left where it went on, or the other way round."""
+    old, new = JUMPS[type(node)]
+    yield place(node), new, f"`{old}` to `{new}`"
+
+
+def called(node: Any) -> Iterator[tuple[Place, str, str]]:
+    """A call of one argument to that argument: nothing was done to it."""
+    if len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred):
+        yield (place(node)[0], place(node.args[0])[0]), "(", "a call left out"
+
+
+def sliced(node: Any) -> Iterator[tuple[Place, str, str]]:
+    """An end of a slice dropped."""
+    for bound in (node.lower, node.upper):
+        if bound is not None:
+            yield place(bound), "", "an end of a slice dropped"

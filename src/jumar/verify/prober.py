@@ -1,0 +1,123 @@
+"""Lets the prober loose in a sandbox, with a decoy beside it, and says what was possible."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Collection, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from jumar.confinement import Reach
+from jumar.core.verdict import Ended
+from jumar.errors import Infra
+from jumar.ports import Invocation, Sandbox
+from jumar.sandbox import decoy_boot, probes, probes_boot
+from jumar.sandbox.probes_decoys import Decoys, decoys, environment
+from jumar.verify.launch import Confinement
+from jumar.verify.printed import printed
+from jumar.verify.process import Child, confined
+
+SECONDS = 20.0
+"""A prober that takes longer has not answered."""
+
+
+class Probed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a prober found in one sandbox."""
+
+    possible: tuple[str, ...] = ()
+    """Names of `jumar.sandbox.probes.PROBES`, in their order; what could not be tried is among them."""
+    evidence: Mapping[str, str] = {}
+    """Name of what was possible -> how it was seen."""
+    tried: int = 0
+    why: str = ""
+    """Why there is no answer: the sandbox does not start here. Empty: there is one."""
+    seconds: float = 0.0
+
+
+async def probed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> Probed:
+    """Try all probes in *sandbox*, in rooms below the folder *place*."""
+    started = time.monotonic()
+    with decoys(place) as traps:
+        lure = Invocation(argv=_python(decoy_boot.__file__), config=dict(traps.lure), env={"JUMAR_DECOY": traps.token})
+        outside = Confinement(room=traps.folder, seconds=SECONDS)
+        async with confined(lure, outside) as decoy, _sent(sandbox, traps, environ) as prober:
+            ready = await _heard(decoy, "ready")
+            answers = await _answers(prober, {**traps.aims(environment()), **ready, "only": []})
+            await decoy.send({})
+            seen = {**(await _heard(decoy, "seen")), **traps.harmed()}
+        found = _judged(answers, seen, prober, traps, probes.PROBES)
+    return msgspec.structs.replace(found, seconds=time.monotonic() - started)
+
+
+async def reprobed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> Probed:
+    """Try those probes that are quick."""
+    started = time.monotonic()
+    with decoys(place) as traps:
+        async with _sent(sandbox, traps, environ) as prober:
+            answers = await _answers(prober, {**traps.aims(environment()), "only": probes.QUICK})
+        quick = {name: told for name, told in traps.harmed().items() if name in probes.QUICK}
+        found = _judged(answers, quick, prober, traps, probes.QUICK)
+    return msgspec.structs.replace(found, seconds=time.monotonic() - started)
+
+
+def _sent(sandbox: Sandbox, traps: Decoys, environ: Mapping[str, str]) -> AbstractAsyncContextManager[Child]:
+    """The prober, started in *sandbox*. Among the environment it is not to get is a key."""
+    scripts = Path(probes_boot.__file__).parent
+    return confined(
+        Invocation(argv=_python(probes_boot.__file__)),
+        Confinement(
+            room=traps.room,
+            output=traps.output,
+            seconds=SECONDS,
+            environ={**environ, "JUMAR_DECOY_API_KEY": traps.key},
+            sandbox=sandbox,
+            reach=Reach(readable=(scripts, traps.repository)),
+            fds=(traps.terminal[1],),
+        ),
+    )
+
+
+async def _answers(prober: Child, aims: Mapping[str, object]) -> dict[str, tuple[str, str]]:
+    """Probe -> how it went, and how that was seen."""
+    await prober.send(aims)
+    answers: dict[str, tuple[str, str]] = {}
+    while (record := await prober.receive()) is not None:
+        match record:
+            case ["tried", str(name), str(how), str(evidence)]:
+                answers[name] = how, evidence
+    return answers
+
+
+async def _heard(decoy: Child, kind: str) -> Mapping[str, Any]:
+    while (record := await decoy.receive()) is not None:
+        match record:
+            case [str(said), dict(facts)] if said == kind:
+                return facts
+    raise Infra(f"the self-test of the sandbox cannot start its decoy: {decoy.detail}")
+
+
+def _judged(
+    answers: Mapping[str, tuple[str, str]],
+    seen: Mapping[str, bool],
+    prober: Child,
+    traps: Decoys,
+    expected: Collection[str],
+) -> Probed:
+    """What the prober said, but for what its victims know better. What was not tried counts as possible."""
+    if prober.ended is not Ended.NORMAL or prober.anomalies:
+        said = printed(traps.output).strip().splitlines()
+        return Probed(why=said[-1].removeprefix("jumar: ") if said else "; ".join((prober.detail, *prober.anomalies)))
+    evidence = {}
+    for name in (name for name in probes.PROBES if name in expected):
+        how, how_seen = answers.get(name, ("untried", "no answer"))
+        if seen.get(name, how != "impossible"):
+            evidence[name] = how_seen or "its victim says so"
+    return Probed(possible=tuple(evidence), evidence=evidence, tried=len(expected))
+
+
+def _python(script: str) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", "-B", script)

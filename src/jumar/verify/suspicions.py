@@ -1,0 +1,153 @@
+"""What no channel closes is said in words: what in a candidate looks as if it were made for the tests, file and line.
+
+A warning changes no verdict. All parsing happens in a confined child (`suspicions_boot`); the parent hands it bytes
+and takes lines of text back, which it trusts no further than to print them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from anyio import to_thread
+
+from jumar.core.acceptance import Strength
+from jumar.disk.trees import Kind, Manifest, difference
+from jumar.ports import Record, Site
+from jumar.verify import suspicions_boot
+from jumar.verify.asking import Script, asked
+from jumar.verify.launch import Confinement
+
+SECONDS = 10.0
+"""For the child: it takes tenths of one, unless a file was written to keep it busy."""
+
+FILE_BYTES = 1 << 20
+TOTAL_BYTES = 8 << 20
+"""What is larger is not looked at, and that is said."""
+
+MOST = 20
+"""Warnings that are given; how many more there are is said."""
+
+LONGEST = 300
+"""Characters of a warning."""
+
+DATA = (".json", ".jsonl")
+"""Test data that is read beside the test files."""
+
+
+class Objects(Protocol):
+    """Where the bytes of trees lie (see `disk.objects.Store`)."""
+
+    def manifest(self, tree: str) -> Manifest:
+        """What stands at each path of *tree*."""
+        ...
+
+    def get(self, digest: str) -> bytes:
+        """The bytes named *digest*."""
+        ...
+
+
+class Suspects(NamedTuple):
+    """What is looked at."""
+
+    base: str
+    """The tree of the task as it came: what stands in there already is nobody's trick."""
+    tree: str
+    """The candidate."""
+    product: Callable[[str], bool]
+    """Which paths are code under test."""
+    tests: tuple[str, ...]
+    """The files that judge, as they are in *base*: test modules and their data."""
+    store: Objects
+    confinement: Callable[[Path, Path | None], Confinement]
+    """How a process in a room (its first argument) is confined; the second is where its output goes."""
+    rooms: Path
+    own: tuple[str, ...] = ()
+    """The test files that the candidate wrote itself: whether they test anything is looked at."""
+    python: str = ""
+    """The interpreter that knows the task's language; empty is ours."""
+
+
+async def suspicions(suspects: Suspects) -> tuple[str, ...]:
+    """What is odd about a candidate, as `path:line: what`; one sentence that says why if it could not be looked at.
+
+    Raises:
+        Infra: if the machine cannot start a process, or objects of the store are gone.
+    """
+    config, warnings = await to_thread.run_sync(_config, suspects)
+    if not config["after"] and not config["own"]:
+        return tuple(warnings)
+    script = Script(suspicions_boot.__file__, suspects.python)
+    records, failed = await asked(script, config, suspects.rooms, lambda room: _brief(suspects.confinement(room, None)))
+    warnings += [_plain(text) for record in records if (text := _said(record))]
+    more = len(warnings) - MOST
+    tail = [f"and {more} more like these"] if more > 0 else []
+    # A process that failed may have been made to: what it said until then counts, and that it failed is said.
+    return (*warnings[:MOST], *tail, *([f"no warnings could be looked for: {_plain(failed)}"] if failed else []))
+
+
+def unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Site]) -> tuple[str, ...]:
+    """A warning for each test (function, id without parameters) of which nothing can be turned so that it must fail."""
+    lines = {site.id: site.start for site in sites}
+    return tuple(
+        f"{name.partition('::')[0]}:{lines.get(name, 1)}: {name.partition('::')[2]} cannot be falsified: "
+        "that it passes is proved by the channel alone"
+        for name, strength in strengths.items()
+        if strength is Strength.NONE
+    )
+
+
+def _brief(confinement: Confinement) -> Confinement:
+    return dataclasses.replace(confinement, seconds=SECONDS)
+
+
+def _config(suspects: Suspects) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """The texts for the child, and what is too large to be among them."""
+    base, tree = (suspects.store.manifest(hash_) for hash_ in (suspects.base, suspects.tree))
+    tests = [path for path in suspects.tests if path.endswith((".py", *DATA))]
+    judges = {*tests, *suspects.own}
+    changed = [p for p in difference(base, tree) if p.endswith(".py") and p not in judges and suspects.product(p)]
+    # What the candidate wrote comes first: nothing can crowd it out.
+    shelf = _Shelf(suspects.store, TOTAL_BYTES)
+    after, own = shelf.texts(changed, tree), shelf.texts((p for p in suspects.own if p.endswith(".py")), tree)
+    warnings = [_plain(f"{path}:1: too large to be looked at") for path in shelf.large]
+    before, judged = ({}, {}) if not after else (shelf.texts(changed, base), shelf.texts(tests, base))
+    left_out = [path for path in tests if path in shelf.large[len(warnings) :]]
+    if left_out:
+        warnings.append(_plain(f"{left_out[0]}:1: not compared with the code, it is too much ({len(left_out)} files)"))
+    return {"after": after, "own": own, "before": before, "tests": judged}, warnings
+
+
+class _Shelf:
+    """Reads files as text, each and all up to a size. Bytes travel as latin-1, which loses none."""
+
+    def __init__(self, store: Objects, left: int) -> None:
+        self.large: list[str] = []
+        self._store, self._left = store, left
+
+    def texts(self, paths: Iterable[str], manifest: Manifest) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for path in paths:
+            node = manifest.get(path)
+            data = self._store.get(node.sha256) if node and node.kind is Kind.FILE else None
+            if data is not None and len(data) > min(self._left, FILE_BYTES):
+                self.large.append(path)
+            elif data is not None:
+                self._left -= len(data)
+                found[path] = data.decode("latin-1")
+        return found
+
+
+def _said(record: Record) -> str:
+    match record:
+        case ["warning", str(path), int(line), str(what)]:
+            return f"{path}:{line}: {what}"
+    return ""
+
+
+def _plain(text: str) -> str:
+    """*text* on one line, without what a terminal would obey, cut to size."""
+    clean = "".join(c if c.isprintable() else "?" for c in text)
+    return clean if len(clean) <= LONGEST else clean[: LONGEST - 3] + "..."

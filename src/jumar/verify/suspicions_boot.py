@@ -1,0 +1,92 @@
+"""Looks for what is odd in the sources of its config, and says so: `["warning", path, line, what]` for each.
+
+Run by path in a confined process, standard library only, Python 3.8 or newer. What it parses is hostile: it only builds
+syntax trees, runs nothing, and may die of one; then that is known. An oddity that the task had before is none.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import sys
+from collections import Counter
+from types import ModuleType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    Finding = tuple[str, int, str]
+    """What makes it the same finding elsewhere, its line, and what to say."""
+    Finder = Callable[[ast.Module], Iterable[Finding]]
+
+FAULTS = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
+"""What building a syntax tree of something hostile, or looking through one, may raise."""
+
+
+def main() -> None:
+    """Answer one config."""
+    config, send, _ = beside("channel").join()
+    send(["hello"])
+    sys.setrecursionlimit(3000)
+    given = beside("given")
+    tells, answers = beside("tells"), beside("answers", given=given)
+    judged = dict(parsed(config["tests"], lambda *_: None))
+    data = {path: text for path, text in config["tests"].items() if not path.endswith(".py")}
+    finders = (tells.finder(tuple(config["tests"])), answers.finder(given.indexed(judged, data)))
+    known: Counter[str] = Counter()
+    for _, tree in parsed(config["before"], lambda *_: None):
+        with contextlib.suppress(*FAULTS):
+            known.update(same for finder in finders for same, _, _ in finder(tree))
+    warn = lambda path, line, what: send(["warning", path, line, what])  # noqa: E731  it is handed on
+    for path, tree in parsed(config["after"], warn):
+        for finder in finders:
+            report(path, finder(tree), known, warn)
+    for path, tree in parsed(config["own"], warn):
+        report(path, beside("vacuous").found(tree), Counter(), warn)
+    send(["end", 0])
+    os._exit(0)
+
+
+def beside(name: str, **names: object) -> Any:
+    """The module in the script *name* beside this one, with *names* put into it.
+
+    It leaves no trace in `sys.modules`; `runpy` would take longer to import than all of it.
+    """
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")  # noqa: PTH100, PTH118, PTH120  as runpy
+    with open(path, "rb") as stream:  # noqa: PTH123  as runpy
+        code = compile(stream.read(), path, "exec", dont_inherit=True)
+    module = ModuleType(name)
+    exec(code, vars(module))  # noqa: S102  our own file
+    vars(module).update(names)
+    return module
+
+
+def parsed(texts: Mapping[str, str], warn: Callable[[str, int, str], None]) -> Iterable[tuple[str, ast.Module]]:
+    """The Python files among *texts* with their trees; what does not parse is warned of and left out."""
+    for path, text in texts.items():
+        if path.endswith(".py"):
+            try:
+                yield path, ast.parse(text.encode("latin-1"))
+            except FAULTS as error:
+                warn(path, 1, f"cannot be parsed, so nothing was looked for in it ({type(error).__name__})")
+
+
+def report(path: str, findings: Iterable[Finding], known: Counter[str], warn: Callable[[str, int, str], None]) -> None:
+    """Warn of those *findings* that are more than were *known* before; each line says the same thing once."""
+    said = set()
+    try:
+        for same, line, what in findings:
+            if known[same] > 0:
+                known[same] -= 1
+            elif (line, what) not in said:
+                said.add((line, what))
+                warn(path, line, what)
+    except FAULTS as error:
+        warn(path, 1, f"could not be looked at ({type(error).__name__})")
+
+
+if __name__ == "__main__":
+    main()

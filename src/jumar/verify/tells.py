@@ -1,0 +1,225 @@
+"""What code under test does not do unless it looks for its judge: frames, probes, exits, tracers, lying comparisons.
+
+Loaded by path by `suspicions_boot`; standard library only, Python 3.8 or newer. Honest programs do each of these now
+and then, so a tell is a warning and no more, and only where a candidate brought it in.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    Finding = tuple[str, int, str]
+
+FRAMES = "looks at the frames of its callers"
+OBJECTS = "looks through the living objects of the process"
+PROBE = "asks whether it is under test"
+LEAVES = "leaves the process behind the back of its tests"
+HOOKS = "hooks itself into the interpreter"
+READS = "names a test file"
+LIES = "says it is equal whatever it is compared with"
+
+NAMES = {
+    **dict.fromkeys(("_getframe", "_current_frames", "currentframe", "getouterframes", "getinnerframes"), FRAMES),
+    **dict.fromkeys(("tb_frame", "f_back", "f_locals", "f_globals", "f_code", "gi_frame", "cr_frame"), FRAMES),
+    **dict.fromkeys(("get_objects", "get_referrers", "get_referents"), OBJECTS),
+    **dict.fromkeys(("settrace", "setprofile", "addaudithook", "meta_path", "path_hooks"), HOOKS),
+    "_exit": LEAVES,
+}
+"""Names that say it alone, as attributes, imported, or as text for `getattr`."""
+
+CALLS = {
+    **dict.fromkeys(("inspect.stack", "inspect.trace"), FRAMES),
+    **dict.fromkeys(("os.abort", "os.execv", "os.execve", "os.execvp", "os.execl", "os.execlp"), LEAVES),
+    **dict.fromkeys(("atexit.register", "gc.callbacks", "sys.monitoring"), HOOKS),
+    **dict.fromkeys(
+        ("sys.modules.values", "sys.modules.items", "sys.modules.copy"), "looks through all loaded modules"
+    ),
+    **dict.fromkeys(("linecache.getline", "linecache.getlines", "inspect.getsource"), "reads source code"),
+}
+"""Dotted names, by the modules that they come from."""
+
+FRAMEWORKS = ("pytest", "_pytest", "pluggy", "unittest", "nose", "hypothesis")
+
+FRAMEWORK = re.compile(r"PYTEST_\w+|[\w./\\-]*(?:_pytest|\bpytest|py\.test|\bconftest|\bunittest)[\w./\\-]*")
+TEST_FILE = re.compile(r"(?:.*[/\\])?(?:test_[\w*?]*|\*_?test|[\w*?]+_test)\.py")
+PYTHON_FILES = re.compile(r"(?:.*[/\\])?\*+\.py")
+DATA_FILE = re.compile(r".*\.(?!py\b)\w{1,8}")
+
+LISTINGS = frozenset(["glob", "rglob", "iglob", "iterdir", "listdir", "scandir", "walk"])
+READINGS = frozenset(["open", "read_text", "read_bytes", "getlines"])
+
+TRUE_OF = {"__eq__": True, "__ne__": False, "__contains__": True, "__ge__": True, "__le__": True}
+"""Comparisons, and the answer that flatters."""
+
+
+def finder(tests: tuple[str, ...]) -> Callable[[ast.Module], Iterator[Finding]]:
+    """What finds tells in a tree, where the files *tests* judge."""
+    names = {path.rpartition("/")[2] for path in tests}
+    stems = {name.rpartition(".")[0] for name in names if name.endswith(".py")} - {"__init__"}
+
+    def find(tree: ast.Module) -> Iterator[Finding]:
+        nodes = list(walked(tree))
+        aliases = imported(nodes)
+        docs = {id(text) for node in nodes for text in doc(node)}
+        for node in nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+                yield from text_tells(node.value, node.lineno, names, stems)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                yield from import_tells(node, stems)
+            elif isinstance(node, (ast.Attribute, ast.Name)):
+                yield from name_tells(node, aliases)
+            elif isinstance(node, (ast.Assign, ast.Delete)):
+                yield from assignment_tells(node, aliases)
+            elif isinstance(node, ast.ClassDef):
+                yield from comparison_tells(node)
+            if isinstance(node, (ast.Expr, ast.Assign, ast.Return, ast.For, ast.withitem)):
+                yield from place_tells(node)
+
+    return find
+
+
+def walked(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes in the order of the text, without what only runs as a program of its own."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.If) and is_main(node.test):
+            todo += reversed(node.orelse)
+            continue
+        yield node
+        todo += reversed(list(ast.iter_child_nodes(node)))
+
+
+def is_main(test: ast.expr) -> bool:
+    """Whether *test* is `__name__ == "__main__"`: no test runs what is below that."""
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.left, ast.Name)
+        and test.left.id == "__name__"
+        and [type(op) for op in test.ops] == [ast.Eq]
+        and isinstance(test.comparators[0], ast.Constant)
+        and test.comparators[0].value == "__main__"
+    )
+
+
+def imported(nodes: list[ast.AST]) -> dict[str, str]:
+    """Local name -> the dotted name that it was imported as."""
+    found = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found.update({a.asname or a.name.partition(".")[0]: a.name if a.asname else a.name.partition(".")[0]
+                          for a in node.names})  # fmt: skip
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.update({a.asname or a.name: f"{node.module}.{a.name}" for a in node.names})
+    return found
+
+
+def dotted(node: ast.AST, aliases: dict[str, str]) -> str:
+    """`a.b.c` under its imported name; empty where it is nothing of the kind."""
+    words: list[str] = []
+    while isinstance(node, ast.Attribute):
+        words.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([aliases.get(node.id, node.id), *reversed(words)])
+
+
+def doc(node: ast.AST) -> Iterator[ast.AST]:
+    """The texts that stand alone as statements: documentation."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        yield node.value
+
+
+def text_tells(text: str, line: int, names: set[str], stems: set[str]) -> Iterator[Finding]:
+    """What a piece of text gives away."""
+    if len(text) > 200 or any(c.isspace() for c in text):  # noqa: PLR2004  a name and not prose
+        return
+    if text in NAMES:
+        yield f"name {text}", line, f"{NAMES[text]} ({text!r})"
+    elif FRAMEWORK.fullmatch(text):
+        yield f"probe {text}", line, f"{PROBE} ({text!r})"
+    elif re.split(r"[/\\]", text)[-1] in names or text in stems or TEST_FILE.fullmatch(text):
+        yield f"file {text}", line, f"{READS} ({text!r})"
+    elif PYTHON_FILES.fullmatch(text):
+        yield f"file {text}", line, f"looks for Python files ({text!r})"
+
+
+def import_tells(node: ast.Import | ast.ImportFrom, stems: set[str]) -> Iterator[Finding]:
+    """What an import gives away."""
+    module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+    whole = [f"{module}.{a.name}" if module else a.name for a in node.names]
+    level = node.level if isinstance(node, ast.ImportFrom) else 0
+    for name in whole:
+        if not level and name.partition(".")[0] in FRAMEWORKS:
+            yield f"import {name}", node.lineno, f"imports a test framework ({name})"
+        elif stems.intersection(name.split(".")) or "conftest" in name.split("."):
+            yield f"import {name}", node.lineno, f"imports from the tests ({name})"
+    for alias in node.names:
+        if module and alias.name in NAMES:
+            yield f"name {alias.name}", node.lineno, f"{NAMES[alias.name]} ({module}.{alias.name})"
+
+
+def name_tells(node: ast.Attribute | ast.Name, aliases: dict[str, str]) -> Iterator[Finding]:
+    """What an attribute or a name gives away."""
+    if isinstance(node, ast.Attribute) and node.attr in NAMES:
+        yield f"name {node.attr}", node.lineno, f"{NAMES[node.attr]} ({dotted(node, aliases) or node.attr})"
+        return
+    name = dotted(node, aliases)
+    if name in CALLS:
+        yield f"call {name}", node.lineno, f"{CALLS[name]} ({name})"
+
+
+def assignment_tells(node: ast.Assign | ast.Delete, aliases: dict[str, str]) -> Iterator[Finding]:
+    """An attribute of an imported module that is replaced: everybody else sees the new one too."""
+    for target in node.targets:
+        if isinstance(target, ast.Attribute):
+            name = dotted(target, aliases)
+            root = target
+            while isinstance(root.value, ast.Attribute):
+                root = root.value
+            if name and isinstance(root.value, ast.Name) and root.value.id in aliases:
+                yield f"patch {name}", node.lineno, f"replaces {name} for everybody"
+
+
+def place_tells(node: ast.AST) -> Iterator[Finding]:
+    """Reading sources from where this one lies."""
+    below = list(ast.walk(node)) if not isinstance(node, ast.For) else list(ast.walk(node.iter))
+    here = [n for n in below if isinstance(n, ast.Name) and n.id == "__file__"]
+    if not here:
+        return
+    called = {
+        n.attr if isinstance(n, ast.Attribute) else n.id for n in below if isinstance(n, (ast.Attribute, ast.Name))
+    }
+    texts = [n.value for n in below if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    data = any(map(DATA_FILE.fullmatch, texts))
+    if not data and called & (LISTINGS | READINGS):
+        yield "place", here[0].lineno, "reads what lies beside its own source"
+
+
+def comparison_tells(node: ast.ClassDef) -> Iterator[Finding]:
+    """Comparisons whose answer does not depend on what is compared."""
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and item.name in TRUE_OF:
+            answers = [n.value for n in ast.walk(item) if isinstance(n, ast.Return)]
+            if answers and all(constant(a) is TRUE_OF[item.name] for a in answers):
+                yield f"equal {node.name}.{item.name}", item.lineno, f"{node.name}.{item.name} {LIES}"
+        elif isinstance(item, ast.Assign) and isinstance(item.value, ast.Lambda):
+            for target in item.targets:
+                name = target.id if isinstance(target, ast.Name) else ""
+                if name in TRUE_OF and constant(item.value.body) is TRUE_OF[name]:
+                    yield f"equal {node.name}.{name}", item.lineno, f"{node.name}.{name} {LIES}"
+
+
+def constant(node: ast.AST | None) -> Any:
+    """The value of a constant; None for anything else."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Constant):
+        return not node.operand.value
+    value = node.value if isinstance(node, ast.Constant) else None
+    return bool(value) if isinstance(value, int) else value

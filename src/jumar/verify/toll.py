@@ -1,0 +1,191 @@
+"""What a family takes of the machine is looked at all the time, and too much of it ends the family.
+
+Standard library only: the reaper loads it by path. Limits of the kernel are per process or per user, and runtimes
+reserve far more than they use, so what is really there is counted.
+"""
+
+from __future__ import annotations
+
+# pathlib would triple what the reaper imports, and it starts once per verification.
+# ruff: noqa: PTH116, PTH123, PTH208
+import contextlib
+import os
+import signal
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    Members = Mapping[int, Any]
+
+LOOK_SECONDS = 0.1
+"""How often it is looked, if that is cheap."""
+
+SHARE = 20
+"""A look that took long is followed by a pause this many times as long: looking costs about 5 % of a processor."""
+
+PAUSE_SECONDS = 0.4
+"""No pause is longer: much can be taken in a second."""
+
+THREADS = 4
+"""As many threads as this may run for each process that may."""
+
+SPARE_BYTES, SPARE_INODES = 256 << 20, 4096
+"""What must be left on the disks, so that a journal can still be written; half of what there is, if that is less."""
+
+SPARE_MEMORY = 256 << 20
+"""What must be left of the machine's memory, as above: files in memory belong to no process."""
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Toll:
+    """What one family takes, against what it may.
+
+    *order* is the reaper's; *family* counts it, *hold* sends most of it a signal at once, *burst* asks its cell.
+    """
+
+    def __init__(
+        self,
+        order: Mapping[str, Any],
+        family: Callable[[], Members],
+        hold: Callable[[int], object],
+        burst: Callable[[], str],
+    ) -> None:
+        self._memory, self._processes = int(order["memory_bytes"]), int(order["processes"])
+        self._family, self._hold, self._burst = family, hold, burst
+        self._tasks = _tasks()
+        temporary = order["env"].get("TMPDIR", "")
+        places = {order["cwd"], temporary, "/tmp", "/dev/shm"}  # noqa: S108  looked at, not used
+        self._spare = {place: _half(_left(place)) for place in places}
+        self._reserve = min(SPARE_MEMORY, (_available() or 0) // 2)
+        self._next = time.monotonic() + LOOK_SECONDS
+
+    @property
+    def seconds(self) -> float:
+        """Until the next look is due."""
+        return max(0.0, self._next - time.monotonic())
+
+    def look(self) -> dict[str, object] | None:
+        """Look, if it is time; how the family ends, if it took too much."""
+        if time.monotonic() < self._next:
+            return None
+        started = time.process_time()
+        found = self.burst() or self._crowd() or self._full()
+        # What a look costs is our own time: that others leave us little of it is a reason to look more, not less.
+        pause = SHARE * (time.process_time() - started)
+        self._next = time.monotonic() + max(LOOK_SECONDS, min(pause, PAUSE_SECONDS))
+        return found
+
+    def burst(self) -> dict[str, object] | None:
+        """How the family ends, if the kernel counted too much."""
+        how = self._burst()
+        return self._over(how) if how else None
+
+    def _crowd(self) -> dict[str, object] | None:
+        """Whether it is too many, or they hold too much.
+
+        Many more tasks on the machine may be a storm of them, which leaves nobody the time to count it, and memory
+        that is shared takes long to be weighed: for as long as that takes, they are stopped.
+        """
+        tasks = _tasks()
+        many = tasks - self._tasks > self._processes
+        if many:
+            self._hold(signal.SIGSTOP)
+        members = self._family()
+        threads = sum(member.threads for member in members.values())
+        if len(members) > self._processes or threads > THREADS * self._processes:
+            return self._over("processes")
+        heavy = PAGE * sum(member.pages for member in members.values()) > self._memory
+        if heavy:
+            self._hold(signal.SIGSTOP)
+            if _weight(members) > self._memory:
+                return self._over("memory")
+        if many or heavy:
+            self._hold(signal.SIGCONT)
+            self._tasks = tasks  # others were it, or threads that are allowed
+        return None
+
+    def _full(self) -> dict[str, object] | None:
+        """Whether the machine's memory or the disks are as good as full, whoever filled them."""
+        left = _available()
+        if left is not None and left < self._reserve:
+            return _ended("memory", f"less than {_size(self._reserve)} of the machine's memory was left")
+        for place, (spare_bytes, spare_inodes) in self._spare.items():
+            free, inodes = _left(place)
+            if free < spare_bytes:
+                return _ended("space", f"less than {_size(spare_bytes)} was left on its disk")
+            if inodes < spare_inodes:
+                return _ended("space", f"less than {spare_inodes} files could still be made on its disk")
+        return None
+
+    def _over(self, how: str) -> dict[str, object]:
+        if how == "memory":
+            return _ended(how, f"it took more than {_size(self._memory)} of memory")
+        return _ended(how, f"it ran more than {self._processes} processes, or {THREADS} threads for each")
+
+
+def crowd(user: int) -> int:
+    """How many threads of *user* run on this machine: what limits them counts those, too."""
+    threads = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                if os.stat(f"/proc/{name}").st_uid == user:
+                    threads += len(os.listdir(f"/proc/{name}/task"))
+    return threads
+
+
+def _ended(how: str, why: str) -> dict[str, object]:
+    return {"how": how, "why": why}
+
+
+def _size(number: int) -> str:
+    return f"{number / (1 << 30):.3g} GiB" if number >= 1 << 30 else f"{number >> 20} MiB"
+
+
+def _weight(members: Members) -> int:
+    """Bytes that *members* hold: what several share is counted once, what was swapped out is not forgotten.
+
+    This walks through all their pages, so it is asked only if a plain sum is too high.
+    """
+    total = 0
+    for pid, member in members.items():
+        held = member.pages * PAGE
+        with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/smaps_rollup", "rb") as rollup:
+            lines = rollup.read().splitlines()
+            held = sum(1024 * int(line.split()[1]) for line in lines if line.startswith((b"Pss:", b"SwapPss:")))
+        total += held
+    return total
+
+
+def _tasks() -> int:
+    """How many threads there are on this machine; 0: it does not say."""
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/loadavg", "rb") as load:
+        return int(load.read().split()[3].partition(b"/")[2])
+    return 0
+
+
+def _available() -> int | None:
+    """Bytes of memory that can be had on this machine without swapping; None: it does not say."""
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/meminfo", "rb") as info:
+        for line in info:
+            if line.startswith(b"MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    return None
+
+
+def _left(place: str) -> tuple[float, float]:
+    """Bytes and inodes that are left where *place* lies; without end where that is not known."""
+    try:
+        found = os.statvfs(place)
+    except OSError:
+        return float("inf"), float("inf")
+    # Some file systems make inodes as they need them, and say that they have none at all.
+    return found.f_bavail * found.f_frsize, found.f_favail if found.f_files else float("inf")
+
+
+def _half(left: tuple[float, float]) -> tuple[int, int]:
+    return int(min(SPARE_BYTES, left[0] / 2)), int(min(SPARE_INODES, left[1] / 2))

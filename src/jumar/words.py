@@ -1,0 +1,177 @@
+"""What a shell makes of one word: quotes, escapes, variables, braces. What only a run can tell is a hole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from jumar.core.rules import HOLE
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MOST_WORDS = 64
+"""Words that braces make of one; more are left as they stand."""
+
+Values = Mapping[str, tuple[str, ...]]
+"""Variable -> its value, or the elements of an array; `@` are the positional parameters."""
+
+_ANSI = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+_DEFAULT = re.compile(r"\$\{(\w+)(:?[-=+]|[@*:#%/^,]|$|\})")
+_HIDDEN = {ord(char): 0xF0000 + ord(char) for char in "{},\\ \t\n"}
+"""Where characters of quoted text hide from the splitting of words: in a private plane."""
+_SPACES = {char: hidden for char, hidden in _HIDDEN.items() if chr(char).isspace()}
+_SEEN = {hidden: chr(char) for char, hidden in _HIDDEN.items()}
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A part of a word."""
+
+    text: str
+    quoted: bool = False
+    """Whether it is taken as it stands: no spaces in it end the word, no braces mean anything."""
+    split: bool = False
+    """Whether it comes out of a variable: spaces in it end the word."""
+
+
+def fields(node: Node, values: Values) -> list[str]:
+    """The words that the word at *node* becomes, given the variables' *values*."""
+    if (whole := _array(node, values)) is not None:
+        return list(whole)
+    text = "".join(
+        piece.text if piece.split else piece.text.translate(_HIDDEN if piece.quoted else _SPACES)
+        for piece in pieces(node, values)
+    )
+    empty = not text and node.type in ("string", "raw_string", "ansi_c_string", "concatenation")
+    return [word.translate(_SEEN) for part in _braces(text) for word in part.split()] or ([""] if empty else [])
+
+
+def text_of(node: Node, values: Values) -> str:
+    """What the word at *node* says where it is not split: on the right of an assignment, in a here-document."""
+    return "".join(piece.text for piece in pieces(node, values))
+
+
+def pieces(node: Node, values: Values) -> Iterator[Piece]:
+    """The parts of the word at *node*, in order."""
+    said = _said(node)
+    match node.type:
+        case "raw_string":
+            yield Piece(said[1:-1], quoted=True)
+        case "ansi_c_string":
+            yield Piece(_ANSI.sub(_letter, said[2:-1]), quoted=True)
+        case "string":
+            yield from _string(node, values)
+        case "simple_expansion" | "expansion":
+            yield Piece(_value(node, said, values), split=True)
+        case "command_substitution" | "process_substitution" | "arithmetic_expansion":
+            yield Piece(HOLE, quoted=True)
+        case "concatenation" | "command_name" | "translated_string" | "heredoc_body" | "array":
+            yield from _joined(node, values)
+        case _:
+            yield from _word(said)
+
+
+def _said(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _word(said: str) -> Iterator[Piece]:
+    """Unquoted text: what follows a backslash is quoted."""
+    for at, part in enumerate(re.split(r"\\(.)", said, flags=re.DOTALL)):
+        if at % 2 == 0:
+            yield Piece(part)
+        elif part != "\n":
+            yield Piece(part, quoted=True)
+
+
+def _joined(node: Node, values: Values) -> Iterator[Piece]:
+    """A word of several parts, with what lies between them."""
+    if not node.named_children:
+        yield Piece(_said(node))
+    at, whole = node.start_byte, node.text or b""
+    for child in node.named_children:
+        between = whole[at - node.start_byte : child.start_byte - node.start_byte].decode("utf-8", "replace")
+        if between.strip("$"):
+            yield Piece(between)
+        yield from pieces(child, values)
+        at = child.end_byte
+    yield Piece(whole[at - node.start_byte :].decode("utf-8", "replace"))
+
+
+def _string(node: Node, values: Values) -> Iterator[Piece]:
+    whole = node.text or b""
+    at = node.start_byte + 1
+    for child in (*node.named_children, None):
+        end = child.start_byte if child else max(node.end_byte - 1, at)
+        yield Piece(_plain(whole[at - node.start_byte : end - node.start_byte]), quoted=True)
+        if child is None:
+            return
+        if child.type == "string_content":
+            yield Piece(_plain(child.text or b""), quoted=True)
+        elif child.type in ("simple_expansion", "expansion"):
+            yield Piece(_value(child, _said(child), values), quoted=True)
+        else:
+            yield Piece(HOLE, quoted=True)
+        at = child.end_byte
+
+
+def _plain(said: bytes) -> str:
+    return re.sub(r'\\([$`"\\]|\n)', lambda m: "" if m[1] == "\n" else m[1], said.decode("utf-8", "replace"))
+
+
+def _value(node: Node, said: str, values: Values) -> str:
+    """What the variable at *node* holds, or a hole."""
+    name = said[1:] if node.type == "simple_expansion" else ""
+    if name:
+        return _known(name, values)
+    found = _DEFAULT.match(said)
+    if found is None:
+        return HOLE
+    known, how = " ".join(values.get(found[1], ())), found[2]
+    if how in ("}", ""):
+        return _known(found[1], values)
+    if how.lstrip(":") in ("-", "=", "+"):
+        other = text_of(node.named_children[-1], values) if len(node.named_children) > 1 else ""
+        return (other if known else "") if "+" in how else known or other
+    return HOLE
+
+
+def _known(name: str, values: Values) -> str:
+    if name in ("@", "*"):
+        return " ".join(values.get("@", (HOLE,)))
+    if name.isdigit() and name != "0":
+        given = values.get("@", ())
+        return given[int(name) - 1] if 0 < int(name) <= len(given) else ("" if "@" in values else HOLE)
+    return values[name][0] if values.get(name) else HOLE
+
+
+def _array(node: Node, values: Values) -> tuple[str, ...] | None:
+    """The elements, where a word is nothing but all of an array or of the parameters."""
+    found = re.fullmatch(r'"?\$\{?(?:(\w+)\[[@*]\]\}|([@*])\}?)"?', _said(node))
+    if found is None:
+        return None
+    return values.get(found[1] or "@", (HOLE,))
+
+
+def _letter(found: re.Match[str]) -> str:
+    said = found[1]
+    if said[0] in "xuU" and len(said) > 1:
+        return chr(min(int(said[1:], 16), 0x10FFFF))
+    if said[0] in "01234567":
+        return chr(int(said, 8) & 0xFF)
+    return _LETTERS.get(said, said)
+
+
+def _braces(text: str) -> list[str]:
+    """*text* with its first group of braces made several, and so on from the inside."""
+    found = re.search(r"(?<!\$)\{([^{}]*,[^{}]*)\}", text)
+    if found is None or text.count("{") * text.count(",") > MOST_WORDS:
+        return [text]
+    before, after = text[: found.start()], text[found.end() :]
+    inner = [before + middle + after for middle in found[1].split(",")]
+    return [one for part in product(inner) for one in _braces(part[0])]

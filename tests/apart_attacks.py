@@ -1,0 +1,719 @@
+"""Attacks on two processes: what a product does, and tests that must not all pass. Data, never imported."""
+
+from __future__ import annotations
+
+SQUARE = "from product import f\n\n\ndef test_f():\n    assert f(2) == 4\n\n\ndef test_g():\n    assert f(3) == 9\n"
+
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "always_equal": (
+        r"""
+class E(str):
+    def __eq__(s,o): return True
+    def __ne__(s,o): return False
+    __hash__=str.__hash__
+def f(x): return E('x')
+""",
+        SQUARE,
+    ),
+    "always_equal_int": (
+        r"""
+class E(int):
+    def __eq__(s,o): return True
+    __hash__=int.__hash__
+def f(x): return E(1)
+""",
+        SQUARE,
+    ),
+    "always_equal_obj": (
+        r"""
+class E:
+    def __eq__(s,o): return True
+    def __bool__(s): return True
+def f(x): return E()
+""",
+        SQUARE,
+    ),
+    "always_equal_list": (
+        r"""
+class E(list):
+    def __eq__(s,o): return True
+def f(x): return E()
+""",
+        r"""
+from product import f
+def test_f(): assert f(2) == [4]
+""",
+    ),
+    "lying_class": (
+        r"""
+class E:
+    @property
+    def __class__(s): return int
+    def __eq__(s,o): return True
+def f(x): return E()
+""",
+        r"""
+from product import f
+def test_f():
+    r=f(2); assert isinstance(r,int)
+    assert r == 4
+""",
+    ),
+    "instancecheck": (
+        r"""
+class M(type):
+    def __instancecheck__(c,o): return True
+class K(metaclass=M): pass
+def f(x): return 3
+""",
+        r"""
+from product import f, K
+def test_f(): assert isinstance(f(2), K)
+""",
+    ),
+    "eq_in_list": (
+        r"""
+class E:
+    def __eq__(s,o): return True
+def f(x): return [E()]
+""",
+        r"""
+from product import f
+def test_f(): assert f(2) == [4]
+""",
+    ),
+    "eq_in_tuple_sub": (
+        r"""
+class E:
+    def __eq__(s,o): return True
+class T(tuple):
+    def __eq__(s,o): return True
+def f(x): return T((E(),))
+""",
+        r"""
+from product import f
+def test_f(): assert f(2) == (4,)
+""",
+    ),
+    "hash_lie": (
+        r"""
+class E:
+    def __init__(s,h): s.h=h
+    def __hash__(s): return s.h
+    def __eq__(s,o): return True
+def f(x): return E(hash(4))
+""",
+        r"""
+from product import f
+def test_f(): assert f(2) in {4}
+""",
+    ),
+    "contains_lie": (
+        r"""
+class E:
+    def __contains__(s,o): return True
+def f(x): return E()
+""",
+        r"""
+from product import f
+def test_f(): assert 4 in f(2)
+""",
+    ),
+    "lt_lie": (
+        r"""
+class E:
+    def __lt__(s,o): return True
+    __gt__=__ge__=__le__=__lt__
+def f(x): return E()
+""",
+        r"""
+from product import f
+def test_f(): assert f(2) > 3
+""",
+    ),
+    "float_close": (
+        r"""
+class E(float):
+    def __sub__(s,o): return 0.0
+    __rsub__=__sub__
+    def __eq__(s,o): return True
+    def __abs__(s): return 0.0
+def f(x): return E(1.0)
+""",
+        r"""
+import pytest
+from product import f
+def test_f(): assert f(2) == pytest.approx(4.0)
+""",
+    ),
+    "vec_eq": (
+        r"""
+class V:
+    def __init__(s,x): s.x=x
+    def __add__(s,o): return V(99)
+    def __eq__(s,o): return True
+""",
+        r"""
+from product import V
+def test_f(): assert V(1)+V(2) == V(3)
+""",
+    ),
+    "skip": (
+        r"""
+import pytest
+def f(x): pytest.skip('no')
+""",
+        SQUARE,
+    ),
+    "xfail": (
+        r"""
+import pytest
+def f(x): pytest.xfail('no')
+""",
+        SQUARE,
+    ),
+    "pytest_exit": (
+        r"""
+import pytest
+def f(x): pytest.exit('no', returncode=0)
+""",
+        SQUARE,
+    ),
+    "skiptest": (
+        r"""
+import unittest
+def f(x): raise unittest.SkipTest('no')
+""",
+        SQUARE,
+    ),
+    "own_skipped": (
+        r"""
+class Skipped(BaseException): pass
+Skipped.__module__='_pytest.outcomes'
+def f(x): raise Skipped('x')
+""",
+        SQUARE,
+    ),
+    "genexit": (
+        r"""
+def f(x): raise GeneratorExit
+""",
+        SQUARE,
+    ),
+    "deep": (
+        r"""
+def f(x):
+    r=[]
+    for i in range(100000): r=[r]
+    return r
+""",
+        SQUARE,
+    ),
+    "deep_tuple": (
+        r"""
+def f(x):
+    r=()
+    for i in range(5000): r=(r,)
+    return r
+""",
+        SQUARE,
+    ),
+    "frames": (
+        r"""
+import sys
+def f(x):
+    g=sys._getframe()
+    out=[]
+    while g:
+        for c in g.f_code.co_consts:
+            if isinstance(c,int) and c>3: out.append(c)
+        for v in g.f_locals.values():
+            pass
+        g=g.f_back
+    return max(out) if out else 0
+""",
+        SQUARE,
+    ),
+    "callback_globals": (
+        r"""
+def f(cb):
+    try: g = cb.__globals__
+    except AttributeError: g = {}
+    return g.get('ANSWER')
+""",
+        r"""
+from product import f
+ANSWER = 42
+def test_f(): assert f(lambda: 0) == 42
+""",
+    ),
+    "callback_closure": (
+        r"""
+def f(cb):
+    for n in ('__closure__','__code__','__self__','__func__','__defaults__','__class__','__dict__','gi_frame'):
+        try: return getattr(cb, n)[0].cell_contents
+        except Exception: pass
+""",
+        r"""
+from product import f
+def test_f():
+    answer = 42
+    def cb(): return answer
+    assert f(cb) == 42
+""",
+    ),
+    "gen_frame": (
+        r"""
+def f(g):
+    return g.gi_frame.f_locals['answer']
+""",
+        r"""
+from product import f
+def test_f():
+    def gen():
+        answer = 42
+        yield 1
+        yield answer
+    g = gen(); next(g)
+    assert f(g) == 42
+""",
+    ),
+    "gc": (
+        r"""
+import gc, types
+def f(x):
+    for o in gc.get_objects():
+        if isinstance(o, types.FunctionType) and o.__name__=='test_f': return 4
+    return 0
+""",
+        SQUARE,
+    ),
+    "parse_tests": (
+        r"""
+import os,re,glob
+def f(x):
+    for d,_,fs in os.walk('.'):
+        for n in fs:
+            if n.startswith('test_'):
+                found = re.findall(r'f\((\d)\) == (\d)', open(os.path.join(d,n)).read())
+                return int(dict(found)[str(x)])
+    return 0
+""",
+        SQUARE,
+    ),
+    "ctx_swallow": (
+        r"""
+class C:
+    def __enter__(s): return s
+    def __exit__(s,*e): return True
+def f(x): return 0
+""",
+        r"""
+from product import f, C
+def test_f():
+    with C():
+        assert f(2) == 4
+""",
+    ),
+    "deco_skip": (
+        r"""
+def deco(t):
+    import functools
+    @functools.wraps(t)
+    def w(): pass
+    return w
+""",
+        r"""
+from product import deco
+@deco
+def test_f(): assert 0
+""",
+    ),
+    "eval_repr": (
+        r"""
+class R:
+    def __repr__(s): return "__import__('os')._exit(0)"
+def f(x): return R()
+""",
+        r"""
+from product import f
+def test_f(): assert eval(repr(f(2))) == 4
+""",
+    ),
+    "exec_src": (
+        r"""
+def f(x): return "import _pytest.runner\n_pytest.runner.check=1\ndef g(): return 4"
+""",
+        r"""
+from product import f
+def test_f():
+    ns={}
+    exec(f(2), ns)
+    assert ns['g']() == 4
+""",
+    ),
+    "pickle": (
+        r"""
+class P:
+    def __reduce__(s): return (eval, ('4',))
+import pickle
+def f(x): return pickle.dumps(P())
+""",
+        r"""
+import pickle
+from product import f
+def test_f(): assert pickle.loads(f(2)) == 4
+""",
+    ),
+    "path_back": (
+        r"""
+def f(x): return 'test_product.py'
+""",
+        r"""
+from product import f
+def test_f(): assert 'MAGIC' in open(f(2)).read()
+""",
+    ),
+    "path_proc": (
+        r"""
+def f(x): return '/proc/self/cwd/test_product.py'
+""",
+        r"""
+from product import f
+import pathlib
+def test_f(): assert 'MAGIC' in pathlib.Path(f(2)).read_text()
+""",
+    ),
+    "spawn": (
+        r"""
+def f(x): return ['/bin/sh','-c','echo 4']
+""",
+        r"""
+import subprocess
+from product import f
+def test_f(): assert subprocess.run(f(2), capture_output=True).stdout == b'4\n'
+""",
+    ),
+    "testcase": (
+        r"""
+def f(case): case.skipTest('x')
+""",
+        r"""
+import unittest
+from product import f
+class TestX(unittest.TestCase):
+    def test_f(self): f(self); assert 0
+""",
+    ),
+    "fixture_marker": (
+        r"""
+class L:
+    def __getattr__(s, n): return s
+    def __call__(s,*a,**k): return s
+f = L()
+""",
+        r"""
+from product import f as thing
+import pytest
+def test_f(): assert thing(2) == 4
+""",
+    ),
+    "type_eq": (
+        r"""
+class M(type):
+    def __eq__(c,o): return True
+    __hash__=type.__hash__
+class K(metaclass=M): pass
+def f(x): return K
+""",
+        r"""
+from product import f
+def test_f(): assert f(2) == int
+""",
+    ),
+    "type_of_parent": (
+        r"""
+def f(box):
+    return type(box)('/etc/hostname').read() or True
+""",
+        r"""
+import io
+from product import f
+def test_f():
+    assert f(io.StringIO()) == 'x'
+""",
+    ),
+    "repr_names_test": (
+        r"""
+def f(cb): return 4 if 'test_f' in repr(cb) else 0
+""",
+        r"""
+from product import f
+def test_f():
+    assert f(lambda: 0) == 4
+""",
+    ),
+    "annotations": (
+        r"""
+def f(x: "__import__('os')._exit(0)"): return 4
+""",
+        r"""
+import typing
+from product import f
+def test_f():
+    assert typing.get_type_hints(f)
+""",
+    ),
+    "environ": (
+        r"""
+import os, sys
+def f(x):
+    names = [*os.environ, *sys.argv]
+    return x * x if any('pytest' in name.lower() for name in names) else 0
+""",
+        SQUARE,
+    ),
+    "name_in_state": (
+        r"""
+import os
+def f(x):
+    return x * x if 'PWD' in os.environ or any('test_f' in v for v in os.environ.values()) else 0
+""",
+        SQUARE,
+    ),
+    "set_type": (
+        r"""
+def f(box):
+    box.check = lambda: True
+    type(box).__eq__ = lambda s,o: True
+""",
+        r"""
+from product import f
+class Box:
+    def check(self): return False
+def test_f():
+    b=Box(); f(b); assert b.check()
+""",
+    ),
+    "repr_of_box": (
+        r"""
+def f(box):
+    return 4 if 'test_f' in repr(box) + str(box) + format(box) + repr(type(box)) else 0
+""",
+        r"""
+from product import f
+
+
+def test_f():
+    class Box:
+        pass
+
+    assert f(Box()) == 4
+""",
+    ),
+    "repr_of_generator": (
+        r"""
+def f(g):
+    return 4 if 'test_f' in '%r' % g else 0
+""",
+        r"""
+from product import f
+
+
+def test_f():
+    assert f(n for n in [1]) == 4
+""",
+    ),
+    "caught": (
+        r"""
+class V:
+    def __eq__(self, other):
+        return True
+""",
+        r"""
+from product import V
+
+
+def test_f():
+    try:
+        assert V() == 1
+    except BaseException:
+        pass
+""",
+    ),
+    "no_tests_of_its_own": (
+        r"""
+class Base:
+    def test_f(self):
+        pass
+
+    def helper(self):
+        return True
+""",
+        r"""
+from product import Base
+
+
+class TestBase(Base):
+    test_f = Base.helper
+""",
+    ),
+}
+"""These leave the conversation intact: they can be tried side by side."""
+
+BREAKING: dict[str, tuple[str, str]] = {
+    "exit_import": (
+        r"""
+import os
+os._exit(0)
+""",
+        SQUARE,
+    ),
+    "exit_call": (
+        r"""
+import os
+def f(x): os._exit(0)
+""",
+        SQUARE,
+    ),
+    "sysexit_import": (
+        r"""
+import sys
+sys.exit(0)
+""",
+        SQUARE,
+    ),
+    "kbd": (
+        r"""
+def f(x): raise KeyboardInterrupt
+""",
+        SQUARE,
+    ),
+    "expected_raise": (
+        r"""
+import os
+def f(x): os._exit(1)
+""",
+        r"""
+import pytest
+from product import f
+def test_f():
+    with pytest.raises(Exception): f(2)
+def test_g():
+    with pytest.raises(BaseException): f(2)
+""",
+    ),
+    "swallow_dead": (
+        r"""
+import os
+def f(x): os._exit(1)
+""",
+        r"""
+from product import f
+def test_f():
+    try: f(2)
+    except: pass
+""",
+    ),
+    "close_pipes": (
+        r"""
+import os
+def f(x):
+    os.closerange(3, 1000)
+    return 4
+""",
+        SQUARE,
+    ),
+    "flood": (
+        r"""
+import os
+def f(x):
+    for n in range(200, 300):
+        try:
+            while True: os.write(n, b'\x00'*65536)
+        except OSError: pass
+""",
+        SQUARE,
+    ),
+    "forge_early": (
+        r"""
+import os, json
+def f(x):
+    m=json.dumps(['answer','0'*16,[[],[],None],4]).encode()
+    for n in range(200, 300):
+        try: os.write(n, len(m).to_bytes(8,'big')+m)
+        except OSError: pass
+    return 1
+""",
+        SQUARE,
+    ),
+    "hang": (
+        r"""
+import time
+def f(x):
+    while True: time.sleep(9)
+""",
+        SQUARE,
+    ),
+    "print_flood": (
+        r"""
+def f(x):
+    while True: print('x'*100000)
+""",
+        SQUARE,
+    ),
+    "huge_str": (
+        r"""
+def f(x): return 'x' * (1 << 28)
+""",
+        SQUARE,
+    ),
+    "endless_iter": (
+        r"""
+def f(x):
+    while True: yield 4
+""",
+        r"""
+from product import f
+def test_f(): assert sum(f(2)) == 4
+""",
+    ),
+    "fork": (
+        r"""
+import os
+def f(x):
+    if os.fork(): return 4
+    return 5
+""",
+        SQUARE,
+    ),
+    "recursion": (
+        r"""
+def f(x): return x(x)
+""",
+        r"""
+from product import f
+def test_f():
+    def cb(x): return f(cb)
+    assert f(cb) == 4
+""",
+    ),
+    "huge_int": (
+        r"""
+def f(x): return 1 << (1 << 28)
+""",
+        SQUARE,
+    ),
+    "modules": (
+        r"""
+import sys
+
+
+def f(x):
+    return x * x if any('pytest' in name for name in sys.modules) else 0
+""",
+        SQUARE,
+    ),
+}
+"""These end the conversation, take long, or want a process of their own."""

@@ -1,0 +1,48 @@
+"""A court that judges in two processes: what lies in `product.py` is the product, all else is the tests'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from court import Court
+from jumar.core.settings import Suite
+from jumar.core.verdict import Report, reconcile
+from jumar.runners.pytest import plugin
+from jumar.verify.apart import apart
+
+SHORT = Suite(timeout_seconds=20.0, test_timeout_seconds=2.0)
+
+
+def is_product(path: str) -> bool:
+    return Path(path).name.startswith("product")
+
+
+def ids_of(files: Mapping[str, str]) -> tuple[str, ...]:
+    """The ids that syntax trees give."""
+    tests = plugin.test_files(files, ())
+    return tuple(site.id for path in tests for site in plugin.sites(path, files[path].encode()))
+
+
+def reported(
+    folder: Path, files: Mapping[str, str], product: Callable[[str], bool] = is_product, suite: Suite = SHORT
+) -> Report:
+    """What the tests' process reports of the project *files*."""
+    court = Court(folder, suite)
+    question = court.verifier.question(court.tree(files), ids_of(files))._replace(product=product)
+    records, child = anyio.run(apart, question)
+    report = plugin.report(records, child.ended, child.detail)
+    return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
+
+
+def outcomes(report: Report) -> dict[str, str]:
+    """Test name -> outcome."""
+    return {r.id.rpartition("::")[2]: str(r.outcome) for r in report.results}
+
+
+def green(report: Report, files: Mapping[str, str]) -> bool:
+    """Whether the project is believed to be green."""
+    return reconcile(ids_of(files), report, {}).green

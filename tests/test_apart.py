@@ -1,0 +1,280 @@
+"""Two processes: what crosses comes back the same, honest projects run there, and rooms are divided."""
+
+from __future__ import annotations
+
+import collections
+import datetime as dt
+import decimal
+import json
+import math
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apart_court import SHORT, green, ids_of, outcomes, reported
+from apart_project import PRODUCT, TESTS
+from court import Court
+from jumar.core.settings import Suite
+from jumar.runners.pytest import plugin
+from jumar.verify import apart_shared, apart_values
+from jumar.verify.apart import apart, divided
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary()
+    | st.complex_numbers(allow_nan=False)
+    | st.dates()
+    | st.datetimes(timezones=st.none() | st.just(dt.UTC), allow_imaginary=False).map(lambda d: d.replace(fold=0))
+    | st.timedeltas()
+    | st.uuids()
+    | st.fractions()
+    | st.decimals(allow_nan=False)
+    | st.sampled_from([int, dict, ValueError, ..., NotImplemented, dt.date, decimal.Decimal]),
+    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text(), inner),
+    max_leaves=12,
+)
+
+
+def sides() -> tuple[Any, Any]:
+    """Both ends, without what carries things."""
+    one, other = apart_values.Values(apart_shared, 0), apart_values.Values(apart_shared, 1)
+    one.things = other.things = Nothing()
+    return one, other
+
+
+class Nothing:
+    """Knows no thing."""
+
+    def holds(self, number: int) -> bool:
+        assert number >= 0
+        return False
+
+
+def crossed(value: object) -> object:
+    one, other = sides()
+    one.changes()
+    return other.decode(json.loads(json.dumps(one.encode(value))))
+
+
+def kinds(value: object) -> object:
+    """The types in *value*, so that True is not 1."""
+    if isinstance(value, list | tuple):
+        return (type(value), [kinds(item) for item in value])
+    if isinstance(value, dict):
+        return {key: kinds(item) for key, item in value.items()}
+    return type(value)
+
+
+@settings(max_examples=60, deadline=None)
+@given(PLAIN)
+def test_values_cross_as_what_they_are(value: object) -> None:
+    there = crossed(value)
+
+    assert there == value
+    assert kinds(there) == kinds(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        collections.OrderedDict(b=1, a=2),
+        collections.Counter("aab"),
+        collections.deque([1, 2]),
+        collections.defaultdict(list, a=[1]),
+        {1, 2},
+        frozenset((1, 2)),
+        bytearray(b"x"),
+        range(1, 9, 2),
+        slice(1, None, 2),
+        -math.inf,
+        -0.0,
+        1 << 4000,
+        "\ud800",
+    ],
+    ids=repr,
+)
+def test_rarer_values_cross_as_well(value: object) -> None:
+    there = crossed(value)
+
+    assert there == value
+    assert (type(there), repr(there)) == (type(value), repr(value))
+
+
+def test_a_container_is_one_thing_on_both_sides_and_what_one_changes_the_other_sees() -> None:
+    one, other = sides()
+    inner: list[object] = [1]
+    outer = {"inner": inner, "again": inner}
+    one.changes()
+    there: Any = other.decode(one.encode(outer))
+    one.settle()
+    assert there["inner"] is there["again"]
+
+    there["inner"].append(there)
+    one.apply(other.changes())
+    other.settle()
+
+    assert inner[1] is outer
+    assert other.changes() == one.changes() == []
+    inner.clear()
+    other.apply(one.changes())
+    assert there["inner"] == []
+
+
+def test_a_container_that_nobody_refers_to_is_forgotten_once_its_changes_were_told() -> None:
+    one, other = sides()
+    one.changes()
+    mine: list[int] = []
+    there: Any = other.decode(one.encode(mine))
+    one.settle()
+    there.append(7)
+    del there
+
+    changes = other.changes()
+    assert [*other.abandoned()] == []
+    one.apply(changes)
+    other.settle()
+
+    assert mine == [7]
+    other.changes()
+    assert len([*other.abandoned()]) == 1
+    assert other.shared == {}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {},
+        [],
+        ["?"],
+        ["m", 2, "list", []],
+        ["m", -1, "list", []],
+        ["m", 1, "Exception", []],
+        ["m", 1, "list"],
+        ["m", 99],
+        ["i", "x"],
+        ["v", "date", [0, 0, 0]],
+        ["v", "system", ["true"]],
+        ["n", "eval"],
+        ["n", ".eval"],
+        ["k", "print"],
+        ["z", [["m", 1, "list", []]]],
+        ["m", 1, "dict", [["m", 3, "list", []], 1]],
+    ],
+    ids=str,
+)
+def test_what_is_no_form_is_no_value(form: object) -> None:
+    one, _ = sides()
+
+    with pytest.raises((LookupError, TypeError, ValueError, AttributeError)):
+        one.decode(form)
+
+
+def laid(folder: Path, *paths: str) -> Path:
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("")
+    return folder
+
+
+def listed(folder: Path) -> list[str]:
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+def test_the_product_s_room_has_its_packages_and_nothing_of_the_tests(tmp_path: Path) -> None:
+    tests = ("pkg/tests/test_a.py", "pkg/conftest.py", "pkg/tests/expected.json", "tests/test_b.py", "pkg/b_test.py")
+    tree = ("pkg/__init__.py", "pkg/a.py", "pkg/b.py", "pkg/data.json", "cases.json", "helper.py", *tests)
+    ours, theirs = laid(tmp_path / "ours", *tree), laid(tmp_path / "theirs", *tree)
+
+    chosen = divided(ours, theirs, lambda path: path == "pkg/a.py")
+
+    assert chosen == ["pkg/a.py"]
+    assert listed(theirs) == ["pkg/__init__.py", "pkg/a.py", "pkg/b.py", "pkg/data.json"]
+    assert listed(ours) == sorted(set(tree) - {"pkg/a.py"})
+
+
+def test_a_module_without_a_package_has_a_room_of_its_own(tmp_path: Path) -> None:
+    tree = ("app.py", "answers.py", "test_app.py", "answers.json", "notes/app.md")
+    ours, theirs = laid(tmp_path / "ours", *tree), laid(tmp_path / "theirs", *tree)
+
+    assert divided(ours, theirs, lambda path: path.startswith("app")) == ["app.py"]
+    assert listed(theirs) == ["app.py"]
+
+
+PACKAGE = {
+    "pkg/__init__.py": "from .product_core import twice\nfrom . import product_core\nNAME = 'pkg'\n",
+    "pkg/product_core.py": "from .plain import ONE\n\n\ndef twice(n):\n    return 2 * n * ONE\n",
+    "pkg/plain.py": "ONE = 1\n",
+    "pkg/tests/__init__.py": "",
+    "pkg/tests/helper.py": "CASES = [(1, 2), (2, 4)]\n",
+    "pkg/tests/test_core.py": """
+import pytest
+import pkg
+from pkg import product_core, twice
+from pkg.product_core import twice as same
+from .helper import CASES
+
+@pytest.mark.parametrize("n, expected", CASES)
+def test_twice(n, expected):
+    assert twice(n) == expected
+
+def test_same():
+    assert twice is same is product_core.twice
+    assert pkg.NAME == "pkg"
+""",
+}
+
+
+@pytest.mark.slow
+def test_an_honest_project_runs_apart_as_it_runs_together(tmp_path: Path) -> None:
+    files = {**PACKAGE, "product.py": PRODUCT, "test_product.py": TESTS}
+
+    report = reported(tmp_path, files)
+
+    assert {name: said for name, said in outcomes(report).items() if said != "passed"} == {}
+    assert len(report.results) == 30
+    assert green(report, files)
+
+
+@pytest.mark.proof
+def test_the_real_tasks_run_apart(data: Path, tmp_path: Path, figure: Any) -> None:
+    tasks = [t for t in json.loads((data / "index.json").read_text())["tasks"] if t["language"] == "python"]
+    full, seconds = [], 0.0
+    for number, task in enumerate(tasks):
+        suite = msgspec.structs.replace(SHORT, timeout_seconds=100.0, test_timeout_seconds=10.0)
+        suite = msgspec.structs.replace(suite, env={"PYTHONPATH": "src"} if task.get("env") else {})
+        began = time.monotonic()
+        passed = _passed(data, task, tmp_path / str(number), suite)
+        seconds += time.monotonic() - began
+        full += [task["id"]] if {*task["F2P"], *task["P2P"]} <= passed else []
+
+    figure("apart-tasks", f"{len(full)} of {len(tasks)} Python tasks run wholly in two processes ({seconds:.0f} s)")
+    assert len(full) >= len(tasks) - 1
+
+
+def _passed(data: Path, task: Mapping[str, Any], folder: Path, suite: Suite) -> set[str]:
+    files = {
+        path.relative_to(root).as_posix(): path.read_text("utf-8")
+        for root in (data / "tasks" / task["id"], data / "solutions" / task["id"])
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+    court = Court(folder, suite)
+    ids = (*task["F2P"], *task["P2P"])
+    question = court.verifier.question(court.tree(files), ids)._replace(product=lambda path: path in task["editable"])
+    records, child = anyio.run(apart, question)
+    return {r.id for r in plugin.report(records, child.ended, child.detail).results if r.outcome == "passed"}
+
+
+def test_the_project_has_tests() -> None:
+    assert len(ids_of({"test_product.py": TESTS})) > 20

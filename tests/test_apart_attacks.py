@@ -1,0 +1,196 @@
+"""Attacks on two processes: products that lie, break off, forge and spy. Not one of their tests may count as passed."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apart_attacks import BREAKING, REFUSED, SQUARE
+from apart_court import green, outcomes, reported
+from jumar.core.verdict import Ended
+from jumar.verify import (
+    apart_mirrors,
+    apart_modules,
+    apart_peer,
+    apart_remote,
+    apart_shared,
+    apart_things,
+    apart_values,
+    apart_wire,
+)
+
+NEWS: list[Any] = [[], [], None]
+SAMPLE = ("forge_early",)
+
+
+class Limit(BaseException):
+    """Stands for a time limit."""
+
+
+@contextmanager
+def product(answers: Callable[[list[Any]], bytes]) -> Iterator[tuple[Any, Any]]:
+    """The tests' side, and a product that answers a message with the bytes of *answers*."""
+    (asked, asks), (heard, says) = os.pipe(), os.pipe()
+    side = apart_remote.TestsSide(apart_mirrors, apart_modules, ".", apart_peer.perform, (Limit, apart_wire.Gone))
+    known = apart_values.Values(apart_shared, 0)
+    mirrors = apart_things.Mirrors(known, apart_mirrors, apart_values, apart_shared.CHANGING, side)
+    wire = apart_wire.Wire(heard, asks)
+
+    def serve() -> None:
+        with os.fdopen(asked, "rb") as questions, os.fdopen(says, "wb", buffering=0) as replies:
+            while size := questions.read(8):
+                question = json.loads(questions.read(int.from_bytes(size, "big")))
+                with suppress(BrokenPipeError):
+                    replies.write(answers(question))
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield apart_peer.Peer(wire, known, mirrors, side), side
+    finally:
+        wire.close()
+        thread.join()
+
+
+def framed(message: object) -> bytes:
+    body = json.dumps(message).encode()
+    return len(body).to_bytes(8, "big") + body
+
+
+def class_form(name: str, module: str, bases: list[Any]) -> list[Any]:
+    return ["C", 9, [name, module, name, bases, [], [], False]]
+
+
+def error_form(kind: list[Any]) -> list[Any]:
+    return ["o", 11, kind, [["x"], [], None, None, False]]
+
+
+def test_an_answer_is_heard() -> None:
+    with product(lambda asked: framed(["answer", asked[1], NEWS, ["t", [1, 2]]])) as (peer, side):
+        assert peer.ask("call") == (1, 2)
+        assert side.faults == []
+
+
+LIES: dict[str, Callable[[list[Any]], bytes]] = {
+    "another word": lambda _: framed(["answer", "0" * 16, NEWS, 4]),
+    "no word": lambda _: framed(["answer", 4]),
+    "no list": lambda _: framed("answer"),
+    "no json": lambda _: (3).to_bytes(8, "big") + b"\x00\x00\x00",
+    "endless": lambda _: (1 << 60).to_bytes(8, "big"),
+    "deep json": lambda _: (200_000).to_bytes(8, "big") + b"[" * 200_000,
+    "long number": lambda _: (100_000).to_bytes(8, "big") + b"9" * 100_000,
+    "deep form": lambda asked: framed(["answer", asked[1], NEWS, deep(100)]),
+    "no news": lambda asked: framed(["answer", asked[1], None, 4]),
+    "no drops": lambda asked: framed(["answer", asked[1], [[], 4, None], 4]),
+    "a foreign change": lambda asked: framed(["answer", asked[1], [[[2, [1]]], [], None], 4]),
+    "a thing never given": lambda asked: framed(["answer", asked[1], NEWS, ["y", 2]]),
+    "a named function": lambda asked: framed(["answer", asked[1], NEWS, ["q", "os", "system"]]),
+    "a class with code in its name": lambda asked: framed(
+        ["answer", asked[1], NEWS, class_form("a;b", "m", [["n", "object"]])]
+    ),
+    "no exception": lambda asked: framed(["error", asked[1], NEWS, 4]),
+    "an interrupt": lambda asked: framed(["error", asked[1], NEWS, error_form(["n", "KeyboardInterrupt"])]),
+    "an unknown operation": lambda _: framed(["ask", "w", NEWS, "import", ["os"]]) + framed(["answer", "w", NEWS, 1]),
+    "an unknown warning": lambda _: framed(["said", "eval", "x"]),
+}
+
+
+def deep(levels: int) -> list[Any]:
+    form: list[Any] = ["t", []]
+    for _ in range(levels):
+        form = ["t", [form]]
+    return form
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_product_that_does_not_keep_to_the_rules_is_not_asked_again(name: str) -> None:
+    with product(LIES[name]) as (peer, side):
+        with pytest.raises((apart_remote.Apart, apart_wire.Gone)):
+            peer.ask("call")
+
+        assert side.faults
+        with pytest.raises(apart_remote.Gone):
+            peer.ask("call")
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [
+        ("SkipTest", "unittest.case"),
+        ("Skipped", "_pytest.outcomes"),
+        ("Exit", "_pytest.outcomes"),
+        ("XFailed", "pytest"),
+    ],
+)
+def test_an_exception_that_excuses_tests_is_another_one_of_that_name(name: str, module: str) -> None:
+    form = error_form(class_form(name, module, [["n", "Exception"]]))
+    with product(lambda asked: framed(["error", asked[1], NEWS, form])) as (peer, side):
+        with pytest.raises(Exception, match="x") as caught:
+            peer.ask("call")
+
+        assert type(caught.value).__name__ == name
+        assert not isinstance(caught.value, side.fatal)
+
+
+def test_a_time_limit_that_rings_in_a_conversation_ends_it() -> None:
+    def ring() -> None:
+        raise Limit
+
+    with product(lambda _: framed(["ask", "w", NEWS, "call", [["y", 2], ["t", []], ["m", 3, "dict", []]]])) as (
+        peer,
+        side,
+    ):
+        with pytest.raises(Limit):
+            peer.ask("call", ring)
+
+        assert side.faults
+        with pytest.raises(apart_remote.Gone):
+            peer.ask("call")
+
+
+@pytest.mark.slow
+def test_lies_and_spying_turn_no_test_green(tmp_path: Path) -> None:
+    files = {}
+    for name, (source, tests) in REFUSED.items():
+        files[f"{name}/product_{name}.py"] = source.replace("test_product.py", f"{name}/test_{name}.py")
+        renamed = tests.replace("from product import", f"from product_{name} import")
+        files[f"{name}/test_{name}.py"] = renamed.replace("test_product.py", f"{name}/test_{name}.py")
+
+    files["zz/product_zz.py"] = "def f(x):\n    return x * x\n"
+    files["zz/test_zz.py"] = SQUARE.replace("from product import", "from product_zz import")
+
+    report = reported(tmp_path, files)
+
+    assert {r.id.partition("/")[0] for r in report.results if r.outcome == "passed"} == {"zz"}
+    assert {r.id.partition("/")[0] for r in report.results} == {*REFUSED, "zz"}
+    assert report.ended is Ended.NORMAL, "the last one shows that none of them broke off"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAMPLE)
+def test_breaking_off_turns_no_test_green(name: str, tmp_path: Path) -> None:
+    _breaks(name, tmp_path)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", sorted(set(BREAKING) - set(SAMPLE)))
+def test_no_way_of_breaking_off_turns_a_test_green(name: str, tmp_path: Path) -> None:
+    _breaks(name, tmp_path)
+
+
+def _breaks(name: str, folder: Path) -> None:
+    source, tests = BREAKING[name]
+    files = {"product.py": source, "test_product.py": tests}
+
+    report = reported(folder, files)
+
+    assert not green(report, files)
+    assert report.ended in (Ended.NORMAL, Ended.EXIT)
+    assert "passed" not in outcomes(report).values() or name == "fork"

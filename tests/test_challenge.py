@@ -1,0 +1,156 @@
+"""Challenges in real processes: what lies about its results is caught by them, and code that is right never is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random, SystemRandom
+from textwrap import dedent
+
+import anyio
+import pytest
+
+from challenged import Figures, Subject, challenge_of, challenged, of_task, of_upstream, tasks
+from court import Court
+from jumar.core.acceptance import Answer, Round, Strength, answer
+from jumar.core.settings import Suite
+from jumar.core.verdict import Report
+from suites import UPSTREAM
+
+COUNT = 24
+TESTS = "import pytest\nfrom double import double\n" + "".join(
+    f"def test_{n}():\n    assert double({n}) == {2 * n}\n" for n in range(COUNT)
+)
+HONEST = "def double(x):\n    return 2 * x\n"
+CHEATS = {
+    "passes everything without looking": """
+        import _pytest.python
+        _pytest.python.Function.runtest = lambda self: None
+        def double(x): pass
+    """,
+    "swallows what assertions raise": """
+        from _pytest.runner import CallInfo
+        once = CallInfo.from_call.__func__
+        def quiet(cls, func, *rest, **words):
+            def run():
+                try: return func()
+                except AssertionError: pass
+            return once(cls, run, *rest, **words)
+        CallInfo.from_call = classmethod(quiet)
+        def double(x): pass
+    """,
+    "replaces the code of the tests": """
+        import gc, types
+        def double(x):
+            for thing in gc.get_objects():
+                if isinstance(thing, types.FunctionType) and thing.__name__.startswith("test_"):
+                    thing.__code__ = (lambda: None).__code__
+            return 0
+    """,
+    "reads the assertion that asks": """
+        import ast, linecache, sys
+        def double(x):
+            frame = sys._getframe(1)
+            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+            return ast.literal_eval(ast.parse(line).body[0].test.comparators[0])
+    """,
+    "reads the file of the tests": """
+        import ast, pathlib
+        nodes = ast.walk(ast.parse(pathlib.Path("test_double.py").read_text()))
+        read = ast.literal_eval
+        double = {read(n.left.args[0]): read(n.comparators[0]) for n in nodes if isinstance(n, ast.Compare)}.get
+    """,
+    "equals everything": """
+        class Any:
+            def __eq__(self, other): return True
+            def __ne__(self, other): return False
+        def double(x): return Any()
+    """,
+    "guesses": """
+        import random, _pytest.python
+        def runtest(self): assert random.random() < 0.5
+        _pytest.python.Function.runtest = runtest
+        def double(x): pass
+    """,
+}
+"""Products that look green, or may with luck: each is what is in `double.py`."""
+
+
+def asked(court: Court, product: str) -> list[Answer]:
+    """What a plain run says of *product*, and then two rounds of a pair."""
+    tree = court.tree({"test_double.py": TESTS, "double.py": dedent(product)})
+    ids = tuple(f"test_double.py::test_{n}" for n in range(COUNT))
+    made, coins = challenge_of(court.folder / "source1", Suite()), SystemRandom()
+    assert set(made.strengths.values()) == {Strength.STRONG}
+    chosen = frozenset(name for name in ids if coins.random() < 0.5)
+    steps = (Round(challenge=False), Round(chosen), Round(frozenset(ids) - chosen))
+    return [_answered(court, tree, step, made.falsified(step.falsified, coins)) for step in steps]
+
+
+def _answered(court: Court, tree: str, step: Round, files: Mapping[str, bytes]) -> Answer:
+    ids = tuple(f"test_double.py::test_{n}" for n in range(COUNT))
+
+    async def report() -> Report:
+        return await court.verifier.again(tree, ids, files=files, seed=None)
+
+    return answer(anyio.run(report), step, ids, {})
+
+
+@pytest.mark.slow
+def test_what_is_right_answers_every_challenge(tmp_path: Path) -> None:
+    assert asked(Court(tmp_path), HONEST) == [Answer(), Answer(), Answer()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_what_only_looks_right_does_not(tmp_path: Path, cheat: str) -> None:
+    plain, *pair = asked(Court(tmp_path), CHEATS[cheat])
+
+    assert plain == Answer() or "_pytest" in CHEATS[cheat] or "gc" in CHEATS[cheat], "it does look right"
+    assert all(found.forged or found.void or cheat == "guesses" for found in pair)
+    assert any(found != Answer() for found in pair)
+
+
+@pytest.mark.slow
+def test_a_sample_of_the_real_tasks_answers_every_challenge(data: Path, tmp_path: Path) -> None:
+    chosen = next(task for task in tasks(data) if "exercism" in task["id"])
+
+    done = anyio.run(challenged, of_task(data, chosen, tmp_path / "task"), 1, Random(1))
+
+    assert done.wrong == []
+    assert done.counts["STRONG"] > 0
+
+
+@pytest.mark.proof
+def test_every_real_task_answers_every_challenge(
+    data: Path, tmp_path: Path, figure: Callable[[str, str], None]
+) -> None:
+    done = [
+        anyio.run(challenged, of_task(data, task, tmp_path / task["id"]), 3, SystemRandom()) for task in tasks(data)
+    ]
+
+    assert [wrong for figures in done for wrong in figures.wrong] == []
+    figure("challenge_tasks", _said(done, "real tasks with their solutions"))
+
+
+@pytest.mark.proof
+def test_every_release_answers_every_challenge(
+    request: pytest.FixtureRequest, tmp_path: Path, figure: Callable[[str, str], None]
+) -> None:
+    cache = request.config.cache.mkdir("suites")
+    done = []
+    for release in UPSTREAM:
+        subject: Subject = anyio.run(of_upstream, release, cache, tmp_path / release.name)
+        done.append(anyio.run(challenged, subject, 3, SystemRandom()))
+
+    assert [f"{f.name}: {wrong}" for f in done for wrong in f.wrong] == []
+    figure("challenge_releases", _said(done, "releases of other people"))
+
+
+def _said(done: list[Figures], what: str) -> str:
+    counts = sum((figures.counts for figures in done), start=type(done[0].counts)())
+    return (
+        f"{len(done)} {what}, {counts['outcomes']} outcomes of tests of which a random half was falsified: "
+        f"{counts['wrong']} wrong; of the test functions {counts['STRONG']} can be falsified by what they expect, "
+        f"{counts['WEAK']} by their contrary, {counts['NONE']} not"
+    )

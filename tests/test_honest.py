@@ -1,0 +1,124 @@
+"""Honest suites are never rejected: those of other people's releases and of real tasks, id by id as pytest has them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from honest import CONFIRM, HELD_BACK, Honest, chosen, environment, honest
+from jumar.core.settings import Suite
+from jumar.disk.objects import Store
+from jumar.errors import Infra
+from jumar.runners.pytest import PytestRunner
+from jumar.verify.verifier import TrustedVerifier
+from suites import Upstream, upstream
+
+SAMPLE = 3
+
+
+@pytest.mark.slow
+def test_a_release_that_needs_nothing_is_accepted(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    cache = request.config.cache.mkdir("suites") if request.config.cache else tmp_path
+
+    async def run() -> Honest:
+        (release,) = upstream("xmltodict")
+        suite = await release.laid_out(cache, tmp_path / "files")
+        return await honest(release.called, tmp_path / "files", suite)
+
+    try:
+        done = anyio.run(run)
+    except Infra as fault:
+        pytest.skip(f"no package index: {fault}")
+
+    assert done.wrong == []
+    assert len(done.plain) > 100
+
+
+@pytest.mark.proof
+def test_full_suites_of_other_people_are_accepted_and_come_out_as_in_plain_pytest(
+    tmp_path: Path, request: pytest.FixtureRequest, figure: Callable[[str, str], None]
+) -> None:
+    cache = request.config.cache.mkdir("suites") if request.config.cache else tmp_path
+    python = anyio.run(environment, cache)
+    done: list[Honest] = []
+    for release in chosen():
+        done.append(anyio.run(_released, release, tmp_path / release.name, cache, python))
+        shutil.rmtree(tmp_path / release.name)
+        print(done[-1], *done[-1].wrong[:10], sep="\n    ", flush=True)  # noqa: T201  it takes its time
+
+    assert [wrong for one in done for wrong in one.wrong] == []
+    ids = sum(len(one.plain) for one in done)
+    assert len(done) >= 15
+    assert ids >= 10_000
+    grades = Counter(one.accepted.grade for one in done if one.accepted)
+    figure(
+        "honest",
+        f"{len(done)} suites of other people's releases, {ids:,} tests: none rejected, every outcome as plain pytest "
+        f"has it; {', '.join(f'{count} at grade {grade}' for grade, count in sorted(grades.items()))}; not looked at "
+        f"while the rules were made: {', '.join(release.name for release in HELD_BACK)}",
+    )
+
+
+async def _released(release: Upstream, folder: Path, cache: Path, python: Path) -> Honest:
+    suite = await release.laid_out(cache, folder / "files")
+    # The time limits are for a machine that is not busy with much else; what is slow there is not wrong.
+    patient = msgspec.structs.replace(suite, python=str(python), timeout_seconds=1800.0, test_timeout_seconds=180.0)
+    return await honest(release.called, folder / "files", patient)
+
+
+@pytest.mark.slow
+def test_a_sample_of_the_real_tasks_is_green_with_its_solution(data: Path, tmp_path: Path) -> None:
+    tasks = list(_tasks(data))
+
+    for task in tasks[:: len(tasks) // SAMPLE][:SAMPLE]:
+        assert anyio.run(_accepted, data, task, tmp_path)[0] == ""
+
+
+@pytest.mark.proof
+def test_every_real_task_is_green_with_its_solution(
+    data: Path, tmp_path: Path, figure: Callable[[str, str], None]
+) -> None:
+    said = {task["id"]: anyio.run(_accepted, data, task, tmp_path) for task in _tasks(data)}
+
+    assert {name: wrong for name, (wrong, _) in said.items() if wrong} == {}
+    grades = Counter(grade for _, grade in said.values())
+    figure(
+        "green tasks",
+        f"{len(said)} of {len(said)} real tasks in Python are accepted as green with their solution: "
+        + ", ".join(f"{count} at grade {grade}" for grade, count in sorted(grades.items())),
+    )
+
+
+def _tasks(data: Path) -> Iterator[Mapping[str, Any]]:
+    index = json.loads((data / "index.json").read_text("utf-8"))
+    yield from (task for task in index["tasks"] if task["language"] == "python")
+
+
+async def _accepted(data: Path, task: Mapping[str, Any], into: Path) -> tuple[str, str]:
+    """Why the solution of *task* is not green, or nothing; and the grade of its verdict."""
+    folder, arguments = into / task["id"], task["run"][3:]
+    limits = [float(a.partition("=")[2]) for a in arguments if a.startswith("--timeout=")]
+    suite = Suite(
+        select=tuple(a for a in arguments if not a.startswith("-")), env=task.get("env") or {}, confirm=CONFIRM,
+        test_timeout_seconds=limits[0] if limits else 30.0,
+    )  # fmt: skip
+    shutil.copytree(data / "tasks" / task["id"], folder / "files")
+    store = Store(folder / "objects")
+    base = store.capture(folder / "files")
+    shutil.copytree(data / "solutions" / task["id"], folder / "files", dirs_exist_ok=True)
+    tree = store.capture(folder / "files")
+    verifier = TrustedVerifier(store, PytestRunner(), suite, folder / "run", base=base)
+    verifier.expected = (*task["F2P"], *task["P2P"])
+    verifier.sources = lambda path: path in task["editable"]
+    done = await verifier.verify(tree, None, control=base)
+    why = done.verdict.void.reason if done.verdict.void else ""
+    red = ", ".join(f"{i}: {done.verdict.results[i].outcome}" for i in (*done.verdict.red_ids, *done.verdict.flaky_ids))
+    return why or red or "; ".join(done.warnings), done.grade

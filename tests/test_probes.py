@@ -1,0 +1,240 @@
+"""A tier is what its probes showed: 65 bad things are tried on decoys, and the decoys say what happened to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import strangers
+from jumar.confinement import TIERS, Reach, Wrapped
+from jumar.errors import BadInput
+from jumar.harness.confinement import chosen, weakened
+from jumar.ports import Sandbox
+from jumar.sandbox import probes
+from jumar.sandbox.landlock import Landlocked
+from jumar.sandbox.none import Unconfined
+from jumar.verify.prober import Probed, probed
+
+SCRIPTS = Path(probes.__file__).parent
+DOCS = Path(__file__).parent.parent / "docs" / "sandbox.md"
+
+ANYBODY = {
+    "write_room", "write_home", "write_run", "write_tests", "write_git", "truncate_outside", "remove_outside",
+    "change_modes", "see_files", "read_home", "list_home", "read_run", "read_shared_memory", "signal_jumar",
+    "signal_process", "signal_group", "signal_everything", "limit_process", "attach_memory", "connect_abstract",
+    "connect_path", "connect_home", "connect_tcp", "send_udp", "see_processes", "read_environ",
+}  # fmt: skip
+"""What anybody can do to what is theirs, on any Linux: where these are not possible unconfined, a probe is blind."""
+
+MANNERS = {
+    "user": strangers.ORDINARY,
+    "user without namespaces": strangers.SECLUDED,
+    "contained root": strangers.CONTAINED,
+}
+
+PROBE = """
+import anyio, json, os, sys
+from pathlib import Path
+from jumar.harness.confinement import surveyed
+found = anyio.run(surveyed, Path(sys.argv[1]), dict(os.environ))
+print(json.dumps([[f.candidate, f.tier, f.possible, f.why] for f in found]))
+"""
+
+CHOOSE = """
+import anyio, os, sys
+from functools import partial
+from pathlib import Path
+from jumar.errors import BadInput
+from jumar.harness.confinement import chosen
+for wanted, unattended in (("auto", False), ("auto", True), ("S2", True), ("S1", False)):
+    try:
+        print(anyio.run(partial(chosen, wanted, Path(sys.argv[1]), dict(os.environ), unattended=unattended)).tier)
+    except BadInput as reason:
+        print(reason)
+"""
+
+
+class Open:
+    """Calls itself S2, and confines nothing."""
+
+    tier = "S2"
+
+    def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:  # noqa: ARG002
+        return Wrapped(argv=tuple(argv))
+
+
+class Broken:
+    """Does not start."""
+
+    tier = "S2"
+
+    def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:  # noqa: ARG002
+        return Wrapped(argv=("/bin/sh", "-c", "echo 'there is no lock' >&2; exit 126"))
+
+
+class Leaky:
+    """Confines nothing, and hands a descriptor on that nobody needs."""
+
+    tier = "S2"
+
+    def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:  # noqa: ARG002
+        return Wrapped(argv=tuple(argv), files=(b"left open",))
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder of ours that nothing covers: not in /tmp, where the probes would find nothing to harm."""
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent, prefix=".place-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def tried(sandbox: Sandbox, place: Path) -> Probed:
+    return anyio.run(probed, sandbox, place, dict(os.environ))
+
+
+def scripted() -> dict[str, str]:
+    """Every probe there is -> its law."""
+    modules = [
+        runpy.run_path(str(SCRIPTS / name)) for name in runpy.run_path(str(SCRIPTS / "probes_boot.py"))["MODULES"]
+    ]
+    return {probe.__name__: probe.__doc__ for module in modules for probe in module["PROBES"]}
+
+
+def test_the_table_names_every_probe_there_is() -> None:
+    assert set(scripted()) == set(probes.PROBES)
+    assert len(probes.PROBES) >= 29
+    assert set(probes.QUICK) <= set(probes.PROBES)
+    assert all(scripted().values())
+
+
+def test_the_documentation_names_every_probe() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", DOCS.read_text("utf-8"), re.MULTILINE)
+    assert rows == list(probes.PROBES)
+
+
+def test_a_stronger_tier_allows_less() -> None:
+    assert probes.FLOORS["S3"] == {"write_room"}
+    assert probes.FLOORS["S3"] < probes.FLOORS["S2"] < probes.FLOORS["S0"]
+    assert probes.FLOORS["S3"] < probes.FLOORS["S1"] < probes.FLOORS["S0"]
+
+
+@given(st.frozensets(st.sampled_from(sorted(probes.PROBES))))
+def test_a_tier_is_the_strongest_whose_floor_is_reached(possible: frozenset[str]) -> None:
+    tier = probes.tier_of(possible)
+
+    assert probes.beyond(tier, possible) == ()
+    assert all(probes.beyond(stronger, possible) for stronger in TIERS[: TIERS.index(tier)])
+
+
+@pytest.mark.slow
+def test_unconfined_every_decoy_can_be_harmed(place: Path) -> None:
+    found = tried(Unconfined(), place)
+
+    assert found.why == ""
+    assert set(found.possible) >= ANYBODY
+    assert "keep_secrets" not in found.possible, "the environment is scrubbed in every tier"
+    assert "find_descriptors" not in found.possible, "no descriptor is handed on by accident"
+    assert not list(place.iterdir()), "all decoys are gone"
+    assert not [*Path("/usr").glob("jumar-probe-*"), *Path("/etc").glob("jumar-probe-*")]
+    assert not [*Path("/dev/shm").glob("jumar-*")]  # noqa: S108
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", ["S3", "S2", "S1"])
+def test_a_tier_reaches_its_floor(tier: str, place: Path) -> None:
+    found = tried(strangers.sandbox(tier), place)
+
+    assert found.why == ""
+    assert found.tried == len(probes.PROBES)
+    assert probes.beyond(tier, found.possible) == (), found.evidence
+    assert "write_room" in found.possible
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("manner", MANNERS)
+def test_the_tiers_of_other_users_reach_their_floors(manner: str) -> None:
+    expected = {"user": {"S3", "S2"}, "user without namespaces": {"S2"}, "contained root": {"S3", "S2"}}[manner]
+    strangers.sandbox("S2")
+    with strangers.stranger() as stranger:
+        found = json.loads(stranger.run(MANNERS[manner], PROBE))
+
+    shown = {candidate: tier for candidate, tier, _, _ in found}
+    assert {candidate for candidate in shown if shown[candidate] == candidate} == expected, found
+    assert all(why for _, tier, _, why in found if not tier), "what is missing has a reason"
+
+
+@pytest.mark.slow
+def test_nobody_gets_less_than_they_asked_for() -> None:
+    strangers.sandbox("S2")
+    with strangers.stranger() as stranger:
+        auto, unattended, typed, impossible = stranger.run(strangers.SECLUDED, CHOOSE).splitlines()
+
+    assert auto == "S2"
+    assert unattended.startswith("nobody watches this run, and no sandbox here is stronger than S2")
+    assert unattended.endswith("or say --sandbox S2 to run in that one")
+    assert typed == "S2"
+    assert impossible == (
+        "there is no sandbox S1 here: only root can become another user: run jumar as root, or install bubblewrap, "
+        "which needs none"
+    )
+
+
+@pytest.mark.slow
+def test_a_sandbox_that_confines_nothing_is_no_tier(place: Path) -> None:
+    found = tried(Open(), place)
+
+    assert probes.tier_of(found.possible) == "S0"
+    assert anyio.run(weakened, Open(), place, {}).startswith("sandbox S2 does not hold any more: writing to the home")
+
+
+@pytest.mark.slow
+def test_a_descriptor_that_was_left_open_is_found(place: Path) -> None:
+    assert "find_descriptors" in tried(Leaky(), place).possible
+
+
+def test_a_key_in_the_environment_is_found() -> None:
+    keep_secrets = runpy.run_path(str(SCRIPTS / "probes_processes.py"))["keep_secrets"]
+
+    assert keep_secrets({"key": os.environ["PATH"]}) == "its environment"
+    assert keep_secrets({"key": "a key that nobody has"}) == ""
+
+
+@pytest.mark.slow
+def test_a_sandbox_that_does_not_start_says_why(place: Path) -> None:
+    found = tried(Broken(), place)
+
+    assert (found.why, found.possible, found.tried) == ("there is no lock", (), 0)
+    assert anyio.run(weakened, Broken(), place, {}) == "sandbox S2 does not start any more: there is no lock"
+
+
+@pytest.mark.slow
+def test_a_sandbox_that_still_confines_is_not_weakened(place: Path) -> None:
+    strangers.sandbox("S2")
+    assert anyio.run(weakened, Landlocked(), place, dict(os.environ)) == ""
+
+
+def test_without_a_sandbox_nothing_is_tried(tmp_path: Path) -> None:
+    async def choose() -> tuple[str, str]:
+        sandbox = await chosen("S0", tmp_path / "nowhere", {}, unattended=True)
+        return sandbox.tier, await weakened(sandbox, tmp_path / "nowhere", {})
+
+    assert anyio.run(choose) == ("S0", "")
+
+
+def test_a_sandbox_that_there_is_not_is_named_with_those_there_are(tmp_path: Path) -> None:
+    async def choose() -> None:
+        await chosen("bwrap", tmp_path, {}, unattended=False)
+
+    with pytest.raises(BadInput, match="there is no sandbox 'bwrap'; there are: auto, S3, S2, S1, S0"):
+        anyio.run(choose)

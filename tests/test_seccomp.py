@@ -1,0 +1,112 @@
+"""The filter of system calls, run on a machine of three lines: what it says of each call, on two kinds of processor."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from jumar.sandbox import seccomp
+
+X86, ARM = ("x86_64", 0xC000003E, 0), ("aarch64", 0xC00000B7, 1)
+ALLOW, EPERM, ENOSYS, EAFNOSUPPORT, KILL = 0x7FFF0000, 0x50001, 0x50026, 0x50061, 0x80000000
+OPEN_CALLS = {
+    "read": (0, 63), "openat": (257, 56), "execve": (59, 221), "kill": (62, 129), "mmap": (9, 222), "futex": (202, 98),
+    "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424), "seccomp": (317, 277), "memfd_create": (319, 279),
+    "prctl": (157, 167), "landlock_create_ruleset": (444, 444), "connect": (42, 203), "wait4": (61, 260),
+}  # fmt: skip
+"""What honest suites call."""
+
+
+def says(machine: tuple[str, int, int], number: int, *arguments: int, audit: int | None = None, **how: object) -> int:
+    """What the filter answers to a system call."""
+    name, own, _ = machine
+    program = seccomp.program(name, **how)  # type: ignore[arg-type]
+    assert program is not None
+    data = struct.pack("<IIQ6Q", number, own if audit is None else audit, 0, *arguments, *[0] * (6 - len(arguments)))
+    rules, place, accumulator = list(struct.iter_unpack("<HBBI", program)), 0, 0
+    while True:
+        code, true, false, operand = rules[place]
+        place += 1
+        if code == 0x20:
+            accumulator = struct.unpack_from("<I", data, operand)[0]
+        elif code == 0x06:
+            return int(operand)
+        else:
+            test = {0x15: accumulator == operand, 0x35: accumulator >= operand, 0x45: bool(accumulator & operand)}[code]
+            place += true if test else false
+
+
+@pytest.mark.parametrize("machine", [X86, ARM], ids=["x86_64", "aarch64"])
+class TestAnswers:
+    """What is allowed, and what is refused how."""
+
+    def test_every_refused_call_is_refused_and_says_why(self, machine: tuple[str, int, int]) -> None:
+        for why, calls in seccomp.REFUSED.items():
+            assert why
+            for name, numbers in calls.items():
+                number = numbers[machine[2]]
+                assert number is None or says(machine, number, 1, 2, 3) == EPERM, name
+
+    def test_no_number_stands_twice(self, machine: tuple[str, int, int]) -> None:
+        numbers = [n[machine[2]] for calls in seccomp.REFUSED.values() for n in calls.values()]
+        there = [number for number in numbers if number is not None]
+        assert len(there) == len(set(there))
+        assert not {n[machine[2]] for n in OPEN_CALLS.values()} & set(there)
+
+    def test_what_honest_suites_call_is_allowed(self, machine: tuple[str, int, int]) -> None:
+        for name, numbers in OPEN_CALLS.items():
+            assert says(machine, numbers[machine[2]], 1, 2, 3) == ALLOW, name
+
+    def test_no_namespace_comes_from_clone(self, machine: tuple[str, int, int]) -> None:
+        clone = (56, 220)[machine[2]]
+        assert says(machine, clone, 0x01200011) == ALLOW, "fork"
+        assert says(machine, clone, 0x003D0F00) == ALLOW, "a thread"
+        for bit in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000):
+            assert says(machine, clone, 0x11 | bit) == EPERM
+        assert says(machine, 435, 0, 88) == ENOSYS, "a C library falls back to clone"
+
+    def test_sockets_are_local_or_of_the_internet(self, machine: tuple[str, int, int]) -> None:
+        for number in ((41, 53), (198, 199))[machine[2]]:
+            assert [says(machine, number, family, 1, 0) for family in (1, 2, 10, 16)] == [ALLOW] * 4
+            assert says(machine, number, 16, 3, 9) == EAFNOSUPPORT, (
+                "netlink is for the question which interfaces are there"
+            )
+            for family in (17, 29, 31, 38, 40, 44):  # packet, CAN, Bluetooth, the kernel's crypto, hypervisor, XDP
+                assert says(machine, number, family, 1, 0) == EAFNOSUPPORT
+            assert [says(machine, number, family, 1, 0, families=(1,)) for family in (1, 2, 16)] == [
+                ALLOW, EAFNOSUPPORT, EAFNOSUPPORT,
+            ]  # fmt: skip
+
+    def test_pipes_can_be_made_and_devices_not(self, machine: tuple[str, int, int]) -> None:
+        for mode, answer in (
+            (0o010600, ALLOW),
+            (0o100600, ALLOW),
+            (0o140600, ALLOW),
+            (0o020600, EPERM),
+            (0o060600, EPERM),
+        ):
+            assert says(machine, (259, 33)[machine[2]], 0, 0, mode) == answer
+            assert machine is ARM or says(machine, 133, 0, mode) == answer
+
+    def test_nobody_types_into_a_terminal(self, machine: tuple[str, int, int]) -> None:
+        for code, answer in (
+            (0x5401, ALLOW),
+            (0x5413, ALLOW),
+            (0x5412, EPERM),
+            (0x541C, EPERM),
+            (0x1_0000_5412, EPERM),
+        ):
+            assert says(machine, (16, 29)[machine[2]], 0, code) == answer
+
+    def test_the_personality_is_everybodys(self, machine: tuple[str, int, int]) -> None:
+        number = (135, 92)[machine[2]]
+        assert [says(machine, number, kind) for kind in (0, 0xFFFFFFFF, 0x40000)] == [ALLOW, ALLOW, EPERM]
+
+    def test_other_ways_to_call_the_same_kernel_are_closed(self, machine: tuple[str, int, int]) -> None:
+        assert says(machine, 0, audit=0x40000003) == KILL, "numbers of a 32-bit program mean something else"
+        assert says(machine, 0x40000000 + 101) == EPERM, "x32"
+
+
+def test_another_machine_has_no_filter() -> None:
+    assert seccomp.program("riscv64") is None

@@ -1,0 +1,275 @@
+"""What no channel closes is said with file and line; honest code is left alone, and hostile text costs little."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import anyio
+import pytest
+
+from jumar.core.acceptance import Strength
+from jumar.disk.objects import Store
+from jumar.ports import Site
+from jumar.verify import suspicions_boot
+from jumar.verify.launch import Confinement
+from jumar.verify.suspicions import FILE_BYTES, Suspects, suspicions, unfalsifiable
+
+TESTS = """
+import unittest
+import pytest
+from app import gcd, initials, prime
+
+@pytest.mark.parametrize("a, b, want", [(35, 21, 7), (1071, 462, 21), (170, 50, 10), ([3, 1, 2], [9], [1, 2, 3])])
+def test_gcd(a, b, want):
+    assert gcd(a, b) == want
+
+def test_initials():
+    assert initials("Guido van Rossum") == "GvR"
+
+class TestPrime(unittest.TestCase):
+    def test_prime(self):
+        self.assertTrue(prime(104729))
+"""
+
+ANSWERS = {
+    "a table": ("T = {(35, 21): 7, (1071, 462): 21, (170, 50): 10}", "a table holds answers of the tests: 35, 21 -> 7"),
+    "rows": ("T = [(35, 21, 7), (1071, 462, 21), (170, 50, 10)]", "a table holds answers of the tests: 35, 21 -> 7"),
+    "texts": ("T = {'(35, 21)': 7, '(1071, 462)': 21, '(170, 50)': 10}", "a table holds answers"),
+    "JSON": ("import json\nT = json.loads('[[35, 21, 7], [1071, 462, 21], [170, 50, 10]]')", "a table holds answers"),
+    "entries": ("T = {}\nT[35, 21] = 7\nT[1071, 462] = 21\nT[170, 50] = 10", "a table holds answers"),
+    "conditions": ("def gcd(a, b):\n    if a == 35 and b == 21:\n        return 7", "by its own values: 35, 21 -> 7"),
+    "an expression": ("def gcd(a, b):\n    return 7 if (a, b) == (35, 21) else 1", "by its own values: 35, 21 -> 7"),
+    "cases": ("def gcd(a, b):\n    match a, b:\n        case 35, 21:\n            return 7", "values: 35, 21 -> 7"),
+    "a list": ("def gcd(a, b):\n    if a == [3, 1, 2]:\n        return [1, 2, 3]", "values: [3, 1, 2] -> [1, 2, 3]"),
+    "a text": (
+        "def initials(n):\n    return 'GvR' if n == 'Guido van Rossum' else n[0]",
+        "'Guido van Rossum' -> 'GvR'",
+    ),
+    "truth": ("def prime(n):\n    return n in (2, 104729)", "makes a case of a value that a test gives: 104729"),
+}
+
+TELLS = {
+    "frames": ("import sys\ndef f(a):\n    return sys._getframe(1).f_locals['want']", "frames of its callers"),
+    "frames by another name": ("from sys import _getframe as g", "frames of its callers (sys._getframe)"),
+    "frames by text": ("import sys\nf = getattr(sys, '_getframe')", "frames of its callers ('_getframe')"),
+    "frames of a traceback": ("def f(e):\n    return e.__traceback__.tb_frame", "frames of its callers"),
+    "a stack": ("from inspect import stack as s\ndef f():\n    return s()", "frames of its callers (inspect.stack)"),
+    "objects": ("import gc\nx = gc.get_objects()", "living objects"),
+    "modules": ("import sys\nx = [m for m in sys.modules.values()]", "all loaded modules"),
+    "a variable": ("import os\nx = 'PYTEST_CURRENT_TEST' in os.environ", "asks whether it is under test"),
+    "a module": ("import sys\nx = 'pytest' in sys.modules", "asks whether it is under test ('pytest')"),
+    "an inner module": ("import sys\nx = sys.modules.get('_pytest.runner')", "asks whether it is under test"),
+    "a framework": ("def f():\n    import _pytest.runner", "imports a test framework (_pytest.runner)"),
+    "the tests": ("from test_app import *", "imports from the tests"),
+    "a test file": ("x = open('test_app.py').read()", "names a test file ('test_app.py')"),
+    "any test file": ("import glob\nx = glob.glob('tests/test_*.py')", "names a test file"),
+    "its neighbours": ("import os\nx = os.listdir(os.path.dirname(__file__))", "reads what lies beside its own source"),
+    "a comparison": ("class A(str):\n    def __eq__(self, o):\n        return True", "A.__eq__ says it is equal"),
+    "a shorter one": ("class A(str):\n    __ne__ = lambda s, o: False", "A.__ne__ says it is equal"),
+    "an exit": ("import os\ndef f():\n    os._exit(0)", "leaves the process"),
+    "an end": ("import atexit\natexit.register(print)", "hooks itself into the interpreter (atexit.register)"),
+    "a tracer": ("import sys\nsys.settrace(print)", "hooks itself into the interpreter (sys.settrace)"),
+    "a builtin": ("import builtins\nbuiltins.len = lambda x: 3", "replaces builtins.len for everybody"),
+    "a function": ("import math as m\nm.isclose = lambda *a: True", "replaces math.isclose for everybody"),
+}
+
+HONEST = {
+    "a special value": "def gcd(a, b):\n    return a if b == 0 else gcd(b, a % b)",
+    "a vocabulary": "NAMES = {'one': 'eins', 'two': 'zwei', 'three': 'drei'}\ndef f(n):\n    return NAMES[n]",
+    "sizes": "def f(n):\n    if n == 1024:\n        return 'K'\n    return n == 64",
+    "a comparison": "class A:\n    def __eq__(self, o):\n        return isinstance(o, A) and self.n == o.n",
+    "a comparison with nothing": "class A:\n    def __eq__(self, o):\n        return False",
+    "its own data": "from pathlib import Path\nx = Path(__file__).with_name('words.json').read_text()",
+    "its own state": "class A:\n    def __init__(self):\n        self.x = 3\n        self.y.z = 4",
+    "prose": "def f():\n    '''Run pytest test_app.py.'''\n    raise ValueError('no unittest here, nor pytest')",
+    "a program": "if __name__ == '__main__':\n    import unittest\n    unittest.main()",
+    "one table row": "T = {(35, 21): 7}",
+    "a literal for nobody": "def f():\n    return 'Guido van Rossum'",
+}
+
+OWN = """
+import pytest
+from app import gcd
+
+def test_true():
+    assert True
+
+def test_nothing():
+    gcd(1, 2)
+
+def test_itself():
+    x = gcd(1, 2)
+    assert x == x
+
+class TestAll:
+    def test_constant(self):
+        self.assertEqual(1, 1)
+
+    def test_fine(self):
+        self.assertEqual(gcd(1, 2), 1)
+
+def helper(n):
+    assert n == 1
+
+def test_by_another():
+    helper(gcd(1, 2))
+
+def test_raises():
+    with pytest.raises(ValueError):
+        gcd(0, 0)
+"""
+
+
+def found(source: str, before: str = "") -> list[str]:
+    """`line: what` for each finding in *source*."""
+    given = suspicions_boot.beside("given")
+    answers, tells = suspicions_boot.beside("answers", given=given), suspicions_boot.beside("tells")
+    index = given.indexed({"test_app.py": ast.parse(TESTS)}, {})
+    finders = (tells.finder(("test_app.py",)), answers.finder(index))
+    known = Counter(same for finder in finders for same, _, _ in finder(ast.parse(before)))
+    said: list[str] = []
+    for finder in finders:
+        suspicions_boot.report(
+            "app.py", finder(ast.parse(source)), known, lambda _, line, what: said.append(f"{line}: {what}")
+        )
+    return said
+
+
+@pytest.mark.parametrize("kind", [*ANSWERS, *TELLS])
+def test_it_is_said_where_and_what(kind: str) -> None:
+    source, expected = {**ANSWERS, **TELLS}[kind]
+
+    warnings = found(f"\n\n{source}\n")
+
+    assert any(expected in warning for warning in warnings), warnings
+    assert all(int(warning.partition(":")[0]) > 2 for warning in warnings)
+
+
+@pytest.mark.parametrize("kind", HONEST)
+def test_what_honest_code_does_is_not_said(kind: str) -> None:
+    assert found(HONEST[kind]) == []
+
+
+@pytest.mark.parametrize("kind", [*ANSWERS, *TELLS])
+def test_what_the_task_had_before_is_not_said_and_one_more_of_it_is(kind: str) -> None:
+    source = {**ANSWERS, **TELLS}[kind][0]
+
+    assert found(f"# moved\n{source}", source) == []
+    if kind == "a tracer":
+        assert found(f"{source}\n{source}", source) == ["4: hooks itself into the interpreter (sys.settrace)"]
+
+
+def test_tests_that_cannot_fail_are_told_from_those_that_can() -> None:
+    said = [what for _, _, what in suspicions_boot.beside("vacuous").found(ast.parse(OWN))]
+
+    assert said == [
+        "test_true asserts only what is always true",
+        "test_nothing asserts nothing",
+        "test_itself asserts only what is always true",
+        "test_constant asserts only what is always true",
+    ]
+
+
+def test_tests_that_cannot_be_falsified_are_named() -> None:
+    strengths = {"t.py::A::test_a": Strength.NONE, "t.py::test_b": Strength.WEAK, "t.py::test_c": Strength.NONE}
+
+    warnings = unfalsifiable(strengths, [Site("t.py::A::test_a", 7, 9)])
+
+    assert [w.partition(" cannot")[0] for w in warnings] == ["t.py:7: A::test_a", "t.py:1: test_c"]
+
+
+class Bench:
+    """Two trees, and what is odd about the second."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.store = folder, Store(folder / "objects")
+
+    def tree(self, name: str, files: Mapping[str, str]) -> str:
+        for path, text in files.items():
+            (self.folder / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name / path).write_text(text, "utf-8", newline="")
+        return self.store.capture(self.folder / name)
+
+    def warnings(self, base: str, tree: str, tests: tuple[str, ...], own: tuple[str, ...] = ()) -> tuple[str, ...]:
+        suspects = Suspects(
+            base=base, tree=tree, product=lambda path: path not in tests, tests=tests, store=self.store,
+            confinement=lambda room, output: Confinement(room=room, output=output, seconds=5.0),
+            rooms=self.folder / "rooms", own=own,
+        )  # fmt: skip
+        return anyio.run(suspicions, suspects)
+
+
+@pytest.mark.slow
+def test_a_confined_process_looks_and_the_parent_only_prints(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    base = bench.tree("base", {"app.py": "def gcd(a, b): return a\n", "test_app.py": TESTS})
+    files = {
+        "app.py": f"# {'x' * 99}\n{ANSWERS['conditions'][0]}\n",
+        "test_own.py": OWN,
+        "test_app.py": "changed = 1\n",
+    }
+    tree = bench.tree("tree", {**files, "odd\n\x1b[31mname.py": TELLS["an exit"][0], "other.txt": "os._exit"})
+
+    warnings = bench.warnings(base, tree, ("test_app.py",), ("test_own.py",))
+
+    assert warnings[:2] == (
+        "app.py:3: answers a test by its own values: 35, 21 -> 7",
+        "odd??[31mname.py:3: leaves the process behind the back of its tests (os._exit)",
+    )
+    assert len([w for w in warnings if w.startswith("test_own.py:")]) == 4
+    assert not list((tmp_path / "rooms").iterdir())
+    assert bench.warnings(base, base, ("test_app.py",)) == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("x = " + "(" * 5000 + ")" * 5000, "cannot be parsed"),
+        ("x = " + "-" * 200_000 + "1", "cannot be parsed"),
+        ("x = 1" + " + 1" * 100_000, "cannot be parsed"),
+        ("def f(:", "cannot be parsed"),
+        ("x = '" + "a" * FILE_BYTES + "'", "too large"),
+        ("x = 0x" + "f" * 50_000 + "\nimport os\nos._exit(0)", "leaves the process"),
+    ],
+    ids=["parentheses", "signs", "a sum", "no Python", "too large", "a number"],
+)
+def test_hostile_text_is_said_to_be_so(tmp_path: Path, source: str, said: str) -> None:
+    bench = Bench(tmp_path)
+    base = bench.tree("base", {"app.py": "", "test_app.py": TESTS})
+    started = time.monotonic()
+
+    warnings = bench.warnings(base, bench.tree("tree", {"app.py": source, "test_app.py": TESTS}), ("test_app.py",))
+
+    assert any(said in warning for warning in warnings), warnings
+    assert time.monotonic() - started < 15
+
+
+def judged(data: Path, folder: Path, task: Mapping[str, list[str] | str]) -> tuple[str, ...]:
+    """The warnings about the reference solution of a real task."""
+    name = str(task["id"])
+    shutil.copytree(data / "tasks" / name, folder / "tree")
+    bench = Bench(folder)
+    base = bench.store.capture(folder / "tree")
+    shutil.copytree(data / "solutions" / name, folder / "tree", dirs_exist_ok=True)
+    return bench.warnings(base, bench.store.capture(folder / "tree"), tuple(task["protected"]))
+
+
+@pytest.mark.proof
+def test_no_solution_of_a_real_task_is_warned_of(
+    data: Path, tmp_path: Path, figure: Callable[[str, str], None]
+) -> None:
+    index = json.loads((data / "index.json").read_text("utf-8"))
+    tasks = [task for task in index["tasks"] if task["language"] == "python"]
+
+    said = {task["id"]: judged(data, tmp_path / task["id"], task) for task in tasks}
+
+    warned = {name: warnings for name, warnings in said.items() if warnings}
+    assert warned == {}
+    figure("warnings", f"{len(warned)} of {len(said)} reference solutions of real tasks are warned of")
