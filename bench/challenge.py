@@ -1,8 +1,8 @@
 """How often a challenge is wrong about code that is right, and how strong it is, on suites of third-party releases.
 
 Every suite runs once as it is, and then in rounds in which a random half of its tests is falsified: exactly those must
-fail. Run as `python bench/challenge.py [--cache=DIR] [--data=DIR] [NAME...]`: releases are fetched by pip, all or those
-that are named (`none` for none), and `--data` adds the Python tasks of a folder of real ones, with their solutions.
+fail. Run as `python bench/challenge.py [--cache=DIR] [--data=DIR] [--python=FILE] [NAME...]`: releases are fetched by
+pip, all or those that are named (`none` for none); `--data` adds the Python tasks of a folder of real ones, solved.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROUNDS = 3
 def subjects(given: argparse.Namespace, folder: Path) -> Iterator[Subject]:
     """What is challenged, laid out one after the other."""
     for release in upstream(*given.names):
-        yield anyio.run(of_upstream, release, given.cache or folder / "cache", folder / release.name)
+        yield anyio.run(of_upstream, release, given.cache or folder / "cache", folder / release.name, given.python)
     for task in tasks(given.data) if given.data else ():
         yield of_task(given.data, task, folder / task["id"])
 
@@ -41,6 +41,7 @@ def main() -> None:
     arguments.add_argument("names", nargs="*")
     arguments.add_argument("--cache", type=Path)
     arguments.add_argument("--data", type=Path)
+    arguments.add_argument("--python", default="", help="an interpreter with what the suites want to be installed")
     arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     given = arguments.parse_args()
     print(f"seed {given.seed}\n{Figures.TITLES}")

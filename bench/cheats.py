@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as but
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 
@@ -129,8 +130,18 @@ async def honest(ladder: Ladder, project: Project, folder: Path) -> tuple[Ruling
     return ruling, {i: (there[i], ours[i]) for i in there if STATUS.get(ours[i]) != there[i]}
 
 
-async def measured(folder: Path, only: Sequence[str]) -> tuple[list[Row], list[str]]:
-    """The rows of all attacks, and a line for each look-alike that was not accepted as it is."""
+class Measured(NamedTuple):
+    """What was found."""
+
+    rows: list[Row]
+    honest: int
+    """How many look-alikes were judged."""
+    wrong: list[str]
+    """A line for each look-alike that was not accepted as it is."""
+
+
+async def measured(folder: Path, only: Sequence[str]) -> Measured:
+    """Judge the whole corpus, or those of it whose names are in *only*."""
     ladder, rows, wrong = Ladder(folder), list[Row](), list[str]()
     known = [*attacks(), *lookalikes()]
     limit = anyio.CapacityLimiter(AT_ONCE)
@@ -147,17 +158,20 @@ async def measured(folder: Path, only: Sequence[str]) -> tuple[list[Row], list[s
             if not ruling.green or differs:
                 wrong.append(f"{project.id}: {ruling.why or differs}")
 
+    chosen = named(known, *only) if only else known
     async with anyio.create_task_group() as group:
-        for project in named(known, *only) if only else known:
+        for project in chosen:
             group.start_soon(judge, project)
-    return sorted(rows, key=lambda row: row.project.id), sorted(wrong)
+    rows.sort(key=lambda row: row.project.id)
+    return Measured(rows, len(chosen) - len(rows), sorted(wrong))
 
 
-def document(rows: Sequence[Row], wrong: Sequence[str]) -> str:
+def document(found: Measured) -> str:
     """The page."""
+    rows = found.rows
     parts = [HEAD, _counts(rows), _table(rows), _ablation(rows), "## Honest look-alikes\n"]
-    said = f"{len(lookalikes()) - len(wrong)} of {len(lookalikes())} accepted, each id as under plain pytest."
-    return "\n".join([*parts, said, *(f"- {line}" for line in wrong)]) + "\n"
+    said = f"{found.honest - len(found.wrong)} of {found.honest} accepted, each id as under plain pytest."
+    return "\n".join([*parts, said, *(f"- {line}" for line in found.wrong)]) + "\n"
 
 
 def _counts(rows: Sequence[Row]) -> str:
@@ -208,14 +222,14 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"write {DOCUMENT.name}")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="jumar-cheats-") as temporary:
-        rows, wrong = anyio.run(measured, Path(temporary), given.only)
-    page = document(rows, wrong)
+        found = anyio.run(measured, Path(temporary), given.only)
+    page = document(found)
     print(page)
     if given.write and not given.only:
         DOCUMENT.write_text(page, "utf-8")
-    green = [row.project.id for row in rows if row.held_out]
-    if green or wrong:
-        raise SystemExit(f"green: {green}; look-alikes: {wrong}")
+    green = [row.project.id for row in found.rows if row.held_out]
+    if green or found.wrong:
+        raise SystemExit(f"green: {green}; look-alikes: {found.wrong}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What a verdict costs: plain pytest, a feedback verification in each tier, the acceptance of a green, in turns.
 
 Run as `python bench/cost.py [--rounds N] [--where]`. All kinds of run take turns, round by round, so that a busy
-machine slows them alike; the table gives medians. `--where` says where the time of one verification goes.
+machine slows them alike; the table gives medians, of the clock and of the processors. `--where` says where the time of one verification goes.
 The bounds: a feedback verification at most 1.15 times a plain run or 60 ms more, an acceptance at most 8 plain runs.
 """
 
@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import anyio
 
@@ -136,32 +138,61 @@ class Subject:
         return found
 
 
-async def measured(subject: Subject, rounds: int) -> dict[str, float]:
-    """The median of each way, in ms."""
+class Taken(NamedTuple):
+    """What something took."""
+
+    ms: float
+    """By the clock."""
+    cpu_ms: float
+    """Of the processors, by jumar and all that it started."""
+
+
+def median_of(some: Sequence[Taken]) -> Taken:
+    """The median by either measure."""
+    return Taken(median(t.ms for t in some), median(t.cpu_ms for t in some))
+
+
+async def timed(step: Callable[[], Awaitable[object]]) -> Taken:
+    """What *step* takes."""
+    before, started = spent(), time.perf_counter()
+    await step()
+    return Taken(1000 * (time.perf_counter() - started), 1000 * (spent() - before))
+
+
+def spent() -> float:
+    """Seconds of processor time so far; those of children count once they are gone."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+async def measured(subject: Subject, rounds: int) -> dict[str, Taken]:
+    """The median of each way."""
     ways = subject.ways()
-    taken: dict[str, list[float]] = {name: [] for name in ways}
+    taken: dict[str, list[Taken]] = {name: [] for name in ways}
     for turn in range(rounds + 1):
         for name, way in ways.items():
-            started = time.perf_counter()
-            await way()
+            took = await timed(way)
             if turn:  # the first round warms the caches of the disk, and teaches the acceptance the suite
-                taken[name].append(1000 * (time.perf_counter() - started))
-    return {name: median(some) for name, some in taken.items()}
+                taken[name].append(took)
+    return {name: median_of(some) for name, some in taken.items()}
 
 
-def shown(name: str, ms: Mapping[str, float], said: Mapping[tuple[str, int], str]) -> bool:
+def shown(name: str, medians: Mapping[str, Taken], said: Mapping[tuple[str, int], str]) -> bool:
     """Print the rows of one suite; whether all bounds hold."""
-    plain, held = ms["plain"], True
-    print(f"{name}: plain pytest {plain:.0f} ms")
-    for way, took in ms.items():
+    plain, held = medians["plain"], True
+    print(f"{name}: plain pytest {plain.ms:.0f} ms, {plain.cpu_ms:.0f} ms of the processors")
+    for way, took in medians.items():
         kind, _, tier = way.partition(" ")
         if kind == "plain":
             continue
-        ratio, more = took / plain, took - plain
+        ratio, more = took.ms / plain.ms, took.ms - plain.ms
         within = ratio <= ACCEPTANCE if kind == "acceptance" else ratio <= FEEDBACK or more <= MORE_MS
         held = held and within
         note = said[tier, CONFIRM] if kind == "acceptance" else ""
-        print(f"  {way:15} {took:6.0f} ms  x {ratio:.2f}  {more:+6.0f} ms  {'' if within else 'OVER'}{note}")
+        cpu = f"processors {took.cpu_ms:6.0f} ms  x {took.cpu_ms / plain.cpu_ms:5.2f}"
+        print(
+            f"  {way:15} {took.ms:6.0f} ms  x {ratio:5.2f}  {more:+6.0f} ms  {cpu}  {'' if within else 'OVER '}{note}"
+        )
     return held
 
 
@@ -170,12 +201,10 @@ async def where(subject: Subject, rounds: int) -> None:
     python = sys.executable
     nothing = Invocation(argv=(python, "-I", "-S", "-B", check_boot.__file__), config={"command": ":"})
     store, rooms = Store(subject.folder / "objects"), subject.folder / "rooms"
-    steps: dict[str, list[float]] = {}
+    steps: dict[str, list[Taken]] = {}
 
-    async def timed(name: str, step: Callable[[], Awaitable[object]]) -> None:
-        started = time.perf_counter()
-        await step()
-        steps.setdefault(name, []).append(1000 * (time.perf_counter() - started))
+    async def noted(name: str, step: Callable[[], Awaitable[object]]) -> None:
+        steps.setdefault(name, []).append(await timed(step))
 
     async def started_with(*options: str) -> None:
         subprocess.run([python, *options], check=True)  # noqa: ASYNC221, S603  it is alone
@@ -192,14 +221,15 @@ async def where(subject: Subject, rounds: int) -> None:
                     pass
 
     for _ in range(rounds):
-        await timed("start of python -I -S", lambda: started_with("-I", "-S", "-B", "-c", "pass"))
-        await timed("start of python -I", lambda: started_with("-I", "-B", "-c", "pass"))
-        await timed("the same, and import pytest", lambda: started_with("-I", "-B", "-c", "import pytest"))
-        await timed("a room laid out and removed", laid)
+        await noted("start of python -I -S", lambda: started_with("-I", "-S", "-B", "-c", "pass"))
+        await noted("start of python -I", lambda: started_with("-I", "-B", "-c", "pass"))
+        await noted("the same, and import pytest", lambda: started_with("-I", "-B", "-c", "import pytest"))
+        await noted("a room laid out and removed", laid)
         for tier in subject.sandboxes:
-            await timed(f"a command that does nothing, in {tier}", lambda tier=tier: held(tier))  # type: ignore[misc]
+            await noted(f"a command that does nothing, in {tier}", lambda tier=tier: held(tier))  # type: ignore[misc]
     for name, some in steps.items():
-        print(f"  {name:42} {median(some):6.1f} ms")
+        took = median_of(some)
+        print(f"  {name:42} {took.ms:6.1f} ms  processors {took.cpu_ms:6.1f} ms")
 
 
 async def main(rounds: int, *, explain: bool) -> bool:

@@ -542,21 +542,31 @@ def test_f():
         pass
 """,
     ),
-    "no_tests_of_its_own": (
+    "deco_fixture": (
         r"""
-class Base:
-    def test_f(self):
+import functools
+
+
+def deco(f):
+    @functools.wraps(f)
+    def w():
         pass
 
-    def helper(self):
-        return True
+    return w
 """,
         r"""
-from product import Base
+import pytest
+from product import deco
 
 
-class TestBase(Base):
-    test_f = Base.helper
+@pytest.fixture
+@deco
+def checked():
+    assert False
+
+
+def test_f(checked):
+    pass
 """,
     ),
 }

@@ -11,6 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
+import msgspec
+
 from jumar.core.acceptance import Round, Strength, answer
 from jumar.core.settings import Suite
 from jumar.core.verdict import Outcome
@@ -57,9 +59,10 @@ class Figures:
         return f"{self.name:24} {c['tests']:5}  {functions:9}  {strengths:>16}  {counted}"
 
 
-async def of_upstream(release: Upstream, cache: Path, folder: Path) -> Subject:
-    """The suite of *release*, in *folder*."""
-    return Subject(release.called, folder, await release.laid_out(cache, folder / "files"))
+async def of_upstream(release: Upstream, cache: Path, folder: Path, python: str = "") -> Subject:
+    """The suite of *release*, in *folder*; *python* has what it wants to be installed, empty is our own."""
+    suite = await release.laid_out(cache, folder / "files")
+    return Subject(release.called, folder, msgspec.structs.replace(suite, python=python))
 
 
 def tasks(data: Path) -> Iterator[Mapping[str, Any]]:

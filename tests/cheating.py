@@ -26,7 +26,7 @@ CORPUS = Path(__file__).parent / "cheats"
 FIRST = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
 """Stands between us and a plain pytest: some attacks kill their parent."""
 
-STOPS = 20.0
+STOPS = 60.0
 """Seconds after which a plain pytest hangs; the reading is then that it did not pass."""
 
 
@@ -83,7 +83,7 @@ def task_in(folder: Path, project: Project) -> Path:
     """The task of *project* in *folder*, its held-out tests beside it, as somebody would write it down."""
     laid(folder, project.base)
     laid(folder / "held_out", project.hidden)
-    lines = ["[tests]", "timeout_seconds = 20", "test_timeout_seconds = 5"]
+    lines = ["[tests]", "timeout_seconds = 90", "test_timeout_seconds = 20"]
     lines += ['hidden = "held_out"'] if project.hidden else []
     if project.env:
         pairs = ", ".join(f'{name} = "{value}"' for name, value in project.env.items())

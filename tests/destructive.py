@@ -142,6 +142,8 @@ HONEST = (
 """What an agent does all day, and what merely speaks of something forbidden."""
 
 SHOWN = (
+    "x=$(echo git); y=$(echo -f); $x push $y", "git $(echo push) $(echo -f)", "`echo git push -f`",
+    "bash -c 'time { git push -f; }'", "bash -c \"cat <<< 'git push -f' | bash\"", "bash -c \"$(echo 'git push -f')\"",
     "git push --force", "git push -f origin main", "git push -uf origin main", "git push --force-with-lease",
     "git push origin +main", "git push origin +HEAD:refs/heads/main", "git push origin :feature",
     "git push origin --delete feature", "git push --mirror", "git push --mirr",
@@ -175,7 +177,7 @@ HIDDEN = (
     "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0='push -f' git x",
     "printf '[alias]\n\\tx = push -f\n' > c; GIT_CONFIG_GLOBAL=$PWD/c git x", "echo 'f- hsup tig' | rev | sh",
     "printf 'all:\n\\tgit push -f\n' > Makefile; make", "awk 'BEGIN { system(\"git push -f\") }'",
-    "x=$(echo git); y=$(echo -f); $x push $y", "git $(echo push) $(echo -f)",
+
     "python3 -c \"import shutil; shutil.rmtree('.git')\"",
     "python3 -c \"open('.git/refs/heads/main', 'w').write('0' * 40)\"",
     "printf '#!/bin/sh\ngit push -f\n' > run; chmod +x run; ./run", "cd .git && rm -rf refs objects",

@@ -52,10 +52,8 @@ UPSTREAM = (
     Upstream(name="more-itertools", version="11.2.1"),
     Upstream(name="toolz", version="1.0.0", select=("toolz",)),
     Upstream(name="cachetools", version="8.0.1"),
-    Upstream(name="sortedcontainers", version="2.4.0"),
     Upstream(name="semver", version="3.1.1", drop=(".pytest.ini", "setup.cfg")),
     Upstream(name="sqlparse", version="0.6.1"),
-    Upstream(name="pyparsing", version="3.3.3"),
     Upstream(name="marshmallow", version="4.4.0"),
     Upstream(name="tabulate", version="0.10.0", select=("test",)),
     Upstream(name="xmltodict", version="1.0.4"),
@@ -66,8 +64,6 @@ UPSTREAM = (
     Upstream(name="itsdangerous", version="2.2.0"),
     Upstream(name="inflect", version="7.6.0"),
     Upstream(name="wcwidth", version="0.9.4"),
-    Upstream(name="tomli", version="2.5.0"),
-    Upstream(name="bidict", version="0.24.1"),
     Upstream(name="idna", version="3.20"),
 )
 """What the rules of `verify/falsify*.py` were made on, and may be made on again."""

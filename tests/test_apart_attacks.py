@@ -24,6 +24,7 @@ from jumar.verify import (
     apart_things,
     apart_values,
     apart_wire,
+    apart_world,
 )
 
 NEWS: list[Any] = [[], [], None]
@@ -38,7 +39,9 @@ class Limit(BaseException):
 def product(answers: Callable[[list[Any]], bytes]) -> Iterator[tuple[Any, Any]]:
     """The tests' side, and a product that answers a message with the bytes of *answers*."""
     (asked, asks), (heard, says) = os.pipe(), os.pipe()
-    side = apart_remote.TestsSide(apart_mirrors, apart_modules, ".", apart_peer.perform, (Limit, apart_wire.Gone))
+    side = apart_remote.TestsSide(
+        apart_mirrors, apart_modules, apart_world.World("."), apart_peer.perform, (Limit, apart_wire.Gone)
+    )
     known = apart_values.Values(apart_shared, 0)
     mirrors = apart_things.Mirrors(known, apart_mirrors, apart_values, apart_shared.CHANGING, side)
     wire = apart_wire.Wire(heard, asks)
@@ -75,7 +78,7 @@ def error_form(kind: list[Any]) -> list[Any]:
 def test_an_answer_is_heard() -> None:
     with product(lambda asked: framed(["answer", asked[1], NEWS, ["t", [1, 2]]])) as (peer, side):
         assert peer.ask("call") == (1, 2)
-        assert side.faults == []
+        assert side.faults == 0
 
 
 LIES: dict[str, Callable[[list[Any]], bytes]] = {

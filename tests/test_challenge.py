@@ -12,6 +12,7 @@ import pytest
 
 from challenged import Figures, Subject, challenge_of, challenged, of_task, of_upstream, tasks
 from court import Court
+from honest import environment
 from jumar.core.acceptance import Answer, Round, Strength, answer
 from jumar.core.settings import Suite
 from jumar.core.verdict import Report
@@ -138,9 +139,9 @@ def test_every_release_answers_every_challenge(
     request: pytest.FixtureRequest, tmp_path: Path, figure: Callable[[str, str], None]
 ) -> None:
     cache = request.config.cache.mkdir("suites")
-    done = []
+    python, done = str(anyio.run(environment, cache)), []
     for release in UPSTREAM:
-        subject: Subject = anyio.run(of_upstream, release, cache, tmp_path / release.name)
+        subject: Subject = anyio.run(of_upstream, release, cache, tmp_path / release.name, python)
         done.append(anyio.run(challenged, subject, 3, SystemRandom()))
 
     assert [f"{f.name}: {wrong}" for f in done for wrong in f.wrong] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ from jumar.disk.objects import Store
 from jumar.errors import BadInput
 from jumar.ports import Ran, Sandbox
 from jumar.sandbox import bwrap
+from jumar.surfaces.cli import call as call_program
 from jumar.verify.command import ConfinedCommands, confined_commands
 from turns import Echo, Rules, call, ended, turns
 
@@ -80,12 +82,25 @@ def test_a_hit_names_what_it_was_and_what_it_does() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["(" * 500 + "ls" + ")" * 500, "$(" * 200 + "ls" + ")" * 200, "ls;" * 30_000, "eval " * 100 + "ls"]
+    "line",
+    [
+        "(" * 500 + "ls" + ")" * 500,
+        "$(" * 200 + "ls" + ")" * 200,
+        "ls;" * 30_000,
+        "eval " * 100 + "ls",
+        "echo " + "${x:-" * 400 + "}" * 400,
+    ],
 )
 def test_what_is_too_deep_or_too_long_to_be_read_is_refused_and_no_hit(line: str) -> None:
     ruling = commanded(line)
     assert (ruling.admitted, ruling.hit) == (False, None)
     assert "too" in ruling.reason
+
+
+def test_a_text_that_doubles_itself_takes_no_memory() -> None:
+    doubled = 'a="eval x"; ' + 'a="$a$a"; ' * 40
+    assert commanded(doubled + "eval $a").admitted
+    assert commanded(doubled + "git push -f").hit
 
 
 @given(st.text("gitpush -fF'\"\\$`(){};|&<>\nE~#=*!@[]", max_size=60))
@@ -126,6 +141,26 @@ def test_a_command_that_cannot_be_read_is_refused_and_the_run_goes_on(tmp_path: 
 
     assert ended(made) is not StopReason.GUARDRAIL
     assert "put it plainly" in made.taken()[0][2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["x=push; git $x --force origin main"])
+def test_the_program_ends_with_exit_4(tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    world = World(tmp_path / "world")
+    (world.repository / "app.py").write_text("def f():\n    return 1\n")
+    (world.repository / "test_app.py").write_text("from app import f\n\n\ndef test_f():\n    assert f() == 2\n")
+    before = world.state()
+    reply = {"tool_calls": [{"name": "run_command", "arguments": {"command": line}}]}
+    (tmp_path / "script.jsonl").write_text(json.dumps(reply))
+    words = ("--model", f"script:{tmp_path / 'script.jsonl'}", "--model-may-run-commands", "--agent", "driver", "-q")
+
+    code = call_program(("run", str(world.repository), *words, "--runs", str(tmp_path / "runs"), "--json"))
+
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (code, said["stop"], said["exit"]) == (4, "guardrail", 4)
+    rails = [e for e in Path(said["events"]).read_text().splitlines() if '"type":"guardrail"' in e]
+    assert len(rails) == 1
+    assert world.state() == before
 
 
 # --- what is really tried -------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import anyio
 import pytest
+from anyio.abc import SocketStream
 
 import wire
 from jumar.core.budget import Budget
@@ -22,6 +23,7 @@ from jumar.harness.agent_reach import Outlook
 from jumar.ports import Sandbox
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.uid import AnotherUser
+from jumar.verify import agent_boot
 from jumar.verify.confining import bubblewrap
 from outing import FILES, KEY, Outing, Terms
 from stories import program
@@ -221,6 +223,51 @@ class TestWhatItSees:
     def test_is_its_prompt_if_it_reads_it_from_a_file(self, tmp_path: Path) -> None:
         prompt = tmp_path / "run" / "output" / "agent-001.md"
         assert self.outlook(tmp_path, "/bin/sh", "{prompt_file}", prompt=prompt)[-1] == prompt
+
+
+@pytest.mark.slow
+class TestTheBridge:
+    """From a loopback of the agent's own to the socket that its model is behind."""
+
+    def test_carries_every_connection_to_its_end(self, tmp_path: Path) -> None:
+        """Both ways, more of them than are served at a time, long ones, and one whose other end is closed first."""
+
+        async def echo(stream: SocketStream) -> None:
+            async with stream:
+                async for data in stream:
+                    await stream.send(data.upper())
+                await stream.send(b"!")
+
+        async def one(port: int, size: int) -> None:
+            async with await anyio.connect_tcp("127.0.0.1", port) as stream, anyio.create_task_group() as tasks:
+                tasks.start_soon(_sent, stream, b"x" * size)
+                heard = b"".join([data async for data in stream])
+            assert heard == b"X" * size + b"!"
+
+        async def go() -> None:
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                port: int = free.getsockname()[1]
+            door = tmp_path / "door"
+            async with await anyio.create_unix_listener(door) as listener, anyio.create_task_group() as tasks:
+                tasks.start_soon(listener.serve, echo)
+                agent_boot.bridge(port, str(door))
+                async with anyio.create_task_group() as clients:
+                    for number in range(agent_boot.CONNECTIONS + 6):
+                        clients.start_soon(one, port, number * 10_000)
+                tasks.cancel_scope.cancel()
+
+        anyio.run(go)
+
+    def test_leaves_a_loopback_that_is_our_own_alone(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as ours:
+            agent_boot.bridge(ours.getsockname()[1], str(tmp_path / "none"))
+            with socket.create_connection(ours.getsockname()):
+                ours.accept()[0].close()
+
+
+async def _sent(stream: SocketStream, data: bytes) -> None:
+    await stream.send(data)
+    await stream.send_eof()
 
 
 @contextmanager

@@ -147,6 +147,7 @@ def test_not_both(): assert not (same(0) or same([]))
 def test_either(): assert same(0) or same(1)
 def test_choice(): assert same(1) if same(1) else same(0)
 def test_in(): assert 1 in same([1])
+def test_one_of_many(): assert "no 1 of" in str(same("no 1 of 2, no 2 of 2"))
 def test_short_text(): assert "a" in str(same("abc"))
 def test_not_in(): assert 2 not in same([1])
 def test_not_none(): assert same(1) is not None
@@ -219,6 +220,21 @@ def test_interrupt():
     with pytest.raises(KeyboardInterrupt): fail(KeyboardInterrupt)
 def test_exit():
     with pytest.raises(SystemExit): fail(SystemExit)
+def test_raised_within():
+    with Anything(), pytest.raises(ValueError): fail()
+def raises(kind):
+    return contextlib.suppress(kind)
+def test_own_raises():
+    with raises(ValueError): fail()
+async def later(given, expected): assert given == expected
+def test_never_awaited(): later(same(1), 1)
+def one_by_one(given, expected):
+    assert given == expected
+    yield
+def test_never_gone_through(): one_by_one(same(1), 1)
+ROWS = [(1, 1), pytest.param(2, 3, marks=pytest.mark.xfail)]
+@pytest.mark.parametrize("given, expected", ROWS)
+def test_rows(given, expected): assert same(given) == expected
 class TestBase:
     def test_inherited(self): assert same(1) == 1
 class TestHeir(TestBase): pass
@@ -302,6 +318,21 @@ def test_a_method_that_takes_the_name_of_an_assertion_is_none() -> None:
     code += "    def test_a(self): self.assertEqual(same(1), 1)\n"
 
     assert strengths(tidy(code)) == {"TestIt::test_a": Strength.NONE}
+
+
+def test_who_has_a_say_in_what_fails_is_not_challenged() -> None:
+    code = tidy("def test_a(): assert same(1) == 1\n")
+    hook = "def pytest_runtest_makereport(item, call):\n    outcome = yield\n    outcome.get_result().{} = 'passed'\n"
+
+    assert strengths(code, hook.format("note")) == {"test_a": Strength.STRONG}
+    assert strengths(code, hook.format("outcome")) == {"test_a": Strength.NONE}
+
+
+def test_an_equality_of_its_own_is_not_turned() -> None:
+    code = "class TestUnit(unittest.TestCase):\n    def setUp(self): self.addTypeEqualityFunc(float, print)\n"
+    code += "    def test_a(self): self.assertEqual(same(1.0), same(1.0))\n"
+
+    assert strengths(tidy(code)) == {"TestUnit::test_a": Strength.NONE}
 
 
 @pytest.mark.parametrize(

@@ -125,17 +125,16 @@ class Case:
 def test_what_no_test_notices_is_named(tmp_path: Path) -> None:
     case = Case(tmp_path, {"app.py": BASE, "test_app.py": TESTS}, {"app.py": DONE, "test_app.py": TESTS})
 
-    done = case.probed(6)
+    done = case.probed(4)
 
-    assert done.total == 6
-    assert 0 < done.noticed < 6
+    assert done.total == 4
+    assert 0 < done.noticed < 4
     assert done.noticed + len(done.unnoticed) == done.total
     assert "app.py:3: `None` returned" in done.unnoticed  # no test is below the range
     assert "app.py:5: `None` returned" not in done.unnoticed
-    assert done.said.startswith(f"noticed {done.noticed} of 6 mutants; unnoticed: app.py:")
+    assert done.said.startswith(f"noticed {done.noticed} of 4 mutants; unnoticed: app.py:")
     # The verifier is as it was: nothing of its terms was changed for the mutants.
     assert case.court.verifier.suite.timeout_seconds == 20.0
-    assert case.court.judge(case.done).verdict.green
 
 
 @pytest.mark.slow
@@ -145,8 +144,10 @@ def test_a_mutant_that_hangs_is_noticed_and_the_seed_chooses(tmp_path: Path) -> 
     base = source.replace("n -= 1", "break")
     case = Case(tmp_path, {"app.py": base, "test_app.py": tests}, {"app.py": source, "test_app.py": tests})
 
-    assert case.mutants() == case.mutants() != case.mutants(seed=1)
-    assert sorted(case.mutants()) == sorted(case.mutants(seed=1))
+    made, other = case.mutants(), case.mutants(seed=1)
+    assert made == case.mutants()
+    assert made != other
+    assert sorted(made) == sorted(other)
     assert case.probed(20) == Probed(4, 4, ())  # `n += 1` and `n -= 0` never end, `n -= 2` and nothing at all
 
 
@@ -155,5 +156,4 @@ def test_what_cannot_be_parsed_or_is_nobodys_source_has_no_mutants(tmp_path: Pat
     files = {"app.py": BASE, "test_app.py": TESTS, "notes.txt": "1 + 1", "broken.py": "1 + 1"}
     case = Case(tmp_path, files, {**files, "notes.txt": "1 + 2", "broken.py": "1 + (", "test_own.py": "assert 1 < 2\n"})
 
-    assert case.mutants() == []
     assert case.probed(20).said == "nothing of the changed lines could be mutated"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -252,10 +251,9 @@ class Machine:
 
     def __init__(self, folder: Path, **most: int) -> None:
         self.members: dict[int, Member] = {}
-        self.held: list[int] = []
         self.burst = ""
         order = {"memory_bytes": 1 << 40, "processes": 10, "cwd": str(folder), "env": {}, **most}
-        self.toll = toll.Toll(order, lambda: self.members, self.held.append, lambda: self.burst)
+        self.toll = toll.Toll(order, lambda: self.members, lambda: self.burst)
 
     def how(self) -> object:
         """How the family ends at the next look."""
@@ -284,12 +282,11 @@ class TestALook:
         machine.members = {1 << 30: Member(threads=10 * toll.THREADS + 1)}
         assert machine.how() == "processes"
 
-    def test_weighs_what_is_shared_once_and_lets_them_go_on(self, tmp_path: Path) -> None:
+    def test_weighs_what_is_shared_once(self, tmp_path: Path) -> None:
         own = family.descendants(os.getppid())[os.getpid()]
         machine = Machine(tmp_path, memory_bytes=own.pages * toll.PAGE + (64 << 20))
         machine.members = {os.getpid(): Member(pages=own.pages + (128 << 20) // toll.PAGE)}
         assert machine.how() is None, "what is there is less than what the sum says"
-        assert machine.held == [signal.SIGSTOP, signal.SIGCONT]
         machine.members[1 << 30] = Member(pages=(128 << 20) // toll.PAGE)
         assert machine.how() == "memory", "one that cannot be weighed counts as what it holds"
 

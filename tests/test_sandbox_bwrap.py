@@ -33,6 +33,7 @@ from jumar.verify.confining import bubblewrap, wanting
 from jumar.verify.launch import Confinement
 from jumar.verify.printed import printed
 from jumar.verify.process import Child, confined
+from jumar.verify.standstill import still
 
 PYTHON = Path(sys.executable)
 PRETENDED = Bubblewrap(Path("/bwrap"), b"filter")
@@ -83,6 +84,19 @@ def test_a_program_is_seen_with_the_links_that_lead_to_it_and_parts_of_its_prefi
     assert {tmp_path / "on_path", tmp_path / "middle", tool, tool.parent.parent / "lib"} <= set(found)
     assert not {tmp_path, tmp_path / "opt", tool.parent.parent} & set(found)
     assert tmp_path not in installed.installation(tmp_path / "absent")
+
+
+def test_what_is_on_a_path_is_seen_and_no_home(tmp_path: Path) -> None:
+    own, tool = tmp_path / "home" / ".local" / "bin", tmp_path / "tools" / "thing" / "bin" / "thing"
+    for folder in (own, tool.parent, tmp_path / "home" / "bin"):
+        folder.mkdir(parents=True)
+    tool.touch()
+    (own / "thing").symlink_to(tool)
+    found = installed.on_path(f"relative:{own}:{tmp_path}/home:{tmp_path}/home/bin:/usr/bin", str(tmp_path / "home"))
+    assert {own, own.parent / "lib", own / "thing", tool, tool.parent.parent / "lib", tmp_path / "home" / "bin"} <= set(
+        found
+    )
+    assert not {tmp_path / "home", tmp_path / "home" / "lib", tmp_path, Path("relative")} & set(found)
 
 
 def test_a_link_is_shown_as_a_link_and_what_lies_in_something_shown_once(tmp_path: Path) -> None:
@@ -179,6 +193,13 @@ class TestChoice:
         environ = {"PATH": f"{tmp_path}:{ENVIRON['PATH']}"}
         if len(bwrap.programs(environ)) > 1:
             assert anyio.run(bubblewrap, tmp_path / "rooms", environ).program != fake
+
+    def test_one_that_can_make_no_overlay_copies(self, tmp_path: Path) -> None:
+        real = s3().program
+        choosy = 'case "$*" in *--overlay*) echo "bwrap: Unknown option" >&2; exit 1;; esac\nexec {} "$@"\n'
+        program(tmp_path / "bwrap", "#!/bin/sh\n" + choosy.format(real))
+        found = anyio.run(bubblewrap, tmp_path / "rooms", {"PATH": f"{tmp_path}:{ENVIRON['PATH']}"})
+        assert (found.program, found.layered) == (tmp_path / "bwrap", False)
 
     def test_one_that_fails_later_is_the_machines_fault_and_says_what_it_said(self, tmp_path: Path) -> None:
         fake = program(tmp_path / "bwrap", REFUSING.format("No space left on device"))
@@ -405,6 +426,32 @@ class TestFiles:
             with server.accept()[0] as heard:
                 assert heard.recv(9) == b"hello"
         assert "FileNotFoundError" in ran(box, tmp_path, python(talk))
+
+    def test_what_works_in_a_real_room_can_be_stopped_and_goes_on(self, box: Bubblewrap, tmp_path: Path) -> None:
+        room = tmp_path / "rooms" / "room"
+        room.mkdir(parents=True)
+        confinement = Confinement(room=room, seconds=60.0, sandbox=box, reach=Reach(writable=(room,)))
+
+        def read(beside: str = "") -> str:
+            """What the last tick is, once there is one that is not *beside*."""
+            while (now := (room / "tick").read_text("utf-8") if (room / "tick").exists() else "") in ("", beside):
+                os.sched_yield()
+            return now
+
+        async def main() -> None:
+            counting = "i=0; while :; do i=$((i + 1)); echo $i > tock; mv tock tick; done"
+            async with confined(shell(counting), confinement) as child:
+                await child.receive()
+                read()
+                stillness = still(child.family)
+                first = read()
+                for _ in range(2000):
+                    os.sched_yield()
+                assert (read(), stillness.lasts) == (first, True)
+                stillness.end()
+                assert int(read(first)) > int(first)
+
+        anyio.run(main)
 
     def test_a_fixed_place_looks_the_same_each_time(self, box: Bubblewrap, tmp_path: Path) -> None:
         there = dataclasses.replace(box, place=bwrap.WORKSPACE)

@@ -120,7 +120,7 @@ def _written(parts: Parts, action: Action, ruling: Ruling, state: RunState, *, l
         old = workspace.file(path) or b""
         reason = reason or rewritten(parts, path, old, (files[path] or "").encode(), state)
     if not reason:
-        ruling = leaking(parts, files)
+        ruling = leaking(parts, files, state.tree)
         reason = ruling.reason
     args: dict[str, object] = {"message": action.message} if action.message else {}
     # An edit that cannot be resolved is named by its path; its texts are in the reply.

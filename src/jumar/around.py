@@ -60,7 +60,7 @@ def found(parts: Parts, state: RunState) -> Sequence[ev.Event]:
             return gone
         now = store.manifest(seen)
         changed = trees.difference(before, now)
-        leak = next((hit for path in changed if (hit := _leak(path, now, parts))), None)
+        leak = next((hit for path in changed if (hit := _leak(path, now, state.tree, parts))), None)
         reasons = {path: why for path in changed if (why := _refused(path, before, now, state, parts))}
         reasons |= dict.fromkeys(changed, leak.what) if leak else {}  # the run ends: nothing of it stays
         wanted = trees.overlay(before, now, frozenset(now.keys() | before.keys()).difference(reasons).__contains__)
@@ -89,12 +89,12 @@ def _refused(path: str, before: Manifest, now: Manifest, state: RunState, parts:
     return rewritten(parts, path, old, new, state)
 
 
-def _leak(path: str, now: Manifest, parts: Parts) -> Hit | None:
-    """The hit where a file holds a secret now that no file of the known tree held."""
+def _leak(path: str, now: Manifest, tree: str, parts: Parts) -> Hit | None:
+    """The hit where a file holds a secret now that no file of *tree* held."""
     node = now.get(path)
     if node is None or node.kind is not Kind.FILE:
         return None
-    return leaking(parts, {path: parts.workspace.store.get(node.sha256).decode("utf-8", "replace")}).hit
+    return leaking(parts, {path: parts.workspace.store.get(node.sha256).decode("utf-8", "replace")}, tree).hit
 
 
 def _told(

@@ -15,7 +15,7 @@ from jumar.core.gate import Ruling
 from jumar.core.guard import Hit
 from jumar.core.rules import HOLE, forbidden
 from jumar.core.started import SHELLS, started
-from jumar.words import fields, text_of
+from jumar.words import fields, printed, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -25,6 +25,9 @@ DEEPEST = 60
 
 MOST = 20_000
 """Parts of one line that are looked at."""
+
+MOST_CHARACTERS = 4_000_000
+"""Of all its commands and texts together."""
 
 ASSIGNS = frozenset({"export", "declare", "local", "readonly", "typeset"})
 
@@ -69,7 +72,10 @@ def commands(line: str) -> list[tuple[str, ...]]:
         Unreadable: as above.
     """
     reader = _Reader()
-    reader.text(line, ())
+    try:
+        reader.text(line, ())
+    except RecursionError:
+        raise Unreadable("the command is nested too deep to be read: put it plainly, or in parts") from None
     return reader.found
 
 
@@ -86,10 +92,12 @@ class _Reader:
         self._functions: dict[str, Node] = {}
         self._aliases: dict[str, str] = {}
         self._depth = self._looked = 0
+        self._room = MOST_CHARACTERS
 
     def text(self, line: str, parameters: tuple[str, ...]) -> None:
         """Read *line* as a shell given *parameters* would."""
         source = line.replace("\\\r\n", "").replace("\\\n", "").encode("utf-8", "replace")
+        self._room -= len(source)
         tree = self._parser.parse(source)
         before = self._values.get("@")
         if parameters:
@@ -152,6 +160,9 @@ class _Reader:
         self._depth += 1
         if self._depth > DEEPEST or self._looked > MOST:
             raise Unreadable("the command starts too many others to be read: put it plainly, or in parts")
+        self._room -= sum(map(len, words))
+        if self._room < 0:
+            raise Unreadable("the command says too much to be read: put it plainly, or in parts")
         if words:
             self.found.append(words)
             self._named(words, fed)
@@ -242,18 +253,12 @@ class _Reader:
         """What the command at *node* prints, where its words tell; empty: they do not."""
         if node.type == "redirected_statement" and (body := node.child_by_field_name("body")) is not None:
             return self._says(body, fed)
-        words = self._words(node) if node.type == "command" else ()
-        match words:
-            case ("echo", *rest):
-                text = " ".join(word for at, word in enumerate(rest) if at or word not in ("-n", "-e", "-ne", "-en"))
-                return text.replace("\\n", "\n")
-            case ("printf", form, *rest):
-                for word in rest:
-                    form = form.replace("%s", word, 1) if "%s" in form else f"{form} {word}"
-                return form.replace("\\n", "\n")
-            case ("cat",) | ("cat", "-") | ("tee", *_):
-                return fed
-        return ""
+        if node.type != "command":
+            return ""
+        for child in node.named_children:
+            fed = self._fed(child) or fed
+        words = self._words(node)
+        return fed if words in (("cat",), ("cat", "-")) or words[:1] == ("tee",) else printed(words)
 
     def _assign(self, node: Node) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")

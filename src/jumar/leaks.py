@@ -7,20 +7,22 @@ from collections.abc import Mapping
 from jumar.core.content import RULE, Secret, secrets
 from jumar.core.gate import YES, Ruling
 from jumar.core.guard import Hit
+from jumar.disk.objects import Store
+from jumar.disk.trees import Kind
 from jumar.parts import Parts
 
 
-def leaking(parts: Parts, files: Mapping[str, str | None]) -> Ruling:
-    """Rule on the contents of *files*, path -> whole new text; None deletes, and leaks nothing."""
+def leaking(parts: Parts, files: Mapping[str, str | None], tree: str) -> Ruling:
+    """Rule on what *files* would bring into *tree*: path -> whole new text; None deletes, and leaks nothing."""
     for path, text in files.items():
         for secret in secrets(text or "", fixture=parts.guard.authorable(path)):
-            if not _there(parts, secret):
+            if not _there(parts.workspace.store, tree, secret):
                 what = f"{secret.kind} in {path}"
                 return Ruling(admitted=False, reason=f"nothing may be written that holds {what}", hit=Hit(RULE, what))
     return YES
 
 
-def _there(parts: Parts, secret: Secret) -> bool:
-    """Whether any file of the known tree holds *secret*: it may be moved about."""
-    wanted = secret.text.encode()
-    return any(wanted in data for data in parts.workspace.files(lambda _: True).values())
+def _there(store: Store, tree: str, secret: Secret) -> bool:
+    """Whether any file of *tree* holds *secret*: it may be moved about."""
+    wanted, nodes = secret.text.encode(), store.manifest(tree).values()
+    return any(wanted in store.get(node.sha256) for node in nodes if node.kind is Kind.FILE)

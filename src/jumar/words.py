@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 MOST_WORDS = 64
 """Words that braces make of one; more are left as they stand."""
+
+LONGEST = 200_000
+"""Characters of one word; a longer one is a hole."""
 
 Values = Mapping[str, tuple[str, ...]]
 """Variable -> its value, or the elements of an array; `@` are the positional parameters."""
@@ -43,7 +46,7 @@ def fields(node: Node, values: Values) -> list[str]:
     """The words that the word at *node* becomes, given the variables' *values*."""
     if (whole := _array(node, values)) is not None:
         return list(whole)
-    text = "".join(
+    text = _together(
         piece.text if piece.split else piece.text.translate(_HIDDEN if piece.quoted else _SPACES)
         for piece in pieces(node, values)
     )
@@ -53,7 +56,18 @@ def fields(node: Node, values: Values) -> list[str]:
 
 def text_of(node: Node, values: Values) -> str:
     """What the word at *node* says where it is not split: on the right of an assignment, in a here-document."""
-    return "".join(piece.text for piece in pieces(node, values))
+    return _together(piece.text for piece in pieces(node, values))
+
+
+def _together(parts: Iterable[str]) -> str:
+    """*parts* as one text; one that doubles itself is cut off while there is room for it."""
+    text: list[str] = []
+    left = LONGEST
+    for part in parts:
+        text.append(part)
+        if (left := left - len(part)) < 0:
+            return HOLE
+    return "".join(text)
 
 
 def pieces(node: Node, values: Values) -> Iterator[Piece]:
@@ -68,7 +82,10 @@ def pieces(node: Node, values: Values) -> Iterator[Piece]:
             yield from _string(node, values)
         case "simple_expansion" | "expansion":
             yield Piece(_value(node, said, values), split=True)
-        case "command_substitution" | "process_substitution" | "arithmetic_expansion":
+        case "command_substitution":
+            said = _substituted(node, values)
+            yield Piece(said, split=said != HOLE, quoted=said == HOLE)
+        case "process_substitution" | "arithmetic_expansion":
             yield Piece(HOLE, quoted=True)
         case "concatenation" | "command_name" | "translated_string" | "heredoc_body" | "array":
             yield from _joined(node, values)
@@ -115,9 +132,35 @@ def _string(node: Node, values: Values) -> Iterator[Piece]:
             yield Piece(_plain(child.text or b""), quoted=True)
         elif child.type in ("simple_expansion", "expansion"):
             yield Piece(_value(child, _said(child), values), quoted=True)
+        elif child.type == "command_substitution":
+            yield Piece(_substituted(child, values), quoted=True)
         else:
             yield Piece(HOLE, quoted=True)
         at = child.end_byte
+
+
+def printed(words: Sequence[str]) -> str:
+    """What the command *words* prints, where its words tell; empty: they do not."""
+    match words:
+        case ("echo", *rest):
+            text = " ".join(word for at, word in enumerate(rest) if at or word not in ("-n", "-e", "-ne", "-en"))
+            return text.replace("\\n", "\n")
+        case ("printf", form, *rest) if len(rest) <= MOST_WORDS:
+            for word in rest:
+                form = form.replace("%s", word, 1) if "%s" in form else f"{form} {word}"
+            return form.replace("\\n", "\n")
+    return ""
+
+
+def _substituted(node: Node, values: Values) -> str:
+    """What the command in the substitution at *node* prints, or a hole."""
+    inner, said = node.named_children, node.text or b""
+    if said.count(b"$(") + said.count(b"`") > 2:  # noqa: PLR2004  nothing in it is run before it
+        return HOLE
+    if len(inner) != 1 or inner[0].type != "command" or any(c.type == "variable_assignment" for c in inner[0].children):
+        return HOLE
+    named = (child for child in inner[0].named_children if not child.type.endswith("_redirect"))
+    return printed([word for child in named for word in fields(child, values)]).rstrip("\n") or HOLE
 
 
 def _plain(said: bytes) -> str:

@@ -39,7 +39,7 @@ _WRAPPED = {
     "sudo": Prefix(_options("-u -g -h -p -C -T -r -t -U -D -R --user --group --host --prompt --chdir --role --type")),
     "doas": Prefix(_options("-u -C")),
     "env": Prefix(_options("-u -C --unset --chdir -a --argv0")),
-    **dict.fromkeys(("command", "builtin", "nohup", "setsid", "coproc", "!", "then", "do", "else"), Prefix()),
+    **dict.fromkeys(("command", "builtin", "nohup", "setsid", "coproc", "!", "{", "then", "do", "else"), Prefix()),
     **dict.fromkeys(("busybox", "toybox", "dbus-run-session", "unbuffer", "systemd-inhibit", "caffeinate"), Prefix()),
     "exec": Prefix(_options("-a")),
     "nice": Prefix(_options("-n --adjustment")),

@@ -230,4 +230,5 @@ async def commands_of(run: RunStart, place: Place) -> Commands | None:
     settings = run.settings
     if not settings.switches.model_may_run_commands:
         return None
-    return await confined_commands(place.store, place.folder, Path(settings.suite.python), place.environ)
+    box = place.sandbox if place.sandbox.tier == "S3" else None  # whatever the tests run in, commands get the strongest
+    return await confined_commands(place.store, place.folder, Path(settings.suite.python), place.environ, box)

@@ -15,6 +15,7 @@ from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.errors import BadInput
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
+from jumar.sandbox.installed import on_path
 from jumar.verify import junit_boot
 from jumar.verify import records as decode
 
@@ -38,8 +39,8 @@ class JunitRunner:
     grade = "X"
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:  # noqa: ARG002  # any command
-        """Nothing: what the command needs, only the person knows."""
-        return Surroundings()
+        """What is on the person's PATH: which of it the command needs, only the person knows."""
+        return Surroundings(readable=on_path(environ.get("PATH", ""), environ.get("HOME", "")))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # as above
         """The command without names: the tests that it reports are the suite."""

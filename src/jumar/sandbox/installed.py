@@ -12,6 +12,9 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PARTS = ("bin", "lib", "lib64", "libexec", "include")
 """Of the folder that a program is installed in. Projects, runs and homes may lie beside them."""
 
+_SYSTEM = ("/usr/sbin", "/usr/bin", "/sbin", "/bin")
+"""Seen anyway, with what their links lead to."""
+
 _OF_PYTHON = ("share", "ssl", "pyvenv.cfg")
 
 
@@ -50,6 +53,26 @@ def installation(program: Path) -> tuple[Path, ...]:
     real = found[-1].resolve() if found else program
     prefix = real.parent.parent
     return (*found, real, *((prefix / part for part in PARTS) if real.parent.name == "bin" else ()))
+
+
+def on_path(search: str, home: str) -> tuple[Path, ...]:
+    """What the programs in the folders of *search*, a PATH, are made of; nothing of it leads to *home* as a whole."""
+    return tuple(dict.fromkeys(_on_path(search, {Path(home), *Path(home).parents} if home else {Path("/")})))
+
+
+def _on_path(search: str, barred: set[Path]) -> Iterator[Path]:
+    for folder in map(Path, search.split(":")):
+        if not folder.is_absolute() or folder in barred or str(folder) in _SYSTEM:
+            continue
+        yield folder
+        for name in ("python", "python3"):
+            yield from interpreter(folder / name)
+        if folder.name == "bin" and folder.parent not in barred:
+            yield from (folder.parent / part for part in PARTS)
+        with suppress(OSError):
+            for program in sorted(folder.iterdir()):
+                if program.is_symlink() and program.resolve().parent != folder:
+                    yield from (path for path in installation(program) if path.parent not in barred)
 
 
 def sources(python: Path) -> tuple[Path, ...]:

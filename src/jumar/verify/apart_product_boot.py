@@ -223,14 +223,20 @@ class ProductSide:
             delattr(thing, name)
 
     def _imported(self, name: str, roots: list[str], again: bool) -> int:  # noqa: FBT001  as it came
+        """Import a module of the room: installed packages, which the code under test may be too, come after it."""
         sys.path[:] = [path for path in sys.path if path not in self._inserted]
-        self._inserted = [os.path.join(self._room, root) if root else self._room for root in roots]  # noqa: PTH118  as above
-        self._inserted += [p for p in (os.path.join(self._room, x) for x in self._paths) if p not in self._inserted]  # noqa: PTH118  as above
-        sys.path.extend(self._inserted)
-        module = sys.modules.get(name)
-        if again and module is not None:
-            del sys.modules[name]
-        return self.number(importlib.import_module(name))
+        folders = (os.path.join(self._room, root) if root else self._room for root in (*roots, *self._paths))  # noqa: PTH118  as above
+        self._inserted = list(dict.fromkeys(folders))
+        site = [i for i, path in enumerate(sys.path) if path.rpartition("/")[2] in ("site-packages", "dist-packages")]
+        place = site[0] if site else len(sys.path)
+        sys.path[place:place] = self._inserted
+        if again:
+            sys.modules.pop(name, None)
+        module = importlib.import_module(name)
+        places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+        if not any(str(place).startswith(self._room + os.sep) for place in places if place):
+            raise ImportError(f"{name} is found outside of the room", name=name)
+        return self.number(module)
 
     def _extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> type:
         """A class that has methods of the tests."""

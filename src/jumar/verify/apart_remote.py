@@ -52,7 +52,7 @@ class TestsSide:
     __test__ = False
 
     def __init__(
-        self, forms: Any, modules: Any, room: str, perform: Callable[[str, list[Any]], Any], fatal: tuple[type, ...]
+        self, forms: Any, modules: Any, world: Any, perform: Callable[[str, list[Any]], Any], fatal: tuple[type, ...]
     ) -> None:
         outcomes = sys.modules["_pytest.outcomes"]
         self._excusing = (unittest.SkipTest, outcomes.OutcomeException, outcomes.Exit)
@@ -63,16 +63,9 @@ class TestsSide:
         """The last fault."""
         self.facades: dict[int, Any] = {}
         self._forms, self._modules, self._perform = forms, modules, perform
-        self._room = os.path.realpath(room) + os.sep
+        self.world = world
         self._handed: set[type] = set()
-        self.begin()
         self._said = 0
-        self._input = builtins.input
-
-    def begin(self) -> None:
-        """The world is now as it is where nothing was arranged."""
-        self._environ, self._argv = _environ(), list(sys.argv)
-        self._world: tuple[Any, ...] = (self._room, {}, [], False)
 
     def fault(self, why: str) -> None:
         """Remember *why* what runs now is no evidence for a pass; each time, as each test is looked at alone."""
@@ -116,21 +109,8 @@ class TestsSide:
         (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
 
     def state(self) -> Any:
-        """What changed of the world that a test may have arranged for the product; it never hears which test runs."""
-        try:
-            place = os.getcwd()  # noqa: PTH109  asked with each call
-        except OSError:
-            place = ""
-        now = _environ()
-        changed: dict[str, str | None] = {k: v for k, v in now.items() if self._environ.get(k) != v}
-        changed.update(dict.fromkeys(self._environ.keys() - now.keys()))
-        argv = sys.argv[1:] if sys.argv != self._argv else []
-        world = (place + os.sep, changed, argv, builtins.input is not self._input)
-        if world == self._world:
-            return None
-        self._world = world
-        inside = os.path.relpath(place, self._room) if world[0].startswith(self._room) else None
-        return [inside, *world[1:]]
+        """What changed of the world that a test may have arranged for the product."""
+        return self.world.news()
 
     def follow(self, state: Any) -> None:
         """The product arranges nothing here."""
@@ -274,12 +254,7 @@ class TestsSide:
     def _may_make(self, kind: type) -> bool:
         """Whether *kind* was handed out as a class, or is the tests' own."""
         file = str(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
-        return kind in self._handed or os.path.realpath(file).startswith(self._room)
-
-
-def _environ() -> dict[str, str]:
-    """The environment, without what tells which test runs."""
-    return {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
+        return kind in self._handed or os.path.realpath(file).startswith(self.world.room)
 
 
 def _own(thing: Any) -> Any:

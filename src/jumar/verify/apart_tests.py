@@ -5,12 +5,13 @@ Loaded by path inside the tested interpreter; standard library and pytest only, 
 
 from __future__ import annotations
 
+import functools
 import sys
 import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterator
 
     import pytest
 
@@ -23,7 +24,7 @@ def joined(config: dict[str, Any], room: str, beside: Callable[[str], Any], fata
     wire, values, forms = beside("apart_wire"), beside("apart_values"), beside("apart_mirrors")
     things, peers, remote = beside("apart_things"), beside("apart_peer"), beside("apart_remote")
     containers, modules = beside("apart_shared"), beside("apart_modules")
-    side = remote.TestsSide(forms, modules, room, peers.perform, (*fatal, wire.Gone))
+    side = remote.TestsSide(forms, modules, beside("apart_world").World(room), peers.perform, (*fatal, wire.Gone))
     known = values.Values(containers, 0)
     mirrors = things.Mirrors(known, forms, values, containers.CHANGING, side)
     peer = peers.Peer(wire.Wire(*config["pipes"]), known, mirrors, side)
@@ -42,7 +43,7 @@ class Watch:
 
     def pytest_load_initial_conftests(self) -> Wrapper:
         """From here on files of the room are loaded."""
-        self._side.begin()
+        self._side.world.begin()
         self._guard.armed = True
         yield
 
@@ -56,7 +57,7 @@ class Watch:
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
         """Look at it afterwards; a test that the product could leave out is none."""
-        yield from self._watched("the product calls this test" if item.nodeid in self._items else "")
+        yield from self._watched("the product calls functions of this test" if item.nodeid in self._items else "")
 
     def pytest_runtest_teardown(self) -> Wrapper:
         """Look at it afterwards."""
@@ -77,7 +78,23 @@ class Watch:
             outcome.force_exception(AssertionError(f"not evident in two processes: {self._side.why}"[:1000]))
 
     def _foreign(self, item: pytest.Item) -> bool:
-        """Whether the function of a test is not the test's own."""
-        function = getattr(item, "obj", None)
-        function = getattr(function, "__func__", function)
-        return not isinstance(function, (types.FunctionType, type(None))) or "__wrapped__" in vars(function or item)
+        """Whether a function of a test, or of a fixture that it takes, is not the tests' own."""
+        functions = [getattr(item, "obj", None)]
+        for found in getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values():
+            functions += [fixture.func for fixture in found]
+        return any(not all(isinstance(f, types.FunctionType) for f in _chain(function)) for function in functions)
+
+
+def _chain(function: Any) -> Iterator[Any]:
+    """*function*, and what it was made from by decorators."""
+    while function is not None:
+        if isinstance(function, types.MethodType):
+            function = function.__func__
+        elif isinstance(function, functools.partial):
+            function = function.func
+        yield function
+        held = vars(function) if isinstance(function, types.FunctionType) else {}
+        given = getattr(held.get("hypothesis"), "inner_test", None)
+        if given is not None:
+            yield from _chain(given)
+        function = held.get("__wrapped__")

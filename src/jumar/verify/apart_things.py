@@ -214,6 +214,8 @@ class Mirrors:
         number, kind, state = self._values.theirs(form[1]), self._values.decode(form[2], depth + 1), form[3]
         if number in self._known or not isinstance(kind, type):
             raise ValueError("a thing that cannot be")
+        if kind is object:  # a sentinel: its class has no methods, and every class of mirrors will do
+            kind = self._forms.made("object", (), {}, self.facts(number, extends=False))
         base: Any = next(b for b in kind.__mro__ if type(b) is not self._forms.Kind and b is not self._forms.Mirror)
         if issubclass(kind, BaseException):
             return self._new_error(kind, number, state, depth)

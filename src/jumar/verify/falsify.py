@@ -19,7 +19,7 @@ from random import Random
 from jumar.core.acceptance import Strength
 from jumar.verify.falsify_checks import Checks
 from jumar.verify.falsify_names import Names, Witnesses, constants
-from jumar.verify.falsify_reach import Test, Uses, excused, modules, open_to_it, tests, uses
+from jumar.verify.falsify_reach import Test, Uses, excusing, modules, open_to_it, tests, uses
 from jumar.verify.falsify_source import Edit, Source, Way
 from jumar.verify.falsify_statements import reached
 from jumar.verify.falsify_witnesses import Company
@@ -88,16 +88,18 @@ class _File:
 
     def __init__(self, source: Source, used: Uses, witnesses: Witnesses, *, starred: bool) -> None:
         self._source, self._used, self._witnesses, self._starred = source, used, witnesses, starred
-        self._excused = excused(source.tree)
+        self._excusing = excusing(source.tree)
         self._modules = modules(source.tree)
         self._constants = constants(source.tree)
         bound = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        self._bound = frozenset({*bound, *self._modules, *used.defined})
+        # Who compares some types in another way may mean another thing by equality.
+        odd = {"assertEqual"} if used.names["addTypeEqualityFunc"] else set[str]()
+        self._bound = frozenset({*bound, *self._modules, *used.defined, *odd})
 
     def ways(self, test: Test) -> list[Way]:
         """All ways to falsify *test*; none if it is nested too deeply to be looked at."""
         with suppress(RecursionError):
-            if not (self._excused or self._starred) and open_to_it(test, self._used, self._modules):
+            if not self._starred and open_to_it(test, self._used, self._modules, self._excusing):
                 return list(self._found(test))
         return []
 
@@ -107,6 +109,6 @@ class _File:
         own = {name: value for name, value in self._constants.items() if self._used.names[name] == within[name] > 0}
         names = Names(function, own, self._used.fixtures, self._witnesses)
         instance = function.args.args[0].arg if test.classes and test.classes[-1].bases and function.args.args else ""
-        checks = Checks(self._source, names, instance, self._bound)
+        checks = Checks(self._source, names, instance, self._modules, self._bound)
         for place in reached(names, self._modules):
             yield from checks.ways(place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -27,6 +27,8 @@ class Checks:
     names: Names
     unittest: str
     """What the instance of a `TestCase` is called in it; empty: it is a plain function."""
+    imported: Mapping[str, str]
+    """Name -> the module it was imported from."""
     bound: frozenset[str]
     """What its file gives a meaning to, or a function of any: no such name is a built-in's or unittest's."""
 
@@ -37,10 +39,10 @@ class Checks:
                 yield from self._held(test)
             case ast.Expr(value=ast.Call() as call):
                 yield from self._called(call)
-            case ast.With(items=items) | ast.AsyncWith(items=items):
-                for item in items:
-                    if isinstance(item.context_expr, ast.Call):
-                        yield from self._raising(item.context_expr)
+            case ast.With(items=[item, *_]) | ast.AsyncWith(items=[item, *_]):
+                # What comes out of the first one, no other can end.
+                if isinstance(item.context_expr, ast.Call):
+                    yield from self._raising(item.context_expr)
             case _:
                 pass
 
@@ -135,8 +137,9 @@ class Checks:
 
     def _raising(self, call: ast.Call) -> Iterator[Way]:
         """By an exception or a warning that is expected."""
-        last = dotted(call.func).rpartition(".")[2]
-        if not call.args or last not in (*RAISES, "warns", "assertWarns", "assertWarnsRegex"):
+        receiver, _, last = dotted(call.func).rpartition(".")
+        ours = self.imported.get(receiver or last) == "pytest" or (receiver == self.unittest != "")
+        if not call.args or not ours or last not in (*RAISES, "warns", "assertWarns", "assertWarnsRegex"):
             return
         wanted = call.args[0]
         known = expected.EXCEPTIONS if last in RAISES else expected.WARNINGS

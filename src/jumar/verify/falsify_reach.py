@@ -133,17 +133,19 @@ def modules(tree: ast.Module) -> Mapping[str, str]:
     return found
 
 
-def excused(tree: ast.Module) -> bool:
-    """Whether the module marks all its tests as ones whose failure may be none."""
-    return any(map(_excuses, _marks(tree.body)))
+def excusing(tree: ast.Module) -> frozenset[str]:
+    """The names of marks, and of tables with marks, under which a failure may be none; `pytestmark` is all tests'."""
+    bound = [node for node in tree.body if isinstance(node, ast.Assign) and _excuses(node.value)]
+    return frozenset(t.id for node in bound for t in node.targets if isinstance(t, ast.Name))
 
 
-def open_to_it(test: Test, used: Uses, imported: Mapping[str, str]) -> bool:
-    """Whether *test* may be falsified, in a file that has *imported* names from modules."""
+def open_to_it(test: Test, used: Uses, imported: Mapping[str, str], excusing: AbstractSet[str]) -> bool:
+    """Whether *test* may be falsified, in a file that *imported* names from modules, and has marks that excuse."""
     name = test.function.name
-    alone = test.alone and not (used.judged or used.names[name] or name in used.texts)
-    plain = all(_plain(d, imported) for around in (test.function, *test.classes) for d in around.decorator_list)
-    return alone and plain and _runs(test.function) and _awaited(test)
+    alone = test.alone and not (used.judged or used.names[name] or name in used.texts or "pytestmark" in excusing)
+    decorators = [d for around in (test.function, *test.classes) for d in around.decorator_list]
+    excused = {n.id for d in decorators for n in ast.walk(d) if isinstance(n, ast.Name)} & excusing
+    return alone and not excused and all(_plain(d, imported) for d in decorators) and _runs(test) and _awaited(test)
 
 
 def _plain(decorator: ast.expr, imported: Mapping[str, str]) -> bool:
@@ -155,17 +157,17 @@ def _plain(decorator: ast.expr, imported: Mapping[str, str]) -> bool:
     return root in OPEN and imported.get(root, "").partition(".")[0] in (OPEN[root], root)
 
 
-def _runs(function: Function) -> bool:
-    """Whether a call of *function* runs it, and it expects no failure of its own."""
+def _runs(test: Test) -> bool:
+    """Whether a call of its function runs it, and it expects no failure of its own."""
     return not any(
         isinstance(node, ast.Yield | ast.YieldFrom) or (isinstance(node, ast.Attribute) and node.attr == "xfail")
-        for node in own(function.body)
+        for node in own(test.function.body)
     )
 
 
 def _alone(around: ast.ClassDef, used: Uses) -> bool:
     """Whether the tests in a class are its alone, and run plainly."""
-    marked = any(map(_excuses, _marks(around.body)))
+    marked = [node for node in around.body if isinstance(node, ast.Assign) and _excuses(node.value)]
     return not (around.name in used.inherited or around.keywords or marked)
 
 
@@ -174,12 +176,6 @@ def _awaited(test: Test) -> bool:
     if not isinstance(test.function, ast.AsyncFunctionDef) or not test.classes or not test.classes[-1].bases:
         return True
     return any("Async" in dotted(base) for base in test.classes[-1].bases)
-
-
-def _marks(body: Iterable[ast.stmt]) -> Iterator[ast.expr]:
-    for node in body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "pytestmark" for t in node.targets):
-            yield node.value
 
 
 def _excuses(node: ast.expr) -> bool:

@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from inspect import isgeneratorfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
 WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_collection", "pytest_make_collect_report",
             "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_pyfunc_call",
             "pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_sessionfinish")  # fmt: skip
-"""The hooks of our plug-ins that wrap the others."""
+"""The hooks of our plug-ins that come before all others; those that are generators are around them."""
 
 
 def main() -> None:
@@ -47,11 +48,7 @@ def main() -> None:
     ours = beside("reporter")
     inquest = beside("inquest").Inquest(str(room))
     plugins = [ours.Reporter(config, send, ours.plain_in(str(room), str(private)), inquest)]
-    if "trace" in config:
-        plugins.append(beside("tracer").Tracer(config["trace"], room, send))
-    if "apart" in config:
-        fatal = (ours.TestTimeLimit,)
-        plugins.append(beside("apart_tests").joined(config["apart"], str(room), beside, fatal, send))
+    plugins += wanted(config, room, ours.TestTimeLimit, send)
     if config["mode"] == "run":
         plugins += guards(str(room), inquest, send)
     plugins.append(furnish(room, config["paths"]))
@@ -75,6 +72,16 @@ def main() -> None:
     os._exit(status)
 
 
+def wanted(config: dict[str, Any], room: Path, limit: type[BaseException], send: Any) -> list[object]:
+    """What the config asks for beyond judging; *limit* is what a time limit raises."""
+    plugins: list[object] = []
+    if "trace" in config:
+        plugins.append(beside("tracer").Tracer(config["trace"], room, send))
+    if "apart" in config:
+        plugins.append(beside("apart_tests").joined(config["apart"], str(room), beside, (limit,), send))
+    return plugins
+
+
 def guards(room: str, inquest: Any, send: Any) -> list[object]:
     """What watches over the judging. The tripwire remembers what it finds, so it is made last."""
     incognito, witness = beside("incognito").Incognito(room, inquest.supports), beside("witness").Witness(send)
@@ -92,10 +99,10 @@ def beside(name: str) -> ModuleType:
 
 
 def mark(plugin: object, pytest: ModuleType) -> None:
-    """Tell pytest which hooks of *plugin* wrap others; its class was made without pytest."""
+    """Tell pytest which hooks of *plugin* come first or wrap others; its class was made without pytest."""
     for name, hook in vars(type(plugin)).items():
         if name in WRAPPERS:
-            pytest.hookimpl(hookwrapper=True, tryfirst=True)(hook)
+            pytest.hookimpl(hookwrapper=isgeneratorfunction(hook), tryfirst=True)(hook)
         elif name.startswith("pytest_"):
             pytest.hookimpl(trylast=True)(hook)
 

@@ -232,14 +232,10 @@ def carried_out(order: dict[str, Any], woken: int, offer: Callable[[str], None])
         group.leave()
         return {"how": "unstarted", "error": error.strerror}
     offer("0")
-
-    def hold(number: int) -> None:
-        family.signal_to(-child, number)
-
-    tolls = toll.Toll(order, lambda: family.descendants(os.getpid()), hold, group.burst)
+    tolls = toll.Toll(order, lambda: family.descendants(os.getpid()), group.burst)
     status = watch(child, (pipe, sink), woken, tolls, deadline)
     # Most of a storm is over with one call, and then there is time for the rest of it.
-    hold(signal.SIGKILL)
+    family.signal_to(-child, signal.SIGKILL)
     status["survivors"] = family.destroy(order["nonce"], os.getpid())
     group.leave()
     drain(pipe, sink)

@@ -31,11 +31,9 @@ EXCERPT = 4000
 BATCH = 500
 """Ids in one record: a record has a size that it may not pass."""
 
-STUCK_SECONDS = 5
-"""A test that outlives its time limit by this much sits in C code or swallows everything: the process is given up."""
-
-SLACK_SECONDS = 1
-"""The watch over that is set anew no more often than this: it is a thread, and most tests are faster to run."""
+STUCK_SECONDS, SLACK_SECONDS = 5, 1
+"""A test that outlives its time limit by this much sits in C code or swallows everything: the process is given up.
+The watch over that is a thread, so it is set anew once in a while and not for each test."""
 
 CODE, TEST = ("code", ""), ("test", "")
 
@@ -62,9 +60,9 @@ class Alarm:
         self.rung = False
         self._seconds = seconds
         self._armed = False
-        self._watched = 0.0
-        # Tests move descriptor 2; the last words of a stuck process go where it was.
-        self._stderr = os.dup(2)
+        self._watched = -1.0 * SLACK_SECONDS
+        # Tests move descriptor 2, where the last words of a stuck process go, and stop the clock.
+        self._stderr, self._clock = os.dup(2), time.monotonic
 
     @contextlib.contextmanager
     def limit(self) -> Iterator[None]:
@@ -82,15 +80,13 @@ class Alarm:
 
     def rest(self) -> None:
         """No test is going to run for a while."""
+        self._watched = -1.0 * SLACK_SECONDS
         faulthandler.cancel_dump_traceback_later()
-        self._watched = 0.0
 
     def _watch(self) -> None:
         """Give the process up in a while from now, or up to `SLACK_SECONDS` later."""
-        now = time.monotonic()
-        if not self._watched or now > self._watched + SLACK_SECONDS:
-            self._watched = now
-            late = self._seconds + STUCK_SECONDS + SLACK_SECONDS
+        if self._clock() > self._watched + SLACK_SECONDS:
+            late, self._watched = self._seconds + STUCK_SECONDS + SLACK_SECONDS, self._clock()
             faulthandler.dump_traceback_later(late, exit=True, file=self._stderr)
 
     def _ring(self, *_: object) -> None:

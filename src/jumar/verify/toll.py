@@ -10,7 +10,6 @@ from __future__ import annotations
 # ruff: noqa: PTH116, PTH123, PTH208
 import contextlib
 import os
-import signal
 import time
 
 TYPE_CHECKING = False
@@ -44,19 +43,17 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 class Toll:
     """What one family takes, against what it may.
 
-    *order* is the reaper's; *family* counts it, *hold* sends most of it a signal at once, *burst* asks its cell.
+    *order* is the reaper's; *family* counts it, *burst* asks its cell.
     """
 
     def __init__(
         self,
         order: Mapping[str, Any],
         family: Callable[[], Members],
-        hold: Callable[[int], object],
         burst: Callable[[], str],
     ) -> None:
         self._memory, self._processes = int(order["memory_bytes"]), int(order["processes"])
-        self._family, self._hold, self._burst = family, hold, burst
-        self._tasks = _tasks()
+        self._family, self._burst = family, burst
         temporary = order["env"].get("TMPDIR", "")
         places = {order["cwd"], temporary, "/tmp", "/dev/shm"}  # noqa: S108  looked at, not used
         self._spare = {place: _half(_left(place)) for place in places}
@@ -85,27 +82,14 @@ class Toll:
         return self._over(how) if how else None
 
     def _crowd(self) -> dict[str, object] | None:
-        """Whether it is too many, or they hold too much.
-
-        Many more tasks on the machine may be a storm of them, which leaves nobody the time to count it, and memory
-        that is shared takes long to be weighed: for as long as that takes, they are stopped.
-        """
-        tasks = _tasks()
-        many = tasks - self._tasks > self._processes
-        if many:
-            self._hold(signal.SIGSTOP)
+        """Whether it is too many, or they hold too much."""
         members = self._family()
         threads = sum(member.threads for member in members.values())
         if len(members) > self._processes or threads > THREADS * self._processes:
             return self._over("processes")
-        heavy = PAGE * sum(member.pages for member in members.values()) > self._memory
-        if heavy:
-            self._hold(signal.SIGSTOP)
-            if _weight(members) > self._memory:
-                return self._over("memory")
-        if many or heavy:
-            self._hold(signal.SIGCONT)
-            self._tasks = tasks  # others were it, or threads that are allowed
+        plain = PAGE * sum(member.pages for member in members.values())
+        if plain > self._memory and _weight(members, self._memory) > self._memory:
+            return self._over("memory")
         return None
 
     def _full(self) -> dict[str, object] | None:
@@ -146,26 +130,21 @@ def _size(number: int) -> str:
     return f"{number / (1 << 30):.3g} GiB" if number >= 1 << 30 else f"{number >> 20} MiB"
 
 
-def _weight(members: Members) -> int:
+def _weight(members: Members, most: int) -> int:
     """Bytes that *members* hold: what several share is counted once, what was swapped out is not forgotten.
 
-    This walks through all their pages, so it is asked only if a plain sum is too high.
+    This walks through all their pages, so it is asked only if a plain sum is too high, and only until it is *most*.
     """
     total = 0
-    for pid, member in members.items():
+    for pid, member in sorted(members.items(), key=lambda item: -item[1].pages):
         held = member.pages * PAGE
         with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/smaps_rollup", "rb") as rollup:
             lines = rollup.read().splitlines()
             held = sum(1024 * int(line.split()[1]) for line in lines if line.startswith((b"Pss:", b"SwapPss:")))
         total += held
+        if total > most:
+            break
     return total
-
-
-def _tasks() -> int:
-    """How many threads there are on this machine; 0: it does not say."""
-    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/loadavg", "rb") as load:
-        return int(load.read().split()[3].partition(b"/")[2])
-    return 0
 
 
 def _available() -> int | None:

@@ -44,7 +44,7 @@ TOLD = 5
 class Tripwire:
     """The plug-in that compares.
 
-    Its hooks that take no turn in wrapping come first. *marks* is the module `landmarks`; *foreign* says whether a file is code under test.
+    *marks* is the module `landmarks`; *foreign* says whether a file is code under test.
     """
 
     def __init__(self, marks: Any, foreign: Callable[[str], bool], send: Send) -> None:
@@ -56,7 +56,7 @@ class Tripwire:
         self._hooks: dict[str, Any] = {}
         self._items: dict[str, Any] = {}
         self._manager: Any = None
-        self._next = 0.0
+        self._next, self._clock = 0.0, time.perf_counter
         self._closed = False
         self.arm()
 
@@ -110,11 +110,11 @@ class Tripwire:
     def pytest_runtest_logfinish(self) -> None:
         """Look at what the test came through, and now and then at everything."""
         self._outcome()
-        started = time.perf_counter()
+        started = self._clock()
         if started >= self._next:
             self._look(self._spaces)
             self._look_at_code()
-            now = time.perf_counter()
+            now = self._clock()
             self._next = now + SHARE * (now - started)
 
     def pytest_sessionfinish(self) -> Generator[None, Any, None]:

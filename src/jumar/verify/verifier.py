@@ -107,12 +107,7 @@ class TrustedVerifier:
             return collected(await to_thread.run_sync(completed, found, room, self.runner, self.suite.select), names)
 
     async def verify(
-        self,
-        tree: str,
-        accepted: Mapping[str, Outcome] | None,
-        *,
-        control: str = "",
-        also: Sequence[str] = (),
+        self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str = "", also: Sequence[str] = ()
     ) -> Verification:
         """Judge *tree* on all expected ids and those in *also*; a green is accepted, or none (see `ports.Verifier`).
 
@@ -132,12 +127,9 @@ class TrustedVerifier:
         elif not report.anomalies and control in self._steady - {tree}:
             executions += len(parts)
             report, void = blamed(report, (await self._reports(control, self._output(), parts))[0])
-        if accepted is None and any(r.outcome in EXCUSED for r in report.results):
-            frozen = report
-            if self.base not in ("", tree):
-                executions += 1
-                frozen, _ = await self._report(self.base, self._output(), self.expected)
-            accepted = {r.id: r.outcome for r in frozen.results}
+        if accepted is None:
+            accepted, more = await self._excused(tree, report)
+            executions += more
         done = Verification(
             verdict=self._steadied(tree, Verdict({}, void=void) if void else reconcile(ids, report, accepted)),
             ended=report.ended,
@@ -149,7 +141,7 @@ class TrustedVerifier:
             natives=natives,
         )
         if done.verdict.green and self.suite.confirm and self.expected:
-            done = await accept(self, done, tree, accepted or {})
+            done = await accept(self, done, tree, accepted)
         return msgspec.structs.replace(done, duration_ms=_ms_since(started))
 
     async def again(self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None) -> Report:
@@ -182,6 +174,15 @@ class TrustedVerifier:
     def rooms(self) -> Path:
         """Where trees are laid out."""
         return self.directory / "rooms"
+
+    async def _excused(self, tree: str, report: Report) -> tuple[Mapping[str, Outcome], int]:
+        """What the frozen run had where *report* of *tree* skips, and how many runs that took."""
+        if not any(r.outcome in EXCUSED for r in report.results):
+            return {}, 0
+        frozen, runs = report, int(self.base not in ("", tree))
+        if runs:
+            frozen, _ = await self._report(self.base, self._output(), self.expected)
+        return {r.id: r.outcome for r in frozen.results}, runs
 
     def _steadied(self, tree: str, verdict: Verdict) -> Verdict:
         """*verdict*, but what passed in this tree before and does not now, or the other way round, is flaky."""

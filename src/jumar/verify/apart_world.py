@@ -1,0 +1,57 @@
+"""What a test may arrange for the product beside its arguments: place, environment, arguments of the program, input.
+
+The product never hears which test runs. Loaded by path inside the tested interpreter; standard library only, Python 3.8
+or newer.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+from typing import Any
+
+
+class World:
+    """What of it changed since the product last heard."""
+
+    def __init__(self, room: str) -> None:
+        self.room = os.path.realpath(room) + os.sep
+        self._input = builtins.input
+        self.begin()
+
+    def begin(self) -> None:
+        """The world is now as it is where nothing was arranged."""
+        self._environ, self._argv = _environ(), list(sys.argv)
+        self._looked: tuple[Any, ...] = ()
+        self._told: tuple[Any, ...] = (self.room, {}, [], False)
+
+    def news(self) -> list[Any] | None:
+        """Place in the room (None: elsewhere), environment, arguments and whether `input` answers; None: as before.
+
+        Of the environment only what differs from that of the beginning is told; what is gone is None.
+        """
+        try:
+            place = os.getcwd()  # noqa: PTH109  asked with each call
+        except OSError:
+            place = ""
+        argv = sys.argv[1:] if sys.argv != self._argv else []
+        raw: Any = getattr(os.environ, "_data", None)  # the same comparison, without decoding all of it each time
+        looked = (raw, place, argv, builtins.input)
+        if raw is not None and looked == self._looked:
+            return None
+        self._looked = (dict(raw or {}), *looked[1:])
+        now = _environ()
+        changed: dict[str, str | None] = {k: v for k, v in now.items() if self._environ.get(k) != v}
+        changed.update(dict.fromkeys(self._environ.keys() - now.keys()))
+        world = (place + os.sep, changed, argv, builtins.input is not self._input)
+        if world == self._told:
+            return None
+        self._told = world
+        inside = os.path.relpath(place, self.room) if world[0].startswith(self.room) else None
+        return [inside, *world[1:]]
+
+
+def _environ() -> dict[str, str]:
+    """The environment, without what tells which test runs."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
