@@ -13,7 +13,7 @@ FIGURES = Path(__file__).parent.parent / "docs" / "proofs.json"
 
 
 PLAIN = {"CONFIRM": "0", "SANDBOX": "S0"}
-"""What most tests are not about: how a green is accepted, and what confines it. Those that are choose for themselves."""
+"""What most tests are not about: how a green is accepted, and what confines it. Those that are choose."""
 
 
 def pytest_configure() -> None:

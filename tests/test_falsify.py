@@ -108,8 +108,8 @@ def check(given, expected):
     assert same(given) == expected
 def test_by_a_function(): check("text", "text")
 def test_mock():
-    from unittest.mock import Mock
-    m = Mock()
+    from unittest import mock
+    m = mock.Mock()
     m(1, key="a")
     m.assert_called_once_with(1, key="a")
 class TestPlain:

@@ -10,6 +10,7 @@ from jumar.core import events as ev
 from jumar.core.claims import FAILURES, Stage, groups
 from jumar.core.edit import Refused, reapplied
 from jumar.core.effects import Rebuild
+from jumar.core.policy import Trigger
 from jumar.core.prompts import OUTPUT_LIMIT, head_and_tail
 from jumar.core.run import RunState
 from jumar.core.turn import Trial, judgement, named, next_trial
@@ -58,6 +59,30 @@ def test_runs(done: Verification, state: RunState) -> Iterator[ev.TestRun]:
             absent=result.absent,
             path=native.partition("::")[0] if native else "",
         )
+
+
+def tests_of(trigger: Trigger, state: RunState, done: Verification) -> ev.Tests:
+    """The verification itself, as an event."""
+    verdict: Verdict = done.verdict
+    return ev.Tests(
+        trigger=trigger,
+        ok=verdict.green,
+        passed=verdict.passed,
+        failed=verdict.failed,
+        errors=verdict.errors,
+        total=verdict.total or len(state.expected),
+        void=verdict.void,
+        grade=done.grade,
+        sandbox=done.sandbox,
+        bits=done.bits,
+        flaky=verdict.flaky_ids,
+        warnings=done.warnings,
+        executions=done.executions,
+        output=f"output/{done.output}",
+        cached=done.executions == 0,
+        duration_ms=done.duration_ms,
+        tree=state.tree,
+    )
 
 
 def both(shown: Mapping[str, object], command: str, checked: Checked) -> dict[str, object]:

@@ -15,9 +15,9 @@ from jumar.core.prompts import feedback
 from jumar.core.reply import Reply
 from jumar.core.run import RunState
 from jumar.core.stop import StopReason
-from jumar.core.verdict import Outcome, Verdict
+from jumar.core.verdict import Outcome
 from jumar.errors import Infra
-from jumar.judging import both, given_up, rebuilt, test_runs, verified
+from jumar.judging import both, given_up, rebuilt, test_runs, tests_of, verified
 from jumar.parts import Parts
 from jumar.ports import Ask, Verification
 
@@ -125,7 +125,7 @@ class Shell:
             shown = both(shown, command, checked)
         return (
             *events,
-            _tests(trigger, state, done),
+            tests_of(trigger, state, done),
             ev.Observation(name="driver.run_tests", content=shown),
         )
 
@@ -247,29 +247,6 @@ class Shell:
 
 def _forgone(stage: str, why: str) -> ev.ActionTaken:
     return ev.ActionTaken(name=stage, args={}, admitted=False, reason=why, last=True)
-
-
-def _tests(trigger: Trigger, state: RunState, done: Verification) -> ev.Tests:
-    verdict: Verdict = done.verdict
-    return ev.Tests(
-        trigger=trigger,
-        ok=verdict.green,
-        passed=verdict.passed,
-        failed=verdict.failed,
-        errors=verdict.errors,
-        total=verdict.total or len(state.expected),
-        void=verdict.void,
-        grade=done.grade,
-        sandbox=done.sandbox,
-        bits=done.bits,
-        flaky=verdict.flaky_ids,
-        warnings=done.warnings,
-        executions=done.executions,
-        output=f"output/{done.output}",
-        cached=done.executions == 0,
-        duration_ms=done.duration_ms,
-        tree=state.tree,
-    )
 
 
 def _run_end(state: RunState) -> ev.RunEnd:
