@@ -1,8 +1,9 @@
 """What a verdict costs: plain pytest, a feedback verification in each tier, the acceptance of a green, in turns.
 
 Run as `python bench/cost.py [--rounds N] [--where]`. All kinds of run take turns, round by round, so that a busy
-machine slows them alike; the table gives medians, of the clock and of the processors. `--where` says where the time of one verification goes.
-The bounds: a feedback verification at most 1.15 times a plain run or 60 ms more, an acceptance at most 8 plain runs.
+machine slows them alike; the table gives medians, by the clock and of the processors. `--where` says where the time of
+one verification goes. The bounds: a feedback verification takes at most 1.15 times a plain run or 60 ms more, an
+acceptance at most 8 plain runs.
 """
 
 from __future__ import annotations

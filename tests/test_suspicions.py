@@ -176,12 +176,14 @@ def test_tests_that_cannot_fail_are_told_from_those_that_can() -> None:
     ]
 
 
-def test_tests_that_cannot_be_falsified_are_named() -> None:
+def test_tests_that_cannot_be_falsified_are_named_or_counted() -> None:
     strengths = {"t.py::A::test_a": Strength.NONE, "t.py::test_b": Strength.WEAK, "t.py::test_c": Strength.NONE}
+    many = {f"t.py::test_{n}": Strength.NONE for n in range(9)}
 
     warnings = unfalsifiable(strengths, [Site("t.py::A::test_a", 7, 9)])
 
     assert [w.partition(" cannot")[0] for w in warnings] == ["t.py:7: A::test_a", "t.py:1: test_c"]
+    assert unfalsifiable(many, ())[3:] == ("and 6 more of 9 tests cannot be falsified",)
 
 
 class Bench:

@@ -30,6 +30,9 @@ TOTAL_BYTES = 8 << 20
 MOST = 20
 """Warnings that are given; how many more there are is said."""
 
+NAMED = 3
+"""Tests that cannot be falsified and are named."""
+
 LONGEST = 300
 """Characters of a warning."""
 
@@ -89,14 +92,19 @@ async def suspicions(suspects: Suspects) -> tuple[str, ...]:
 
 
 def unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Site]) -> tuple[str, ...]:
-    """A warning for each test (function, id without parameters) of which nothing can be turned so that it must fail."""
+    """A warning for the tests (functions, ids without parameters) of which nothing can be turned so that they must fail.
+
+    The first few are named, the rest are counted: old suites have hundreds.
+    """
     lines = {site.id: site.start for site in sites}
-    return tuple(
+    none = [name for name, strength in strengths.items() if strength is Strength.NONE]
+    named = [
         f"{name.partition('::')[0]}:{lines.get(name, 1)}: {name.partition('::')[2]} cannot be falsified: "
         "that it passes is proved by the channel alone"
-        for name, strength in strengths.items()
-        if strength is Strength.NONE
-    )
+        for name in none[:NAMED]
+    ]
+    more = len(none) - NAMED
+    return (*named, *([f"and {more} more of {len(strengths)} tests cannot be falsified"] if more > 0 else []))
 
 
 def _brief(confinement: Confinement) -> Confinement:
