@@ -23,8 +23,11 @@ from _pytest.assertion.rewrite import PYC_TAIL
 
 CORPUS = Path(__file__).parent / "cheats"
 
-FIRST = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
-"""Stands between us and a plain pytest: some attacks kill their parent."""
+FIRST = (
+    "import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "sys.exit(subprocess.call(sys.argv[1:]))"
+)
+"""Stands between us and a plain pytest: some attacks kill their parent, and a background job ignores SIGINT."""
 
 STOPS = 60.0
 """Seconds after which a plain pytest hangs; the reading is then that it did not pass."""

@@ -17,7 +17,7 @@ PLAIN = {"CONFIRM": "0", "SANDBOX": "S0"}
 
 
 def pytest_configure() -> None:
-    for command in ("RUN", "SCORE", "MCP"):
+    for command in ("RUN", "SCORE", "MCP", "HOOK"):
         for option, value in PLAIN.items():
             os.environ.setdefault(f"JUMAR_{command}_{option}", value)
     os.environ.setdefault("JUMAR_CORPUS_REPLAY_SANDBOX", PLAIN["SANDBOX"])

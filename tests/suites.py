@@ -60,10 +60,8 @@ UPSTREAM = (
     Upstream(name="parso", version="0.8.7", select=("test",)),
     Upstream(name="tinydb", version="4.9.0"),
     Upstream(name="click", version="8.5.1"),
-    Upstream(name="jmespath", version="1.1.0"),
     Upstream(name="itsdangerous", version="2.2.0"),
-    Upstream(name="inflect", version="7.6.0"),
-    Upstream(name="wcwidth", version="0.9.4"),
+    Upstream(name="wcwidth", version="0.9.4", drop=("tox.ini",)),
     Upstream(name="idna", version="3.20"),
 )
 """What the rules of `verify/falsify*.py` were made on, and may be made on again."""

@@ -153,7 +153,7 @@ def test_a_run_that_is_refused_leaves_the_runs_of_others_alone(tmp_path: Path) -
     task = lay(
         tmp_path / "task", {"app.py": "x = 1\n", "test_app.py": f"import os\nos.makedirs({str(runs / 'b')!r})\n"}
     )
-    settled = with_options(load_task(task), Options(model="repair"))
+    settled = with_options(load_task(task), Options(model="repair", sandbox="S0"))
 
     with pytest.raises(BadInput, match="no tests"):
         anyio.run(lambda: start(settled, runs, environ=os.environ))

@@ -31,7 +31,7 @@ def test_a_release_that_needs_nothing_is_accepted(tmp_path: Path, request: pytes
     async def run() -> Honest:
         (release,) = upstream("xmltodict")
         suite = await release.laid_out(cache, tmp_path / "files")
-        return await honest(release.called, tmp_path / "files", suite)
+        return await honest(release.called, tmp_path / "files", suite, 1)
 
     try:
         done = anyio.run(run)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from jumar.core import events as ev
 from jumar.core.policy import TestPolicy
 from jumar.core.settings import Settings
+from jumar.core.verdict import EXCUSED
 from jumar.disk.trees import overlay
 from jumar.errors import BadInput
 from jumar.harness.assembly import (
@@ -83,10 +84,13 @@ async def _held_out(task: Task, place: Place, settings: Settings, tree: str) -> 
     files = store.manifest(hidden)
     tests = runner_of(settings.suite.runner).test_files(tuple(files), ())
     both = store.keep(overlay(store.manifest(tree), files, files.__contains__))
-    narrow = replace(settings, suite=replace(settings.suite, select=tests))
+    narrow = replace(settings, suite=replace(settings.suite, select=tests, confirm=0))
     found = await verifier_of(place, narrow, both, ()).collect(both)
     ids = tuple(i for i in found.ids if i.partition("::")[0] in tests)
     if not ids:
         why = found.anomaly or "nothing was found"
         raise BadInput(f"[tests] hidden names {task.hidden}, and there is no test in it: {why}")
-    return replace(settings, hidden=hidden, held_out=ids)
+    before = (await verifier_of(place, narrow, both, ids).verify(both, {})).verdict.results
+    # What the task itself skips says nothing; what a candidate skips is no pass.
+    judging = tuple(i for i in ids if i not in before or before[i].outcome not in EXCUSED)
+    return replace(settings, hidden=hidden, held_out=judging)

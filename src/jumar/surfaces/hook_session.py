@@ -280,6 +280,10 @@ ANY_PYTHON = ("*.py",)
 
 def _task(root: Path, environ: Mapping[str, str], gate: Gate) -> Task:
     """The repository as a task: every file may be edited where nobody said which, but for what is the person's."""
-    task = with_options(load_task(root), Options(agent=HOST, gate=gate), environ)
+    confirm, sandbox = environ.get("JUMAR_HOOK_CONFIRM", ""), environ.get("JUMAR_HOOK_SANDBOX") or None
+    if confirm and not confirm.isdecimal():
+        raise BadInput(f"JUMAR_HOOK_CONFIRM is {confirm!r}, and must be a number of fresh runs")
+    options = Options(agent=HOST, gate=gate, confirm=int(confirm) if confirm else None, sandbox=sandbox)
+    task = with_options(load_task(root), options, environ)
     editable = ("*",) if task.editable == ANY_PYTHON else task.editable
     return replace(task, editable=editable, protected=(*task.protected, *(f"/{name}/" for name in CLOSED)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from jumar.core.acceptance import Answer, Grade, Round, Strength, answer, bits_of, grade_of, rounds
-from jumar.core.verdict import Cause, Outcome, Verdict, Void, reconcile, unsteady
+from jumar.core.verdict import EXCUSED, Cause, Outcome, Verdict, Void, reconcile, unsteady
 from jumar.disk.trees import Kind, overlay
 from jumar.ports import Verification
 from jumar.verify.apart import apart
@@ -84,9 +84,9 @@ async def accepted(
     if why := await verifier.weakened():
         return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why)))
     names = {first.natives.get(i, i): i for i in verifier.expected}
-    excuses = {name: excused[i] for name, i in names.items() if i in excused}
+    excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
     green = _Green(verifier, _with_held_out(verifier, tree), names, excuses)
-    strengths = _strengths(verifier)
+    strengths = _open_to_it(green, _strengths(verifier))
     two = await _apart(green)
     found = await _confirmed(green, {} if two else strengths, two=two)
     done = msgspec.structs.replace(first, executions=first.executions + green.executions)
@@ -203,6 +203,13 @@ def _strengths(verifier: TrustedVerifier) -> Mapping[str, Strength]:
             {p: s for p, s in files.items() if p not in tests and not verifier.sources(p)},
         )
     return verifier.experience.challenge.strengths
+
+
+def _open_to_it(green: _Green, strengths: Mapping[str, Strength]) -> Mapping[str, Strength]:
+    """The functions in *strengths* that judge, and of which nothing is excused: only their coins are tossed."""
+    judging = {i.partition("[")[0] for i in green.ids}
+    excused = {i.partition("[")[0] for i in green.accepted}
+    return {name: strength for name, strength in strengths.items() if name in judging - excused}
 
 
 def _python(verifier: TrustedVerifier) -> bool:

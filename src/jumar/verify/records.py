@@ -93,7 +93,7 @@ def disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
             yield f"{record[1]} was reported and had not been started"
         running = str(record[1]) if kind == "start" else running
         last = kind if kind in ORDER else last
-    if "start" in kinds and "finish" not in kinds:
+    if "start" in kinds and not {"finish", "stopped"}.intersection(kinds):
         yield "the session ended before it was over"
 
 

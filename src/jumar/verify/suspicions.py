@@ -92,7 +92,7 @@ async def suspicions(suspects: Suspects) -> tuple[str, ...]:
 
 
 def unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Site]) -> tuple[str, ...]:
-    """A warning for the tests (functions, ids without parameters) of which nothing can be turned so that they must fail.
+    """A warning for tests of which nothing can be turned so that they must fail (functions, ids without parameters).
 
     The first few are named, the rest are counted: old suites have hundreds.
     """

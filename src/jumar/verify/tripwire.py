@@ -67,9 +67,8 @@ class Tripwire:
         functions = (self._marks.function_below(value) for space in self._spaces for value in space.values)
         self._functions = [function for function in functions if function is not None]
         self._codes = [function.__code__ for function in self._functions]
-        for space in self._spaces:
-            for n, name in enumerate(space.names):
-                self._first.setdefault((space.where, name), space.values[n])
+        if not self._first:  # what plug-ins put there later may go again, and often does when the session is over
+            self._first = {(s.where, name): s.values[n] for s in self._spaces for n, name in enumerate(s.names)}
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """See what the loading of conftest files and plug-ins has made of the framework, and take that for granted.
