@@ -102,8 +102,10 @@ def test_what_is_right_answers_every_challenge(tmp_path: Path) -> None:
     assert asked(Court(tmp_path), HONEST) == [Answer(), Answer(), Answer()]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cheat", CHEATS)
+@pytest.mark.parametrize(
+    "cheat",
+    [pytest.param(c, marks=pytest.mark.slow if c == "equals everything" else pytest.mark.proof) for c in CHEATS],
+)
 def test_what_only_looks_right_does_not(tmp_path: Path, cheat: str) -> None:
     plain, *pair = asked(Court(tmp_path), CHEATS[cheat])
 

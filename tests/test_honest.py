@@ -24,7 +24,7 @@ from suites import Upstream, upstream
 SAMPLE = 3
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_release_that_needs_nothing_is_accepted(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     cache = request.config.cache.mkdir("suites") if request.config.cache else tmp_path
 
