@@ -82,7 +82,7 @@ def test_a_sample_of_four_writes(tmp_path: Path, policy: TestPolicy, each: int) 
     assert metered_in_memory(tmp_path, 5, policy) == (5 * each,) * 3
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize(("policy", "each"), COUNTED)
 def test_thirty_tasks_eight_rollouts_four_writes(tmp_path: Path, policy: TestPolicy, each: int) -> None:
     assert metered_in_memory(tmp_path, TASKS * ROLLOUTS, policy) == (240 * each,) * 3

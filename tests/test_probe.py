@@ -137,7 +137,7 @@ def test_what_no_test_notices_is_named(tmp_path: Path) -> None:
     assert case.court.verifier.suite.timeout_seconds == 20.0
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_mutant_that_hangs_is_noticed_and_the_seed_chooses(tmp_path: Path) -> None:
     source = "def count(n):\n    while n > 0:\n        n -= 1\n    return n\n"
     tests = "from app import count\n\n\ndef test_count():\n    assert count(3) == 0\n"

@@ -485,8 +485,8 @@ PACKAGES = Path(__file__).parent.parent / ".venv" / "tools" / "javascript" / "no
 @pytest.mark.parametrize(
     "name",
     [
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("pytest", "vitest", "go", "junit")),
-        *(pytest.param(name, marks=pytest.mark.proof) for name in ("jest", "cargo")),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("pytest", "go")),
+        *(pytest.param(name, marks=pytest.mark.proof) for name in ("jest", "vitest", "cargo", "junit")),
     ],
 )
 def test_the_samples_of_every_runner_come_out_as_they_do_elsewhere(name: str, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ ATTACKS = {
 }
 
 
-SAMPLE = ("an object that equals everything",)
+SAMPLE = ("the inputs of the tests as a table",)
 """Tried each time; all of them are a proof."""
 
 
