@@ -141,8 +141,8 @@ def chosen() -> tuple[Upstream, ...]:
 
 
 def plainly(root: Path, suite: Suite) -> dict[str, str]:
-    """What plain pytest, started by hand in *root*, says of each id."""
-    paths = [str(root / path) for path in suite.env.get("PYTHONPATH", "").split(":") if path]
+    """What plain pytest, started by hand in *root* with the same environment, says of each id."""
+    paths = [path for path in suite.env.get("PYTHONPATH", "").split(":") if path]
     with tempfile.TemporaryDirectory() as scratch:
         Path(scratch, "outcomes_plugin.py").write_text(PLUGIN, "utf-8")
         outcomes = Path(scratch, "outcomes.json")

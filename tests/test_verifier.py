@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from court import Court
 from jumar.core.settings import Suite
-from jumar.core.verdict import Cause, Ended, Outcome
+from jumar.core.verdict import Cause, Ended, Outcome, Report
 from jumar.errors import BadInput
 from jumar.ports import Surroundings
 from jumar.repair.localise import IMPORTED, ochiai, rank
@@ -78,6 +78,22 @@ def test_the_task_itself_may_end_badly_and_is_red(tmp_path: Path) -> None:
 
     assert (done.ended, done.executions, done.verdict.void) == (Ended.TIMEOUT, 1, None)
     assert court.outcomes(done) == {"test_two": "timeout", "test_less": "error"}
+
+
+@pytest.mark.slow
+def test_a_fresh_run_says_what_fails_and_takes_no_time_to_print_why(tmp_path: Path) -> None:
+    court = Court(tmp_path)
+    bad = court.tree(BAD)
+    ids = court.collect(bad)
+
+    async def run() -> Report:
+        return await court.verifier.again(bad, ids, files={}, seed=None)
+
+    report = anyio.run(run)
+
+    assert [r.outcome for r in report.results] == [Outcome.FAILED, Outcome.PASSED]
+    newest = max((tmp_path / "run" / "output").glob("*.txt")).read_text("utf-8")
+    assert "assert" not in newest
 
 
 @pytest.mark.slow

@@ -47,6 +47,7 @@ class Inquest:
     def __init__(self, room: str) -> None:
         self._room = os.path.realpath(room) + os.sep
         self._tests: list[str] = []
+        self._known: dict[str, str] = {}
 
     def knows(self, path: str) -> None:
         """Take *path*, relative to the room, for a file of tests, whatever its name."""
@@ -116,6 +117,11 @@ class Inquest:
 
     def _inside(self, path: str) -> str:
         """*path* relative to the room, or empty if it lies elsewhere."""
+        if path not in self._known:  # each failure has forty frames, and links are followed part by part
+            self._known[path] = self._looked_up(path)
+        return self._known[path]
+
+    def _looked_up(self, path: str) -> str:
         if not os.path.isabs(path):  # noqa: PTH117  names such as <string> and frozen stand here too
             return ""
         real = os.path.realpath(path)

@@ -26,6 +26,9 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
            "unittest")  # fmt: skip
 """Parts of pytest that it may load late, and then must not find in the room."""
 
+QUIET = ("--tb=native", "--no-summary", "--show-capture=no", "--verbosity=-1")
+"""Where only outcomes count. Of pytest's tracebacks the native one costs least: others parse the file of each frame."""
+
 WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_collection", "pytest_make_collect_report",
             "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_pyfunc_call",
             "pytest_runtest_protocol", "pytest_runtest_makereport", "pytest_sessionfinish")  # fmt: skip
@@ -146,8 +149,8 @@ def arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
     there = [arg for arg in config["args"] if (room / arg.partition("::")[0]).exists()]
     options = ["-c", configuration(room, there), f"--rootdir={room}", f"--confcutdir={room}",
                "-o", f"cache_dir={private / 'cache'}", f"--basetemp={private / 'pytest'}",
-               "--continue-on-collection-errors", "--maxfail=0", "--tb=short", "--color=no",
-               "--verbosity=1"]  # fmt: skip
+               "--continue-on-collection-errors", "--maxfail=0", "--color=no"]  # fmt: skip
+    options += QUIET if config.get("quiet") else ("--tb=short", "--verbosity=1")
     # An uninstalled package may leave a folder of its name behind, which is no plug-in; it must not be imported to see
     # that, or pytest could not rewrite it any more and would warn, which a project may have made an error.
     xdist = importlib.util.find_spec("xdist")
