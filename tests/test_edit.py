@@ -98,7 +98,7 @@ BIG = "".join(f"    value_{n * 7919 % 99991} = compute(arg_{n}, {n})\n" for n in
     ],
     ids=["words", "near", "tabs", "blank", "one line", "two letters", "two words", "trailing"],
 )
-def test_a_refusal_in_a_megabyte_takes_no_time(text: str, old: str) -> None:
+def test_a_refusal_in_a_megabyte_takes_less_than_a_second(text: str, old: str) -> None:
     start = time.process_time()
     assert isinstance(replaced(text, old, "new"), Refused)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 1

@@ -367,8 +367,7 @@ def test_a_killed_writer_never_loses_or_tears_what_it_reported(tmp_path: Path) -
             assert journal.entries == entries
             torn += bool(journal.recovered)
         assert not verify(folder)
-    else:
-        pytest.skip("none of 200 kills fell into a write: the machine is too busy to tear one")
+    assert torn, "none of 200 kills fell into a write"
 
 
 class Interrupted:

@@ -671,7 +671,7 @@ def test_many_blocks_beside_large_files_take_no_time() -> None:
     found = extract(f"`b.py`\n{fenced(large)}\n" + block("x = 1") * 500, ("a.py", "b.py"), current)
 
     assert found == {"b.py": large}
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 3
 
 
 def test_a_comment_of_the_words_of_an_omission_takes_no_time() -> None:
@@ -680,7 +680,7 @@ def test_a_comment_of_the_words_of_an_omission_takes_no_time() -> None:
         text = f"{ONE}# {words * 60}x\n"
         assert isinstance(extract(fenced(text), ("app.py",)), dict | str)
 
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.slow
@@ -696,7 +696,7 @@ def test_the_time_is_linear(target: str, piece: str) -> None:
 
     gc.disable()  # a collection of all that this process holds costs more than the text does
     try:
-        few, many = (min(seconds(size) for _ in range(2)) for size in (2_500, 20_000))
+        few, many = (min(seconds(size) for _ in range(2)) for size in (5_000, 40_000))
     finally:
         gc.enable()
-    assert many < 32 * few + 0.3, "eight times the text takes about eight times as long, and not sixty-four times"
+    assert many < 20 * few + 0.3, "eight times the text takes about eight times as long"

@@ -173,7 +173,7 @@ def check(what: str, done: Verification, court: Court, seconds: float) -> None:
     """It ended as it may, in time, and nothing is left of it."""
     said = " ".join(r.excerpt for r in done.verdict.results.values())
     # Beside other tests a second is no second.
-    late = 10.0 if "PYTEST_XDIST_WORKER" in os.environ or os.getloadavg()[0] > (os.cpu_count() or 1) else 1.0
+    late = 2.5 if "PYTEST_XDIST_WORKER" in os.environ or os.getloadavg()[0] > (os.cpu_count() or 1) else 1.0
     assert seconds < limit(what) + late
     assert court.survivors() == []
     assert list((court.folder / "run" / "rooms").iterdir()) == []

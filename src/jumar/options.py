@@ -245,7 +245,8 @@ def _suite(task: Task, options: Options) -> Suite:
             raise BadInput(f"{option} must be more than zero seconds and at most {LONGEST_SECONDS}, not {seconds:g}")
     confirm = task.suite.confirm if options.confirm is None else options.confirm
     if not 0 <= confirm <= MOST_CONFIRMATIONS:
-        raise BadInput(f"--confirm must be a number of fresh runs from 0 to {MOST_CONFIRMATIONS}, not {confirm}")
+        bounds = f"a number of fresh runs from 0 to {MOST_CONFIRMATIONS}"
+        raise BadInput(f"--confirm (or [tests] confirm) must be {bounds}, not {confirm}")
     timeout = options.timeout_seconds or task.suite.timeout_seconds
     return replace(
         task.suite,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from msgspec.structs import replace
 
 from jumar.core import events as ev
@@ -67,12 +69,13 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
 async def unsteady_ids(verifier: TrustedVerifier) -> tuple[str, ...]:
     """The expected ids that come out differently in fresh runs of the untouched tree, whatever its bug.
 
-    One run fewer than confirm a green is made here, as the baseline is one more; none under `--confirm 0` and 1.
+    There are as many runs as confirm a green, and none where a single one does.
     """
-    verifier.suite, runs = replace(verifier.suite, confirm=0), verifier.suite.confirm - 1
-    if runs < PAIR or not verifier.expected:
+    if verifier.suite.confirm < PAIR or not verifier.expected:
         return ()
-    verdicts = [(await verifier.verify(verifier.base, None)).verdict for _ in range(runs)]
+    judge = copy.copy(verifier)
+    judge.suite = replace(verifier.suite, confirm=0)  # what changes is counted here
+    verdicts = [(await judge.verify(judge.base, None)).verdict for _ in range(verifier.suite.confirm)]
     greens = [verdict.green_ids for verdict in verdicts if verdict.void is None]
     always, ever = greens[0].intersection(*greens) if greens else frozenset(), frozenset[str]().union(*greens)
     return tuple(i for i in verifier.expected if i in ever - always)

@@ -16,7 +16,7 @@ from jumar.disk.trees import Kind, overlay
 from jumar.ports import Verification
 from jumar.verify.apart import apart
 from jumar.verify.falsify import Challenge, challenge
-from jumar.verify.suspicions import Suspects, suspicions
+from jumar.verify.suspicions import Suspects, suspicions, unfalsifiable
 
 if TYPE_CHECKING:
     from jumar.verify.verifier import TrustedVerifier
@@ -101,7 +101,7 @@ async def accepted(
     challenged = not two and any(r.falsified - green.unproved for r in green.done)
     grade = Grade.A if two else grade_of(bits) if challenged else verifier.runner.grade
     held = "+H" if verifier.held_out.ids else ""
-    warnings = (*found.warnings, *await _warnings(verifier, tree))
+    warnings = (*found.warnings, *await _warnings(verifier, tree, {} if two else strengths))
     return msgspec.structs.replace(done, grade=f"{grade}{held}", bits=bits, warnings=warnings)
 
 
@@ -229,8 +229,18 @@ def _coins() -> Iterator[bool]:
         yield bool(secrets.randbits(1))
 
 
-async def _warnings(verifier: TrustedVerifier, tree: str) -> tuple[str, ...]:
-    """What no channel closes, in a tree that is green."""
+def _vacuous(verifier: TrustedVerifier, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
+    """Which visible tests of those in *strengths* could not be falsified."""
+    store, sites = verifier.store, verifier.runner.sites
+    held_out = {i.partition("[")[0] for i in verifier.held_out.ids}
+    visible = {name: strength for name, strength in strengths.items() if name not in held_out}
+    manifest = store.manifest(verifier.base)
+    paths = dict.fromkeys(path for name in visible if (path := name.partition("::")[0]) in manifest)
+    return unfalsifiable(visible, (site for p in paths for site in sites(p, store.get(manifest[p].sha256))))
+
+
+async def _warnings(verifier: TrustedVerifier, tree: str, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
+    """What no channel closes, in a tree that is green, and which of the challenged tests nothing could falsify."""
     if not _python(verifier):
         return ()
     tests = tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected))
@@ -246,4 +256,4 @@ async def _warnings(verifier: TrustedVerifier, tree: str) -> tuple[str, ...]:
         own=tuple(path for path in store.manifest(tree) if verifier.own(path)),
         python=verifier.suite.python,
     )
-    return await suspicions(suspects)
+    return (*await suspicions(suspects), *_vacuous(verifier, strengths))

@@ -39,7 +39,7 @@ PATIENCE = (4.0, 5.0)
 FILE_BYTES = 1 << 20
 
 
-class Probed(NamedTuple):
+class Probed(msgspec.Struct, frozen=True):
     """What became of the mutants of a candidate."""
 
     noticed: int

@@ -40,7 +40,11 @@ class Stillness(msgspec.Struct, frozen=True):
     @property
     def lasts(self) -> bool:
         """Whether nobody who is still there has moved since, and nobody is new."""
-        return _steps(self.root).items() <= self.steps.items()
+        begun = time.monotonic()
+        # Somebody else may kill one, the system for its memory most of all: it is awake while it dies.
+        while not (same := _steps(self.root).items() <= self.steps.items()) and time.monotonic() < begun + WAIT_SECONDS:
+            os.sched_yield()
+        return same
 
     def end(self) -> None:
         """Let them go on."""

@@ -61,7 +61,7 @@ class TrustedVerifier:
     base: str = ""
     """The tree of the task as it came: what it skips or fails expectedly, a candidate may too."""
     sources: Callable[[str], bool] = lambda path: path.endswith(".py")
-    """Which files localisation may suspect."""
+    """Which files are code under test: localisation may suspect them, and two processes part them from the tests."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """The environment that confined processes get their PATH, LANG, LC_* and TZ from."""
     around: Surroundings = field(default_factory=Surroundings)
