@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    Send = Callable[[list[object]], None]
+    Send = Callable[..., None]
+    """Takes records, each a list. All of one call are written at once: whoever reads them wakes up for that."""
 
 RECORD_BYTES = 1 << 20
 """A longer line is junk: it bounds what one record can cost the reader."""
@@ -109,16 +110,18 @@ def _sender(key: bytes, fd: int) -> Send:
     write, dumps, digest, getpid, leave = os.write, json.dumps, hmac.digest, os.getpid, os._exit
     owner, count = getpid(), 0
 
-    def send(record: list[object]) -> None:
+    def send(*records: list[object]) -> None:
         nonlocal count
         if getpid() != owner:
             return
-        count += 1
-        body = dumps([count, record]).encode()
-        line = digest(key, body, "sha256").hex().encode() + b" " + body + b"\n"
+        lines = b""
+        for record in records:
+            count += 1
+            body = dumps([count, record]).encode()
+            lines += digest(key, body, "sha256").hex().encode() + b" " + body + b"\n"
         try:
-            while line:
-                line = line[write(fd, line) :]
+            while lines:
+                lines = lines[write(fd, lines) :]
         except OSError:
             leave(70)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import marshal
 import os
 import selectors
 import shutil
@@ -134,7 +135,7 @@ def started(invocation: Invocation, confinement: Confinement) -> Started:
         Path(env[name]).mkdir(parents=True, exist_ok=True, mode=0o700)
     wire = {"key": pipes.key.hex(), "records": pipes.records_w, "requests": pipes.requests_r}
     with ExitStack() as stack:
-        config = stack.enter_context(_memory({**invocation.config, "channel": wire}))
+        config = stack.enter_context(_held(json.dumps({**invocation.config, "channel": wire}).encode()))
         # A path or the null device.
         sink = stack.enter_context(open(confinement.output or os.devnull, "wb"))  # noqa: PTH123
         files = [stack.enter_context(_held(content)).fileno() for content in wrapped.files]
@@ -151,7 +152,7 @@ def started(invocation: Invocation, confinement: Confinement) -> Started:
             "config": config.fileno(),
             "output": sink.fileno(),
         }
-        process = _supervisor(stack.enter_context(_memory(order)), sink, pipes, order)
+        process = _supervisor(stack.enter_context(_held(marshal.dumps(order))), sink, pipes, order)
     pipes.handed_over()
     return Started(pipes, process, wrapped.signalled)
 
@@ -172,7 +173,7 @@ def _found(program: str, path: str) -> str:
 
 def _supervisor(orders: IO[bytes], sink: IO[bytes], pipes: Pipes, order: dict[str, Any]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  # our interpreter, our script, numbers
-        [sys.executable, "-I", "-S", "-B", _REAPER, str(orders.fileno()), str(pipes.status_w)],
+        [sys.executable, "-I", "-S", _REAPER, str(orders.fileno()), str(pipes.status_w)],
         stdin=pipes.lifeline_r,
         stdout=subprocess.DEVNULL,
         stderr=sink,
@@ -186,10 +187,6 @@ def _numbered(word: str, files: list[int]) -> str:
     """*word*, or the number of the descriptor that it stands for."""
     kind, _, place = word.partition("=")
     return str(files[int(place)]) if kind == "@file" and place.isdigit() else word
-
-
-def _memory(content: object) -> IO[bytes]:
-    return _held(json.dumps(content).encode())
 
 
 def _held(content: bytes) -> IO[bytes]:

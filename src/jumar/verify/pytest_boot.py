@@ -6,6 +6,7 @@ Run by path as `python -I pytest_boot.py`; standard library and pytest only, Pyt
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import importlib.util
 import os
@@ -26,8 +27,8 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
            "unittest")  # fmt: skip
 """Parts of pytest that it may load late, and then must not find in the room."""
 
-QUIET = ("--tb=native", "--no-summary", "--show-capture=no", "--verbosity=-1")
-"""Where only outcomes count. Of pytest's tracebacks the native one costs least: others parse the file of each frame."""
+QUIET = ("--tb=native", "--no-summary", "--show-capture=no")
+"""Where only outcomes count. Of pytest's tracebacks the native one alone can be had without frames."""
 
 WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_collection", "pytest_make_collect_report",
             "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_pyfunc_call",
@@ -37,6 +38,7 @@ WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_col
 
 def main() -> None:
     """Read the config, run pytest once, report, and leave without asking anybody."""
+    gc.disable()  # what is loaded now stays
     config, send, _ = beside("channel").join()
     room, private = Path.cwd(), Path(os.environ["TMPDIR"])
     try:
@@ -48,16 +50,12 @@ def main() -> None:
     for name in FRIENDS:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{name}")
-    ours = beside("reporter")
-    inquest = beside("inquest").Inquest(str(room))
-    plugins = [ours.Reporter(config, send, ours.plain_in(str(room), str(private)), inquest)]
-    plugins += wanted(config, room, ours.TestTimeLimit, send)
-    if config["mode"] == "run":
-        plugins += guards(str(room), inquest, send)
-    plugins.append(furnish(room, config["paths"]))
+    plugins = [*made(config, room, private, send), furnish(room, config["paths"])]
     for plugin in plugins:
         mark(plugin, pytest)
     args = arguments(room, private, config)
+    gc.freeze()  # so that no collection goes through the whole of pytest again
+    gc.enable()
     sys.argv[:] = ["pytest", *args]
     send(["hello", {"python": ".".join(map(str, sys.version_info[:3])), "pytest": pytest.__version__}])
     status = 3
@@ -73,6 +71,17 @@ def main() -> None:
     send(["end", status])
     # Not sys.exit: what was left in atexit must not have the last word.
     os._exit(status)
+
+
+def made(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:
+    """The plug-ins that report and judge."""
+    alarms, inquest = beside("alarm"), beside("inquest").Inquest(str(room))
+    plain = beside("plain").plain_in(str(room), str(private))
+    plugins = [beside("reporter").Reporter(config, send, plain, inquest, alarms.Alarm(config["limit"]))]
+    plugins += wanted(config, room, alarms.TestTimeLimit, send)
+    if config["mode"] == "run":
+        plugins += guards(str(room), inquest, send)
+    return plugins
 
 
 def wanted(config: dict[str, Any], room: Path, limit: type[BaseException], send: Any) -> list[object]:
@@ -149,8 +158,8 @@ def arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
     there = [arg for arg in config["args"] if (room / arg.partition("::")[0]).exists()]
     options = ["-c", configuration(room, there), f"--rootdir={room}", f"--confcutdir={room}",
                "-o", f"cache_dir={private / 'cache'}", f"--basetemp={private / 'pytest'}",
-               "--continue-on-collection-errors", "--maxfail=0", "--color=no"]  # fmt: skip
-    options += QUIET if config.get("quiet") else ("--tb=short", "--verbosity=1")
+               "--continue-on-collection-errors", "--maxfail=0", "--color=no", "--verbosity=-1"]  # fmt: skip
+    options += QUIET if config.get("quiet") else ("--tb=short",)
     # An uninstalled package may leave a folder of its name behind, which is no plug-in; it must not be imported to see
     # that, or pytest could not rewrite it any more and would warn, which a project may have made an error.
     xdist = importlib.util.find_spec("xdist")

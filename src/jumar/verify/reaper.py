@@ -1,7 +1,7 @@
 """Between jumar and a confined process: when that process ends, or jumar does, everything it started is killed.
 
 A standalone script, standard library only. Its standard input is a lifeline: the end of it means that jumar is gone.
-Its arguments are numbers of file descriptors: the order (JSON), and where the status (JSON) goes.
+Its arguments are numbers of file descriptors: the order (marshalled), and where the status (JSON) goes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 # ruff: noqa: PTH120
 import collections
 import contextlib
-import json
+import marshal
 import os
 import resource
 import select
@@ -201,7 +201,7 @@ def drain(pipe: int, sink: Output) -> None:
 def main(order_fd: int, status_fd: int) -> None:
     """Carry out one order."""
     with os.fdopen(order_fd, "rb") as stream:
-        order = json.loads(stream.read())
+        order = marshal.loads(stream.read())  # noqa: S302  from jumar, in the same interpreter
     # They were made inheritable to get here; the process below gets those alone that it shall keep.
     for fd in (status_fd, order["config"], order["output"], *order["keep"]):
         os.set_inheritable(fd, False)  # noqa: FBT003  # its only argument
@@ -214,7 +214,7 @@ def main(order_fd: int, status_fd: int) -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
     with contextlib.suppress(OSError):
-        os.write(status_fd, json.dumps(carried_out(order, woken, offer)).encode())
+        os.write(status_fd, said(carried_out(order, woken, offer)))
     os._exit(0)
 
 
@@ -232,6 +232,7 @@ def carried_out(order: dict[str, Any], woken: int, offer: Callable[[str], None])
         group.leave()
         return {"how": "unstarted", "error": error.strerror}
     offer("0")
+    said({})  # while the process starts, so that nothing has to be loaded when it is over
     tolls = toll.Toll(order, lambda: family.descendants(os.getpid()), group.burst)
     status = watch(child, (pipe, sink), woken, tolls, deadline)
     # Most of a storm is over with one call, and then there is time for the rest of it.
@@ -241,6 +242,13 @@ def carried_out(order: dict[str, Any], woken: int, offer: Callable[[str], None])
     drain(pipe, sink)
     sink.close()
     return status
+
+
+def said(status: dict[str, object]) -> bytes:
+    """*status* in JSON. To load that takes as long as all the rest of this script."""
+    import json  # noqa: PLC0415  as above
+
+    return json.dumps(status).encode()
 
 
 if __name__ == "__main__":

@@ -6,11 +6,7 @@ Loaded by path inside the tested interpreter; standard library only, Python 3.8 
 from __future__ import annotations
 
 import contextlib
-import faulthandler
-import os
 import random
-import re
-import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -21,19 +17,12 @@ if TYPE_CHECKING:
     import pytest
 
     Wrapper = Generator[None, Any, None]
-    Send = Callable[[list[object]], None]
+    Send = Callable[..., None]
     Plain = Callable[[str], str]
     Blamed = tuple[str, str]
 
-EXCERPT = 4000
-"""Characters of a traceback that are reported, head and tail."""
-
 BATCH = 500
 """Ids in one record: a record has a size that it may not pass."""
-
-STUCK_SECONDS, SLACK_SECONDS = 5, 1
-"""A test that outlives its time limit by this much sits in C code or swallows everything: the process is given up.
-The watch over that is a thread, so it is set anew once in a while and not for each test."""
 
 CODE, TEST = ("code", ""), ("test", "")
 
@@ -47,67 +36,20 @@ AGAIN = "rerun"
 """What plug-ins that repeat red tests call the phases of all attempts but the last."""
 
 
-class TestTimeLimit(BaseException):
-    """A test ran longer than it may. No Exception, so that tests do not catch it by habit."""
-
-    __test__ = False
-
-
-class Alarm:
-    """The time limit of one phase of one test, rung every second until the phase ends."""
-
-    def __init__(self, seconds: float) -> None:
-        self.rung = False
-        self._seconds = seconds
-        self._armed = False
-        self._watched = -1.0 * SLACK_SECONDS
-        # Tests move descriptor 2, where the last words of a stuck process go, and stop the clock.
-        self._stderr, self._clock = os.dup(2), time.monotonic
-
-    @contextlib.contextmanager
-    def limit(self) -> Iterator[None]:
-        """Raise TestTimeLimit in the main thread while the body runs too long."""
-        before = signal.signal(signal.SIGALRM, self._ring)
-        self._armed = True
-        signal.setitimer(signal.ITIMER_REAL, self._seconds, 1.0)
-        self._watch()
-        try:
-            yield
-        finally:
-            self._armed = False
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
-
-    def rest(self) -> None:
-        """No test is going to run for a while."""
-        self._watched = -1.0 * SLACK_SECONDS
-        faulthandler.cancel_dump_traceback_later()
-
-    def _watch(self) -> None:
-        """Give the process up in a while from now, or up to `SLACK_SECONDS` later."""
-        if self._clock() > self._watched + SLACK_SECONDS:
-            late, self._watched = self._seconds + STUCK_SECONDS + SLACK_SECONDS, self._clock()
-            faulthandler.dump_traceback_later(late, exit=True, file=self._stderr)
-
-    def _ring(self, *_: object) -> None:
-        if self._armed:
-            self.rung = True
-            raise TestTimeLimit(f"the test ran longer than {self._seconds:g} s")
-
-
 class Reporter:
     """Selects the asked ids and sends a record for everything that happens to them."""
 
-    def __init__(self, config: dict[str, Any], send: Send, plain: Plain, inquest: Any) -> None:
-        self._shuffle = config.get("shuffle")
+    def __init__(self, config: dict[str, Any], send: Send, plain: Plain, inquest: Any, alarm: Any) -> None:
+        self._shuffle, self._quiet = config.get("shuffle"), config.get("quiet", False)
         self._asked = None if config["mode"] == "collect" else frozenset(config["ids"])
         self._files = sorted({i.partition("::")[0] for i in config["ids"]})
         self._send = send
         self._plain = plain
         self._inquest = inquest
-        self._alarm = Alarm(config["limit"])
+        self._alarm = alarm
         self._phases: dict[str, list[tuple[str, pytest.TestReport]]] = {}
         self._started = 0.0
+        self._done: list[list[object]] = []  # told with what comes next: nothing runs in between
 
     def pytest_load_initial_conftests(self) -> Wrapper:
         """See a conftest file that does not import: pytest would stop without naming a test."""
@@ -170,7 +112,7 @@ class Reporter:
         self._alarm.rung = False
         self._started = time.monotonic()
         self._phases[nodeid] = []
-        self._send(["start", nodeid])
+        self._tell(["start", nodeid])
 
     def pytest_runtest_setup(self) -> Wrapper:
         """Limit the set-up."""
@@ -189,8 +131,9 @@ class Reporter:
 
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Wrapper:
         """Find out what a phase fell over while the exception is there; plug-ins that report again keep the answer."""
-        outcome = yield
-        if not outcome.excinfo and call.excinfo is not None:
+        with untraced() if self._quiet and call.excinfo is not None else contextlib.nullcontext():
+            outcome = yield
+        if not (outcome.excinfo or call.excinfo is None or self._quiet):
             setattr(outcome.get_result(), BLAMED, self._inquest(call.excinfo.value, arranging=call.when != "call"))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -207,25 +150,33 @@ class Reporter:
         outcome, reason, blamed = "error", "pytest reported no phase of this test", TEST
         if phases:
             outcome, report = min(phases, key=lambda phase: WORST_FIRST.index(phase[0]))
-            reason = "" if outcome == "passed" else _reason(report)
+            reason = "" if outcome == "passed" or self._quiet else _reason(report)
             blamed = ("", "") if outcome == "passed" else _blamed(report)
         if self._alarm.rung:
             outcome, blamed = "timeout", CODE
-        self._send(["result", nodeid, outcome, ms, self._plain(reason), *blamed])
+        self._done.append(["result", nodeid, outcome, ms, self._plain(reason), *blamed])
 
     def pytest_sessionfinish(self) -> Wrapper:
         """Say that there will be no more results."""
         self._alarm.rest()
         yield
-        self._send(["finish"])
+        self._tell(["finish"])
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Say that something stopped the session (pytest.exit, KeyboardInterrupt)."""
-        self._send(["stopped", self._plain(excinfo.exconly())])
+        self._tell(["stopped", self._plain(excinfo.exconly())])
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Say that something broke the session (sys.exit at import, a faulty plug-in)."""
-        self._send(["stopped", self._plain(excinfo.exconly())])
+        self._tell(["stopped", self._plain(excinfo.exconly())])
+
+    def close(self) -> None:
+        """Say what is still to be said, whatever kept the session from ending as sessions do."""
+        self._tell()
+
+    def _tell(self, *records: list[object]) -> None:
+        self._send(*self._done, *records)
+        self._done.clear()
 
     def _refusal(self, outcome: Any) -> None:
         if _raised(outcome) == "UsageError":
@@ -247,24 +198,18 @@ def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
     return sorted(items, key=lambda item: [drawn.setdefault(node, chance.random()) for node in item.listchain()])
 
 
-def plain_in(room: str, private: str) -> Plain:
-    """A function that cuts text to size and removes what differs from run to run: the room, scratch paths, addresses.
-
-    A prompt made from the text is then the same for the same behaviour.
-    """
-    rooms, scratches = ((path, os.path.realpath(path)) for path in (room, private))
-
-    def plain(text: str) -> str:
-        for scratch in scratches:
-            text = text.replace(scratch, "TMP")
-        for place in rooms:
-            text = text.replace(place + os.sep, "").replace(place, ".")
-        text = re.sub(r"\b0x[0-9a-f]{6,}\b", "0x...", text)
-        if len(text) > EXCERPT:
-            text = text[: EXCERPT // 2] + "\n[...]\n" + text[-EXCERPT // 2 :]
-        return text
-
-    return plain
+@contextlib.contextmanager
+def untraced() -> Iterator[None]:
+    """Within the body tracebacks show no frames: to look up the lines of each takes longer than most tests."""
+    before = getattr(sys, "tracebacklimit", None)
+    sys.tracebacklimit = 0
+    try:
+        yield
+    finally:
+        if before is None:
+            del sys.tracebacklimit
+        else:
+            sys.tracebacklimit = before
 
 
 def _raised(outcome: Any) -> str:

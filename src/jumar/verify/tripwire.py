@@ -34,8 +34,8 @@ HOOKS = ("pytest_pyfunc_call", "pytest_runtest_protocol", "pytest_runtest_setup"
 SHADOWS = frozenset({"runtest", "setup", "teardown", "iter_markers", "listchain", "repr_failure"})
 """Methods of a test that an attribute of the same name would hide."""
 
-SHARE = 20
-"""The whole framework is looked at when this many times as long has passed as that takes: 5 % of the time at most."""
+SHARE = 50
+"""The whole framework is looked at when this many times as long has passed as that takes: 2 % of the time at most."""
 
 TOLD = 5
 """As many are reported; the first one already voids the verdict."""

@@ -1,0 +1,38 @@
+"""What a failing test says, without what differs from run to run.
+
+Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Plain = Callable[[str], str]
+
+EXCERPT = 4000
+"""Characters of a traceback that are reported, head and tail."""
+
+
+def plain_in(room: str, private: str) -> Plain:
+    """A function that cuts text to size and removes what differs from run to run: the room, scratch paths, addresses.
+
+    A prompt made from the text is then the same for the same behaviour.
+    """
+    rooms, scratches = ((path, os.path.realpath(path)) for path in (room, private))
+
+    def plain(text: str) -> str:
+        for scratch in scratches:
+            text = text.replace(scratch, "TMP")
+        for place in rooms:
+            text = text.replace(place + os.sep, "").replace(place, ".")
+        text = re.sub(r"\b0x[0-9a-f]{6,}\b", "0x...", text)
+        if len(text) > EXCERPT:
+            text = text[: EXCERPT // 2] + "\n[...]\n" + text[-EXCERPT // 2 :]
+        return text
+
+    return plain
