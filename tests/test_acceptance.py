@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from court import Court
+from jumar.core.acceptance import STRONG_BITS
 from jumar.core.settings import Suite
 from jumar.core.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.ports import Verification
@@ -166,11 +167,16 @@ BLIND = dedent("""\
     """)
 
 
-def judged(tmp_path: Path, product: str) -> Verification:
+ORDERED = "from calc import add\n\nSEEN = []\n" + "".join(
+    f"\n\ndef test_{n:02}():\n    SEEN.append({n})\n    assert add(len(SEEN), 1) == {n + 2}\n" for n in range(24)
+)
+
+
+def judged(tmp_path: Path, product: str, tests: str = TESTS) -> Verification:
     court = Court(tmp_path, Suite(timeout_seconds=20, test_timeout_seconds=5, confirm=3))
-    base = court.tree({"calc.py": "def add(a, b):\n    return a\n", "test_calc.py": TESTS})
+    base = court.tree({"calc.py": "def add(a, b):\n    return a\n", "test_calc.py": tests})
     court.collect(base)
-    return court.judge(court.tree({"calc.py": product, "test_calc.py": TESTS}), control=base)
+    return court.judge(court.tree({"calc.py": product, "test_calc.py": tests}), control=base)
 
 
 @pytest.mark.slow
@@ -180,6 +186,14 @@ def test_a_right_solution_is_accepted_with_a_grade(tmp_path: Path) -> None:
     assert done.verdict.green
     assert done.grade in ("A", "B", "C")
     assert done.executions <= 8
+
+
+@pytest.mark.proof
+def test_an_order_that_never_changes_is_worth_less_than_its_coins(tmp_path: Path) -> None:
+    done = judged(tmp_path, CALC, ORDERED)
+
+    assert (done.verdict.green, done.grade, done.bits >= STRONG_BITS) == (True, "C", True)
+    assert "depend on their order" in done.warnings[0]
 
 
 @pytest.mark.slow

@@ -24,7 +24,8 @@ PURE = {
 CHILDREN = {
     *(f"verify/{path.name}" for path in (ROOT / "verify").glob("*_boot.py")),
     "verify/reaper.py", "verify/envoy.py", "verify/reporter.py", "verify/inquest.py", "verify/tracer.py",
-    "verify/tripwire.py", "verify/landmarks.py", "verify/witness.py", "verify/incognito.py", "verify/plain.py", "verify/alarm.py",
+    "verify/tripwire.py", "verify/landmarks.py", "verify/witness.py", "verify/incognito.py",
+    "verify/plain.py", "verify/alarm.py",
     "verify/channel.py", "verify/family.py", "verify/toll.py", "verify/cell.py",
     "verify/tells.py", "verify/answers.py", "verify/given.py", "verify/vacuous.py", "verify/mutations.py",
     *(f"verify/{path.name}" for path in (ROOT / "verify").glob("apart_*.py")),

@@ -99,7 +99,9 @@ async def accepted(
         return msgspec.structs.replace(done, verdict=unsteady(first.verdict, flaky, CHANGED))
     bits = 0 if two else bits_of(strengths, green.done, green.unproved)
     challenged = not two and any(r.falsified - green.unproved for r in green.done)
-    grade = Grade.A if two else grade_of(bits) if challenged else verifier.runner.grade
+    grade = Grade.A if two else grade_of(bits) if challenged else Grade(verifier.runner.grade)
+    if verifier.experience.ordered:  # in an order that never changes, answers can be had by the number of the call
+        grade = max(grade, Grade.C)
     held = "+H" if verifier.held_out.ids else ""
     warnings = (*found.warnings, *await _warnings(verifier, tree, {} if two else strengths))
     return msgspec.structs.replace(done, grade=f"{grade}{held}", bits=bits, warnings=warnings)
