@@ -56,6 +56,8 @@ bench: $(READY)
 	$(BIN)/python bench/prompts.py --data=$(DATA)
 	$(BIN)/python bench/footer.py
 	$(BIN)/python bench/hook.py
+	$(BIN)/python bench/cost.py
+	$(BIN)/python bench/cheats.py
 
 docs: $(READY)
 	$(BIN)/python docs/draw_kernel.py --write

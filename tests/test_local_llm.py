@@ -257,6 +257,7 @@ def test_the_driver_ends_typed_and_each_prompt_begins_with_all_of_the_one_before
     assert cached > 0
 
 
+@pytest.mark.proof
 def test_the_pipeline_ends_typed_and_its_prompts_share_their_beginning(local: Local, tmp_path: Path) -> None:
     ran = run(local, task(tmp_path, "sums"), 32, "--agent", "pipeline", "--attempts", "2", "--seed", "1")
     stages = [call.stage for call in ran.calls]

@@ -25,6 +25,9 @@ from turns import both, call
 
 NAMES = ("one", "two", "three", "four", "five")
 
+SAMPLE = ("pytest", "vitest")
+"""Runners that are tried each time; `make prove` tries all."""
+
 
 class Project(msgspec.Struct, frozen=True):
     """Five functions that are wrong, and a test of each."""
@@ -157,8 +160,10 @@ def run(folder: Path, lines: list[Line], python: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("runner", PROJECTS)
+@pytest.mark.parametrize(
+    "runner",
+    [pytest.param(name, marks=pytest.mark.slow if name in SAMPLE else pytest.mark.proof) for name in PROJECTS],
+)
 def test_five_claims_of_a_turn_make_one_run_of_the_tests_and_five_turns_make_five(tmp_path: Path, runner: str) -> None:
     project, environ = PROJECTS[runner], {**os.environ, "JUMAR_NODE_MODULES": str(PACKAGES)}
     if missing := runner_of(runner).surroundings(tmp_path, environ).missing:

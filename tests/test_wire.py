@@ -232,8 +232,10 @@ def told(run: Mapping[str, Any]) -> list[Any]:
     return [{k: v for k, v in entry.items() if k not in own} for entry in entries]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("model", "agent"), [(MODELS[0], "driver"), (MODELS[1], "pipeline")])
+@pytest.mark.parametrize(
+    ("model", "agent"),
+    [(MODELS[0], "driver"), pytest.param(MODELS[1], "pipeline", marks=pytest.mark.proof)],
+)
 def test_a_recorded_run_is_had_again_offline_and_holds_no_key(tmp_path: Path, model: str, agent: str) -> None:
     lay_out(tmp_path)
     text = {n: f"N = {n}\n" for n in (2, 3)}
