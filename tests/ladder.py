@@ -22,8 +22,8 @@ from jumar.ports import Record
 from jumar.runners.pytest import PytestRunner
 from jumar.task import Task, guard_of, load_task
 from jumar.verify import records as decode
-from jumar.verify.acceptance import Experience, HeldOut
 from jumar.verify.falsify import challenge
+from jumar.verify.fresh import Experience, HeldOut
 from jumar.verify.verifier import TrustedVerifier
 
 WITNESSED = ": reported "

@@ -16,7 +16,8 @@ from jumar.core.acceptance import STRONG_BITS
 from jumar.core.settings import Suite
 from jumar.core.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.ports import Verification
-from jumar.verify.acceptance import Experience, HeldOut, accepted
+from jumar.verify.acceptance import accepted
+from jumar.verify.fresh import Experience, HeldOut
 
 IDS = ("test_a.py::test_a", "test_a.py::test_b")
 ATTEMPTS = 5
@@ -142,6 +143,7 @@ def test_a_sandbox_that_became_weaker_is_the_end_of_the_run() -> None:
     assert done.executions == 1
 
 
+BROKEN = "def add(a, b):\n    return a\n"
 CALC = "def add(a, b):\n    return a + b\n"
 TESTS = dedent("""\
     from calc import add
@@ -172,9 +174,9 @@ ORDERED = "from calc import add\n\nSEEN = []\n" + "".join(
 )
 
 
-def judged(tmp_path: Path, product: str, tests: str = TESTS) -> Verification:
+def judged(tmp_path: Path, product: str, tests: str = TESTS, before: str = BROKEN) -> Verification:
     court = Court(tmp_path, Suite(timeout_seconds=20, test_timeout_seconds=5, confirm=3))
-    base = court.tree({"calc.py": "def add(a, b):\n    return a\n", "test_calc.py": tests})
+    base = court.tree({"calc.py": before, "test_calc.py": tests})
     court.collect(base)
     return court.judge(court.tree({"calc.py": product, "test_calc.py": tests}), control=base)
 
@@ -186,6 +188,29 @@ def test_a_right_solution_is_accepted_with_a_grade(tmp_path: Path) -> None:
     assert done.verdict.green
     assert done.grade in ("A", "B", "C")
     assert done.executions <= 8
+
+
+WOBBLY = "".join(f"\n\ndef test_{n}():\n    assert wobbly({n})\n" for n in range(6))
+
+
+@pytest.mark.slow
+def test_what_fails_only_now_and_then_when_it_must_is_flaky_and_no_forgery(tmp_path: Path) -> None:
+    """Each test holds, then does not, then does: some pass that must fail just then, and fail in the same files."""
+    seen = tmp_path / "seen"
+    product = dedent(f"""\
+        import pathlib
+
+
+        def wobbly(number):
+            seen = pathlib.Path({str(seen)!r} + str(number))
+            times = int(seen.read_text()) if seen.exists() else 0
+            seen.write_text(str(times + 1))
+            return times != 1
+        """)
+    done = judged(tmp_path, product, f"from calc import wobbly\n{WOBBLY}", before="def wobbly(number):\n    return 0\n")
+
+    assert (done.verdict.void, done.verdict.green) == (None, False)
+    assert done.verdict.flaky_ids
 
 
 @pytest.mark.proof

@@ -48,6 +48,13 @@ class TestAnswers:
                 number = numbers[machine[2]]
                 assert number is None or says(machine, number, 1, 2, 3) == EPERM, name
 
+    def test_nobody_learns_or_arranges_which_files_are_in_memory(self, machine: tuple[str, int, int]) -> None:
+        fadvise, madvise, preadv2 = ((221, 28, 327), (223, 233, 286))[machine[2]]
+        assert says(machine, fadvise, 3, 0, 4096, 4) == 0x50000
+        assert [says(machine, madvise, 0, 4096, advice) for advice in (4, 20, 21)] == [ALLOW, 0x50000, 0x50000]
+        assert says(machine, preadv2, 3, 0, 1, 0, 0, 0) == ALLOW
+        assert says(machine, preadv2, 3, 0, 1, 0, 0, 8) == 0x5005F
+
     def test_no_number_stands_twice(self, machine: tuple[str, int, int]) -> None:
         numbers = [n[machine[2]] for calls in seccomp.REFUSED.values() for n in calls.values()]
         there = [number for number in numbers if number is not None]

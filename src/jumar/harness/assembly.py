@@ -32,8 +32,8 @@ from jumar.ports import Commands, Runner, Sandbox
 from jumar.projects import TESTS
 from jumar.sandbox.none import Unconfined
 from jumar.task import Task, guard_of, interpreter, settings_for
-from jumar.verify.acceptance import HeldOut
 from jumar.verify.command import confined_commands
+from jumar.verify.fresh import HeldOut
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace import Workspace
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,14 +10,18 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from jumar.core.verdict import Outcome, TestResult
 from jumar.disk.objects import Store
 from jumar.disk.trees import difference, overlay
 from jumar.errors import BadInput
 from jumar.harness.assembly import Place, expected_ids, files_with, runner_of, sealed, settings_of, tree_of, verifier_of
 from jumar.harness.confinement import chosen
 from jumar.harness.result import state_in
+from jumar.ports import Verification
 from jumar.task import Task, guard_of
+from jumar.verify.fresh import HeldOut
 from jumar.verify.mutants import Probed, probe
+from jumar.verify.verifier import TrustedVerifier
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,24 +77,21 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
     visible = guard_of(settings_of(task, store, base, python))
     candidate = store.overlay(base, given, lambda path: visible.editable(path) and not visible.protected(path))
     ignored = difference(store.manifest(candidate), store.manifest(given))
-    if task.hidden:
-        held_out = store.manifest(store.capture(task.hidden))
-        base, candidate = (
-            store.keep(overlay(store.manifest(t), held_out, held_out.__contains__)) for t in (base, candidate)
-        )
-        task = _with_hidden(task, tuple(held_out))
-    settings = settings_of(task, store, base, python)
-    expected = await expected_ids(verifier_of(place, settings, base, task.expected), task)
-    guard = guard_of(sealed(settings, files_with(expected, place, base, runner_of(settings.suite.runner))))
+    hidden = store.capture(task.hidden) if task.hidden else ""
+    task = _with_hidden(task, tuple(store.manifest(hidden))) if hidden else task
+    whole = _with(store, base, hidden)
+    settings = settings_of(task, store, whole, python)
+    expected = await expected_ids(verifier_of(place, settings, whole, task.expected), task)
+    guard = guard_of(sealed(settings, files_with(expected, place, whole, runner_of(settings.suite.runner))))
     candidate = store.overlay(base, candidate, lambda path: guard.editable(path) and not guard.protected(path))
-    verifier = verifier_of(place, settings, base, expected)
-    done = await verifier.verify(candidate, None, control=base)
-    verdict = done.verdict
-    probed = await probe(verifier, base, candidate, seed=task.seed) if task.probe and verdict.green else None
+    verifier = verifier_of(place, settings, whole, expected)
+    done = await _verified(verifier, base, candidate, hidden)
+    verdict, candidate = done.verdict, _with(store, candidate, hidden)
+    probed = await probe(verifier, whole, candidate, seed=task.seed) if task.probe and verdict.green else None
     return Scored(
         ok=verdict.green,
         void=f"{verdict.void.cause}: {verdict.void.reason}" if verdict.void else "",
-        grade=done.grade + ("+H" if task.hidden else ""),
+        grade=done.grade.removesuffix("+H") + ("+H" if task.hidden and verdict.void is None else ""),
         bits=done.bits,
         sandbox=done.sandbox,
         passed=verdict.passed,
@@ -104,6 +106,37 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
         probed=probed,
         tree=candidate,
     )
+
+
+def _with(store: Store, tree: str, hidden: str) -> str:
+    """*tree* with the held-out tests in it."""
+    files = store.manifest(hidden) if hidden else {}
+    return store.keep(overlay(store.manifest(tree), files, files.__contains__)) if files else tree
+
+
+async def _verified(verifier: TrustedVerifier, base: str, candidate: str, hidden: str) -> Verification:
+    """The verdict of *verifier*, which judges both, on *candidate*, to which the held-out tests of *hidden* are added.
+
+    They lie in no room in which nothing is falsified, as a run could leave word of them for the next ones: a green is
+    accepted with them, and only what is none is run with all of them at once.
+    """
+    suite, both = verifier.suite, _with(verifier.store, candidate, hidden)
+    held_out = set(verifier.store.manifest(hidden)) if hidden else set[str]()
+    later = tuple(i for i in verifier.expected if i.partition("::")[0] in held_out)
+    first = tuple(i for i in verifier.expected if i not in set(later))
+    if not (later and first and suite.confirm):
+        return await verifier.verify(both, None, control=verifier.base)
+    judge = copy.copy(verifier)
+    judge.base, judge.expected, judge.held_out = base, first, HeldOut(hidden, later)
+    done = await judge.verify(candidate, None, control=base)
+    if done.verdict.green:
+        results = {**done.verdict.results, **{i: TestResult(i, Outcome.PASSED) for i in later}}
+        green_ids = done.verdict.green_ids.union(later)
+        return replace(done, verdict=replace(done.verdict, results=results, green_ids=green_ids))
+    verifier.suite = replace(suite, confirm=0)
+    told = await verifier.verify(both, None, control=verifier.base)
+    verifier.suite = suite
+    return done if told.verdict.green or told.verdict.void else told
 
 
 def _with_hidden(task: Task, paths: tuple[str, ...]) -> Task:

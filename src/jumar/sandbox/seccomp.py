@@ -42,6 +42,9 @@ REFUSED: Mapping[str, Mapping[str, Machines]] = MappingProxyType({
         "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273),
         "delete_module": (176, 106), "modify_ldt": (154, None), "iopl": (172, None), "ioperm": (173, None),
     },
+    "tells which files are in memory: one run could leave word for the next there": {
+        "mincore": (27, 232), "cachestat": (451, 451),
+    },
     "is the administrator's": {
         "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225), "acct": (163, 89), "quotactl": (179, 60),
         "quotactl_fd": (443, 443), "vhangup": (153, 58), "syslog": (103, 116), "lookup_dcookie": (212, 18),
@@ -62,7 +65,7 @@ _AUDIT = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
-_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
+_DONE, _EPERM, _ENOSYS, _EOPNOTSUPP, _EAFNOSUPPORT = 0, 1, 38, 95, 97
 _NUMBER, _ARCHITECTURE = 0, 4
 """Places in `struct seccomp_data`, whose arguments begin at byte 16; of each its lower half counts."""
 
@@ -83,6 +86,11 @@ _TERMINAL = (0x5412, 0x541C)
 _PERSONALITY = {"personality": (135, 92)}
 _PLAIN, _QUERY = 0, 0xFFFFFFFF
 """The personality everybody has, and the question which one that is."""
+
+_FADVISE, _MADVISE, _PREADV2 = {"fadvise64": (221, 223)}, {"madvise": (28, 233)}, {"preadv2": (327, 286)}
+_COLD, _PAGEOUT = 20, 21
+_RWF_NOWAIT = 0x8
+"""With these, too, it can be told which files are in memory, and arranged. Advice is taken, and not followed."""
 
 _SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
 
@@ -134,6 +142,12 @@ def _judged(place: int, families: tuple[int, ...]) -> Iterator[Instruction]:
     yield from _case(_IOCTL, place, _argument(1), *typed, allow)
     known = [rule for kind in (_PLAIN, _QUERY) for rule in ((_EQUAL, 0, 1, kind), allow)]
     yield from _case(_PERSONALITY, place, _argument(0), *known, refuse)
+    done = (_RETURN, 0, 0, _ERRNO | _DONE)
+    yield from _case(_FADVISE, place, done)
+    cold = [rule for advice in (_COLD, _PAGEOUT) for rule in ((_EQUAL, 0, 1, advice), done)]
+    yield from _case(_MADVISE, place, _argument(2), *cold, allow)
+    at_once = (_ANY_BIT, 0, 1, _RWF_NOWAIT), (_RETURN, 0, 0, _ERRNO | _EOPNOTSUPP)
+    yield from _case(_PREADV2, place, _argument(5), *at_once, allow)
     plain = [rule for family in families if family != NETLINK for rule in ((_EQUAL, 0, 1, family), allow)]
     routes = ((_EQUAL, 0, 3, NETLINK), _argument(2), (_EQUAL, 0, 1, 0), allow) if NETLINK in families else ()
     yield from _case(_SOCKETS, place, _argument(0), *plain, *routes, (_RETURN, 0, 0, _ERRNO | _EAFNOSUPPORT))

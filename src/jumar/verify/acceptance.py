@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import random
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -14,57 +11,17 @@ from jumar.core.acceptance import Answer, Grade, Round, Strength, answer, bits_o
 from jumar.core.verdict import EXCUSED, Cause, Outcome, Verdict, Void, reconcile, unsteady
 from jumar.disk.trees import Kind, overlay
 from jumar.ports import Verification
-from jumar.verify.apart import apart
-from jumar.verify.falsify import Challenge, challenge
+from jumar.verify.falsify import challenge
+from jumar.verify.fresh import APART, Draw, Green, again, asunder, coins, drawn, python
 from jumar.verify.suspicions import Suspects, suspicions, unfalsifiable
 
 if TYPE_CHECKING:
     from jumar.verify.verifier import TrustedVerifier
 
-APART = ("S3", "S2")
-"""Tiers in which a process cannot reach another one: below them two processes are one."""
+APART_CONFIRMS = 2
+"""How often two processes confirm every outcome: in a plain run, and in the pair of a challenge."""
 
 CHANGED = "it passed in one run and did not in another, on the same files"
-
-
-class HeldOut(NamedTuple):
-    """Tests that no candidate sees: they are there only when a green is accepted."""
-
-    tree: str = ""
-    """Their files, laid over the candidate's; empty: there are none."""
-    ids: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class Experience:
-    """What the acceptances of one task have taught."""
-
-    apart: bool = True
-    """Whether its tests may run in a process of their own: until they fail there although they are right."""
-    ordered: bool = False
-    """Whether its tests pass in their own order only."""
-    challenge: Challenge | None = None
-
-
-@dataclass(slots=True)
-class _Green:
-    """A green that is being accepted."""
-
-    verifier: TrustedVerifier
-    tree: str
-    """The candidate's, with the held-out tests."""
-    names: Mapping[str, str]
-    """What the runner calls a test -> the expected id."""
-    accepted: Mapping[str, Outcome]
-    """By the runner's names: what the frozen run had for ids that did not pass."""
-    executions: int = 0
-    done: list[Round] = field(default_factory=list)
-    unproved: set[str] = field(default_factory=set)
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """All that is judged, by the runner's names."""
-        return (*self.names, *self.verifier.held_out.ids)
 
 
 async def accepted(
@@ -85,10 +42,11 @@ async def accepted(
         return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why)))
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
-    green = _Green(verifier, _with_held_out(verifier, tree), names, excuses)
+    green = Green(verifier, _with_held_out(verifier, tree), names, excuses)
     strengths = _open_to_it(green, _strengths(verifier))
-    two = await _apart(green)
-    found = await _confirmed(green, {} if two else strengths, two=two)
+    evident = await _apart(green, strengths)
+    two = evident is not None
+    found = evident if evident and evident.void else await _confirmed(green, strengths, two=two)
     done = msgspec.structs.replace(first, executions=first.executions + green.executions)
     if found.void is not None:
         return msgspec.structs.replace(done, verdict=Verdict({}, void=found.void))
@@ -115,32 +73,34 @@ class _Found(NamedTuple):
     warnings: tuple[str, ...] = ()
     step: Round = Round()
     """The one that did not come out as it must."""
-    seed: int | None = None
-    """Of its order."""
+    draw: Draw = Draw()
+    """Its chances."""
 
 
-async def _confirmed(green: _Green, strengths: Mapping[str, Strength], *, two: bool) -> _Found:
+async def _confirmed(green: Green, strengths: Mapping[str, Strength], *, two: bool) -> _Found:
     """Run all the rounds; in another order first, and if that is what breaks the tests, in their own."""
     verifier, experience = green.verifier, green.verifier.experience
-    more = verifier.suite.confirm - two
-    plan = rounds(strengths, more, _coins())
+    more = max(0, verifier.suite.confirm - APART_CONFIRMS) if two else verifier.suite.confirm
+    strengths = {} if two else strengths
+    plan = rounds(strengths, more, coins())
     found = await _run(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:
         return _held_out(green, found)
     # Who is lucky now and then gets no cheap second throw: the same order must break the same tests again, and then
     # all of it is run once more, and one run beyond.
-    same, _ = await _round(green, found.step, found.seed)
+    same, _ = await again(green, found.step, found.draw)
     if set(same.unsteady) != set(found.flaky):
         return _held_out(green, found)
-    again = await _run(green, rounds(strengths, more + 1, _coins()), shuffled=False)
-    if again.void is None and not again.flaky:
+    beyond = await _run(green, rounds(strengths, more + 1, coins()), shuffled=False)
+    if beyond.void is None and not beyond.flaky:
         experience.ordered = True
-        said = f"the tests depend on their order: {', '.join(found.flaky[:3])} failed in another one"
-        return again._replace(warnings=(said,))
-    return _held_out(green, again)
+        seen = [i for i in found.flaky if i not in verifier.held_out.ids] or ["one"]
+        said = f"the tests depend on their order: {', '.join(seen[:3])} failed in another one"
+        return beyond._replace(warnings=(said,))
+    return _held_out(green, beyond)
 
 
-def _held_out(green: _Green, found: _Found) -> _Found:
+def _held_out(green: Green, found: _Found) -> _Found:
     """Held-out tests that fail are no flake: the visible ones alone were answered."""
     failed = [i for i in found.flaky if i in green.verifier.held_out.ids]
     if not failed:
@@ -149,51 +109,66 @@ def _held_out(green: _Green, found: _Found) -> _Found:
     return _Found(void=Void(Cause.HELD_OUT, why))
 
 
-async def _run(green: _Green, plan: Sequence[Round], *, shuffled: bool) -> _Found:
+async def _run(green: Green, plan: Sequence[Round], *, shuffled: bool) -> _Found:
     """Run *plan*, up to the first round that does not come out as it must."""
     green.done.clear()
     green.unproved.clear()
     for step in plan:
-        seed = secrets.randbits(32) if shuffled else None
-        answered, cause = await _round(green, step, seed)
+        draw = drawn(shuffled=shuffled)
+        answered, cause = await again(green, step, draw)
         if answered.void:
-            return _Found(void=Void(cause, answered.void))
+            return _Found(void=Void(cause, _untold(green) or answered.void))
         if answered.forged:
-            some = f"{len(answered.forged)} tests that had to fail did not, {answered.forged[0]} among them"
-            return _Found(void=Void(Cause.TAMPER, some))
+            same, _ = await again(green, step, draw)
+            return _forged(green, answered.forged, same)
         if answered.unsteady:
-            return _Found(flaky=answered.unsteady, step=step, seed=seed)
+            return _Found(flaky=answered.unsteady, step=step, draw=draw)
         green.done.append(step)
         green.unproved |= answered.unproved
     return _Found()
 
 
-async def _round(green: _Green, step: Round, seed: int | None) -> tuple[Answer, Cause]:
-    verifier = green.verifier
-    files: Mapping[str, bytes] = {}
-    if step.challenge and verifier.experience.challenge is not None:
-        files = verifier.experience.challenge.falsified(step.falsified, random.Random(secrets.randbits(64)))  # noqa: S311  seeded by secrets
-    asked = tuple(dict.fromkeys(i.partition("[")[0] for i in green.ids)) if step.challenge else green.ids
-    report = await verifier.again(green.tree, asked, files=files, seed=seed)
-    green.executions += 1
-    return answer(report, step, green.ids, green.accepted), Cause.TAMPER if report.anomalies else Cause.HARNESS
+async def _apart(green: Green, strengths: Mapping[str, Strength]) -> _Found | None:
+    """What becomes of a green whose tests have a process of their own, challenged; None: they cannot have one.
 
-
-async def _apart(green: _Green) -> bool:
-    """Whether every test passes in a process of its own, beside that of the code under test."""
+    An object of the code under test may still answer what a test asks it; what the test expects it cannot know.
+    """
     verifier, experience = green.verifier, green.verifier.experience
-    if not experience.apart or not _python(verifier) or verifier.sandbox.tier not in APART:
-        return False
-    records, child = await apart(verifier.question(green.tree, green.ids))
-    green.executions += 1
-    report = verifier.runner.report(records, child.ended, child.detail)
-    report = msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
-    return reconcile(green.ids, report, green.accepted).green
+    if not experience.apart or not python(verifier) or verifier.sandbox.tier not in APART:
+        return None
+    shuffled = not experience.ordered
+    if not reconcile(green.ids, await asunder(green, Round(challenge=False), Draw()), green.accepted).green:
+        return None
+    for step in rounds(strengths, 1, coins()):
+        draw = drawn(shuffled=shuffled)
+        answered = answer(await asunder(green, step, draw), step, green.ids, green.accepted)
+        if answered.forged:
+            same = answer(await asunder(green, step, draw), step, green.ids, green.accepted)
+            return _forged(green, answered.forged, same)
+        if answered.void or answered.unsteady:
+            return None
+    return _Found()
+
+
+def _forged(green: Green, forged: Sequence[str], same: Answer) -> _Found:
+    """What it means that tests passed that had to fail: if the very same files then fail, they are thrown like dice."""
+    wavering = set(forged).difference(same.forged)
+    if wavering:
+        return _Found(flaky=tuple(i for i in green.ids if i.partition("[")[0] in wavering))
+    some = f"{len(forged)} tests that had to fail did not, {forged[0]} among them"
+    return _Found(void=Void(Cause.TAMPER, _untold(green) or some))
+
+
+def _untold(green: Green) -> str:
+    """What is said in the place of words that come from a room with held-out tests: those words could be theirs."""
+    if not green.verifier.held_out.ids:
+        return ""
+    return "a fresh run with the held-out tests was not what it must be, and what it said could quote them"
 
 
 def _strengths(verifier: TrustedVerifier) -> Mapping[str, Strength]:
     """How the tests of the task, held-out ones included, can be falsified; read from its own frozen files, once."""
-    if not _python(verifier):
+    if not python(verifier):
         return {}
     if verifier.experience.challenge is None:
         store = verifier.store
@@ -207,15 +182,11 @@ def _strengths(verifier: TrustedVerifier) -> Mapping[str, Strength]:
     return verifier.experience.challenge.strengths
 
 
-def _open_to_it(green: _Green, strengths: Mapping[str, Strength]) -> Mapping[str, Strength]:
+def _open_to_it(green: Green, strengths: Mapping[str, Strength]) -> Mapping[str, Strength]:
     """The functions in *strengths* that judge, and of which nothing is excused: only their coins are tossed."""
     judging = {i.partition("[")[0] for i in green.ids}
     excused = {i.partition("[")[0] for i in green.accepted}
     return {name: strength for name, strength in strengths.items() if name in judging - excused}
-
-
-def _python(verifier: TrustedVerifier) -> bool:
-    return verifier.runner.name == "pytest" and verifier.runner.grade != Grade.X
 
 
 def _with_held_out(verifier: TrustedVerifier, tree: str) -> str:
@@ -224,11 +195,6 @@ def _with_held_out(verifier: TrustedVerifier, tree: str) -> str:
         return tree
     hidden = verifier.store.manifest(verifier.held_out.tree)
     return verifier.store.keep(overlay(verifier.store.manifest(tree), hidden, hidden.__contains__))
-
-
-def _coins() -> Iterator[bool]:
-    while True:
-        yield bool(secrets.randbits(1))
 
 
 def _vacuous(verifier: TrustedVerifier, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
@@ -243,7 +209,7 @@ def _vacuous(verifier: TrustedVerifier, strengths: Mapping[str, Strength]) -> tu
 
 async def _warnings(verifier: TrustedVerifier, tree: str, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
     """What no channel closes, in a tree that is green, and which of the challenged tests nothing could falsify."""
-    if not _python(verifier):
+    if not python(verifier):
         return ()
     tests = tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected))
     store = verifier.store

@@ -23,7 +23,7 @@ from jumar.ports import Invocation, Record
 from jumar.verify import apart_product_boot
 from jumar.verify.launch import Confinement
 from jumar.verify.process import Child, confined
-from jumar.verify.room import Store, laid_out
+from jumar.verify.room import Store, exchanged, laid_out
 
 PATTERNS = ("test_*.py", "*_test.py")
 
@@ -44,6 +44,8 @@ class Question(NamedTuple):
     """What runs the asked tests in that room."""
     rooms: Path
     output: Path
+    files: Mapping[str, bytes] = {}
+    """What lies in the place of files of the tests, in their room alone."""
 
 
 async def apart(question: Question) -> tuple[list[Record], Child]:
@@ -93,7 +95,9 @@ async def _rooms(question: Question) -> AsyncIterator[tuple[Path, Path, list[str
         laid_out(question.store, question.tree, question.rooms) as ours,
         laid_out(question.store, question.tree, question.rooms) as theirs,
     ):
-        yield ours, theirs, await to_thread.run_sync(divided, ours, theirs, question.product)
+        paths = await to_thread.run_sync(divided, ours, theirs, question.product)
+        await to_thread.run_sync(exchanged, ours, question.files)
+        yield ours, theirs, paths
 
 
 def divided(ours: Path, theirs: Path, product: Callable[[str], bool]) -> list[str]:

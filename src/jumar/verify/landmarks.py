@@ -23,6 +23,9 @@ PURE = ("AssertionError", "abs", "all", "any", "bool", "bytes", "callable", "dic
         "type", "zip")  # fmt: skip
 """Builtins that assertions are made of. The others (open, print, input, __import__) are replaced by honest programs."""
 
+ASKED = ("cmath", "collections", "decimal", "difflib", "fractions", "json", "math", "operator", "re", "statistics")
+"""Modules whose functions tests ask whether something is right. Those of them are compared that are loaded early."""
+
 PARTS = (FunctionType, type, BuiltinFunctionType, classmethod, staticmethod, property)
 """What is compared. Other values of the framework are its state."""
 
@@ -80,7 +83,11 @@ def spaces() -> Iterator[Space]:
                     yield _space(f"{value.__module__}.{value.__qualname__}", value, vars(value))
     builtins = vars(sys.modules["builtins"])
     yield Space("builtins", None, builtins, len(builtins), PURE, tuple(map(builtins.get, PURE)))
-    names = tuple(name for name in sys.modules if name.partition(".")[0] in FRAMEWORK)
+    for name in ASKED:
+        module = sys.modules.get(name)
+        if isinstance(module, ModuleType):
+            yield _space(name, module, vars(module))
+    names = tuple(name for name in sys.modules if name.partition(".")[0] in FRAMEWORK or name in ASKED)
     yield Space("sys.modules", None, sys.modules, len(sys.modules), names, tuple(map(sys.modules.get, names)))
 
 

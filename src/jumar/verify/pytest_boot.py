@@ -47,9 +47,9 @@ def main() -> None:
         why = "no pytest" if error.name == "pytest" else f"a pytest that does not import ({error})"
         send(["unusable", f"{sys.executable} has {why}; install it there or pass --python"])
         os._exit(3)
-    for name in FRIENDS:
+    for name in (*(f"_pytest.{name}" for name in FRIENDS), "cmath", "math", "operator"):
         with contextlib.suppress(ImportError):
-            importlib.import_module(f"_pytest.{name}")
+            importlib.import_module(name)
     plugins = [*made(config, room, private, send), furnish(room, config["paths"])]
     for plugin in plugins:
         mark(plugin, pytest)

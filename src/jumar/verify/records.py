@@ -25,6 +25,10 @@ ORDER = ("hello", "collected", "start", "result", "finish", "end")
 """Records of a serial runner come in this order, but for the start of the next test; others come at any time."""
 
 
+LINE = 300
+"""Characters of what a process says in a reason."""
+
+
 def collected(records: Iterable[Record], ended: Ended, detail: str) -> Collected:
     """The ids in the records of a collection."""
     ids: list[str] = []
@@ -66,11 +70,11 @@ def report(records: Iterable[Record], ended: Ended, detail: str, *, serial: bool
             case ["broken", str(path), str(why), str(blame), str(absent)]:
                 broken[path] = Broken(why, _blame(blame), absent)
             case ["unusable" | "usage", str(why)]:
-                ended, detail = Ended.UNSTARTED, why
+                ended, detail = Ended.UNSTARTED, _line(why)
             case ["tampered", str(what)]:
-                odd.append(f"tampered with: {what}")
+                odd.append(f"tampered with: {_line(what)}")
             case ["stopped", str(why)] if ended is Ended.NORMAL:
-                ended, detail = Ended.EXIT, f"the session was stopped: {why}"
+                ended, detail = Ended.EXIT, f"the session was stopped: {_line(why)}"
     for test_id in found:
         results.setdefault(test_id, _silent(test_id, ended, detail, lost=test_id == running))
     return Report(ended=ended, results=tuple(results.values()), broken=broken, anomalies=tuple(odd), detail=detail)
@@ -95,6 +99,12 @@ def disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
         last = kind if kind in ORDER else last
     if "start" in kinds and not {"finish", "stopped"}.intersection(kinds):
         yield "the session ended before it was over"
+
+
+def _line(said: str) -> str:
+    """What a process said of itself, as a line that can stand in a reason: no second one, and nothing unreadable."""
+    words = " ".join("".join(c if c.isprintable() else " " for c in said).split())
+    return words if len(words) <= LINE else f"{words[:LINE]}..."
 
 
 def _silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:

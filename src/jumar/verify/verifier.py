@@ -29,10 +29,11 @@ from jumar.ports import (
     Verification,
 )
 from jumar.sandbox.none import Unconfined
-from jumar.verify.acceptance import CHANGED, Experience, HeldOut
+from jumar.verify.acceptance import CHANGED
 from jumar.verify.acceptance import accepted as accept
 from jumar.verify.apart import Question
 from jumar.verify.check import checked
+from jumar.verify.fresh import Experience, HeldOut
 from jumar.verify.joining import Part, alone, blamed, but, joined
 from jumar.verify.launch import Confinement
 from jumar.verify.naming import Naming, collected, completed, names_in
@@ -152,23 +153,29 @@ class TrustedVerifier:
         async with laid_out(self.store, tree, self.rooms) as room:
             await to_thread.run_sync(self._without, room, "")
             await to_thread.run_sync(exchanged, room, files)
-            invocation = self.runner.verification(self.suite, room, ids)
-            # Nobody reads why a test fails in here, and to find that out can take longer than all the tests.
-            config = {**invocation.config, "quiet": True, **({} if seed is None else {"shuffle": seed})}
-            records, child = await self._run(msgspec.structs.replace(invocation, config=config), room, self._output())
+            records, child = await self._run(self._afresh(room, ids, seed), room, self._output())
         report = self.runner.report(records, child.ended, child.detail)
         return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
-    def question(self, tree: str, ids: Sequence[str]) -> Question:
-        """What is to be judged in two processes."""
+    def _afresh(self, room: Path, ids: Sequence[str], seed: int | None) -> Invocation:
+        """How a fresh run is started. Nobody reads there why a test fails, which can take longer than all of them."""
+        invocation = self.runner.verification(self.suite, room, ids)
+        config = {**invocation.config, "quiet": True, **({} if seed is None else {"shuffle": seed})}
+        return msgspec.structs.replace(invocation, config=config)
+
+    def question(
+        self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None = None
+    ) -> Question:
+        """What is to be judged in two processes; see `again`."""
         return Question(
             store=self.store,
             tree=tree,
             product=self.sources,
             confinement=self.confinement,
-            invocation=lambda room: self.runner.verification(self.suite, room, ids),
+            invocation=lambda room: self._afresh(room, ids, seed),
             rooms=self.rooms,
             output=self._output(),
+            files=files,
         )
 
     @property

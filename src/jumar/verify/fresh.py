@@ -1,0 +1,112 @@
+"""One fresh run of a green: as it is, with falsified tests, in one process or in two."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from jumar.core.acceptance import Answer, Grade, Round, answer
+from jumar.core.verdict import Cause, Outcome, Report
+from jumar.verify.apart import apart
+from jumar.verify.falsify import Challenge
+
+if TYPE_CHECKING:
+    from jumar.verify.verifier import TrustedVerifier
+
+APART = ("S3", "S2")
+"""Tiers in which a process cannot reach another one: below them two processes are one."""
+
+
+class HeldOut(NamedTuple):
+    """Tests that no candidate sees: they are there only when a green is accepted."""
+
+    tree: str = ""
+    """Their files, laid over the candidate's; empty: there are none."""
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Experience:
+    """What the acceptances of one task have taught."""
+
+    apart: bool = True
+    """Whether its tests may run in a process of their own: until they fail there although they are right."""
+    ordered: bool = False
+    """Whether its tests pass in their own order only."""
+    challenge: Challenge | None = None
+
+
+@dataclass(slots=True)
+class Green:
+    """A green that is being accepted."""
+
+    verifier: TrustedVerifier
+    tree: str
+    """The candidate's, with the held-out tests."""
+    names: Mapping[str, str]
+    """What the runner calls a test -> the expected id."""
+    accepted: Mapping[str, Outcome]
+    """By the runner's names: what the frozen run had for ids that did not pass."""
+    executions: int = 0
+    done: list[Round] = field(default_factory=list)
+    unproved: set[str] = field(default_factory=set)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """All that is judged, by the runner's names."""
+        return (*self.names, *self.verifier.held_out.ids)
+
+
+class Draw(NamedTuple):
+    """The chances of a round. The process is told the order, and must not learn the other from it."""
+
+    order: int | None = None
+    """None: the tests keep their own."""
+    falsities: int = 0
+
+
+def drawn(*, shuffled: bool) -> Draw:
+    """Chances that nobody can foresee."""
+    return Draw(secrets.randbits(32) if shuffled else None, secrets.randbits(64))
+
+
+def coins() -> Iterator[bool]:
+    """Fair ones, without end."""
+    while True:
+        yield bool(secrets.randbits(1))
+
+
+async def again(green: Green, step: Round, draw: Draw) -> tuple[Answer, Cause]:
+    """What a round shows, and what it is if it shows nothing. The same draw makes the same files, in the same order."""
+    asked, files = _laid(green, step, draw)
+    report = await green.verifier.again(green.tree, asked, files=files, seed=draw.order)
+    green.executions += 1
+    return answer(report, step, green.ids, green.accepted), Cause.TAMPER if report.anomalies else Cause.HARNESS
+
+
+async def asunder(green: Green, step: Round, draw: Draw) -> Report:
+    """What a round shows in two processes."""
+    asked, files = _laid(green, step, draw)
+    records, child = await apart(green.verifier.question(green.tree, asked, files=files, seed=draw.order))
+    green.executions += 1
+    report = green.verifier.runner.report(records, child.ended, child.detail)
+    return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
+
+
+def _laid(green: Green, step: Round, draw: Draw) -> tuple[Sequence[str], Mapping[str, bytes]]:
+    """What is asked for in a round, and the files of the tests that it needs."""
+    challenge = green.verifier.experience.challenge
+    if not step.challenge or challenge is None:
+        return green.ids, {}
+    files = challenge.falsified(step.falsified, random.Random(draw.falsities))  # noqa: S311  drawn from secrets
+    return tuple(dict.fromkeys(i.partition("[")[0] for i in green.ids)), files
+
+
+def python(verifier: TrustedVerifier) -> bool:
+    """Whether its tests can be falsified, and parted from the code under test: they are pytest's."""
+    return verifier.runner.name == "pytest" and verifier.runner.grade != Grade.X
