@@ -109,7 +109,7 @@ class Subject:
             verifier = TrustedVerifier(
                 store, PytestRunner(), Suite(), self.folder / tier, base=self.tree, sandbox=sandbox
             )
-            verifier.environ = {"PATH": os.environ["PATH"]}
+            verifier.environ, verifier.sources = {"PATH": os.environ["PATH"]}, "app.py".__eq__
             verifier.expected = (await verifier.collect(self.tree)).ids
             self.verifiers[tier] = verifier
 

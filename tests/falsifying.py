@@ -24,7 +24,23 @@ class Anything:
 def same(x): return x
 def fail(kind=ValueError, *args): raise kind("it failed for a reason")
 class Fault(ValueError): pass
+class Equal:
+    __eq__ = lambda s, o: o is not s
+    __ne__ = lambda s, o: o is s
+    __hash__ = None
+class Text(str):
+    __contains__ = lambda s, i: len(i) > 1
+    startswith = endswith = lambda *a: True
+class Word(str):
+    __eq__ = lambda s, o: o in {"two", "three", "seven"}
+    __hash__ = str.__hash__
+class Number(int):
+    __gt__ = __ge__ = __lt__ = __le__ = lambda s, o: True
+class Always:
+    __lt__ = __gt__ = __ge__ = __le__ = lambda s, o: True
+def word(x): return Word("seven")
 """
+"""What is right, and what affirms all it is asked."""
 
 
 def of(code: str, helper: str = "") -> Challenge:
@@ -38,11 +54,11 @@ def strengths(code: str, helper: str = "") -> dict[str, Strength]:
     return {name.partition("::")[2]: strength for name, strength in of(code, helper).strengths.items()}
 
 
-def outcomes(source: bytes) -> dict[str, bool]:
-    """Test -> whether all its cases pass."""
+def outcomes(source: bytes, more: str = "") -> dict[str, bool]:
+    """Test -> whether all its cases pass, with *more* of a product."""
     module = types.ModuleType("test_it")
     product = types.ModuleType("product")
-    exec(PRODUCT, vars(product))  # noqa: S102  our own text, above
+    exec(PRODUCT + more, vars(product))  # noqa: S102  our own text
     before = sys.modules.get("product")
     sys.modules["product"] = product
     try:

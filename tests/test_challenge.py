@@ -16,6 +16,7 @@ from honest import environment
 from jumar.core.acceptance import Answer, Round, Strength, answer
 from jumar.core.settings import Suite
 from jumar.core.verdict import Report
+from jumar.verify.falsify import challenge
 from suites import UPSTREAM
 
 COUNT = 24
@@ -76,6 +77,32 @@ CHEATS = {
 }
 """Products that look green, or may with luck: each is what is in `double.py`."""
 
+ROUND_TRIP = """
+from packing import pack, report, unpack
+def test_there_and_back():
+    for value in ([1, 2], "ab", {"a": 1}):
+        assert unpack(pack(value)) == value
+def test_told(): assert "two of them" in report()
+def test_start(): assert report().startswith("There")
+def test_end(): assert report().endswith("unpacked.")
+"""
+PACKING = """
+def pack(value): return [value]
+def unpack(packed): return packed[0]
+def report(): return "There were two of them: packed, and unpacked."
+"""
+LYING = """
+class Equal:
+    __eq__ = lambda s, o: o is not s
+    __ne__ = lambda s, o: o is s
+class Text(str):
+    __contains__ = lambda s, i: len(i) > 1
+    startswith = endswith = lambda *a: True
+def pack(value): return None
+def unpack(packed): return Equal()
+def report(): return Text()
+"""
+
 
 def asked(court: Court, product: str) -> list[Answer]:
     """What a plain run says of *product*, and then two rounds of a pair."""
@@ -85,16 +112,33 @@ def asked(court: Court, product: str) -> list[Answer]:
     assert set(made.strengths.values()) == {Strength.STRONG}
     chosen = frozenset(name for name in ids if coins.random() < 0.5)
     steps = (Round(challenge=False), Round(chosen), Round(frozenset(ids) - chosen))
-    return [_answered(court, tree, step, made.falsified(step.falsified, coins)) for step in steps]
+    return [_answered(court, tree, step, made.falsified(step.falsified, coins), ids) for step in steps]
 
 
-def _answered(court: Court, tree: str, step: Round, files: Mapping[str, bytes]) -> Answer:
-    ids = tuple(f"test_double.py::test_{n}" for n in range(COUNT))
+def asked_of_all(court: Court, product: str) -> list[Answer]:
+    """What a plain run says of *product*, which packs and unpacks, and then a round in which all tests must fail."""
+    tree = court.tree({"test_packing.py": ROUND_TRIP, "packing.py": product})
+    made = challenge({"test_packing.py": ROUND_TRIP.encode()})
+    ids = tuple(made.strengths)
+    steps = (Round(challenge=False), Round(frozenset(ids)))
+    return [_answered(court, tree, step, made.falsified(step.falsified, SystemRandom()), ids) for step in steps]
 
+
+def _answered(court: Court, tree: str, step: Round, files: Mapping[str, bytes], ids: tuple[str, ...]) -> Answer:
     async def report() -> Report:
         return await court.verifier.again(tree, ids, files=files, seed=None)
 
     return answer(anyio.run(report), step, ids, {})
+
+
+@pytest.mark.slow
+def test_what_affirms_all_it_is_asked_affirms_what_is_false(tmp_path: Path) -> None:
+    assert asked_of_all(Court(tmp_path / "honest"), PACKING) == [Answer(), Answer()]
+    plain, falsified = asked_of_all(Court(tmp_path / "lying"), LYING)
+
+    assert plain == Answer(), "it does look right"
+    names = ("test_there_and_back", "test_told", "test_start", "test_end")
+    assert sorted(falsified.forged) == sorted(f"test_packing.py::{name}" for name in names)
 
 
 @pytest.mark.slow

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -79,8 +81,6 @@ def test_raises():
     with pytest.raises(ValueError, match="reason"):
         fail()
 def test_raises_called(): pytest.raises((ValueError, KeyError), fail)
-def test_raises_own():
-    with pytest.raises(Fault): fail(Fault)
 def test_warns():
     import warnings
     with pytest.warns(UserWarning):
@@ -88,6 +88,12 @@ def test_warns():
 def test_near(): assert same(0.3) == pytest.approx(0.3)
 def test_near_in_full(): assert same([1.0, 2.0]) == pytest.approx([1.0, 2.0], abs=0.01)
 def test_type(): assert isinstance(same(1), int)
+def test_raises_of_a_standard_module():
+    import subprocess
+    with pytest.raises(subprocess.SubprocessError): fail(subprocess.SubprocessError)
+def test_type_itself(): assert type(same(1)) is int
+def test_word(): assert same("two") == "two"
+def test_other_word(): assert "three" == same("three")
 def test_part(): assert "failing words" in str(same("some failing words"))
 def test_in_a_context(tmp_path=None):
     import tempfile
@@ -120,6 +126,7 @@ class TestUnit(unittest.TestCase):
     def test_first(self): self.assertEqual("a", same("a"), "a message")
     def test_count(self): self.assertCountEqual(same([1, 2]), [2, 1])
     def test_true(self): self.assertTrue(same(3) == 3)
+    def test_word(self): self.assertEqual(same("seven"), "seven")
     def test_is(self): self.assertIs(same(True), True)
     def test_is_none(self): self.assertIsNone(same(None))
     def test_almost(self): self.assertAlmostEqual(same(1.23), 1.2345, places=2)
@@ -135,9 +142,47 @@ class TestUnit(unittest.TestCase):
                 self.assertEqual(same(given), expected)
 """
 
+AFFIXES = """
+def test_start(): assert same("some words").startswith("so")
+def test_end(): assert same(b"some words").endswith(b"rds", 2)
+def test_both_ends():
+    got = same("some words")
+    assert got.startswith("s") and got.endswith("words")
+class TestUnit(unittest.TestCase):
+    def test_start(self): self.assertTrue(same("some words").startswith("some"), "a message")
+"""
+
 WEAK = """
+def test_raises_own():
+    with pytest.raises(Fault): fail(Fault)
+def test_raises_own_among_others():
+    with pytest.raises((ValueError, Fault)): fail(Fault)
+def test_identity(): assert same(Fault) is Fault
 def test_computed(): assert same(3) == same(3)
+def test_computed_in_lines():
+    expected = same([1, 2])
+    assert (same([1, 2])
+        == expected)
+def test_of_itself(): assert [*same("ab")] == list(same("ab"))
+def test_nothing_in_it(): assert same([]) == []
 def test_contrary(): assert same(3) != 4
+def test_more(): assert same(3.5) > 3
+def test_infinite(): assert same(float("inf")) >= 3
+def test_below_all(): assert -same(float("inf")) <= -3 < same(4)
+def test_earlier():
+    import datetime
+    assert datetime.date(2001, 1, 1) < same(datetime.date(2002, 1, 1))
+def test_exact():
+    from decimal import Decimal
+    assert Decimal(3) >= same(3)
+def test_part_of_a_set(): assert same({1}) < {1, 2}
+def test_word_in_a_text(): assert "words" in same("some words")
+def test_word_by_name(): assert same("me") in same("some words")
+def test_bytes_in(): assert b"words" in same(b"some words")
+def test_key(): assert "key" in same({"key": 1})
+def test_in_the_odd(): assert "key" in Anything()
+def test_start_of_nothing(): assert same("abc").startswith("")
+def test_start_of_either(): assert same("abc").startswith(("b", "a"))
 def test_less(): assert same(3) < same(4)
 def test_at_most(): assert (same(3)
     <= same(3))
@@ -162,8 +207,16 @@ class TestUnit(unittest.TestCase):
     def test_false(self): self.assertFalse(same(0))
     def test_unequal(self): self.assertNotEqual(same(1), 2)
     def test_equal(self): self.assertEqual(same(1), same(1))
+    def test_equal_in_its_order(self): self.assertCountEqual(same([1, 2]), same([2, 1]), msg="a message")
+    def test_equal_lists(self):
+        self.assertListEqual(  # a remark
+            (same([1, 2])), [same(1), same(2)], "a message")
     def test_in(self): self.assertIn(1, same([1]))
+    def test_text_in(self): self.assertIn("b", (same("abc")), "a message")
+    def test_text_truly_in(self): self.assertTrue("b" in same("abc"))
     def test_greater(self): self.assertGreater(same(2), 1)
+    def test_less(self): self.assertLessEqual(same(2), same(2), msg="a message")
+    def test_own_identity(self): self.assertIs(same(Fault), Fault)
 """
 
 NONE = """
@@ -247,16 +300,17 @@ class TestMeta(metaclass=type):
 
 
 @pytest.mark.parametrize(
-    ("code", "strength"), [(STRONG, Strength.STRONG), (WEAK, Strength.WEAK), (NONE, Strength.NONE)]
+    ("code", "strength"),
+    [(STRONG, Strength.STRONG), (AFFIXES, Strength.STRONG), (WEAK, Strength.WEAK), (NONE, Strength.NONE)],
 )
 def test_a_test_is_as_strong_as_what_it_asserts(code: str, strength: Strength) -> None:
     found = strengths(tidy(code))
 
     assert {name: s.name for name, s in found.items() if s is not strength} == {}
-    assert len(found) > 20
+    assert len(found) == code.count("def test_") or code is NONE
 
 
-@pytest.mark.parametrize("code", [STRONG, WEAK])
+@pytest.mark.parametrize("code", [STRONG, AFFIXES, WEAK])
 def test_exactly_the_chosen_fail(code: str) -> None:
     whole = tidy(code)
     assert all(outcomes(whole.encode()).values())
@@ -268,6 +322,194 @@ def test_exactly_the_chosen_fail(code: str) -> None:
         assert source.count(b"\n") == whole.count("\n")
         often.update(chosen)
     assert len(often) == len(strengths(whole))
+
+
+AFFIRMED = [
+    "assert Equal() == same([1, 2])",
+    "assert same('ab') == Equal()",
+    "got = Equal()\n    expected = 'ab'.upper()\n    assert got == expected",
+    "assert Equal() == []",
+    "assert 'words' in Text('nothing')",
+    "assert same('words') in Text('nothing')",
+    "assert Text('nothing').startswith('words')",
+    "assert Text('nothing').endswith('words')",
+    "assert Number(1) > 3",
+    "assert 3 <= Number(9)",
+    "assert 3 < Always()",
+    "assert word(2) == 'two'",
+]
+"""What holds for things that affirm all they are asked, but for the contrary."""
+
+
+@pytest.mark.parametrize("assertion", AFFIRMED)
+@pytest.mark.parametrize("unit", [False, True])
+def test_who_affirms_everything_affirms_a_decoy(assertion: str, unit: bool) -> None:  # noqa: FBT001  a parameter of the test
+    code = "from product import Always, Equal, Number, Text, word\ndef seven(): assert word(7) == 'seven'\n"
+    code += f"def test_a():\n    {assertion}\n"
+    if unit:
+        code = _in_unittest(code)
+    (name,) = strengths(tidy(code))
+    made, believed = of(tidy(code)), 0
+    for seed in range(40):
+        source = made.falsified([f"{PATH}::{name}"], Random(seed))[PATH]
+        believed += outcomes(source)[name]
+
+    assert believed >= 36, "what is asked of it is nothing that it can tell from what was asked before"
+
+
+def _in_unittest(code: str) -> str:
+    """As a `TestCase` says it."""
+    head, _, body = code.partition("def test_a():\n")
+    lines = [f"    {line}\n" for line in body.splitlines()]
+    said = "".join(lines).replace("assert ", "self.assertTrue(").rstrip() + ")\n"
+    for written, name in (("==", "Equal"), (" in ", "In"), (">", "Greater"), ("<=", "LessEqual"), ("<", "Less")):
+        left, _, right = said.rpartition("self.assertTrue(")
+        if written in right:
+            said = f"{left}self.assert{name}({right.replace(written, ',', 1)}"
+            break
+    return f"{head}class TestIt(unittest.TestCase):\n    def test_a(self):\n{said}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from unittest.mock import ANY\ndef test_a(): assert same(3) == ANY\n",
+        "def test_a():\n    from unittest.mock import ANY as odd, Mock\n    assert Mock(x=odd).x == odd\n",
+        "def test_equals_anything():\n    odd = Anything()\n    assert same(odd) == odd\n",
+        "class Odd:\n    def __eq__(self, other): return True\ndef test_a(): assert same(3) == same(Odd())\n",
+        "class Odd:\n    __eq__ = lambda s, o: True\ndef test_a(): assert same(3) == same(Odd())\n",
+        "from hamcrest import is_\ndef test_a(): assert same(3) == same(Anything())\n",
+        "@pytest.mark.parametrize('type', [int])\ndef test_a(type): assert same(type) == type\n",
+        "type = same\ndef test_a(): assert same(3) == same(type(3))\n",
+        "def test_a(): assert same([0.1]) == pytest.approx([0.1], abs=same(0.1))\n",
+    ],
+)
+def test_what_may_equal_anything_gets_the_contrary(code: str) -> None:
+    (name,) = strengths(tidy(code))
+
+    for seed in range(12):
+        source = of(tidy(code)).falsified([f"{PATH}::{name}"], Random(seed))[PATH].decode()
+        assert "lambda a, b" not in source
+        assert " != " in source
+
+
+def test_what_helpers_may_bring_gets_the_contrary() -> None:
+    from jumar.verify.falsify import challenge  # noqa: PLC0415  the function itself, for more files than one
+
+    code = "def test_a(): assert same(3) == same(3)\n"
+    odd = "class Odd:\n    def __eq__(self, other): return True\n"
+    name = f"{PATH}::test_a"
+
+    def decoyed(text: str, tests: str = "", helper: str = "") -> bool:
+        made = challenge({PATH: text.encode(), "test_odd.py": tests.encode()}, {"conftest.py": helper.encode()})
+        return b"lambda a, b" in made.falsified([name], Random(1))[PATH]
+
+    assert decoyed(code)
+    assert decoyed(code, tests=odd)
+    assert not decoyed("from test_odd import Odd\n" + code, tests=odd)
+    assert not decoyed("from . import test_odd\n" + code, tests=odd)
+    assert not decoyed(code, helper=odd)
+
+
+def test_a_decoy_is_another_one_each_time() -> None:
+    made = of(tidy("def test_a(): assert same([1]) == same([1])\ndef test_b(): assert 'words' in same('words')\n"))
+
+    for name in (f"{PATH}::test_a", f"{PATH}::test_b"):
+        assert len({made.falsified([name], Random(seed))[PATH] for seed in range(20)}) > 15
+
+
+def test_a_text_that_things_say_which_affirm_everything_is_not_changed() -> None:
+    code = "def test_a(): assert same('abc').startswith('a')\n"
+
+    assert strengths(tidy(code))["test_a"] is Strength.STRONG
+    assert strengths(tidy("from unittest import mock\n" + code))["test_a"] is Strength.WEAK
+
+
+def test_an_answer_of_another_case_is_expected_where_there_is_one() -> None:
+    code = "def test_two(): assert same('two') == 'two'\ndef test_three(): assert same('three') == 'three'\n"
+    alias = "def test_two(): assert same('two') == 'two'\ndef test_three(): assert same('two') == 'three'\n"
+    short = "def test_two(): assert same('two') == 'two'\ndef test_three(): assert same('twofold') == 'Twofold'\n"
+
+    assert b"'three' if " in of(tidy(code)).falsified([f"{PATH}::test_two"], Random(1))[PATH]
+    for other in (alias, short):
+        assert b"lambda" not in of(tidy(other)).falsified([f"{PATH}::test_two"], Random(1))[PATH]
+
+
+ODD_ORDERS = """
+class Reversed(int):
+    __gt__ = lambda s, o: int(s) < int(o)
+    __lt__ = lambda s, o: int(s) > int(o)
+    __ge__ = lambda s, o: int(s) <= int(o)
+    __le__ = lambda s, o: int(s) >= int(o)
+class Digits:
+    def __init__(self, text): self.text = "".join(c for c in str(text) if c.isdigit())
+    def __eq__(self, other): return self.text == Digits(other).text
+class Congruent(Digits):
+    def __eq__(self, other): return 0 == int(other) % 2
+class Beginning(list):
+    def __eq__(self, other): return all(a == b for a, b in zip(self, other))
+class Folded(str):
+    def __eq__(self, other): return self.lower() == other.lower()
+def folded(x): return Folded(x)
+def number(x): return Reversed(x)
+def digits(x): return Digits(x)
+def even(x): return Congruent(x)
+def beginning(*x): return Beginning(x)
+"""
+HONEST = [
+    "assert number(1) > number(2)",
+    "assert number(3) <= number(2)",
+    "assert 3 < number(1)",
+    "assert digits('1-2') == str(12)",
+    "assert even(4) == sum([3, 3])",
+    "assert beginning() == []",
+    "assert folded('A') == chr(97)",
+    "assert beginning(1, 2) == list(range(1, 4))",
+]
+
+
+@pytest.mark.parametrize("assertion", HONEST)
+def test_who_is_odd_and_honest_affirms_no_decoy(assertion: str) -> None:
+    code = f"from product import beginning, digits, even, folded, number\ndef test_a(): {assertion}\n"
+    made = of(tidy(code))
+    assert outcomes(tidy(code).encode(), ODD_ORDERS)["test_a"]
+    for seed in range(60):
+        source = made.falsified([f"{PATH}::test_a"], Random(seed))[PATH]
+        assert b"lambda a, b" in source
+        assert not outcomes(source, ODD_ORDERS)["test_a"]
+
+
+VALUES_OF_ALL_KINDS = st.one_of(
+    st.integers(), st.floats(allow_nan=False), st.text(), st.binary(), st.none(), st.booleans(), st.complex_numbers(),
+    st.lists(st.integers()), st.tuples(st.text()), st.dictionaries(st.text(), st.none()), st.sets(st.integers()),
+    st.fractions(), st.decimals(allow_nan=False), st.dates(), st.timedeltas(),
+)  # fmt: skip
+
+
+@given(VALUES_OF_ALL_KINDS, st.integers())
+def test_no_value_affirms_a_decoy(value: Any, seed: int) -> None:
+    code = "def test_a(same): assert same(0) == same(1)\ndef test_b(same): assert same(0) <= same(1)\n"
+    code += "def test_c(same): assert same(0) in same(1)\n"
+    source = of(code).falsified([f"{PATH}::test_{letter}" for letter in "abc"], Random(seed))[PATH]
+    names: dict[str, Any] = {}
+    exec(source, names)  # noqa: S102  our own text, above
+    assert source.count(b"lambda a, b") == 3
+
+    for test, holds in ((names["test_a"], operator.eq), (names["test_b"], operator.le)):
+        if _holds(holds, value, value):
+            with pytest.raises((AssertionError, TypeError)):
+                test(lambda _: value)
+    for around in (value, [value]):
+        if _holds(operator.contains, around, value):
+            with pytest.raises(AssertionError):
+                names["test_c"]([value, around].__getitem__)
+
+
+def _holds(claim: Callable[[Any, Any], object], one: object, other: object) -> bool:
+    try:
+        return bool(claim(one, other))
+    except TypeError:
+        return False
 
 
 def test_what_cannot_be_falsified_stays_as_it_is() -> None:
@@ -396,3 +638,36 @@ def test_another_literal_is_of_the_same_shape_and_never_equal(value: Any, seed: 
         assert new != value
         assert type(new) is type(value) or value is None
         assert not hasattr(value, "__len__") or len(new) == len(value) or not value
+
+
+VERSIONS = """
+class Version:
+    def __init__(self, major, minor, build):
+        self.known, self.build = (major, minor), build
+
+    def __eq__(self, other):
+        if isinstance(other, str):
+            other = parse(other)
+        return self.known == ((other["major"], other["minor"]) if isinstance(other, dict) else other.known)
+
+
+def parse(text):
+    number, _, build = text.partition("+")
+    return Version(*map(int, number.split(".")), build)
+"""
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        'parse("1.20+x") == {"major": 1, "minor": 20, "build": "x"}',
+        '{"major": 1, "minor": 20, "build": "x"} == parse("1.20+x")',
+        'parse("1.20+x") == "1.20+x"',
+    ],
+)
+def test_who_heeds_a_part_of_what_is_expected_is_no_forger(assertion: str) -> None:
+    code = f"from product import parse\ndef test_a(): assert {assertion}\n"
+    made = of(tidy(code))
+    for seed in range(60):
+        source = made.falsified([f"{PATH}::test_a"], Random(seed))[PATH]
+        assert not outcomes(source, VERSIONS)["test_a"], source.decode()

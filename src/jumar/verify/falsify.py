@@ -1,9 +1,10 @@
 """Every test of a suite is asked whether it can be made false; those that are chosen are, and nothing shows which.
 
 A test is made false where it stands: another literal in an assertion, in a table, in what an assertion names; another
-exception; and where there is nothing of the kind, the contrary of what it asserts. Lines, formatting and, mostly, sizes
-stay as they were. It is falsified in no way at all unless it is certain to fail for code that is right: a suite that
-passes is believed, and code that is right is never taken for a forger's.
+exception; and where there is nothing of the kind, a decoy in the place of what it compares, or the contrary of what it
+asserts. Lines, formatting and, but for decoys, mostly sizes stay as they were. It is falsified in no way at all unless
+it is certain to fail for code that is right: a suite that passes is believed, and code that is right is never taken for
+a forger's.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from random import Random
 
 from jumar.core.acceptance import Strength
 from jumar.verify.falsify_checks import Checks
+from jumar.verify.falsify_decoys import is_candid, is_odd, is_open
 from jumar.verify.falsify_names import Names, Witnesses, constants
 from jumar.verify.falsify_reach import Test, Uses, excusing, modules, open_to_it, tests, uses
 from jumar.verify.falsify_source import Edit, Source, Way
 from jumar.verify.falsify_statements import reached
+from jumar.verify.falsify_vocabulary import vocabulary
 from jumar.verify.falsify_witnesses import Company
 
 
@@ -60,10 +63,14 @@ def challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None 
     read = _read(sources)
     trees = {path: source.tree for path, source in {**_read(helpers or {}), **read}.items()}
     used, company = uses(trees.values()), Company(trees)
+    odd = frozenset(path for path, tree in trees.items() if is_odd(tree))
     strengths: dict[str, Strength] = {}
     ways: dict[str, tuple[Way, ...]] = {}
     for path, source in read.items():
-        file = _File(source, used, company.known_in(path), starred=PurePosixPath(path).stem in used.starred)
+        starred = PurePosixPath(path).stem in used.starred
+        # What is in helpers, fixtures may bring anywhere; what is in tests, those who import it.
+        near = path in odd or not odd <= read.keys() or _imported(source.tree, odd)
+        file = _File(source, used, company.known_in(path), starred=starred, candid=not near)
         found = list(tests(source.tree, used))
         often = Counter(test.name for test in found)
         for test in found:
@@ -83,18 +90,31 @@ def _read(files: Mapping[str, bytes]) -> dict[str, Source]:
     return read
 
 
-class _File:
-    """What the tests of one file have in common."""
+def _imported(tree: ast.Module, paths: Collection[str]) -> bool:
+    """Whether *tree* imports something of one of *paths*."""
+    mentioned = {part for pair in modules(tree).items() for name in pair for part in name.split(".")}
+    return any(PurePosixPath(path).stem in mentioned for path in paths)
 
-    def __init__(self, source: Source, used: Uses, witnesses: Witnesses, *, starred: bool) -> None:
+
+class _File:
+    """What the tests of one file have in common.
+
+    Args:
+        starred: whether somebody imports all of it.
+        candid: whether no class of the tests' own that it may meet says what is equal, or contained.
+    """
+
+    def __init__(self, source: Source, used: Uses, witnesses: Witnesses, *, starred: bool, candid: bool) -> None:
         self._source, self._used, self._witnesses, self._starred = source, used, witnesses, starred
         self._excusing = excusing(source.tree)
         self._modules = modules(source.tree)
         self._constants = constants(source.tree)
         bound = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         # Who compares some types in another way may mean another thing by equality.
-        odd = {"assertEqual"} if used.names["addTypeEqualityFunc"] else set[str]()
-        self._bound = frozenset({*bound, *self._modules, *used.defined, *odd})
+        own = {"assertEqual"} if used.names["addTypeEqualityFunc"] else set[str]()
+        self._bound = frozenset({*bound, *self._modules, *used.defined, *own})
+        self._open = candid and is_open(source.tree, self._modules)
+        self._known = vocabulary(source.tree)
 
     def ways(self, test: Test) -> list[Way]:
         """All ways to falsify *test*; none if it is nested too deeply to be looked at."""
@@ -109,6 +129,7 @@ class _File:
         own = {name: value for name, value in self._constants.items() if self._used.names[name] == within[name] > 0}
         names = Names(function, own, self._used.fixtures, self._witnesses)
         instance = function.args.args[0].arg if test.classes and test.classes[-1].bases and function.args.args else ""
-        checks = Checks(self._source, names, instance, self._modules, self._bound)
+        candid = self._open and is_candid(names, self._bound)
+        checks = Checks(self._source, names, instance, self._modules, self._bound, candid, self._known)
         for place in reached(names, self._modules):
             yield from checks.ways(place)

@@ -1,18 +1,22 @@
-"""An assertion that holds is falsified by another literal where it has one, and else by its contrary."""
+"""An assertion that holds is falsified by another literal where it has one, and else by a decoy or its contrary."""
 
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from jumar.core.acceptance import Strength
+from jumar.verify import falsify_decoys as decoys
 from jumar.verify import falsify_expected as expected
+from jumar.verify.falsify_literals import is_scalar, value_of
 from jumar.verify.falsify_names import EQUAL, RAISES, Names, witnessed
 from jumar.verify.falsify_operators import CONTRARY, denied, turned
 from jumar.verify.falsify_source import Edits, Source, Way, dotted
-from jumar.verify.falsify_statements import Reached
+from jumar.verify.falsify_statements import STANDARD, Reached
+from jumar.verify.falsify_vocabulary import Vocabulary, other_answer
 
 MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_awaited_with", "assert_awaited_once_with"})
 TWO = 2
@@ -31,6 +35,10 @@ class Checks:
     """Name -> the module it was imported from."""
     bound: frozenset[str]
     """What its file gives a meaning to, or a function of any: no such name is a built-in's or unittest's."""
+    candid: bool
+    """Whether a decoy is safe: it deals with nothing that affirms things of all sorts."""
+    known: Vocabulary
+    """What its file expects of functions."""
 
     def ways(self, place: Reached) -> Iterator[Way]:
         """All ways to falsify what stands at *place*."""
@@ -54,9 +62,10 @@ class Checks:
             for part in test.values:
                 yield from self._held(part)
             return
-        yield from self._expecting(test)
-        strength = Strength.STRONG if _identity(test) else Strength.WEAK
-        yield from self._weak(lambda: denied(self.source, test), strength)
+        pair = decoys.compared(self.source, test)
+        yield from list(self._exchanged(pair)) or self._expecting(test)
+        instead = list(self._decoyed(pair))
+        yield from instead or self._weak(lambda: denied(self.source, test), self._certainty(_identity(test)))
 
     def _expecting(self, test: ast.expr) -> Iterator[Way]:
         """By what *test* expects."""
@@ -71,6 +80,36 @@ class Checks:
                     yield from self._contained(left)
         elif isinstance(test, ast.Call) and dotted(test.func) == "isinstance" and len(test.args) == TWO:
             yield from self._way(expected.other_type(self.source, test.args[1], self.bound))
+        elif isinstance(test, ast.Call) and expected.is_affix(test) and self.candid and not self._mocking:
+            yield from self._way(expected.changed(self.source, test.args[:1], every=True))
+
+    def _exchanged(self, pair: decoys.Pair | None) -> Iterator[Way]:
+        """By another answer of the same function."""
+        if pair is not None and pair.operator is ast.Eq and self.candid and not self._peculiar(pair):
+            yield from self._way(lambda random: other_answer(self.source, pair, self.known, random))
+
+    def _decoyed(self, pair: decoys.Pair | None) -> Iterator[Way]:
+        """By a decoy in the place of a comparison, where none that is right affirms it."""
+        if pair is None or not self.candid:
+            return
+        if pair.operator is ast.Eq:
+            if not self._peculiar(pair):
+                yield Way(Strength.WEAK, lambda random: decoys.unequal(pair, random))
+        elif pair.operator is ast.In:
+            if not is_scalar(pair.left) or type(value_of(pair.left)) in (str, bytes):
+                yield Way(Strength.WEAK, lambda random: decoys.absent(pair, random))
+        elif pair.operator in decoys.ORDERS:
+            yield Way(Strength.WEAK, lambda random: decoys.beyond(pair, random))
+
+    def _peculiar(self, pair: decoys.Pair) -> bool:
+        """Whether one of the two may be equal to more than the other is."""
+        sides = ((pair.left, pair.right), (pair.right, pair.left))
+        return any(expected.is_peculiar(other, side, self.names) for other, side in sides)
+
+    @property
+    def _mocking(self) -> bool:
+        """Whether its file knows things that say yes to everything."""
+        return any("mock" in name for name in (*self.imported.values(), *self.imported))
 
     def _equal(self, left: ast.expr, right: ast.expr) -> Iterator[Way]:
         for side, other in ((right, left), (left, right)):
@@ -120,7 +159,9 @@ class Checks:
         if any(isinstance(arg, ast.Starred) for arg in args) or not any(map(_says_something, args)):
             return
         if name in EQUAL and len(args) >= TWO:
-            yield from self._equal(*args[:TWO])
+            alike = name == "assertCountEqual" or "assertTrue" in self.bound
+            pair = None if alike else decoys.asserted(self.source, call)
+            yield from list(self._exchanged(pair)) or self._equal(*args[:TWO])
         elif name in ("assertAlmostEqual", "assertAlmostEquals") and len(args) >= TWO:
             yield from self._near(call, args[:TWO], ("places", "msg", "delta"))
         elif name in ("assertTrue", "assert_") and args:
@@ -131,9 +172,33 @@ class Checks:
             yield from self._contained(args[0])
         elif name == "assertIsInstance" and len(args) >= TWO:
             yield from self._way(expected.other_type(self.source, args[1], self.bound))
-        if name in CONTRARY and args:
-            strength = Strength.STRONG if name in ("assertIsNone", "assertIs") else Strength.WEAK
+        yield from self._turned(call, name)
+
+    def _turned(self, call: ast.Call, name: str) -> Iterator[Way]:
+        """By the contrary of an assertion of unittest's, or what comes nearer to it."""
+        args, instead = call.args, list[Way]()
+        if name in decoys.ASSERTIONS and len(args) >= TWO and "assertTrue" not in self.bound:
+            instead = list(self._decoyed(decoys.asserted(self.source, call)))
+        elif name in ("assertTrue", "assert_") and args:
+            instead = list(self._decoyed(decoys.compared(self.source, args[0])))
+        if instead:
+            yield from instead
+        elif name in CONTRARY and args:
+            strength = self._certainty(args[:TWO] if name == "assertIs" else ())
+            strength = Strength.STRONG if name == "assertIsNone" else strength
             yield from self._weak(lambda: turned(self.source, call), strength)
+
+    def _certainty(self, same: Sequence[ast.expr]) -> Strength:
+        """How much the contrary says of things that are the *same*: none lies about who it is, but two may be one."""
+        return Strength.STRONG if any(map(self._is_known, same)) else Strength.WEAK
+
+    def _is_known(self, node: ast.expr) -> bool:
+        """Whether *node* is what Python says it is: no code under test gives it a meaning."""
+        root, _, rest = dotted(node).partition(".")
+        if self.imported.get(root, "").partition(".")[0] in STANDARD:
+            return True
+        built_in = isinstance(node, ast.Name) and hasattr(builtins, root) and root not in self.bound
+        return isinstance(node, ast.Constant) or (built_in and not rest)
 
     def _raising(self, call: ast.Call) -> Iterator[Way]:
         """By an exception or a warning that is expected."""
@@ -144,14 +209,16 @@ class Checks:
         wanted = call.args[0]
         known = expected.EXCEPTIONS if last in RAISES else expected.WARNINGS
         pool = [name for name in known if name not in self.bound]
-        if isinstance(wanted, ast.Name) and (bound := self.names.raised(wanted.id)):
-            yield from self._way(expected.other_classes(self.source, bound.literals, pool))
-        else:
-            yield from self._way(expected.other_classes(self.source, [wanted], pool))
+        bound = self.names.raised(wanted.id) if isinstance(wanted, ast.Name) else None
+        classes = expected.apart(bound.literals if bound else [wanted])
+        # What the product itself calls its exceptions may be one and the same.
+        known_to_all = all(map(self._is_known, classes))
+        strength = Strength.STRONG if known_to_all else Strength.WEAK
+        yield from self._way(expected.other_classes(self.source, classes, pool), strength)
 
-    def _way(self, edits: Callable[[Random], Edits]) -> Iterator[Way]:
+    def _way(self, edits: Callable[[Random], Edits], strength: Strength = Strength.STRONG) -> Iterator[Way]:
         if edits(Random(0)):  # noqa: S311  whether there is a way, not which
-            yield Way(Strength.STRONG, edits)
+            yield Way(strength, edits)
 
     def _weak(self, edits: Callable[[], Edits], strength: Strength) -> Iterator[Way]:
         if found := edits():
@@ -167,6 +234,7 @@ def _is_truth(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
-def _identity(test: ast.expr) -> bool:
-    """Whether *test* asks who somebody is: nothing can lie about that."""
-    return isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Is)
+def _identity(test: ast.expr) -> tuple[ast.expr, ...]:
+    """The two things of which *test* says that they are one."""
+    one = isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Is)
+    return (test.left, *test.comparators) if one and isinstance(test, ast.Compare) else ()

@@ -11,7 +11,7 @@ from random import Random
 
 from jumar.verify.falsify_literals import Accepts, Scalar, another, is_scalar, scalars, value_of, values_in
 from jumar.verify.falsify_names import Bound, Names
-from jumar.verify.falsify_source import Edit, Edits, Source, dotted
+from jumar.verify.falsify_source import Edits, Source, dotted
 
 Chooses = Callable[[Random], Edits]
 
@@ -36,12 +36,17 @@ TEXTUAL = ("out", "err", "output", "stdout", "stderr", "text", "message", "msg",
 WORD = re.compile(r"[a-zA-Z]{4,}")
 FAR = 1e-3
 """What is further off than this part of itself is no approximation."""
+MOST = 100
+"""So many literals are changed at most."""
 DECIMALS = 7
 """How many places `assertAlmostEqual` compares."""
 
 
 def changed(source: Source, nodes: Sequence[ast.expr], *, every: bool) -> Chooses:
-    """One literal in each of *nodes* becomes another; or in any of them, unless *every*."""
+    """The literals in each of *nodes* become others; or in any of them, unless *every*.
+
+    All that one is made of changes: who is compared with it may have an equality of its own, that heeds a part.
+    """
     places = [list(scalars(node)) for node in nodes]
     taken = values_in(nodes)
     ordered = not any(isinstance(n, ast.Set | ast.Call) for node in nodes for n in ast.walk(node))
@@ -50,11 +55,11 @@ def changed(source: Source, nodes: Sequence[ast.expr], *, every: bool) -> Choose
         return (ordered and isinstance(value, bool)) or all(value != other for other in taken)
 
     def choose(random: Random) -> Edits:
-        found = [_one(source, some, random, fresh) for some in places]
+        found = [_all(source, some, random, fresh) for some in places]
         if every:
-            return tuple(e for e in found if e) if all(found) else ()
-        some = [e for e in found if e]
-        return (random.choice(some),) if some else ()
+            return tuple(e for edits in found for e in edits) if all(found) else ()
+        some = [edits for edits in found if edits]
+        return random.choice(some) if some else ()
 
     return choose
 
@@ -72,11 +77,9 @@ def rebound(source: Source, bound: Bound) -> Chooses:
     return choose
 
 
-def _one(source: Source, places: Sequence[Scalar], random: Random, accepts: Accepts) -> Edit | None:
-    for place in random.sample(places, len(places)):
-        if edit := another(source, place, random, accepts):
-            return edit
-    return None
+def _all(source: Source, places: Sequence[Scalar], random: Random, accepts: Accepts) -> Edits:
+    chosen = random.sample(places, min(len(places), MOST))
+    return tuple(edit for place in chosen if (edit := another(source, place, random, accepts)))
 
 
 def is_approximate(node: ast.expr) -> bool:
@@ -120,6 +123,11 @@ def is_lenient(other: ast.expr, side: ast.expr, names: Names) -> bool:
     return _made_of_class(other)
 
 
+def is_peculiar(other: ast.expr, side: ast.expr, names: Names) -> bool:
+    """Whether *other* may equal a thing that *side*, which it equals, does not."""
+    return is_approximate(other) or (is_scalar(side) and is_lenient(other, side, names))
+
+
 def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
@@ -135,6 +143,13 @@ def is_text(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         return False
     return isinstance(node, ast.JoinedStr) or dotted(node).rpartition(".")[2] in TEXTUAL
+
+
+def is_affix(call: ast.Call) -> bool:
+    """Whether it is asked how a text starts or ends: of each length it can only do so in one way."""
+    kept = isinstance(call.func, ast.Attribute) and call.func.attr in ("startswith", "endswith") and not call.keywords
+    given = call.args[0] if call.args else None
+    return kept and isinstance(given, ast.Constant) and isinstance(given.value, str | bytes) and bool(given.value)
 
 
 def other_word(source: Source, node: ast.Constant, text: str) -> Chooses:
@@ -163,9 +178,13 @@ def other_type(source: Source, node: ast.expr, bound: frozenset[str]) -> Chooses
     return lambda random: (source.replaced(node, random.choice(others)),)
 
 
-def other_classes(source: Source, nodes: Sequence[ast.expr], pool: Iterable[str]) -> Chooses:
-    """Each of the exceptions *nodes* becomes one of *pool* that is no kin of it."""
-    single = [n for node in nodes for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
+def apart(nodes: Iterable[ast.expr]) -> list[ast.expr]:
+    """The classes in *nodes*, of which some may be tuples."""
+    return [n for node in nodes for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
+
+
+def other_classes(source: Source, single: Sequence[ast.expr], pool: Iterable[str]) -> Chooses:
+    """Each of the exceptions *single* becomes one of *pool* that is no kin of it."""
     pools = [_unrelated(node, pool) for node in single]
     if not single or not all(pools):
         return lambda _: ()

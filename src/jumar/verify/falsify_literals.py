@@ -28,6 +28,9 @@ LETTERS = "aeiorstnlcdmpu"
 MARKS = "-+*/=_.,:;!?#~@&|<>^"
 """Where a text has neither letters nor digits."""
 
+TRIES = 40
+"""So many texts are made up, of which one must do."""
+
 ESCAPE = re.compile(r"\\(?:N\{[^}]*\}|x..|u.{4}|U.{8}|[0-7]{1,3}|.)", re.DOTALL)
 LITERAL = re.compile(r"(?P<prefix>[A-Za-z]*)(?P<quote>'''|\"\"\"|'|\")", re.DOTALL)
 
@@ -172,7 +175,10 @@ def _numbers(text: str, value: complex, random: Random) -> Iterator[str]:
 
 
 def _texts(text: str, value: str | bytes, random: Random) -> Iterator[str]:
-    """Texts of the same length that differ in one character; only what was empty grows by one."""
+    """Texts of the same length that differ in one character of each word; only what was empty grows by one.
+
+    Of each, as there are objects that are equal to texts of which they heed a part: versions, names, paths.
+    """
     if not value:
         found = LITERAL.match(text)
         quotes = (found.end(), found["quote"]) if found else (0, "")
@@ -180,10 +186,25 @@ def _texts(text: str, value: str | bytes, random: Random) -> Iterator[str]:
             yield from (text[: quotes[0]] + letter + quotes[1] for letter in random.sample(LETTERS, 5))
         return
     places = _places(text)
-    good = [i for i in places if text[i].isalnum()] or [i for i in places if text[i] in MARKS]
-    for place in random.sample(good, len(good)):
-        for new in _substitutes(text[place], random):
-            yield text[:place] + new + text[place + 1 :]
+    marks = [[i] for i in places if text[i] in MARKS]
+    words = _runs([i for i in places if text[i].isalnum()]) or ([random.choice(marks)] if marks else [])
+    for _ in range(TRIES if words else 0):
+        new = list(text)
+        for word in words:
+            place = random.choice(word)
+            new[place] = random.choice(_substitutes(text[place], random) or [text[place]])
+        yield "".join(new)
+
+
+def _runs(places: Iterable[int]) -> list[list[int]]:
+    """*places*, in the groups that have no gap."""
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and runs[-1][-1] == place - 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return runs
 
 
 def _substitutes(old: str, random: Random) -> list[str]:

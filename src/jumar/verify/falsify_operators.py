@@ -58,9 +58,14 @@ def turned(source: Source, call: ast.Call) -> Edits:
     return (Edit(end - len(name.encode()), end, CONTRARY[name]),)
 
 
-def _operator(source: Source, test: ast.Compare) -> Edits:
+def placed(source: Source, test: ast.Compare) -> tuple[int, int] | None:
+    """Where the first operator of *test* stands; None: something else stands there too, as a remark may."""
     start, end = source.span(test.left)[1], source.span(test.comparators[0])[0]
-    between = source.text(start, end)
-    written, contrary = OPERATORS[type(test.ops[0])]
-    found = re.fullmatch(rf"[\s)\\]*({written})[\s(\\]*", between)
-    return (Edit(start + found.start(1), start + found.end(1), contrary),) if found else ()
+    written, _ = OPERATORS[type(test.ops[0])]
+    found = re.fullmatch(rf"[\s)\\]*({written})[\s(\\]*", source.text(start, end))
+    return (start + found.start(1), start + found.end(1)) if found else None
+
+
+def _operator(source: Source, test: ast.Compare) -> Edits:
+    at = placed(source, test)
+    return (Edit(*at, OPERATORS[type(test.ops[0])][1]),) if at else ()

@@ -1,0 +1,232 @@
+"""A decoy stands where an assertion was, asks the same thing in the same way, and nothing that is right affirms it.
+
+The contrary of a comparison is what a thing that lies about itself follows: it is told by another operator. A decoy
+comes by the same one. What nobody can foresee of the types that meet there is found out where they meet; a type that is
+not known to be beyond doubt gets the contrary after all.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import string
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import NamedTuple
+
+from jumar.verify.falsify_literals import LETTERS
+from jumar.verify.falsify_names import EQUAL, Names, parameters
+from jumar.verify.falsify_operators import OPERATORS, placed
+from jumar.verify.falsify_source import Edit, Edits, Source
+
+ASSERTIONS: dict[str, type[ast.cmpop]] = {
+    **dict.fromkeys(EQUAL, ast.Eq),
+    "assertIn": ast.In,
+    "assertGreater": ast.Gt,
+    "assertGreaterEqual": ast.GtE,
+    "assertLess": ast.Lt,
+    "assertLessEqual": ast.LtE,
+}
+"""What unittest calls an operator."""
+
+ORDERS: dict[type[ast.cmpop], tuple[str, str]] = {kind: OPERATORS[kind] for kind in (ast.Gt, ast.GtE, ast.Lt, ast.LtE)}
+"""Operator -> how it is written, and its contrary."""
+
+NEEDED = frozenset({"type", "issubclass", "object", "str", "bytes", "list", "tuple", "set", "dict", "int", "float"})
+"""Built-ins that a decoy mentions."""
+
+ODD = frozenset({"__eq__", "__ne__", "__contains__", "__gt__", "__ge__", "__lt__", "__le__", "startswith", "endswith"})
+"""Where the tests' own classes say what these are, that may be anything."""
+
+LENIENT = frozenset({
+    "any", "anything", "anyone", "whatever", "everything", "wildcard", "wild", "ignore", "ignored", "approx",
+    "approximate", "approximately", "fuzzy", "like", "match", "matches", "matcher", "matchers", "matching", "mock",
+    "mocks", "mocker", "mocked", "magic", "placeholder", "lenient", "inf", "infinity",
+})  # fmt: skip
+"""In the names of what may be equal to things of all sorts, or affirm whatever it is asked."""
+
+MATCHERS = frozenset({"hamcrest", "dirty_equals", "testfixtures", "callee", "expects", "sure", "matchlib", "assertpy"})
+"""Modules of such things."""
+
+LONG = 12
+"""So many letters by chance are found nowhere."""
+
+
+class Pair(NamedTuple):
+    """Two things that an assertion compares."""
+
+    left: ast.expr
+    right: ast.expr
+    operator: type[ast.cmpop]
+    asked: Callable[[str], Edits]
+    """What makes the assertion one of a given expression of the two, which it calls `a` and `b`."""
+
+
+def compared(source: Source, test: ast.expr) -> Pair | None:
+    """The two sides of *test*, if it is a plain comparison."""
+    at = placed(source, test) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
+    if not isinstance(test, ast.Compare) or at is None or any(isinstance(n, ast.NamedExpr) for n in ast.walk(test)):
+        return None
+    start, end = source.span(test)
+
+    def asked(body: str) -> Edits:
+        return (Edit(start, start, f"(lambda a, b: {body})("), Edit(*at, ","), Edit(end, end, ")"))
+
+    return Pair(test.left, test.comparators[0], type(test.ops[0]), asked)
+
+
+def asserted(source: Source, call: ast.Call) -> Pair | None:
+    """The two things that an assertion of unittest's compares."""
+    _, end = source.span(call)
+    _, named = source.span(call.func)
+    opened = re.match(r"[\s\\]*\(", source.text(named, end))
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ASSERTIONS or not opened:
+        return None
+    start, name = named + opened.end(), call.func.attr
+
+    def asked(body: str) -> Edits:
+        renamed = Edit(named - len(name.encode()), named, "assertTrue")
+        return (renamed, Edit(start, start, f"(lambda a, b, *_, **__: {body})("), Edit(end - 1, end - 1, ")"))
+
+    return Pair(call.args[0], call.args[1], ASSERTIONS[name], asked)
+
+
+def is_open(tree: ast.Module, modules: Mapping[str, str]) -> bool:
+    """Whether built-ins are themselves in a file, and its *modules* bring nothing that is lenient."""
+    taken = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)} | set(modules)
+    alien = any(module.partition(".")[0] in MATCHERS for module in modules.values())
+    return not (alien or NEEDED & (taken | _stored(tree)))
+
+
+def is_odd(tree: ast.Module) -> bool:
+    """Whether classes in a file have a say in what is equal, or contained."""
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return not ODD.isdisjoint(defined | _stored(tree))
+
+
+def _stored(tree: ast.Module) -> set[str]:
+    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+
+
+def is_candid(names: Names, bound: frozenset[str]) -> bool:
+    """Whether nothing in a test suggests that it deals with what affirms things of all sorts."""
+    if NEEDED & set(parameters(names.function)):
+        return False
+    mentioned = {names.function.name}
+    for node in ast.walk(names.function):
+        if isinstance(node, ast.Name) and not (node.id == "any" and "any" not in bound):
+            mentioned.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            mentioned.add(node.attr)
+    mentioned.update(parameters(names.function))
+    return LENIENT.isdisjoint(word.lower() for name in mentioned for word in _parts(name))
+
+
+def _parts(name: str) -> list[str]:
+    """The words that *name* is made of."""
+    return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+
+
+def unequal(pair: Pair, random: Random) -> Edits:
+    """Each side is compared with what the other one is not: whichever affirms it, the assertion holds.
+
+    The contrary is no part of it: of a built-in's heir that has an `==` of its own, `!=` may hold as well.
+    """
+    asked = [f"a == ({_another_thing('b', random)})", f"({_another_thing('a', random)}) == b"]
+    return pair.asked(" or ".join(random.sample(asked, len(asked))))
+
+
+def absent(pair: Pair, random: Random) -> Edits:
+    """A text is looked for that is nowhere, in what is a text or a sequence; and it is asked for the contrary."""
+    needle, letters = pair.left, _letters(random, LONG)
+    kind, decoy = "str", f"a + {_written(letters)}"
+    if isinstance(needle, ast.Constant) and isinstance(needle.value, str | bytes):
+        text = needle.value if isinstance(needle.value, str) else needle.value.decode("latin-1")
+        kind = type(needle.value).__name__
+        decoy = ("" if kind == "str" else "b") + _written(_alike(text, random))
+    known = f"type(a) is {kind} and issubclass(type(b), ({kind}, list, tuple))"
+    return pair.asked(f"{known} and {decoy} in b or a not in b")
+
+
+def beyond(pair: Pair, random: Random) -> Edits:
+    """Each number is asked whether it is beyond what is larger, and what is smaller: none is, in whatever order.
+
+    Where one is no number it is asked for the contrary, too. A float may be infinite, and no less than infinity.
+    """
+    written, contrary = ORDERS[pair.operator]
+    kinds = "(int, float)" if pair.operator in (ast.Gt, ast.Lt) else "int"
+    step, signs = random.randint(1000, 1000000), random.sample("+-", 2)
+    asked = [
+        " and ".join((_is_number("a", kinds), *(f"a {written} {_further('a', sign, step)}" for sign in signs))),
+        " and ".join((_is_number("b", kinds), *(f"{_further('b', sign, step)} {written} b" for sign in signs))),
+        f"not ({_is_number('a', kinds)} and {_is_number('b', kinds)}) and a {contrary} b",
+    ]
+    return pair.asked(" or ".join(random.sample(asked, len(asked))))
+
+
+def _is_number(name: str, kinds: str) -> str:
+    return f"issubclass(type({name}), {kinds})"
+
+
+def _further(name: str, sign: str, step: int) -> str:
+    """A number of the kind of *name* that is larger, or smaller."""
+    return f"(int.__index__({name}) {sign} {step} if issubclass(type({name}), int) else {sign}1e999)"
+
+
+def _another_thing(name: str, random: Random) -> str:
+    """An expression of what is not equal to whatever equals *name*: of its type, or of one that nobody else has.
+
+    It is never a number that may be congruent, nor what an empty sequence may be the beginning of; and a text has more
+    letters and more digits than the other, at both ends, as some may heed only a part of it.
+    """
+    letters = _letters(random, random.randint(6, LONG))
+    new = random.choice(
+        (
+            "object()",
+            f"type({letters.title()!r}, (), {{}})()",
+            f"lambda: {name}",
+            "[].append",
+            f"{random.randint(10, 99)}e{random.randint(100, 200)}j",
+        )
+    )
+    if random.random() < 1 / 3:
+        return new
+    kinds = {
+        "str": f"{_mixed(random)!r} + {name} + {_mixed(random)!r}",
+        "bytes": f"b{_mixed(random)!r} + {name} + b{_mixed(random)!r}",
+        "list": f"[object(), *{name}]",
+        "tuple": f"(object(), *{name})",
+        "dict": f"{{object(): {name}}}",
+        "set": "{object()}",
+    }
+    typed = "".join(f"{made} if type({name}) is {kind} and {name} else " for kind, made in kinds.items())
+    return f"{typed}{new}"
+
+
+def _letters(random: Random, count: int) -> str:
+    return "".join(random.choices(LETTERS, k=count))
+
+
+def _mixed(random: Random) -> str:
+    return f"{_letters(random, 3)}{random.randint(10, 999)}{_letters(random, 2)}"
+
+
+def _alike(text: str, random: Random) -> str:
+    """A text by chance that looks like *text*: letters where it has any, digits where it has any."""
+    new = [_like(character, random) for character in text]
+    changed = sum(character in string.ascii_letters for character in text)
+    return "".join(new) + _letters(random, max(0, LONG - changed))
+
+
+def _like(character: str, random: Random) -> str:
+    if character in string.digits:
+        return random.choice(string.digits)
+    if character in string.ascii_letters:
+        letter = random.choice(LETTERS)
+        return letter.upper() if character.isupper() else letter
+    return character
+
+
+def _written(text: str) -> str:
+    """A literal of *text*, back to front: whoever reads the tests aloud does not say it."""
+    return f"{text[::-1]!a}[::-1]"
