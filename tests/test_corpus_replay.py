@@ -182,6 +182,8 @@ def test_a_test_that_has_a_name_of_its_own_is_found_and_reproduced(
     (tmp_path / "c.jsonl").write_bytes(line(record))
     assert (test.id, test.id_source, test.path, test.source) == ("one-is-one", "annotation", "test_app.py", body)
     assert counted(tmp_path / "c.jsonl", tmp_path / "runs", capfd)["reproduced"] == 1
+    assert jumar(["corpus", "replay", str(tmp_path / "c.jsonl"), "--runs", str(tmp_path / "runs")]) == 0
+    assert "\ngrade D, sandbox S0\n" in capfd.readouterr().out
 
 
 def strict_runs(data: Path, tasks: Sequence[red_green.Entry], into: Path) -> list[Path]:

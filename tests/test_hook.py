@@ -60,7 +60,8 @@ def test_a_command_that_destroys_what_no_revert_brings_back_is_refused(line: str
 
 
 def test_the_quick_look_lets_nothing_pass_that_the_rules_forbid() -> None:
-    lines = (*destructive.HISTORY, *destructive.FILES, *destructive.DEPLOYS, *destructive.DISGUISED)
+    lines: tuple[str, ...] = (*destructive.HISTORY, *destructive.FILES, *destructive.DEPLOYS, *destructive.DISGUISED)
+    lines += destructive.DOWNLOADS
     assert not [line for line in lines if not telling(line)]
 
 

@@ -56,6 +56,12 @@ def loaded(folder: Path, toml: str) -> Task:
 class TestLoading:
     """What a path may be."""
 
+    def test_a_green_may_be_believed_at_once(self, folder: Path) -> None:
+        assert with_options(loaded(folder, "[tests]\nconfirm = 0\n"), chosen()).suite.confirm == 0
+
+    def test_tests_beside_held_out_ones_may_be_selected(self, folder: Path) -> None:
+        assert loaded(folder, "[tests]\nselect = ['.']\nhidden = 'hidden'\n").hidden == folder / "hidden"
+
     def test_the_example_of_the_design_loads(self, folder: Path) -> None:
         task = loaded(folder, EXAMPLE)
 
@@ -123,6 +129,10 @@ REFUSED = {
     "a date": ("[task]\nname = 2020-01-01", "task.name must be a string, not date"),
     "a missing reference": ("[task]\nreference = 'ref'", "task.reference = 'ref' is not in the task's folder"),
     "a reference outside": ("[task]\nreference = '..'", "task.reference = '..' is not in the task's folder"),
+    "held-out tests that are seen": (
+        "[tests]\nselect = ['test_gcd.py', 'hidden/test_more.py']\nhidden = 'hidden'",
+        "tests.select names 'hidden/test_more.py', which lies in tests.hidden = 'hidden'",
+    ),
     "a missing test file": ("[tests]\nselect = ['test_none.py::test_a']", "tests.select names 'test_none.py'"),
     "a broken glob": ("[files]\neditable = ['!']", "is not valid"),
     "a variable without a name": ("[task]\nenv = {'a=b' = 'c'}", "task.env has 'a=b'"),

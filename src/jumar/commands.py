@@ -11,11 +11,12 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from jumar.core.downloads import FETCHED, SHELLS, runs_input
 from jumar.core.gate import Ruling
 from jumar.core.guard import Hit
-from jumar.core.rules import HOLE, forbidden
-from jumar.core.started import SHELLS, started
-from jumar.words import fields, printed, text_of
+from jumar.core.rules import HOLE, forbidden, moves
+from jumar.core.started import started
+from jumar.words import brings, fields, printed, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -47,10 +48,12 @@ def hit(line: str) -> Hit | None:
     Raises:
         Unreadable: if it cannot be told, in one sentence.
     """
+    moved = False
     for words in commands(line):
-        if broken := forbidden(words):
-            said = " ".join(words).replace(HOLE, "...")
+        if broken := forbidden(words, moved=moved):
+            said = " ".join(words).replace(HOLE, "...").replace(FETCHED, "(a download)")
             return Hit(broken.rule, f"{broken.why}: {said[:_SHOWN]}")
+        moved = moves(words, moved=moved)
     return None
 
 
@@ -88,7 +91,7 @@ class _Reader:
 
         self.found: list[tuple[str, ...]] = []
         self._parser = Parser(Language(language()))
-        self._values: dict[str, tuple[str, ...]] = {"IFS": (" ",), "HOME": ("~",)}
+        self._values: dict[str, tuple[str, ...]] = {"IFS": (" ",), "HOME": ("~",), "PWD": (".",)}
         self._functions: dict[str, Node] = {}
         self._aliases: dict[str, str] = {}
         self._depth = self._looked = 0
@@ -177,8 +180,9 @@ class _Reader:
             self._run((*command[:-1], *given) if given else command, fed)
         for text, parameters in inner.texts:
             self.text(text, parameters)
-        if name.rpartition("/")[2] in SHELLS and not inner.texts and fed and all(a[:1] == "-" for a in args):
-            self.text(fed, args)
+        if fed and not inner.texts and runs_input(words):
+            self.found += [(name, FETCHED)] if fed.strip() == FETCHED else []
+            self.text(fed if name.rpartition("/")[2] in SHELLS else "", args)
         if name == "alias":
             self._aliases |= dict(word.split("=", 1) for word in args if "=" in word)
         elif name == "set" and "--" in args:
@@ -243,7 +247,7 @@ class _Reader:
 
     def _fed(self, redirect: Node) -> str:
         """What *redirect* puts on the standard input, or empty."""
-        wanted = {"heredoc_redirect": ("heredoc_body",), "herestring_redirect": ("string", "raw_string", "word")}
+        wanted = {"heredoc_redirect": ("heredoc_body",), "file_redirect": ("process_substitution",)}
         for child in redirect.named_children:
             if redirect.type == "herestring_redirect" or child.type in wanted.get(redirect.type, ()):
                 return text_of(child, self._values)
@@ -254,11 +258,12 @@ class _Reader:
         if node.type == "redirected_statement" and (body := node.child_by_field_name("body")) is not None:
             return self._says(body, fed)
         if node.type != "command":
-            return ""
+            return FETCHED if brings(node, self._values) else ""
         for child in node.named_children:
             fed = self._fed(child) or fed
         words = self._words(node)
-        return fed if words in (("cat",), ("cat", "-")) or words[:1] == ("tee",) else printed(words)
+        onward = FETCHED in fed or words in (("cat",), ("cat", "-")) or words[:1] == ("tee",)
+        return printed(words) or (fed if onward else "")
 
     def _assign(self, node: Node) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")

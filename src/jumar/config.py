@@ -13,6 +13,7 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 from jumar.core.budget import Budget
+from jumar.core.guard import escape
 from jumar.core.settings import Price
 from jumar.errors import BadInput
 
@@ -180,6 +181,37 @@ def merged(low: Raw, high: Raw) -> Raw:
     return both
 
 
+def refuse_paths(root: Path, tables: TaskFile, folders: Mapping[str, str], where: str) -> None:
+    """Refuse what the tables name and is not there, or not inside the task's folder.
+
+    Raises:
+        BadInput: naming the first of them, and the file *where* it stands.
+    """
+    for key, folder in folders.items():
+        if folder and (escape(folder) or not (root / folder).exists()):
+            raise BadInput(f"{where}: {key} = {folder!r} is not in the task's folder")
+        if folder and (root / folder).resolve() in (root.resolve(), *root.resolve().parents):
+            raise BadInput(f"{where}: {key} = {folder!r} is the task's folder itself; keep it in one of its own")
+    for entry in tables.tests.select:
+        inside = entry.partition("::")[0]
+        if escape(entry) or not (root / inside).exists():
+            raise BadInput(f"{where}: tests.select names {inside!r}, which is not in the task's folder")
+        _refuse_seen(root, inside, tables.tests.hidden, where)
+    for key, value in tables.task.env.items():
+        if not key or "=" in key or "\0" in key + value or key.startswith("LD_") or key in ("HOME", "TMPDIR"):
+            raise BadInput(f"{where}: task.env has {key!r}, which cannot be set for the tests; take it out")
+    for path in {i.partition("::")[0] for i in tables.tests.expected}:
+        if not path or escape(path) or not (root / path).is_file():
+            raise BadInput(f"{where}: tests.expected names {path!r}, which is no file in the task's folder")
+
+
+def _refuse_seen(root: Path, inside: str, hidden: str, where: str) -> None:
+    """Held-out tests enter no workspace, so they cannot be those that an agent sees."""
+    if hidden and (root / inside).resolve().is_relative_to((root / hidden).resolve()):
+        said = f"tests.select names {inside!r}, which lies in tests.hidden = {hidden!r}"
+        raise BadInput(f"{where}: {said}: no agent sees held-out tests, so keep them in a folder apart")
+
+
 def _refuse_unknown(raw: Raw, struct: type[msgspec.Struct], table: str, where: str) -> None:
     hints = get_type_hints(struct)
     for key, value in raw.items():
@@ -225,7 +257,7 @@ LARGEST = 2**53
 LONGEST_SECONDS = 1_000_000
 """Eleven days: what is longer is a slip, and some clocks cannot count it."""
 
-_MAY_BE_ZERO = re.compile(r"budget\..*|prices\..*")
+_MAY_BE_ZERO = re.compile(r"budget\..*|prices\..*|tests\.confirm")
 
 
 def _refuse_numbers(value: object, place: str, where: str) -> None:

@@ -17,6 +17,7 @@ from jumar.caps import budget_of, flag, ledger_caps
 from jumar.commandline import outside_of
 from jumar.config import LONGEST_SECONDS
 from jumar.core.agent import DRIVER, PIPELINE, REPAIR
+from jumar.core.budget import UNATTENDED
 from jumar.core.guard import escape
 from jumar.core.policy import Gate, TestPolicy, contradiction
 from jumar.core.ratchet import Ratchet, Rule, Ties
@@ -126,6 +127,7 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         caps=ledger_caps(options),
         record=_record(options, model),
         sandbox=options.sandbox or task.sandbox,
+        unattended=options.profile in UNATTENDED,
         probe=options.probe,
     )
 

@@ -22,11 +22,12 @@ from jumar.config import (
     merged,
     parse,
     read_tables,
+    refuse_paths,
     waiting,
 )
 from jumar.confinement import AUTO
 from jumar.core.budget import Budget
-from jumar.core.guard import CONFIGURATION, Guard, escape, unmade
+from jumar.core.guard import CONFIGURATION, Guard, unmade
 from jumar.core.outside import Outside
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Rule
@@ -93,6 +94,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Of the ledger, where it is new."""
     record: Path | None = None
     sandbox: str = AUTO
+    unattended: bool = False
+    """Whether nobody watches: a sandbox that nobody chose is then the strongest there can be, or the run is refused."""
     probe: bool = False
     outside: Outside = Outside()
     """Of an external agent: its command."""
@@ -219,7 +222,7 @@ def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str)
     if not NAME.fullmatch(name):
         raise BadInput(f"{where}: the name {name!r} cannot be part of a folder's name; set a plain [task] name")
     folders = {"task.reference": tables.task.reference, "tests.hidden": tables.tests.hidden}
-    _refuse_paths(root, tables, folders, where)
+    refuse_paths(root, tables, folders, where)
     withheld = [line for f in folders.values() if f for line in _hiding(root, f)]
     withheld += [f"/{v}/" for v in VENVS if (root / v / "pyvenv.cfg").is_file()]
     tests = msgspec.structs.replace(tables.tests, runner=tables.tests.runner or runner_in(root))
@@ -253,25 +256,6 @@ def _hiding(root: Path, folder: str) -> tuple[str, ...]:
     """What keeps *folder* out of the tree, under the name it was given and under its own."""
     names = {normpath(folder.strip("/")), relpath((root / folder).resolve(), root.resolve())}
     return tuple(literal(name) for name in sorted(names) if not name.startswith(".."))
-
-
-def _refuse_paths(root: Path, tables: TaskFile, folders: Mapping[str, str], where: str) -> None:
-    """What the tables name must be there, and inside the task's folder."""
-    for key, folder in folders.items():
-        if folder and (escape(folder) or not (root / folder).exists()):
-            raise BadInput(f"{where}: {key} = {folder!r} is not in the task's folder")
-        if folder and (root / folder).resolve() in (root.resolve(), *root.resolve().parents):
-            raise BadInput(f"{where}: {key} = {folder!r} is the task's folder itself; keep it in one of its own")
-    for entry in tables.tests.select:
-        inside = entry.partition("::")[0]
-        if escape(entry) or not (root / inside).exists():
-            raise BadInput(f"{where}: tests.select names {inside!r}, which is not in the task's folder")
-    for key, value in tables.task.env.items():
-        if not key or "=" in key or "\0" in key + value or key.startswith("LD_") or key in ("HOME", "TMPDIR"):
-            raise BadInput(f"{where}: task.env has {key!r}, which cannot be set for the tests; take it out")
-    for path in {i.partition("::")[0] for i in tables.tests.expected}:
-        if not path or escape(path) or not (root / path).is_file():
-            raise BadInput(f"{where}: tests.expected names {path!r}, which is no file in the task's folder")
 
 
 def _suite(tests: TestsTable, env: Mapping[str, str]) -> Suite:

@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from jumar.core.downloads import FETCHED, fetches
 from jumar.core.rules import HOLE
+from jumar.core.started import started
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 MOST_WORDS = 64
 """Words that braces make of one; more are left as they stand."""
+
+STARTS = 5
+"""Programs that start others, one before the other, in front of a download."""
+
+_SUBSTITUTIONS = ("command_substitution", "process_substitution")
 
 LONGEST = 200_000
 """Characters of one word; a longer one is a hole."""
@@ -85,7 +92,9 @@ def pieces(node: Node, values: Values) -> Iterator[Piece]:
         case "command_substitution":
             said = _substituted(node, values)
             yield Piece(said, split=said != HOLE, quoted=said == HOLE)
-        case "process_substitution" | "arithmetic_expansion":
+        case "process_substitution":
+            yield Piece(FETCHED if brings(node, values) else HOLE, quoted=True)
+        case "arithmetic_expansion":
             yield Piece(HOLE, quoted=True)
         case "concatenation" | "command_name" | "translated_string" | "heredoc_body" | "array":
             yield from _joined(node, values)
@@ -142,6 +151,8 @@ def _string(node: Node, values: Values) -> Iterator[Piece]:
 def printed(words: Sequence[str]) -> str:
     """What the command *words* prints, where its words tell; empty: they do not."""
     match words:
+        case ("pwd",):
+            return "."
         case ("echo", *rest):
             text = " ".join(word for at, word in enumerate(rest) if at or word not in ("-n", "-e", "-ne", "-en"))
             return text.replace("\\n", "\n")
@@ -149,7 +160,21 @@ def printed(words: Sequence[str]) -> str:
             for word in rest:
                 form = form.replace("%s", word, 1) if "%s" in form else f"{form} {word}"
             return form.replace("\\n", "\n")
+    for _ in range(STARTS):
+        if fetches(words):
+            return FETCHED
+        words = next(iter(started(words).commands), ())
     return ""
+
+
+def brings(node: Node, values: Values) -> bool:
+    """Whether what the command at *node* prints is a download, or made of one."""
+    if node.type == "command":
+        named = (child for child in node.named_children if not child.type.endswith(("_redirect", "_assignment")))
+        return printed([word for child in named for word in fields(child, values)]) == FETCHED
+    inner = node.named_children[:1] if node.type in ("pipeline", "redirected_statement") else node.named_children
+    through = ("pipeline", "redirected_statement", "list", "subshell", "compound_statement")
+    return node.type in (*through, *_SUBSTITUTIONS) and any(brings(child, values) for child in inner)
 
 
 def _substituted(node: Node, values: Values) -> str:
@@ -157,6 +182,8 @@ def _substituted(node: Node, values: Values) -> str:
     inner, said = node.named_children, node.text or b""
     if said.count(b"$(") + said.count(b"`") > 2:  # noqa: PLR2004  nothing in it is run before it
         return HOLE
+    if brings(node, values):
+        return FETCHED
     if len(inner) != 1 or inner[0].type != "command" or any(c.type == "variable_assignment" for c in inner[0].children):
         return HOLE
     named = (child for child in inner[0].named_children if not child.type.endswith("_redirect"))

@@ -27,6 +27,9 @@ PROFILES = {
 }
 """Caps for a person who watches now and then, and for nobody watching."""
 
+UNATTENDED = frozenset({"overnight"})
+"""Profiles of runs that nobody watches: what they are confined by may not be weak without a word."""
+
 
 class Spend(msgspec.Struct, frozen=True):
     """What a run has used so far. Money is in micro-dollars."""

@@ -136,6 +136,7 @@ def _tested(state: RunState, tests: ev.Tests) -> RunState:
         state,
         runs=None,
         judged=state.judged if asked else judged,
+        wavering=tuple(dict.fromkeys((*state.wavering, *tests.flaky))),
         book=claiming.tested(state, tests, runs),
         written=asked and state.written,
         asked_tests=None,

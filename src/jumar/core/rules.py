@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from jumar.core.deploys import deploys
+from jumar.core.downloads import runs_download
 
 HOLE = "\ufffc"
 """Stands in a word for what is known only when the command runs."""
 
-HISTORY, DEPLOY, MACHINE, HOOK = "git-history", "deploy", "destroy-machine", "jumar-hook"
+HISTORY, DEPLOY, MACHINE, DOWNLOAD = "git-history", "deploy", "destroy-machine", "run-download"
+HOOK = "jumar-hook"
 """The names of the rules, as they stand in `guardrail` events."""
 
 
@@ -36,8 +38,11 @@ class Given(NamedTuple):
     """What is no option."""
 
 
-def forbidden(words: Sequence[str]) -> Forbidden | None:
-    """The rule that the simple command *words* breaks, or None. A redirection to a file is `(">", path)`."""
+def forbidden(words: Sequence[str], *, moved: bool = False) -> Forbidden | None:
+    """The rule that the simple command *words* breaks, or None. A redirection to a file is `(">", path)`.
+
+    *moved* is whether it runs in another folder than the line began in: what lies there may be of no account.
+    """
     if not words:
         return None
     program, args = words[0].rpartition("/")[2], tuple(words[1:])
@@ -46,7 +51,8 @@ def forbidden(words: Sequence[str]) -> Forbidden | None:
         return Forbidden(HISTORY, f"git {why}") if why else _pushed_to_a_host(args)
     if program in ("hook_fast.py", "jumar.surfaces.hook") or (program == "jumar" and args[:1] == ("hook",)):
         return Forbidden(HOOK, "jumar's hook is for the host of this session")
-    if ruined := _ruin(program, args):
+    unseen = Forbidden(DOWNLOAD, "what a download brings is run unseen") if runs_download(words) else None
+    if ruined := unseen or _ruin(program, args, moved=moved):
         return ruined
     if said := deploys(program, args):
         return Forbidden(DEPLOY, f"{said} changes what others use")
@@ -241,7 +247,15 @@ _LAST = frozenset({"cp", "ln", "install", "rsync"})
 _DISKS = ("/dev/sd", "/dev/nvme", "/dev/vd", "/dev/hd", "/dev/xvd", "/dev/mapper", "/dev/disk", "/dev/mem", "/dev/mmc")
 
 
-def _ruin(program: str, args: tuple[str, ...]) -> Forbidden | None:
+def moves(words: Sequence[str], *, moved: bool) -> bool:
+    """Whether what follows the command *words* runs in another folder than the line began in, given if it did."""
+    if words[0] not in ("cd", "pushd"):
+        return moved
+    place = next((word for word in words[1:] if not word.startswith("-")), "~" if len(words) == 1 else ".")
+    return not _everything(place) and (moved or not _all_here(place))
+
+
+def _ruin(program: str, args: tuple[str, ...], *, moved: bool) -> Forbidden | None:
     """What files of git or of the machine a command would destroy."""
     plain = tuple(word for word in args if not word.startswith("-"))
     changed = plain if program in _REMOVERS else plain[-1:] if program in _LAST and len(plain) > 1 else ()
@@ -260,6 +274,8 @@ def _ruin(program: str, args: tuple[str, ...]) -> Forbidden | None:
     deep = deep or (program == "find" and bool(changed))
     if deep and (gone := next((path for path in changed if _everything(path)), "")):
         return Forbidden(MACHINE, f"{program} {gone} deletes what is not the task's")
+    if deep and program == "rm" and not moved and (gone := next((path for path in plain if _all_here(path)), "")):
+        return Forbidden(MACHINE, f"rm {gone} deletes all there is")
     return None
 
 
@@ -274,3 +290,8 @@ def _everything(path: str) -> bool:
         return "/" not in bare
     top = bare.split("/")[1:] if path.startswith("/") else []
     return bool(top) and len(top) == 1 and top[0] not in ("tmp", "jumar")
+
+
+def _all_here(path: str) -> bool:
+    """Whether *path* is the folder that a command runs in, one above it, or all that lies there."""
+    return bool(path) and path[0] != "/" and {"", ".", "..", "*", ".*", "**"}.issuperset(path.split("/"))

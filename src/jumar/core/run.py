@@ -89,6 +89,8 @@ class RunState(msgspec.Struct, frozen=True):
     evidence: ev.Tests | None = None
     """The verification that the best tree has."""
     judged: Judged | None = None
+    wavering: tuple[str, ...] = ()
+    """Expected ids that came out differently on one and the same tree, in any verdict of the run."""
     accepted: Mapping[str, Outcome] | None = None
     """Skips and xfails of the frozen run; None until there was one."""
     spend: Spend = Spend()

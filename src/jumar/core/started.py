@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from jumar.core.downloads import SHELLS
 from jumar.core.rules import HOLE, verb_of
 
 
@@ -32,8 +33,6 @@ class Prefix(NamedTuple):
 def _options(said: str) -> frozenset[str]:
     return frozenset(said.split())
 
-
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "yash"})
 
 _WRAPPED = {
     "sudo": Prefix(_options("-u -g -h -p -C -T -r -t -U -D -R --user --group --host --prompt --chdir --role --type")),

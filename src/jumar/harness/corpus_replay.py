@@ -50,6 +50,10 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     """What differed, one sentence each."""
     verifications: int = 0
     executions: int = 0
+    grade: str = ""
+    """Of the evidence, the worst of it; empty: nothing was executed."""
+    sandbox: str = ""
+    """The tier it was executed in."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -129,12 +133,12 @@ async def replayed(record: Record, means: Means) -> Replayed:
     sides = [source.trees.draw(side, files) for side in (base, with_edit, taken_back)]
     verifier = _verifier(record, source, means)
     differs: list[str] = []
-    executions, void = 0, False
+    executions, void, grade = 0, False, ""
     for _ in range(means.confirm):
         verdicts = []
         for tree in sides:
             done = await verifier.verify(tree, None, control=sides[0])
-            executions += done.executions
+            executions, grade = executions + done.executions, max(grade, done.grade)
             verdicts.append(done.verdict)
         void = void or any(verdict.void for verdict in verdicts)
         differs += [d for d in _differences(record, verdicts) if d not in differs]
@@ -147,6 +151,8 @@ async def replayed(record: Record, means: Means) -> Replayed:
         differs=tuple(differs),
         verifications=verifications,
         executions=executions,
+        grade=grade,
+        sandbox=means.sandbox.tier,
     )
 
 

@@ -51,7 +51,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: str = ""
     """The tier its verification ran under."""
     flaky: tuple[str, ...] = ()
-    """Tests that judged nothing, as they came out differently on the untouched tree."""
+    """Tests that came out differently on one and the same tree: on the untouched one, where they judge nothing, or in a
+    verdict of the run, which did not credit them."""
     warnings: tuple[str, ...] = ()
     """What no verdict closes, with file and line."""
     probed: Probed | None = None
@@ -87,7 +88,7 @@ def result_of(state: RunState, folder: Path, head: Mark) -> Result:
         events=str(folder / "events.jsonl"),
         grade=state.evidence.grade if state.evidence else "",
         sandbox=state.evidence.sandbox if state.evidence else "",
-        flaky=state.run.settings.flaky,
+        flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),
         warnings=state.evidence.warnings if state.evidence else (),
         why=end.why if end else "the run could not be ended in its journal",
         head=head,

@@ -109,7 +109,8 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
     place = Place.at(fresh(runs, task.name), entry.environ)
     try:
-        place = replace(place, sandbox=await chosen(task.sandbox, place.folder, entry.environ, unattended=False))
+        box = await chosen(task.sandbox, place.folder, entry.environ, unattended=task.unattended)
+        place = replace(place, sandbox=box)
         for name, data in ready.kept.items():
             (place.folder / name).write_bytes(data)
         first = await first_event(task, place, entry.python)

@@ -38,6 +38,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     errors: int
     total: int
+    red: tuple[str, ...]
+    """Tests that did not pass."""
     flaky: tuple[str, ...]
     """Tests whose outcome changed while the tree did not: no pass, and no failure either."""
     warnings: tuple[str, ...]
@@ -98,6 +100,7 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
         failed=verdict.failed,
         errors=verdict.errors,
         total=len(verifier.expected),
+        red=verdict.red_ids,
         flaky=verdict.flaky_ids,
         warnings=(
             *(f"{path} differs from the task's own and was not taken: it is not editable" for path in ignored),

@@ -173,6 +173,10 @@ def _tell(voice: Voice, one: Replayed, number: int, total: int) -> None:
 def _replayed(voice: Voice, done: list[Replayed], confirm: int) -> int:
     counts = Counter(one.status for one in done)
     voice.say(f"{len(done)} records: " + ", ".join(f"{counts[status]} {status}" for status in Status))
+    if grades := sorted({one.grade for one in done if one.grade}):
+        voice.say(
+            f"grade {', '.join(grades)}, sandbox {', '.join(sorted({one.sandbox for one in done if one.sandbox}))}"
+        )
     voice.result({
         "records": len(done),
         **{status.value: counts[status] for status in Status},

@@ -14,7 +14,7 @@ from types import ModuleType
 _NAMED = frozenset({
     "rm", "mv", "cp", "ln", "dd", "tee", "sed", "find", "shred", "truncate", "unlink", "rmdir", "chmod", "chown",
     "install", "ssh", "scp", "sftp", "rsync", "mosh", "ftp", "lftp", "rclone", "make", "gmake", "just", "task",
-    "inv", "invoke", "composer", "nox", "jumar", "hook_fast.py", "hook_fast", "alias",
+    "inv", "invoke", "composer", "nox", "jumar", "hook_fast.py", "hook_fast", "alias", "curl", "wget",
 })  # fmt: skip
 """Programs that the rules speak of, beside those of the table of deploys."""
 

@@ -13,8 +13,11 @@ from jumar.audit import verify
 from jumar.core import events as ev
 from jumar.harness.result import head_in, state_in, state_of
 from jumar.journal import read_journal
-from jumar.surfaces.output import Voice
+from jumar.surfaces.output import Voice, one_line
 from jumar.surfaces.running import speaking
+
+REASONS = ("void", "why", "what")
+"""Fields of events that say why."""
 
 RUN = click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
 
@@ -110,9 +113,11 @@ def _plain(entry: ev.Entry) -> dict[str, Any]:
 
 
 def _line(event: ev.Event) -> str:
-    """One event for people; long texts are cut."""
-    fields = {k: v for k, v in msgspec.to_builtins(event).items() if k != "type" and v not in ("", None, [], {})}
-    text = "  ".join(f"{k}={_short(v)}" for k, v in fields.items())
+    """One event for people; long texts are cut, but for why something was refused."""
+    fields = {k: v for k, v in msgspec.to_builtins(event).items() if k != "type" and v not in ("", None, [], (), {})}
+    if isinstance(event, ev.Tests) and event.void is not None:
+        fields["void"] = f"{event.void.cause}: {event.void.reason}"
+    text = "  ".join(f"{k}={one_line(str(v)) if k in REASONS else _short(v)}" for k, v in fields.items())
     return f"{type(event).__struct_config__.tag:<14}{text}"
 
 

@@ -8,8 +8,12 @@ from typing import Self
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from jumar.core import effects
-from jumar.core.run import RunState
-from jumar.surfaces.output import Voice, printable
+from jumar.core.run import Phase, RunState
+from jumar.core.turn import named
+from jumar.surfaces.output import Voice, one_line, printable
+
+LONGEST = 300
+"""Characters of a reason that one line shows; `jumar log show` has all of it."""
 
 
 class Live:
@@ -51,7 +55,9 @@ class Live:
             if self._row is None:
                 self._row = self._progress.add_task("", total=total, title=printable(self._title or state.run.task))
             self._progress.update(self._row, completed=best, total=total, description=_doing(effect))
-        elif (text := _fact(state, effect)) and text != self._last:
+        # A bar that goes on does not say what was refused for another reason than that it was worse.
+        shown = not self._bar or (isinstance(effect, effects.GoBack | effects.Rebuild) and _void(state))
+        if shown and (text := _fact(state, effect)) and text != self._last:
             self._last = text
             self.line(f"{self._title or state.run.task}: {text}")
 
@@ -73,10 +79,25 @@ def _fact(state: RunState, effect: effects.Effect) -> str:
     match effect:
         case effects.Keep(attempt):
             total = state.judged.tests.total if state.judged else len(state.expected)  # new tests join as they are kept
-            return f"{attempt.score.passed} of {total} passed: kept"
+            return f"{attempt.score.passed} of {total} passed: kept{_wavering(state)}"
         case effects.GoBack(_, why):
-            return f"went back: {why}"
+            return f"went back: {_void(state) or one_line(why)[:LONGEST]}{_wavering(state)}"
+        case effects.Rebuild(_, dropped, why) if why:
+            became = "went back" if dropped else "taken apart, to be judged one by one"
+            return f"{became}: {_void(state) or one_line(why)[:LONGEST]}{_wavering(state)}"
         case effects.Finish(halt):
             return f"{halt.stop}"
         case _:
             return _doing(effect)
+
+
+def _void(state: RunState) -> str:
+    """Why the verdict that is acted on is none; empty: it is one. Prompts say less of it: this is for people."""
+    void = state.judged.tests.void if state.judged and state.phase is Phase.JUDGED else None
+    return one_line(void.reason)[:LONGEST] if void else ""
+
+
+def _wavering(state: RunState) -> str:
+    """The tests that came out differently on one tree in the verdict that is acted on."""
+    flaky = state.judged.tests.flaky if state.judged and state.phase is Phase.JUDGED else ()
+    return f"; flaky: {one_line(named(flaky))[:LONGEST]}" if flaky else ""

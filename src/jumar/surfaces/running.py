@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,13 +16,16 @@ from jumar.harness.result import Result
 from jumar.options import Options, with_options
 from jumar.surfaces.attend import Attendant
 from jumar.surfaces.environment import environment
-from jumar.surfaces.output import Voice, fail
+from jumar.surfaces.output import Voice, fail, one_line
 from jumar.surfaces.progress import Live
 from jumar.task import load_task
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 RUNS = Path(".jumar") / "runs"
+
+LISTED = 10
+"""As many tests are named in a report."""
 
 
 def speaking(command: Decorated) -> Decorated:
@@ -35,7 +38,7 @@ def speaking(command: Decorated) -> Decorated:
 
 EVIDENCE = (
     click.option("--confirm", type=int, help="Fresh runs that must agree before a tree is green (default 3)."),
-    click.option("--sandbox", help="auto (default): the strongest tier this machine has; or S3, S2, S1, S0."),
+    click.option("--sandbox", help="auto (default): the strongest tier here; or S3, S2, S1, S0."),
 )
 """The options that say what a green is worth."""
 
@@ -70,7 +73,7 @@ CHOICES = (
     click.option("--budget-usd", type=float, help="Cap on money."),
     click.option("--budget-tokens", type=int, help="Cap on tokens."),
     click.option("--seconds", type=float, help="Cap on the time of the whole run."),
-    click.option("--profile", help="workday ($10, 8 h) or overnight ($30, 12 h): caps nobody chose otherwise."),
+    click.option("--profile", help="workday ($10, 8 h) or overnight ($30, 12 h; S3 unless typed): caps nobody chose."),
     click.option("--ledger", help="A file that many runs draw on together; new, its caps are the profile's."),
     click.option("--ledger-usd", type=float, help="The cap of a new ledger, in usd."),
     click.option("--text-actions", is_flag=True, help="The driver's actions as plain text, for models without tools."),
@@ -177,10 +180,20 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     word = "void: " + scored.void if scored.void else "green" if scored.ok else "red"
     voice.say(f"{word}  {scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors")
     voice.say(f"grade {scored.grade}, sandbox {scored.sandbox}")
+    _list(voice, "red", scored.red)
+    _list(voice, "flaky", scored.flaky)
     if scored.probed:
         voice.say(f"probe    {scored.probed.said}")
     voice.result(scored)
     return EXIT_CODES[StopReason.INFRA] if scored.void else int(not scored.ok)
+
+
+def _list(voice: Voice, word: str, ids: Sequence[str]) -> None:
+    """A line for each of the first few of *ids*, of which *word* says what they are."""
+    for test_id in ids[:LISTED]:
+        voice.say(f"{word:<9}{one_line(test_id)}")
+    if len(ids) > LISTED:
+        voice.say(f"{word:<9}and {len(ids) - LISTED} more")
 
 
 def _caps(budget: Budget) -> str:
@@ -214,6 +227,7 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     voice.say(f"{result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s{cost}")
     if result.grade:
         voice.say(f"grade {result.grade}, sandbox {result.sandbox}")
+    _list(voice, "flaky", result.flaky)
     for warning in result.warnings:
         voice.say(f"warning: {warning}")
     if result.probed:

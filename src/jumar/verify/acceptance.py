@@ -12,7 +12,7 @@ from jumar.core.verdict import EXCUSED, Cause, Outcome, Verdict, Void, reconcile
 from jumar.disk.trees import Kind, overlay
 from jumar.ports import Verification
 from jumar.verify.falsify import challenge
-from jumar.verify.fresh import APART, Draw, Green, again, asunder, coins, drawn, python
+from jumar.verify.fresh import APART, Draw, Green, again, alike, asunder, coins, drawn, python
 from jumar.verify.suspicions import Suspects, suspicions, unfalsifiable
 
 if TYPE_CHECKING:
@@ -50,18 +50,17 @@ async def accepted(
     done = msgspec.structs.replace(first, executions=first.executions + green.executions)
     if found.void is not None:
         return msgspec.structs.replace(done, verdict=Verdict({}, void=found.void))
-    if not two and not found.flaky:  # honest, as far as can be seen: it was the suite that did not run apart
-        verifier.experience.apart = False
     if found.flaky:
         flaky = [names.get(i, i) for i in found.flaky]
         return msgspec.structs.replace(done, verdict=unsteady(first.verdict, flaky, CHANGED))
     bits = 0 if two else bits_of(strengths, green.done, green.unproved)
     challenged = not two and any(r.falsified - green.unproved for r in green.done)
     grade = Grade.A if two else grade_of(bits) if challenged else Grade(verifier.runner.grade)
-    if verifier.experience.ordered:  # in an order that never changes, answers can be had by the number of the call
+    strained = () if two else await _strained(green)
+    if verifier.experience.ordered or strained:  # in an order that never changes, answers go by the number of the call
         grade = max(grade, Grade.C)
     held = "+H" if verifier.held_out.ids else ""
-    warnings = (*found.warnings, *await _warnings(verifier, tree, {} if two else strengths))
+    warnings = (*found.warnings, *strained, *await _warnings(verifier, tree, {} if two else strengths))
     return msgspec.structs.replace(done, grade=f"{grade}{held}", bits=bits, warnings=warnings)
 
 
@@ -133,10 +132,9 @@ async def _apart(green: Green, strengths: Mapping[str, Strength]) -> _Found | No
 
     An object of the code under test may still answer what a test asks it; what the test expects it cannot know.
     """
-    verifier, experience = green.verifier, green.verifier.experience
-    if not experience.apart or not python(verifier) or verifier.sandbox.tier not in APART:
+    if not _parted(green):
         return None
-    shuffled = not experience.ordered
+    shuffled = not green.verifier.experience.ordered
     if not reconcile(green.ids, await asunder(green, Round(challenge=False), Draw()), green.accepted).green:
         return None
     for step in rounds(strengths, 1, coins()):
@@ -148,6 +146,25 @@ async def _apart(green: Green, strengths: Mapping[str, Strength]) -> _Found | No
         if answered.void or answered.unsteady:
             return None
     return _Found()
+
+
+async def _strained(green: Green) -> tuple[str, ...]:
+    """What is said where the suite can be run in two processes, and this green does not stand that."""
+    verifier, experience = green.verifier, green.verifier.experience
+    if not _parted(green):
+        return ()
+    base = Green(verifier, _with_held_out(verifier, verifier.base), green.names, green.accepted)
+    # Honest, as far as can be seen: where the untouched files come out otherwise too, it is the suite.
+    experience.apart = verifier.base != "" and await alike(base)
+    green.executions += base.executions
+    said = "the tests run in two processes on the untouched files, and do not with this change: it is graded C at best"
+    return (said,) if experience.apart else ()
+
+
+def _parted(green: Green) -> bool:
+    """Whether two processes are to be tried."""
+    verifier = green.verifier
+    return verifier.experience.apart and python(verifier) and verifier.sandbox.tier in APART
 
 
 def _forged(green: Green, forged: Sequence[str], same: Answer) -> _Found:

@@ -98,6 +98,15 @@ async def asunder(green: Green, step: Round, draw: Draw) -> Report:
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
 
+async def alike(green: Green) -> bool:
+    """Whether the very same tests pass in one process and in two."""
+    one = await green.verifier.again(green.tree, green.ids, files={}, seed=None)
+    green.executions += 1
+    two = await asunder(green, Round(challenge=False), Draw())
+    passed = [{r.id for r in report.results if r.outcome is Outcome.PASSED} for report in (one, two)]
+    return not (one.anomalies or two.anomalies) and passed[0] == passed[1]
+
+
 def _laid(green: Green, step: Round, draw: Draw) -> tuple[Sequence[str], Mapping[str, bytes]]:
     """What is asked for in a round, and the files of the tests that it needs."""
     challenge = green.verifier.experience.challenge

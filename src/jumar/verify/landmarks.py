@@ -83,10 +83,8 @@ def spaces() -> Iterator[Space]:
                     yield _space(f"{value.__module__}.{value.__qualname__}", value, vars(value))
     builtins = vars(sys.modules["builtins"])
     yield Space("builtins", None, builtins, len(builtins), PURE, tuple(map(builtins.get, PURE)))
-    for name in ASKED:
-        module = sys.modules.get(name)
-        if isinstance(module, ModuleType):
-            yield _space(name, module, vars(module))
+    for name in filter(sys.modules.__contains__, ASKED):
+        yield _space(name, sys.modules[name], vars(sys.modules[name]))
     names = tuple(name for name in sys.modules if name.partition(".")[0] in FRAMEWORK or name in ASKED)
     yield Space("sys.modules", None, sys.modules, len(sys.modules), names, tuple(map(sys.modules.get, names)))
 

@@ -1,0 +1,143 @@
+"""What a person is told of a run while it works and when it has ended, and that an agent is told no more for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import anyio
+import pytest
+
+from gate_stories import ADD, DONE, RUN, Story, played
+from gates import claim, judged
+from jumar.chain import Mark
+from jumar.core.verdict import Cause, TestResult, Void
+from jumar.harness.result import result_of
+from jumar.models.script import Line
+from jumar.surfaces.cli import call
+from jumar.surfaces.output import Voice
+from jumar.surfaces.progress import LONGEST, Live
+from stories import IDS, Terms, World, judge, program, world
+from test_cli import GOOD, lay
+from turns import Heard, both, ended, swift
+
+BEHIND = "held-out tests of the same behaviour did not pass"
+REASON = f"{BEHIND}\n\x1b[31m\u202e" + "and more, " * 60 + "the end"
+
+
+@pytest.fixture(name="tmp_path")
+def _tmp_path() -> Iterator[Path]:
+    with swift() as folder:
+        yield folder
+
+
+def refusing(files: Mapping[str, bytes]) -> Mapping[str, str] | Void:
+    """As `stories.judge`; a program of 16 is for the visible tests alone."""
+    return Void(Cause.HELD_OUT, REASON) if b"= 16" in files["app.py"] else judge(files)
+
+
+def wavering(files: Mapping[str, bytes]) -> Mapping[str, str] | Void:
+    """As `stories.judge`; of a program of 16 the last test comes out differently on the same tree."""
+    found = judge(files)
+    return {**found, IDS[16]: "flaky"} if b"= 16" in files["app.py"] and not isinstance(found, Void) else found
+
+
+def told(folder: Path, terms: Terms, replies: tuple[str, ...] = ("16", "12")) -> tuple[World, Heard]:
+    """A run that a person follows, of programs that pass as many tests as *replies* say."""
+    model = Heard(tuple(Line(content=program(int(reply))) for reply in replies))
+    made = world(folder, (), Terms(judge=terms.judge, model=model))
+    with Live(Voice()) as live:
+        made.kernel.watch = live.watch
+        anyio.run(made.kernel.run)
+    made.journal.close()
+    return made, model
+
+
+def test_a_person_is_told_why_a_green_was_refused_and_the_agent_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, model = told(tmp_path, Terms(judge=refusing))
+
+    said = next(line for line in capsys.readouterr().err.splitlines() if "went back" in line)
+    assert said.startswith(f"app: went back: {BEHIND} and more, ")
+    assert len(said) <= len("app: went back: ") + LONGEST
+    assert said.isprintable()
+    prompts = "\n".join(message.content for prompt in model.prompts for message in prompt)
+    assert "no usable evidence" in prompts
+    assert BEHIND not in prompts
+
+
+def test_under_a_gate_a_person_is_told_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def forged(files: Mapping[str, bytes]) -> Mapping[str, str | TestResult] | Void:
+        found = judged(files)
+        assert not isinstance(found, Void)
+        return Void(Cause.TAMPER, "tests that had to fail did not") if b"a + b" in files["calc.py"] else found
+
+    made = played(tmp_path, Story(turns=(both(RUN, claim("add"), ADD), DONE), says=(), terms={"judge": forged}))
+    with Live(Voice()) as live:
+        made.world.kernel.watch = live.watch
+        ended(made)
+
+    assert ": went back: tests that had to fail did not\n" in capsys.readouterr().err
+
+
+def test_the_log_shows_a_reason_whole_and_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made, _ = told(tmp_path, Terms(judge=refusing))
+    capsys.readouterr()
+
+    assert call(("log", "show", str(made.folder))) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(made.entries())
+    shown = [line for line in lines if "void=" in line]
+    assert len(shown) == 1
+    assert f"void=held_out: {BEHIND} and more, " in shown[0]
+    assert "the end" in shown[0]
+    assert shown[0].isprintable()
+
+
+def test_what_wavered_in_a_verdict_is_named_while_the_run_works_and_in_its_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made, _ = told(tmp_path, Terms(judge=wavering))
+
+    assert f"app: 16 of 17 passed: kept; flaky: {IDS[16]}\n" in capsys.readouterr().err
+    assert result_of(made.replayed(), made.folder, Mark()).flaky == (IDS[16],)
+    steady, _ = told(tmp_path / "steady", Terms(), ("12",))
+    assert result_of(steady.replayed(), steady.folder, Mark()).flaky == ()
+
+
+SHAKY = """from pathlib import Path
+from app import f
+HERE = Path({here!r})
+
+
+def test_f():
+    assert f() == 2
+
+
+def test_shaky():
+    with HERE.open("a") as seen:
+        seen.write(".")
+    assert HERE.stat().st_size % 2
+"""
+
+
+@pytest.mark.slow
+def test_the_report_names_flaky_tests_even_where_it_is_quiet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = lay(tmp_path / "task", {**GOOD, "test_app.py": SHAKY.format(here=str(tmp_path / "seen"))})
+    lay(tmp_path, {"s.jsonl": json.dumps({"content": "def f():\n    return 2\n"}) + "\n"})
+    named = "flaky    test_app.py::test_shaky\n"
+
+    ran = call(("run", str(task), "--model", f"script:{tmp_path / 's.jsonl'}", "-q", "--confirm", "2",
+                "--runs", str(tmp_path / "runs")))  # fmt: skip
+    assert ran == 0
+    assert named in capsys.readouterr().out
+
+    (task / "app.py").write_text("def f():\n    return 2\n")
+    (tmp_path / "seen").write_bytes(b"")
+    assert call(("score", str(task), str(task), "-q", "--confirm", "4")) == 1
+    assert named in capsys.readouterr().out
