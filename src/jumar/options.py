@@ -17,7 +17,7 @@ from jumar.caps import budget_of, flag, ledger_caps
 from jumar.commandline import outside_of
 from jumar.config import LONGEST_SECONDS
 from jumar.core.agent import DRIVER, PIPELINE, REPAIR
-from jumar.core.budget import UNATTENDED
+from jumar.core.budget import UNATTENDED, Budget
 from jumar.core.guard import escape
 from jumar.core.policy import Gate, TestPolicy, contradiction
 from jumar.core.ratchet import Ratchet, Rule, Ties
@@ -105,9 +105,7 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
     if why := contradiction(policy, gate, agent, model_runs_tests=options.model_may_run_tests):
         raise BadInput(why)
     _refuse_idle(options, model, policy)
-    budget = budget_of(task, options, agent)
-    if policy is TestPolicy.ON_FINAL and budget.test_runs == 0:
-        raise BadInput("test policy on_final needs one test run at the end; raise the cap on test_runs, or use never")
+    budget = _budget(task, options, agent, policy)
     return replace(
         task,
         instruction=task.instruction if options.instruction is None else options.instruction,
@@ -233,6 +231,13 @@ def _choice(kind: type[Choice], option: str, value: str | None, default: Choice)
         return kind(value)
     except ValueError:
         raise BadInput(f"unknown value {value!r} of {option}; known are {', '.join(kind)}") from None
+
+
+def _budget(task: Task, options: Options, agent: str, policy: TestPolicy) -> Budget:
+    budget = budget_of(task, options, agent)
+    if policy is TestPolicy.ON_FINAL and budget.test_runs == 0:
+        raise BadInput("test policy on_final needs one test run at the end; raise the cap on test_runs, or use never")
+    return budget
 
 
 def _suite(task: Task, options: Options) -> Suite:

@@ -22,7 +22,7 @@ from jumar.harness.corpus import runs_in, trees_in
 from jumar.harness.record import File, Record, Text, edited, held, node
 from jumar.harness.triples import Trees
 from jumar.journal import read
-from jumar.ports import Sandbox
+from jumar.ports import Sandbox, Verification
 from jumar.sandbox.none import Unconfined
 from jumar.verify.verifier import TrustedVerifier
 
@@ -132,26 +132,21 @@ async def replayed(record: Record, means: Means) -> Replayed:
     taken_back = edited(with_edit, map(_reversed, record.edit.files))
     sides = [source.trees.draw(side, files) for side in (base, with_edit, taken_back)]
     verifier = _verifier(record, source, means)
+    every: list[Verification] = []
     differs: list[str] = []
-    executions, void, grade = 0, False, ""
     for _ in range(means.confirm):
-        verdicts = []
-        for tree in sides:
-            done = await verifier.verify(tree, None, control=sides[0])
-            executions, grade = executions + done.executions, max(grade, done.grade)
-            verdicts.append(done.verdict)
-        void = void or any(verdict.void for verdict in verdicts)
-        differs += [d for d in _differences(record, verdicts) if d not in differs]
-    status = Status.VOID if void else Status.UNSTABLE if differs else Status.REPRODUCED
-    verifications = len(sides) * means.confirm
+        done = [await verifier.verify(tree, None, control=sides[0]) for tree in sides]
+        differs += [d for d in _differences(record, [one.verdict for one in done]) if d not in differs]
+        every += done
+    void = any(one.verdict.void for one in every)
     return Replayed(
         id=record.id,
         task=record.task,
-        status=status,
+        status=Status.VOID if void else Status.UNSTABLE if differs else Status.REPRODUCED,
         differs=tuple(differs),
-        verifications=verifications,
-        executions=executions,
-        grade=grade,
+        verifications=len(every),
+        executions=sum(one.executions for one in every),
+        grade=max((one.grade for one in every), default=""),
         sandbox=means.sandbox.tier,
     )
 
