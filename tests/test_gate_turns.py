@@ -363,7 +363,7 @@ def test_what_stays_of_a_turn_is_what_was_green_and_cost_nothing(
         lived(folder, needs, lambda most: data.draw(st.integers(0, most - 1)))
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 @settings(max_examples=100, deadline=None)
 @given(NEEDS, st.data())
 def test_what_stays_of_more_turns(needs: list[dict[str, int]], data: st.DataObject) -> None:

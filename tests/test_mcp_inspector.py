@@ -46,6 +46,7 @@ class Inspector:
         return status, structured
 
 
+@pytest.mark.proof
 def test_over_standard_input_the_tools_are_portable_and_a_task_opens(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo")
     jumar = (sys.executable, "-m", "jumar.surfaces.cli", "mcp", str(root), "--runs", str(tmp_path / "runs"))
