@@ -23,7 +23,7 @@ from jumar.journal import read_journal
 from jumar.options import Options, with_options
 from jumar.task import load_task
 
-BOUNDS = Budget(attempts=10, seconds=60.0)
+BOUNDS = Budget(attempts=10, seconds=90.0)
 """For one bug: what is not found by then is said to be not found."""
 
 WHOLE_SECONDS = 165.0
