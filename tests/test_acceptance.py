@@ -16,6 +16,7 @@ from jumar.core.acceptance import STRONG_BITS
 from jumar.core.settings import Suite
 from jumar.core.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.ports import Verification
+from jumar.sandbox.none import Unconfined
 from jumar.verify.acceptance import accepted
 from jumar.verify.fresh import Experience, HeldOut
 
@@ -143,7 +144,6 @@ def test_a_sandbox_that_became_weaker_is_the_end_of_the_run() -> None:
     assert done.executions == 1
 
 
-BROKEN = "def add(a, b):\n    return a\n"
 CALC = "def add(a, b):\n    return a + b\n"
 TESTS = dedent("""\
     from calc import add
@@ -174,9 +174,9 @@ ORDERED = "from calc import add\n\nSEEN = []\n" + "".join(
 )
 
 
-def judged(tmp_path: Path, product: str, tests: str = TESTS, before: str = BROKEN) -> Verification:
+def judged(tmp_path: Path, product: str, tests: str = TESTS) -> Verification:
     court = Court(tmp_path, Suite(timeout_seconds=20, test_timeout_seconds=5, confirm=3))
-    base = court.tree({"calc.py": before, "test_calc.py": tests})
+    base = court.tree({"calc.py": "def add(a, b):\n    return a\n", "test_calc.py": tests})
     court.collect(base)
     return court.judge(court.tree({"calc.py": product, "test_calc.py": tests}), control=base)
 
@@ -190,11 +190,20 @@ def test_a_right_solution_is_accepted_with_a_grade(tmp_path: Path) -> None:
     assert done.executions <= 8
 
 
-WOBBLY = "".join(f"\n\ndef test_{n}():\n    assert wobbly({n})\n" for n in range(6))
+class Alleged(Unconfined):
+    """It says that it is what two processes need, so that they are tried, and lets the code under test keep count."""
+
+    tier = "S3"
+
+
+WOBBLY = "from calc import wobbly\n" + "".join(f"\n\ndef test_{n}():\n    assert wobbly({n})\n" for n in range(12))
 
 
 @pytest.mark.slow
-def test_what_fails_only_now_and_then_when_it_must_is_flaky_and_no_forgery(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("sandbox", "late"), [(Unconfined(), 1), (Alleged(), 2)], ids=["one process", "two"])
+def test_what_fails_only_now_and_then_when_it_must_is_flaky_and_no_forgery(
+    tmp_path: Path, sandbox: Unconfined, late: int
+) -> None:
     """Each test holds, then does not, then does: some pass that must fail just then, and fail in the same files."""
     seen = tmp_path / "seen"
     product = dedent(f"""\
@@ -205,9 +214,13 @@ def test_what_fails_only_now_and_then_when_it_must_is_flaky_and_no_forgery(tmp_p
             seen = pathlib.Path({str(seen)!r} + str(number))
             times = int(seen.read_text()) if seen.exists() else 0
             seen.write_text(str(times + 1))
-            return times != 1
+            return times != {late}
         """)
-    done = judged(tmp_path, product, f"from calc import wobbly\n{WOBBLY}", before="def wobbly(number):\n    return 0\n")
+    court = Court(tmp_path, Suite(timeout_seconds=20, test_timeout_seconds=5, confirm=3))
+    court.verifier.sandbox, court.verifier.sources = sandbox, "calc.py".__eq__
+    base = court.tree({"calc.py": "def wobbly(number):\n    return 0\n", "test_calc.py": WOBBLY})
+    court.collect(base)
+    done = court.judge(court.tree({"calc.py": product, "test_calc.py": WOBBLY}), control=base)
 
     assert (done.verdict.void, done.verdict.green) == (None, False)
     assert done.verdict.flaky_ids

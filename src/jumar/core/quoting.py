@@ -21,6 +21,12 @@ def plain(text: str) -> str:
     return CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
+def one_line(text: str, most: int = 0) -> str:
+    """*text* in one line of at most *most* characters (0: of any number), without control sequences."""
+    line = " ".join(plain(text).split())
+    return line if not most or len(line) <= most else f"{line[: most - 3]}..."
+
+
 def fenced(text: str, path: str = "") -> str:
     """*text* in a fence longer than any run of backticks or tildes in it, below a line with its *path*."""
     mark = "`" * max(3, 1 + max(map(len, re.findall(r"`+|~+", text)), default=0))

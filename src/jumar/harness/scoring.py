@@ -120,8 +120,8 @@ def _with(store: Store, tree: str, hidden: str) -> str:
 async def _verified(verifier: TrustedVerifier, base: str, candidate: str, hidden: str) -> Verification:
     """The verdict of *verifier*, which judges both, on *candidate*, to which the held-out tests of *hidden* are added.
 
-    They lie in no room in which nothing is falsified, as a run could leave word of them for the next ones: a green is
-    accepted with them, and only what is none is run with all of them at once.
+    They lie in no room before those in which tests are falsified, as a run could leave word for the next ones: a green
+    is accepted with them, and only what is none is run with all of them at once.
     """
     suite, both = verifier.suite, _with(verifier.store, candidate, hidden)
     held_out = set(verifier.store.manifest(hidden)) if hidden else set[str]()

@@ -11,9 +11,10 @@ import msgspec
 
 from jumar.audit import verify
 from jumar.core import events as ev
+from jumar.core.quoting import one_line
 from jumar.harness.result import head_in, state_in, state_of
 from jumar.journal import read_journal
-from jumar.surfaces.output import Voice, one_line
+from jumar.surfaces.output import Voice
 from jumar.surfaces.running import speaking
 
 REASONS = ("void", "why", "what")

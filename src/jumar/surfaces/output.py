@@ -10,7 +10,6 @@ import click
 import msgspec
 from rich.console import Console
 
-from jumar.core.quoting import plain
 from jumar.core.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import BadInput, JumarError
 
@@ -55,11 +54,6 @@ def fail(sentence: str, code: int, *, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps({"error": one_line, "exit": code}))
     return code
-
-
-def one_line(text: str) -> str:
-    """*text* in one line, without control sequences."""
-    return " ".join(plain(text).split())
 
 
 def printable(text: str) -> str:

@@ -8,9 +8,10 @@ from typing import Self
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from jumar.core import effects
+from jumar.core.quoting import one_line
 from jumar.core.run import Phase, RunState
 from jumar.core.turn import named
-from jumar.surfaces.output import Voice, one_line, printable
+from jumar.surfaces.output import Voice, printable
 
 LONGEST = 300
 """Characters of a reason that one line shows; `jumar log show` has all of it."""
@@ -81,10 +82,10 @@ def _fact(state: RunState, effect: effects.Effect) -> str:
             total = state.judged.tests.total if state.judged else len(state.expected)  # new tests join as they are kept
             return f"{attempt.score.passed} of {total} passed: kept{_wavering(state)}"
         case effects.GoBack(_, why):
-            return f"went back: {_void(state) or one_line(why)[:LONGEST]}{_wavering(state)}"
+            return f"went back: {_void(state) or one_line(why, LONGEST)}{_wavering(state)}"
         case effects.Rebuild(_, dropped, why) if why:
             became = "went back" if dropped else "taken apart, to be judged one by one"
-            return f"{became}: {_void(state) or one_line(why)[:LONGEST]}{_wavering(state)}"
+            return f"{became}: {_void(state) or one_line(why, LONGEST)}{_wavering(state)}"
         case effects.Finish(halt):
             return f"{halt.stop}"
         case _:
@@ -94,10 +95,10 @@ def _fact(state: RunState, effect: effects.Effect) -> str:
 def _void(state: RunState) -> str:
     """Why the verdict that is acted on is none; empty: it is one. Prompts say less of it: this is for people."""
     void = state.judged.tests.void if state.judged and state.phase is Phase.JUDGED else None
-    return one_line(void.reason)[:LONGEST] if void else ""
+    return one_line(void.reason, LONGEST) if void else ""
 
 
 def _wavering(state: RunState) -> str:
     """The tests that came out differently on one tree in the verdict that is acted on."""
     flaky = state.judged.tests.flaky if state.judged and state.phase is Phase.JUDGED else ()
-    return f"; flaky: {one_line(named(flaky))[:LONGEST]}" if flaky else ""
+    return f"; flaky: {one_line(named(flaky), LONGEST)}" if flaky else ""

@@ -10,13 +10,14 @@ import click
 import msgspec
 
 from jumar.core.budget import Budget
+from jumar.core.quoting import one_line
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
 from jumar.harness.result import Result
 from jumar.options import Options, with_options
 from jumar.surfaces.attend import Attendant
 from jumar.surfaces.environment import environment
-from jumar.surfaces.output import Voice, fail, one_line
+from jumar.surfaces.output import Voice, fail
 from jumar.surfaces.progress import Live
 from jumar.task import load_task
 

@@ -46,7 +46,8 @@ async def accepted(
     strengths = _open_to_it(green, _strengths(verifier))
     evident = await _apart(green, strengths)
     two = evident is not None
-    found = evident if evident and evident.void else await _confirmed(green, strengths, two=two)
+    refuted = evident is not None and (evident.void is not None or evident.flaky)
+    found = evident if evident is not None and refuted else await _confirmed(green, strengths, two=two)
     done = msgspec.structs.replace(first, executions=first.executions + green.executions)
     if found.void is not None:
         return msgspec.structs.replace(done, verdict=Verdict({}, void=found.void))
@@ -56,7 +57,7 @@ async def accepted(
     bits = 0 if two else bits_of(strengths, green.done, green.unproved)
     challenged = not two and any(r.falsified - green.unproved for r in green.done)
     grade = Grade.A if two else grade_of(bits) if challenged else Grade(verifier.runner.grade)
-    strained = () if two else await _strained(green)
+    strained = () if two else await _strained(green, grade)
     if verifier.experience.ordered or strained:  # in an order that never changes, answers go by the number of the call
         grade = max(grade, Grade.C)
     held = "+H" if verifier.held_out.ids else ""
@@ -148,15 +149,18 @@ async def _apart(green: Green, strengths: Mapping[str, Strength]) -> _Found | No
     return _Found()
 
 
-async def _strained(green: Green) -> tuple[str, ...]:
+async def _strained(green: Green, grade: Grade) -> tuple[str, ...]:
     """What is said where the suite can be run in two processes, and this green does not stand that."""
     verifier, experience = green.verifier, green.verifier.experience
     if not _parted(green):
         return ()
-    base = Green(verifier, _with_held_out(verifier, verifier.base), green.names, green.accepted)
-    # Honest, as far as can be seen: where the untouched files come out otherwise too, it is the suite.
-    experience.apart = verifier.base != "" and await alike(base)
-    green.executions += base.executions
+    # Honest, as far as can be seen: where the untouched files come out otherwise too, it is the suite. A grade that is
+    # no better than that of a strained one is not worth the runs.
+    if experience.alike is None and grade < Grade.C and verifier.base:
+        base = Green(verifier, _with_held_out(verifier, verifier.base), green.names, green.accepted)
+        experience.alike = await alike(base)
+        green.executions += base.executions
+    experience.apart = bool(experience.alike)
     said = "the tests run in two processes on the untouched files, and do not with this change: it is graded C at best"
     return (said,) if experience.apart else ()
 

@@ -36,6 +36,8 @@ class Experience:
 
     apart: bool = True
     """Whether its tests may run in a process of their own: until they fail there although they are right."""
+    alike: bool | None = None
+    """Whether the same tests of the untouched files pass in one process and in two; None: nobody looked."""
     ordered: bool = False
     """Whether its tests pass in their own order only."""
     challenge: Challenge | None = None

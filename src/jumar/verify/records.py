@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from jumar.core.quoting import one_line
 from jumar.core.verdict import Blame, Broken, Ended, Outcome, Report, TestResult
 from jumar.ports import Collected, Record
 
@@ -70,11 +71,11 @@ def report(records: Iterable[Record], ended: Ended, detail: str, *, serial: bool
             case ["broken", str(path), str(why), str(blame), str(absent)]:
                 broken[path] = Broken(why, _blame(blame), absent)
             case ["unusable" | "usage", str(why)]:
-                ended, detail = Ended.UNSTARTED, _line(why)
+                ended, detail = Ended.UNSTARTED, one_line(why, LINE)
             case ["tampered", str(what)]:
-                odd.append(f"tampered with: {_line(what)}")
+                odd.append(f"tampered with: {one_line(what, LINE)}")
             case ["stopped", str(why)] if ended is Ended.NORMAL:
-                ended, detail = Ended.EXIT, f"the session was stopped: {_line(why)}"
+                ended, detail = Ended.EXIT, f"the session was stopped: {one_line(why, LINE)}"
     for test_id in found:
         results.setdefault(test_id, _silent(test_id, ended, detail, lost=test_id == running))
     return Report(ended=ended, results=tuple(results.values()), broken=broken, anomalies=tuple(odd), detail=detail)
@@ -99,12 +100,6 @@ def disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
         last = kind if kind in ORDER else last
     if "start" in kinds and not {"finish", "stopped"}.intersection(kinds):
         yield "the session ended before it was over"
-
-
-def _line(said: str) -> str:
-    """What a process said of itself, as a line that can stand in a reason: no second one, and nothing unreadable."""
-    words = " ".join("".join(c if c.isprintable() else " " for c in said).split())
-    return words if len(words) <= LINE else f"{words[:LINE]}..."
 
 
 def _silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:
