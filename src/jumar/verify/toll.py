@@ -31,6 +31,9 @@ PAUSE_SECONDS = 0.4
 THREADS = 4
 """As many threads as this may run for each process that may."""
 
+WEIGH_SECONDS = 0.1
+"""A look weighs no longer than this."""
+
 SPARE_BYTES, SPARE_INODES = 256 << 20, 4096
 """What must be left on the disks, so that a journal can still be written; half of what there is, if that is less."""
 
@@ -54,6 +57,7 @@ class Toll:
     ) -> None:
         self._memory, self._processes = int(order["memory_bytes"]), int(order["processes"])
         self._family, self._burst = family, burst
+        self._weights: dict[int, int] = {}
         temporary = order["env"].get("TMPDIR", "")
         places = {order["cwd"], temporary, "/tmp", "/dev/shm"}  # noqa: S108  looked at, not used
         self._spare = {place: _half(_left(place)) for place in places}
@@ -88,9 +92,25 @@ class Toll:
         if len(members) > self._processes or threads > THREADS * self._processes:
             return self._over("processes")
         plain = PAGE * sum(member.pages for member in members.values())
-        if plain > self._memory and _weight(members, self._memory) > self._memory:
+        if plain > self._memory and self._weight(members) > self._memory:
             return self._over("memory")
         return None
+
+    def _weight(self, members: Members) -> int:
+        """Bytes that *members* hold, where what several share is counted once.
+
+        That walks through all their pages, so it is asked only if a plain sum is too high. In a storm it would take
+        longer than the storm to fill the machine: who is not weighed in time is weighed at the next look.
+        """
+        if self._weights.keys() >= members.keys():
+            self._weights.clear()
+        until = time.monotonic() + WEIGH_SECONDS
+        for pid, member in sorted(members.items(), key=lambda item: -item[1].pages):
+            if pid not in self._weights:
+                self._weights[pid] = _held(pid, member)
+                if time.monotonic() > until:
+                    break
+        return sum(self._weights[pid] for pid in self._weights.keys() & members.keys())
 
     def _full(self) -> dict[str, object] | None:
         """Whether the machine's memory or the disks are as good as full, whoever filled them."""
@@ -130,21 +150,12 @@ def _size(number: int) -> str:
     return f"{number / (1 << 30):.3g} GiB" if number >= 1 << 30 else f"{number >> 20} MiB"
 
 
-def _weight(members: Members, most: int) -> int:
-    """Bytes that *members* hold: what several share is counted once, what was swapped out is not forgotten.
-
-    This walks through all their pages, so it is asked only if a plain sum is too high, and only until it is *most*.
-    """
-    total = 0
-    for pid, member in sorted(members.items(), key=lambda item: -item[1].pages):
-        held = member.pages * PAGE
-        with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/smaps_rollup", "rb") as rollup:
-            lines = rollup.read().splitlines()
-            held = sum(1024 * int(line.split()[1]) for line in lines if line.startswith((b"Pss:", b"SwapPss:")))
-        total += held
-        if total > most:
-            break
-    return total
+def _held(pid: int, member: Any) -> int:
+    """Bytes that process *pid* holds: its share of what several hold, and what was swapped out is not forgotten."""
+    with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/smaps_rollup", "rb") as rollup:
+        lines = rollup.read().splitlines()
+        return sum(1024 * int(line.split()[1]) for line in lines if line.startswith((b"Pss:", b"SwapPss:")))
+    return int(member.pages) * PAGE
 
 
 def _available() -> int | None:
