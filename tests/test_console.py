@@ -132,8 +132,8 @@ def test_the_report_names_flaky_tests_even_where_it_is_quiet(
     lay(tmp_path, {"s.jsonl": json.dumps({"content": "def f():\n    return 2\n"}) + "\n"})
     named = "flaky    test_app.py::test_shaky\n"
 
-    ran = call(("run", str(task), "--model", f"script:{tmp_path / 's.jsonl'}", "-q", "--confirm", "2",
-                "--runs", str(tmp_path / "runs")))  # fmt: skip
+    ran = call(("run", str(task), "--agent", "pipeline", "--model", f"script:{tmp_path / 's.jsonl'}", "-q",
+                "--confirm", "2", "--runs", str(tmp_path / "runs")))  # fmt: skip
     assert ran == 0
     assert named in capsys.readouterr().out
 

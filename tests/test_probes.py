@@ -236,5 +236,5 @@ def test_a_sandbox_that_there_is_not_is_named_with_those_there_are(tmp_path: Pat
     async def choose() -> None:
         await chosen("bwrap", tmp_path, {}, unattended=False)
 
-    with pytest.raises(BadInput, match="there is no sandbox 'bwrap'; there are: auto, S3, S2, S1, S0"):
+    with pytest.raises(BadInput, match="unknown sandbox 'bwrap'; known are auto, S3, S2, S1, S0"):
         anyio.run(choose)

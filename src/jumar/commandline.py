@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumar.config import LONGEST_SECONDS
 from jumar.core.outside import Outside
 from jumar.errors import BadInput
 from jumar.models.providers import PROVIDERS
@@ -39,29 +38,35 @@ def outside_of(options: Options, agent: str, environ: Mapping[str, str]) -> Outs
     Raises:
         BadInput: if there is no command or no such program, or an option has no effect or cannot work.
     """
+    refuse_idle(options, agent)
+    if agent != EXTERNAL:
+        return Outside()
+    if options.agent_command is None:
+        raise BadInput("--agent external needs a command: --agent-command 'mini -t {prompt} -y'")
+    if options.record is not None:
+        raise BadInput("--record keeps replies for agents of ours; the journal has what an external agent was answered")
+    return Outside(
+        argv=words(options.agent_command, environ),
+        turn_seconds=options.turn_seconds,
+        metered=not options.allow_unmetered,
+        variables=_let_through(options, environ),
+    )
+
+
+def refuse_idle(options: Options, agent: str) -> None:
+    """Refuse options for an external agent where *agent* is another.
+
+    Raises:
+        BadInput: naming the first of them.
+    """
     chosen = {
         "--agent-command": options.agent_command is not None,
         "--agent-env": bool(options.agent_env),
         "--turn-seconds": options.turn_seconds is not None,
         "--allow-unmetered": options.allow_unmetered,
     }
-    if agent != EXTERNAL:
-        if idle := [flag for flag, given in chosen.items() if given]:
-            raise BadInput(f"{idle[0]} is for --agent {EXTERNAL}, and the agent is {agent}; leave it out")
-        return Outside()
-    if options.agent_command is None:
-        raise BadInput("--agent external needs a command: --agent-command 'mini -t {prompt} -y'")
-    if options.record is not None:
-        raise BadInput("--record keeps replies for agents of ours; the journal has what an external agent was answered")
-    seconds = options.turn_seconds
-    if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
-        raise BadInput(f"--turn-seconds must be more than zero and at most {LONGEST_SECONDS}, not {seconds:g}")
-    return Outside(
-        argv=words(options.agent_command, environ),
-        turn_seconds=seconds,
-        metered=not options.allow_unmetered,
-        variables=_let_through(options, environ),
-    )
+    if agent != EXTERNAL and (idle := [flag for flag, given in chosen.items() if given]):
+        raise BadInput(f"{idle[0]} is for --agent {EXTERNAL}, and the agent is {agent}; leave it out")
 
 
 def _let_through(options: Options, environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from typing import Literal
 
 from jumar.errors import BadInput
+from jumar.nearest import suggestion
 
 Kind = Literal["runners"]
 
@@ -25,7 +26,7 @@ def load(kind: Kind, name: str) -> object:
         BadInput: if there is none; the sentence lists those there are.
     """
     if name not in names(kind):
-        raise BadInput(f"there is no {kind[:-1]} {name!r}; there are: {', '.join(names(kind))}")
+        raise BadInput(f"unknown {kind[:-1]} {name!r}; {suggestion(name, names(kind))}")
     for entry in entry_points(group=f"jumar.{kind}", name=name):
         return entry.load()
     plugin: object = import_module(f"jumar.{kind}.{name}").plugin

@@ -15,15 +15,10 @@ import msgspec
 from jumar.config import (
     ContextTable,
     PipelineTable,
-    Raw,
     Routes,
     TaskFile,
     TestsTable,
-    merged,
-    parse,
-    read_tables,
     refuse_paths,
-    waiting,
 )
 from jumar.confinement import AUTO
 from jumar.core.budget import Budget
@@ -35,11 +30,10 @@ from jumar.core.settings import Context, Price, Route, Settings, Suite, Switches
 from jumar.disk.ignored import Ignored
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
+from jumar.precedence import FileSettings, InForce
 from jumar.projects import of_runner, runner_in
 from jumar.sources import decode_source
-
-TASK_FILE = "task.toml"
-DEFAULTS_FILE = "jumar.toml"
+from jumar.task_files import DEFAULTS_FILE, TASK_FILE, read_files
 
 VENVS = (".venv", "venv")
 
@@ -68,10 +62,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     expected: tuple[str, ...] = ()
     """The ids that judge; empty is whatever the runner collects."""
     budget: Budget = Budget()
-    unread: tuple[str, ...] = ()
-    """Tables and keys that were set and have no effect yet."""
-    budget_set: frozenset[str] = frozenset()
-    """The caps that somebody chose; an agent may have defaults of its own for the others."""
+    files: tuple[FileSettings, ...] = ()
+    """The settings of `[run]` in the files that were read, the highest file first."""
+    in_force: tuple[InForce, ...] = ()
+    """The settings of the run, each with its source."""
+    notes: tuple[str, ...] = ()
+    """One line each: what was set and is not in force, and which cap nobody set."""
     context: ContextTable = ContextTable()
     verify: str = ""
     """`[gate] verify`: the command of the last gate."""
@@ -108,22 +104,15 @@ def load_task(path: Path, config: Path | None = None) -> Task:
 
     Args:
         path: What the person named.
-        config: A file of defaults; without it, `jumar.toml` in the folder or beside it is used if there is one.
+        config: A file of defaults of the person's; without it, `jumar.toml` in the folder and beside it are read.
 
     Raises:
         BadInput: if anything is missing, unreadable or contradicts itself; nothing was run.
     """
-    root, task_file = _locate(path)
-    defaults = config or next((p for p in (root / DEFAULTS_FILE, root.parent / DEFAULTS_FILE) if p.is_file()), None)
-    low: Raw = read_tables(defaults) if defaults else {}
-    high: Raw = read_tables(task_file) if task_file else {}
-    raw = merged(low, high)
-    tables = parse(raw, str(task_file or defaults or path))
-    task = _built(root, tables, frozenset(raw.get("budget", {})), str(task_file or defaults or path))
+    found = read_files(path, config)
+    task = _built(found.root, found.tables, found.where)
     _refuse_undecodable(task)
-    theirs = defaults is not None and not defaults.resolve().is_relative_to(root)
-    own = parse(low, str(defaults)).prices if theirs else {}
-    return msgspec.structs.replace(task, unread=waiting(raw), own_prices=own)
+    return msgspec.structs.replace(task, own_prices=found.own_prices, files=found.settings)
 
 
 def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
@@ -162,6 +151,7 @@ def settings_for(
         verify_seconds=task.verify_timeout_seconds,
         sandbox=task.sandbox,
         ledger=str(task.ledger) if task.ledger else "",
+        notes=task.notes,
     )
 
 
@@ -200,24 +190,7 @@ def targets(task: Task) -> tuple[str, ...]:
     return tuple(p for p in sorted(files.union(unmade(task.editable, files))) if editable(p) and not closed(p))
 
 
-def _locate(path: Path) -> tuple[Path, Path | None]:
-    """The folder of a task and its task file, if it has one."""
-    try:
-        there, folder = path.exists(), path.is_dir()
-        root = path.resolve()
-        task_file = root / TASK_FILE if folder and (root / TASK_FILE).exists() else None
-    except (OSError, ValueError, RuntimeError) as error:
-        raise BadInput(f"cannot look at {path}: {error}") from error
-    if folder:
-        return root, task_file
-    if not there:
-        raise BadInput(f"there is no {path}; name a task file, or a folder with a {TASK_FILE} or a repository in it")
-    if path.suffix != ".toml":
-        raise BadInput(f"{path} is no task: name a task file (*.toml) or a folder")
-    return root.parent, root
-
-
-def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str) -> Task:
+def _built(root: Path, tables: TaskFile, where: str) -> Task:
     name = tables.task.name or root.name or "task"
     if not NAME.fullmatch(name):
         raise BadInput(f"{where}: the name {name!r} cannot be part of a folder's name; set a plain [task] name")
@@ -241,7 +214,6 @@ def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str)
         verify_timeout_seconds=tests.verify_timeout_seconds or tests.timeout_seconds,
         expected=tuple(dict.fromkeys(tests.expected)),
         budget=tables.budget,
-        budget_set=budget_set,
         context=tables.context,
         verify=tables.gate.verify,
         pipeline=tables.pipeline,

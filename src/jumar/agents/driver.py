@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from jumar.agents import conversation, prose, tools
 from jumar.agents.toolbox import offers
-from jumar.core.agent import TURN, Message, Request, Tool
+from jumar.core.agent import FRONTIER, TURN, Message, Request, Tool
 from jumar.core.gate import Action
+from jumar.core.planning import PLAN, has_planner, plans_now
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.reply import Reply, ToolCall
 from jumar.core.run import RunState
@@ -58,6 +59,12 @@ CUT = "the reply was cut off at its greatest length, and this may be a part of w
 MOST = 50
 """Actions of one reply that are performed: more than anyone can mean without having seen what came of the first."""
 
+PLANNING = (
+    "Your first reply is the plan, and nothing else: submit_plan(steps), each step with the test that will show it and "
+    "the file that test stands in."
+)
+"""What is asked of the model that makes the plan."""
+
 ASKED = "Between changes run_tests shows the results whenever you ask."
 
 
@@ -87,8 +94,10 @@ class Driver:
         self._newest: tuple[tuple[object, ...], tuple[Action, ...]] = ((), ())
         self.tools: tuple[Tool, ...] = () if self._text else tuple(offer.tool for offer in self._offers)
 
-    def request(self, state: RunState) -> Request | None:  # noqa: ARG002  the port's signature
-        """Always one more turn: the caps, the tests or the model itself end the run."""
+    def request(self, state: RunState) -> Request | None:
+        """Always one more turn: the caps, the tests or the model itself end the run. The first may be the plan's."""
+        if plans_now(state):
+            return Request(FRONTIER, PLAN, optional=True)
         return Request("mid", TURN)
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  it reads for itself
@@ -101,6 +110,7 @@ class Driver:
         ]
         task = [
             state.run.settings.instruction or "Make the failing tests pass.",
+            PLANNING if has_planner(state.run) else "",
             f"The files of the repository:\n{_listed(self._listing)}",
             f"Read-only, among them the tests:\n{_listed(self._protected)}" if self._protected else "",
         ]

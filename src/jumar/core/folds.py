@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from jumar.core import claiming
 from jumar.core import events as ev
-from jumar.core.agent import TURN
+from jumar.core.agent import FRONTIER, TURN
 from jumar.core.budget import settle
 from jumar.core.claims import Book
 from jumar.core.gate import WRITES
+from jumar.core.planning import PLAN
 from jumar.core.policy import COUNTED, Gate, TestPolicy, Trigger
 from jumar.core.retry import UNUSABLE, again, pause
 from jumar.core.run import EXTERNAL, HOSTED, Cell, IllegalEvent, Judged, Phase, RunState
@@ -40,7 +41,8 @@ def _called(state: RunState, call: ev.ModelCall) -> RunState:
     if not call.error or call.error in UNUSABLE:
         flaw = f"the model gave no usable answer: {_said(call)}" if call.error else ""
         state = replace(state, spend=replace(spend, turns=spend.turns + 1), tries=0, actions_done=0, flaw=flaw)
-        if counted and not call.assumed:  # a longer conversation never takes fewer tokens than a shorter one did
+        # A longer conversation never takes fewer tokens than a shorter one did; another model counts otherwise.
+        if counted and not call.assumed and call.tier != FRONTIER:
             state = replace(state, measured=(counted[0], max(counted[1], state.measured[1])))
         return replace(state, reply=call.reply, stage=call.stage)
     if not answered:
@@ -95,7 +97,7 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
         case "review" | "rewrite":
             clean = not action.admitted or not message
             return _taken_up(state) if clean else replace(state, violations=message)
-        case name if name == "unparsable" or (name in WRITES and state.stage != TURN):
+        case name if name == "unparsable" or (name in WRITES and state.stage not in (TURN, PLAN)):
             return _proposed(state, action)
     return state
 

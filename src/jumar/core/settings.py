@@ -112,3 +112,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Ids of the task whose outcome changed on its untouched tree: they judge nothing."""
     ledger: str = ""
     """Path of the ledger this run draws on; empty is none."""
+    notes: tuple[str, ...] = ()
+    """One line each: settings that were asked for and are not in force, and caps that nobody set."""

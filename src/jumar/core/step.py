@@ -24,6 +24,7 @@ from jumar.core.effects import (
     Switch,
     Verify,
 )  # fmt: skip
+from jumar.core.planning import plans_now
 from jumar.core.policy import Gate, TestPolicy, Trigger
 from jumar.core.ratchet import holds
 from jumar.core.run import HOST, HOSTED, IllegalEvent, Judged, Phase, RunState
@@ -122,7 +123,7 @@ def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one lin
         return Await()
     if request is None:
         raise IllegalEvent("an agent with nothing left to ask has ended the run already")
-    if request.tier == FRONTIER:
+    if request.tier == FRONTIER and not plans_now(state):
         return Finish(Halt(StopReason.INFRA, "the agent asks the frontier model within the loop of attempts"))
     if agent.localises and (state.localisation is None or state.localisation.tree != _home(state)):
         return Localise()

@@ -13,7 +13,7 @@ from jumar.agents.replies import extract
 from jumar.core import events as ev
 from jumar.core.agent import PIPELINE, REPAIR
 from jumar.core.run import HOST, RunState
-from jumar.core.settings import Settings, Switches
+from jumar.core.settings import Settings
 from jumar.errors import BadInput
 from jumar.harness.assembly import Place, runner_of
 from jumar.models.cassette import resumed, started
@@ -21,6 +21,7 @@ from jumar.models.replay import parse_cassette, read_cassette
 from jumar.models.router import ByTier, keys_in, routes
 from jumar.models.script import ScriptModel, parse_script, read_script
 from jumar.options import asks_provider
+from jumar.routing import tiers_of
 from jumar.task import Task, targets
 
 SCRIPT, CASSETTE, RECORD = "script.jsonl", "cassette.jsonl", "record"
@@ -58,7 +59,9 @@ def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
         return Prepared(replace(task, model=cassette.model, chosen_routes=cassette.routes), {CASSETTE: data})
     if not asks_provider(task.model):
         return Prepared(task)
-    _asked(routes(Settings(routes=dict(task.chosen_routes)), environ), task.agent, task.switches)
+    review = task.switches.review
+    by_tier = routes(Settings(routes=dict(task.chosen_routes)), environ)
+    _asked(by_tier, tiers_of(task.agent, task.gate, task.chosen_routes, review=review))
     if task.record is None:
         return Prepared(task)
     if task.record.is_dir():
@@ -72,9 +75,9 @@ def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
     return Prepared(task, {RECORD: str(task.record).encode()})
 
 
-def _asked(by_tier: ByTier, agent: str, switches: Switches) -> ByTier:
-    """*by_tier*, once the tiers that *agent* asks were found to be usable."""
-    for tier in ("mid", "cheap") if agent == PIPELINE and switches.review else ("mid",):
+def _asked(by_tier: ByTier, tiers: tuple[str, ...]) -> ByTier:
+    """*by_tier*, once the *tiers* that an agent asks were found to be usable."""
+    for tier in tiers:
         by_tier(tier)
     return by_tier
 
@@ -95,7 +98,8 @@ def answering(state: RunState, place: Place) -> ByTier:
         return lambda _tier: model
     if (cassette := place.folder / CASSETTE).is_file():
         return parse_cassette(cassette.read_bytes(), str(cassette)).of
-    by_tier = _asked(routes(run.settings, place.environ), run.agent, run.settings.switches)
+    tiers = tiers_of(run.agent, run.gate, run.settings.routes, review=run.settings.switches.review)
+    by_tier = _asked(routes(run.settings, place.environ), tiers)
     if (record := place.folder / RECORD).is_file():
         path, secrets = Path(record.read_text()), keys_in(run.settings, place.environ)
         there = path.exists()

@@ -15,6 +15,7 @@ import msgspec
 
 from jumar.confinement import AUTO, TIERS, Reach, Wrapped
 from jumar.errors import BadInput
+from jumar.nearest import suggestion
 from jumar.ports import Sandbox
 from jumar.sandbox import landlock, probes, uid
 from jumar.sandbox.landlock import Landlocked
@@ -92,7 +93,7 @@ async def chosen(wanted: str, place: Path, environ: Mapping[str, str], *, unatte
         BadInput: if there is no such sandbox here; the sentence says why, and what would mend it.
     """
     if wanted not in (AUTO, *TIERS):
-        raise BadInput(f"there is no sandbox {wanted!r}; there are: {', '.join((AUTO, *TIERS))}")
+        raise BadInput(f"unknown sandbox {wanted!r}; {suggestion(wanted, (AUTO, *TIERS))}")
     if wanted == "S0":
         return Unconfined()
     best: Sandbox = Unconfined()

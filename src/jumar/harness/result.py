@@ -9,6 +9,7 @@ import msgspec
 
 from jumar.chain import Mark
 from jumar.core.events import Entry
+from jumar.core.policy import Gate
 from jumar.core.run import RunState
 from jumar.core.state import IllegalEvent, reduce
 from jumar.core.stop import EXIT_CODES, StopReason
@@ -46,6 +47,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     best: Best
     events: str
     """Path of the journal."""
+    gate: str = Gate.OFF
+    """Which edits were admitted; `off`: no edit needed a red test, the ratchet alone decided."""
     grade: str = ""
     """Of the evidence for the best tree (`jumar.core.acceptance.Grade`); empty: nothing was verified."""
     sandbox: str = ""
@@ -57,6 +60,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What no verdict closes, with file and line."""
     probed: Probed | None = None
     """Whether the tests notice mutants of what was changed; None: it was not asked for, or nothing is green."""
+    notes: tuple[str, ...] = ()
+    """Settings that were asked for and were not in force, and caps that nobody set."""
     why: str = ""
     head: Mark = Mark()
     """Number and hash of the journal's last line: an anchor outside the journal for `jumar log verify`."""
@@ -86,6 +91,8 @@ def result_of(state: RunState, folder: Path, head: Mark) -> Result:
         tree=state.tree,
         best=Best(score.passed if score else 0, total),
         events=str(folder / "events.jsonl"),
+        gate=state.run.gate,
+        notes=state.run.settings.notes,
         grade=state.evidence.grade if state.evidence else "",
         sandbox=state.evidence.sandbox if state.evidence else "",
         flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),

@@ -11,6 +11,7 @@ import click
 from jumar import __version__
 from jumar.core.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import JumarError
+from jumar.nearest import suggestion
 from jumar.surfaces.output import exit_code, fail
 
 COMMANDS = {
@@ -43,6 +44,14 @@ class Lazy(click.Group):
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that *args* begin with; an unknown one is refused with the nearest known one."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"unknown command {args[0]!r}; {suggestion(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  as above
         """The table of commands, without importing one."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from jumar.core.policy import Gate
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.harness.demo import WHOLE_SECONDS, Shown, Summary, chosen, summary, work_through
 from jumar.harness.recipes import Planted, Prepared, Recipe, recipe_tasks, shipped
@@ -17,7 +18,7 @@ from jumar.surfaces.attend import Attendant
 from jumar.surfaces.environment import cache_folder, environment
 from jumar.surfaces.output import Voice
 from jumar.surfaces.progress import Live
-from jumar.surfaces.running import RUNS, speaking
+from jumar.surfaces.running import RUNS, UNGATED, speaking
 
 PLEDGE = 5
 """So many bugs the demo promises to repair."""
@@ -90,6 +91,8 @@ def _show(voice: Voice, one: Shown) -> None:
 def _told(voice: Voice, shown: list[Shown], total: Summary, wanted: int) -> int:
     green = [s for s in shown if s.result.stop is StopReason.GREEN]
     planted = sum(s.planted for s in green)
+    if any(s.result.gate == Gate.OFF for s in shown):
+        voice.say(f"\n{UNGATED}")
     voice.say(
         f"\n{len(green)} of {len(shown)} bugs repaired ({len(green) - planted} real, {planted} planted) in "
         f"{total.seconds:.0f} s, for {total.usd:.2f} usd. A patch that passes is only as right as the tests."

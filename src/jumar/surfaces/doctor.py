@@ -18,9 +18,11 @@ import msgspec
 from jumar.errors import BadInput
 from jumar.models.clients import check_installed
 from jumar.models.providers import PROVIDERS
+from jumar.precedence import shown
 from jumar.routing import keyed_model
 from jumar.surfaces.doctor_gate import Check, plans, runners, tests
 from jumar.surfaces.doctor_sandbox import sandboxes
+from jumar.surfaces.doctor_settings import settings_for_run
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice
 from jumar.surfaces.running import RUNS, speaking
@@ -43,7 +45,15 @@ def doctor(task: Path, python: str | None, runs: Path, *, as_json: bool, quiet: 
         mark = "ok  " if check.ok else "FAIL" if check.needed else "warn"
         voice.say(f"{mark}  {check.name:<14}{check.found}" + (f"\n      mend: {check.mend}" if check.mend else ""))
     broken = [c for c in checks if c.needed and not c.ok]
-    voice.result({"ok": not broken, "checks": [msgspec.to_builtins(c) for c in checks]})
+    rows, notes = settings_for_run(task, environment())
+    for row in rows:
+        voice.say(f"set   {row.name:<14}{shown(row.value)}  ({row.source})")
+    for note in notes:
+        voice.say(f"note  {note}")
+    found = {"checks": checks, "settings": rows, "notes": notes}
+    voice.result(
+        {"ok": not broken} | {key: [msgspec.to_builtins(each) for each in many] for key, many in found.items()}
+    )
     return int(bool(broken))
 
 
@@ -135,7 +145,7 @@ def _models() -> Check:
     if not variables:
         mend = "set one such as ANTHROPIC_API_KEY, or pass --base-url of a local server, or --model repair"
         return Check("models", ok=False, needed=False, found="no key of a provider is set", mend=mend)
-    found = f"{', '.join(variables)} set: {keyed_model(environ)} where no model is chosen"
+    found = f"{', '.join(variables)} set: {keyed_model(environ)[0]} where no model is chosen"
     return Check("models", ok=True, needed=False, found=found)
 
 

@@ -33,6 +33,7 @@ from jumar.harness.session import Session, opened, rejoined
 from jumar.options import Options, with_options
 from jumar.surfaces.hook_disk import CLOSED, FOLDER, LOCK, STATE, VERSION
 from jumar.task import Task, load_task
+from jumar.task_files import DEFAULTS_FILE, TASK_FILE
 
 WAIT_SECONDS = 60.0
 """How long a hook waits for another one that is judging."""
@@ -280,10 +281,12 @@ ANY_PYTHON = ("*.py",)
 
 def _task(root: Path, environ: Mapping[str, str], gate: Gate) -> Task:
     """The repository as a task: every file may be edited where nobody said which, but for what is the person's."""
-    confirm, sandbox = environ.get("JUMAR_HOOK_CONFIRM", ""), environ.get("JUMAR_HOOK_SANDBOX") or None
+    confirm, sandbox = (environ.get(f"JUMAR_HOOK_{n}") or environ.get(f"JUMAR_RUN_{n}") for n in ("CONFIRM", "SANDBOX"))
     if confirm and not confirm.isdecimal():
-        raise BadInput(f"JUMAR_HOOK_CONFIRM is {confirm!r}, and must be a number of fresh runs")
+        raise BadInput(f"JUMAR_HOOK_CONFIRM (or JUMAR_RUN_CONFIRM) is {confirm!r}, and must be a number of fresh runs")
     options = Options(agent=HOST, gate=gate, confirm=int(confirm) if confirm else None, sandbox=sandbox)
     task = with_options(load_task(root), options, environ)
     editable = ("*",) if task.editable == ANY_PYTHON else task.editable
-    return replace(task, editable=editable, protected=(*task.protected, *(f"/{name}/" for name in CLOSED)))
+    # An agent that could write these would choose its own gate at the next prompt.
+    steering = (f"/{TASK_FILE}", f"/{DEFAULTS_FILE}")
+    return replace(task, editable=editable, protected=(*task.protected, *(f"/{name}/" for name in CLOSED), *steering))

@@ -84,6 +84,8 @@ def _stats(entries: tuple[ev.Entry, ...]) -> dict[str, Any]:
     prompt, cached = sum(c.input_tokens for c in counted), sum(c.cached_tokens for c in counted)
     return {
         "phase": state.phase.value,
+        "agent": state.start.agent if state.start else None,
+        "gate": state.start.gate.value if state.start else None,
         "events": dict(sorted(kinds.items(), key=lambda item: str(item[0]))),
         "attempts": state.spend.attempts,
         "test_runs": state.spend.test_runs,

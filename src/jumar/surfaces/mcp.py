@@ -21,6 +21,7 @@ from jumar.surfaces import mcp_calls as calls
 from jumar.surfaces import mcp_http, mcp_server, mcp_stdio
 from jumar.surfaces.attend import Attendant
 from jumar.surfaces.environment import environment
+from jumar.surfaces.output import printable
 from jumar.surfaces.running import RUNS, judging
 from jumar.task import Task, load_task
 
@@ -134,6 +135,9 @@ def _settling(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Task]:
             confirm=chosen["confirm"],
             sandbox=chosen["sandbox"],
         )
-        return with_options(load_task(path), options)
+        task = with_options(load_task(path), options)
+        for note in task.notes:
+            click.echo(printable(f"jumar: note: {note}"), err=True)
+        return task
 
     return settle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,20 +10,25 @@ import click
 import msgspec
 
 from jumar.core.budget import Budget
+from jumar.core.policy import Gate
 from jumar.core.quoting import one_line
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
 from jumar.harness.result import Result
 from jumar.options import Options, with_options
+from jumar.run_settings import SETTINGS
 from jumar.surfaces.attend import Attendant
 from jumar.surfaces.environment import environment
-from jumar.surfaces.output import Voice, fail
+from jumar.surfaces.output import Voice, fail, printable
 from jumar.surfaces.progress import Live
 from jumar.task import load_task
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 RUNS = Path(".jumar") / "runs"
+
+UNGATED = "gate off: edits needed no red test; the ratchet alone decided what was kept"
+"""Said of every run that worked without the gate."""
 
 LISTED = 10
 """As many tests are named in a report."""
@@ -37,10 +42,23 @@ def speaking(command: Decorated) -> Decorated:
     return click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")(command)
 
 
-EVIDENCE = (
-    click.option("--confirm", type=int, help="Fresh runs that must agree before a tree is green (default 3)."),
-    click.option("--sandbox", help="auto (default): the strongest tier here; or S3, S2, S1, S0."),
-)
+class Shared(click.Option):
+    """An option of several commands: where a command's own variable is not set, that of `jumar run` counts."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """The value in the environment; None: there is none."""
+        return super().resolve_envvar_value(ctx) or environment().get(f"JUMAR_RUN_{str(self.name).upper()}") or None
+
+
+def options_for(*names: str) -> Iterator[Callable[[Decorated], Decorated]]:
+    """The command-line options for the rows *names* of `jumar.run_settings`."""
+    for row in map(SETTINGS.__getitem__, names):
+        kind = None if row.kind is str else row.kind
+        cls = Shared if row.name in ("confirm", "sandbox") else click.Option
+        yield click.option(row.flag, cls=cls, type=kind, help=row.help)
+
+
+EVIDENCE = tuple(options_for("confirm", "sandbox"))
 """The options that say what a green is worth."""
 
 PROBE = click.option("--probe", is_flag=True, help="Mutate the lines that a green changed: do the tests notice?")
@@ -56,24 +74,13 @@ def judging(command: Decorated) -> Decorated:
 CHOICES = (
     click.option("-i", "--instruction", help="What to do, beyond making the tests pass."),
     click.option("--test", "tests", multiple=True, help="A test file, folder or id; may be repeated."),
-    click.option("--agent", help="driver (turn by turn), pipeline (whole files), repair or external; else what fits."),
-    click.option("--model", help="PROVIDER:NAME, repair (offline search), script:FILE or replay:FILE."),
+    *options_for("agent", "model"),
     click.option("--base-url", help="A server that is compatible with the model's provider."),
     click.option("--price", help="INPUT,OUTPUT[,CACHED] in usd per million tokens, or free."),
     click.option("--record", help="Keep what the model answers in this file, for replay:FILE."),
-    click.option("--test-policy", help="on_write (default), on_final or never."),
-    click.option(
-        "--gate", help="strict: no edit without a red test (the driver's default); refactor; off: the ratchet alone."
-    ),
+    *options_for("test_policy", "gate"),
     click.option("--allow-refactor", is_flag=True, help="The model may enter refactor mode."),
-    click.option("--ratchet", help="count (default) or identity: never lose a green test."),
-    click.option("--ties", help="keep (default) the newer tree at a tie, or revert it."),
-    click.option("--attempts", type=int, help="Cap on verified candidates."),
-    click.option("--turns", type=int, help="Cap on replies of the model (driver: 40)."),
-    click.option("--test-runs", type=int, help="Cap on verifications."),
-    click.option("--budget-usd", type=float, help="Cap on money."),
-    click.option("--budget-tokens", type=int, help="Cap on tokens."),
-    click.option("--seconds", type=float, help="Cap on the time of the whole run."),
+    *options_for("ratchet", "ties", "attempts", "turns", "test_runs", "usd", "tokens", "seconds"),
     click.option("--profile", help="workday ($10, 8 h) or overnight ($30, 12 h; S3 unless typed): caps nobody chose."),
     click.option("--ledger", help="A file that many runs draw on together; new, its caps are the profile's."),
     click.option("--ledger-usd", type=float, help="The cap of a new ledger, in usd."),
@@ -124,8 +131,6 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
     settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen), environment())
     attendant = Attendant()
     with Live(voice) as live:
-        if settled.unread:
-            live.line(f"{', '.join(settled.unread)} of the task: set, and without effect in this version")
         result = attendant.run(
             lambda: harness.start(
                 settled, runs, python=chosen["python"], environ=environment(), begun=_following(live, attendant)
@@ -173,6 +178,8 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
 
     voice = Voice(json=as_json, quiet=quiet)
     settled = with_options(load_task(task), options_of({"model": "repair", **chosen}))
+    for note in settled.notes:
+        voice.progress().print(printable(f"note: {note}"), markup=False)
     scored = Attendant().run(lambda: score_tree(settled, tree, python=python, environ=environment()))
     if scored is None:
         return voice.interrupted()
@@ -210,6 +217,8 @@ def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
         if run.settings.routes:
             purse = f"; ledger {run.settings.ledger}" if run.settings.ledger else ""
             live.line(f"{run.agent} asks {run.model}; {_caps(run.budget)}{purse}")
+        for note in run.settings.notes:
+            live.line(f"note: {note}")
         for test_id in run.settings.flaky:
             live.line(f"flaky: {test_id} comes out differently on the untouched files; it judges nothing in this run")
         for sentence in kernel.journal.recovered:
@@ -228,6 +237,8 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     voice.say(f"{result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s{cost}")
     if result.grade:
         voice.say(f"grade {result.grade}, sandbox {result.sandbox}")
+    if result.gate == Gate.OFF:
+        voice.say(UNGATED)
     _list(voice, "flaky", result.flaky)
     for warning in result.warnings:
         voice.say(f"warning: {warning}")
