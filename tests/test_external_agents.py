@@ -161,9 +161,9 @@ class TestTheCommandLine:
     )
     def test_refuses_what_cannot_work(self, task: Path, chosen: Json, why: str) -> None:
         environ = {**os.environ, "GEMINI_API_KEY": "x"}
-        options = Options(**{"agent": "external", "model": "openai:x", "confirm": 0, "sandbox": "S0", **chosen})
+        fields = {"agent": "external", "model": "openai:x", "confirm": 0, "sandbox": "S0", **chosen}
         with pytest.raises(BadInput, match=why):
-            with_options(load_task(task / "task"), options, environ)
+            with_options(load_task(task / "task"), Options(**fields), environ)
 
     def test_lets_a_key_through_only_where_nobody_counts(self, task: Path) -> None:
         environ = {**os.environ, "GEMINI_API_KEY": "x"}

@@ -39,12 +39,8 @@ def outside_of(options: Options, agent: str, environ: Mapping[str, str]) -> Outs
         BadInput: if there is no command or no such program, or an option has no effect or cannot work.
     """
     refuse_idle(options, agent)
-    if agent != EXTERNAL:
+    if agent != EXTERNAL or options.agent_command is None:
         return Outside()
-    if options.agent_command is None:
-        raise BadInput("--agent external needs a command: --agent-command 'mini -t {prompt} -y'")
-    if options.record is not None:
-        raise BadInput("--record keeps replies for agents of ours; the journal has what an external agent was answered")
     return Outside(
         argv=words(options.agent_command, environ),
         turn_seconds=options.turn_seconds,
@@ -54,11 +50,15 @@ def outside_of(options: Options, agent: str, environ: Mapping[str, str]) -> Outs
 
 
 def refuse_idle(options: Options, agent: str) -> None:
-    """Refuse options for an external agent where *agent* is another.
+    """Refuse options for an external agent where *agent* is another, and what such an agent lacks or cannot have.
 
     Raises:
         BadInput: naming the first of them.
     """
+    if agent == EXTERNAL and options.agent_command is None:
+        raise BadInput("--agent external needs a command: --agent-command 'mini -t {prompt} -y'")
+    if agent == EXTERNAL and options.record is not None:
+        raise BadInput("--record keeps replies for agents of ours; the journal has what an external agent was answered")
     chosen = {
         "--agent-command": options.agent_command is not None,
         "--agent-env": bool(options.agent_env),

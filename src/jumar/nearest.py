@@ -38,10 +38,17 @@ def _rank(word: str, known: str) -> tuple[int, int] | None:
     edits = _edits(word, known)
     if edits <= min(MOST_EDITS, max(len(word), len(known)) // 3):
         return 0, edits
-    parts, others = set(word.split("_")), set(known.split("_"))
     short, long = sorted((word, known), key=len)
-    related = parts <= others or others <= parts or (len(short) >= LEAST_PREFIX and long.startswith(short))
+    related = _within(word, known) or _within(known, word) or (len(short) >= LEAST_PREFIX and long.startswith(short))
     return (1, edits) if word and related else None
+
+
+def _within(word: str, known: str) -> bool:
+    """Whether *known* has each part of *word*, one typing error apart at most."""
+    return all(
+        any(part == each or (len(part) > LEAST_PREFIX and _edits(part, each) <= 1) for each in known.split("_"))
+        for part in word.split("_")
+    )
 
 
 def _edits(word: str, known: str) -> int:
