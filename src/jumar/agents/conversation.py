@@ -1,4 +1,4 @@
-"""The conversation is rebuilt from the state, and it only grows: what was sent stays a byte-identical prefix."""
+"""The conversation follows from the state alone, and it only grows: what was sent stays a byte-identical prefix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jumar.core.policy import Gate, TestPolicy
 from jumar.core.prompts import OUTPUT_LIMIT, head_and_tail
 from jumar.core.reply import ToolCall
 from jumar.core.retry import UNUSABLE
-from jumar.core.run import RunState
+from jumar.core.run import RunState, Said
 
 REASON_LIMIT = 4_000
 """Characters of a reason that are told: it may repeat what the model wrote."""
@@ -27,16 +27,29 @@ DONE = "All green: write a failing test first, or end the work."
 LATER = "; the tests run when the run ends"
 
 
-def messages(state: RunState, system: str, task: str) -> tuple[Message, ...]:
-    """What is sent next: *system*, *task* with the test results of before the first question, and all that followed.
+class Conversation:
+    """The messages of a run, rebuilt from its state. A memo: it reads only the events that it has not read before.
 
-    Both texts must not depend on anything that changes in a run.
+    It answers as if it remembered nothing. What it has read is known by identity, as one cell of the state's linked
+    list of events; a state whose list does not hold that cell is read from the start.
     """
-    told = _Told(system, task, state.run)
-    for event in state.history:
-        told.hear(event)
-    told.send()
-    return tuple(told.messages)
+
+    def __init__(self) -> None:
+        self._read: Said | None = None
+        self._told: _Told | None = None
+
+    def messages(self, state: RunState, system: str, task: str) -> tuple[Message, ...]:
+        """The next prompt: *system*, *task* with the test results of before the first question, and all that followed.
+
+        Both texts must not depend on anything that changes in a run.
+        """
+        told, events = self._told, state.since(self._read)
+        if told is None or events is None or not told.fits(system, task, state.run):
+            told, events = _Told(system, task, state.run), state.history
+        for event in events:
+            told.hear(event)
+        self._told, self._read = told, state.talk
+        return told.all
 
 
 def account(events: Iterable[ev.Event], run: ev.RunStart) -> str:
@@ -52,23 +65,34 @@ class _Told:
     """A conversation as it is told, event by event."""
 
     def __init__(self, system: str, task: str, run: ev.RunStart) -> None:
-        self.messages: list[Message] = []
         self._system, self._task, self._policy = system, task, run.test_policy
         self._strict = run.gate is Gate.STRICT
+        self._sent: tuple[Message, ...] = ()
+        """Up to the newest request. It is long, and copied once for each: two tuples are added, which is cheapest."""
+        self._replies: list[Message] = []
+        """What was answered to it."""
+        self._all: tuple[Message, ...] = ()
+        """As `all`; empty where it has to be put together again."""
         self._calls: tuple[ToolCall, ...] = ()
         self._done: list[list[str]] = []
         """What came of each action of the newest reply, in their order."""
         self._loose: list[str] = []
         """What happened since something was sent and belongs to no action."""
 
+    def fits(self, system: str, task: str, run: ev.RunStart) -> bool:
+        """Whether it would be told in the same way from the start."""
+        own = (self._system, self._task, self._policy, self._strict)
+        return own == (system, task, run.test_policy, run.gate is Gate.STRICT)
+
     def hear(self, event: ev.Event) -> None:
         """Take in one more event."""
         match event:
             case ev.ModelRequest():
-                self.send()
+                self._send()
+                return
             case ev.ModelCall(error=error, reply=reply) if not error or error in UNUSABLE:
                 said = reply.content or ("" if reply.tool_calls else EMPTY)
-                self.messages.append(Message("assistant", said, reply.tool_calls, reply.opaque))
+                self._replies.append(Message("assistant", said, reply.tool_calls, reply.opaque))
                 self._calls = reply.tool_calls
             case ev.ActionTaken(name="plan"):
                 pass  # the call for a plan was not made: whoever is asked instead need not know
@@ -79,28 +103,43 @@ class _Told:
                 self._add("\n".join(filter(None, (_shown(name, content), footer))))
             case ev.Revert(why=why):
                 self._add(why if why.startswith("taken") else f"taken back: {why}")
+        self._all = ()
 
-    def send(self) -> None:
-        """All that was heard leaves: nothing may be added to it any more."""
-        if not self.messages:
-            self.messages += _opening(self._system, self._task, self._loose)
-            self._loose = []
-        for n, call in enumerate(self._calls):
-            said = _joined(self._done[n]) if n < len(self._done) else UNPERFORMED
-            self.messages.append(Message("tool", said, call_id=call.id, name=call.name))
-        if not self._calls and self._done:
-            parts = [_joined(part) for part in self._done]
-            numbered = len(parts) > 1
-            said = "\n\n".join(f"{n}. {part}" if numbered else part for n, part in enumerate(parts, 1))
-            self.messages.append(Message("user", said))
-        if self._loose:
-            self.messages.append(Message("user", _joined(self._loose)))
-        self._calls, self._done, self._loose = (), [], []
+    @property
+    def all(self) -> tuple[Message, ...]:
+        """The messages, with what was heard since the newest request: it would leave with the next one."""
+        if not self._all:
+            self._all = self._sent + (*self._replies, *self._unsent())  # noqa: RUF005  said at `_sent`
+        return self._all
 
     @property
     def text(self) -> str:
         """What was heard and not sent yet."""
         return "\n".join(part for parts in (self._loose, *self._done) for part in parts)
+
+    def _send(self) -> None:
+        """All that was heard leaves: nothing may be added to it any more."""
+        self._sent, self._replies = self.all, []
+        self._calls, self._done, self._loose = (), [], []
+
+    def _unsent(self) -> list[Message]:
+        """The messages that were not sent yet."""
+        found: list[Message] = []
+        loose = self._loose
+        if not self._sent:
+            found += _opening(self._system, self._task, loose)
+            loose = []
+        for n, call in enumerate(self._calls):
+            said = _joined(self._done[n]) if n < len(self._done) else UNPERFORMED
+            found.append(Message("tool", said, call_id=call.id, name=call.name))
+        if not self._calls and self._done:
+            parts = [_joined(part) for part in self._done]
+            numbered = len(parts) > 1
+            said = "\n\n".join(f"{n}. {part}" if numbered else part for n, part in enumerate(parts, 1))
+            found.append(Message("user", said))
+        if loose:
+            found.append(Message("user", _joined(loose)))
+        return found
 
     def _add(self, part: str) -> None:
         (self._done[-1] if self._done else self._loose).append(part)

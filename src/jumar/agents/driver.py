@@ -7,7 +7,8 @@ from textwrap import dedent
 
 from msgspec.structs import replace
 
-from jumar.agents import conversation, prose, tools
+from jumar.agents import prose, tools
+from jumar.agents.conversation import Conversation
 from jumar.agents.toolbox import offers
 from jumar.core.agent import FRONTIER, TURN, Message, Request, Tool
 from jumar.core.gate import Action
@@ -89,6 +90,7 @@ class Driver:
     ) -> None:
         self._listing, self._protected, self._text = listing, protected, switches.text_actions
         self._offers = offers(switches, gate)
+        self._conversation = Conversation()
         # A memo of one entry, asked for by identity: the same reply to the same run has the same actions, so that
         # `actions` answers as if it were not there. It is asked once for every action of a reply.
         self._newest: tuple[tuple[object, ...], tuple[Action, ...]] = ((), ())
@@ -114,7 +116,7 @@ class Driver:
             f"The files of the repository:\n{_listed(self._listing)}",
             f"Read-only, among them the tests:\n{_listed(self._protected)}" if self._protected else "",
         ]
-        return conversation.messages(state, *("\n\n".join(filter(None, parts)) for parts in (system, task)))
+        return self._conversation.messages(state, *("\n\n".join(filter(None, parts)) for parts in (system, task)))
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
         """One action for each tool call, or for each block of the plain-text protocol; at least one."""

@@ -84,7 +84,7 @@ class External:
             rules,
             f"Read-only, whatever is done to them is undone:\n{closed}" if closed else "",
             _results(state),
-            _gone_back(state.history),
+            _gone_back(_newest(state)),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -94,6 +94,17 @@ def _results(state: RunState) -> str:
     if state.run.test_policy is not TestPolicy.ON_WRITE or not state.shown:
         return ""
     return f"The tests, on the files as they are now:\n\n{fenced(str(state.shown.get('output', '')))}"
+
+
+def _newest(state: RunState) -> list[ev.Event]:
+    """The end of the conversation, from the last turn but one on, oldest first."""
+    events: list[ev.Event] = []
+    cell, ends = state.talk, 0
+    while cell is not None and ends < 2:  # noqa: PLR2004  said above
+        events.append(cell.event)
+        ends += isinstance(cell.event, ev.ActionTaken) and cell.event.name == "turn_end"
+        cell = cell.rest
+    return events[::-1]
 
 
 def _gone_back(history: Sequence[ev.Event]) -> str:

@@ -168,9 +168,15 @@ class RunState(msgspec.Struct, frozen=True):
     @property
     def history(self) -> tuple[ev.Event, ...]:
         """The conversation, oldest first."""
+        return self.since(None) or ()
+
+    def since(self, known: Said | None) -> tuple[ev.Event, ...] | None:
+        """What was added to the conversation after the cell *known*, oldest first; None: it does not hold that cell."""
         events: list[ev.Event] = []
         cell = self.talk
-        while cell is not None:
+        while cell is not known:
+            if cell is None:
+                return None
             events.append(cell.event)
             cell = cell.rest
         return tuple(reversed(events))
