@@ -42,6 +42,10 @@ class FilesTable(Table, frozen=True, kw_only=True):
 
     editable: tuple[str, ...] | None = None
     protected: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    """Files that git ignores and that belong to the tree all the same."""
+    exclude: tuple[str, ...] = ()
+    """Files that are left out of the tree, beside what git ignores."""
 
 
 class TestsTable(Table, frozen=True, kw_only=True):

@@ -55,6 +55,14 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     protected: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     """Globs of what never enters a workspace: the reference, hidden tests, the task file, virtual environments."""
+    include: tuple[str, ...] = ()
+    """Globs of what belongs to the tree though git ignores it."""
+    exclude: tuple[str, ...] = ()
+    """Globs of what is left out beside that."""
+    left_out: Ignored | None = None
+    """What git ignores there; None: nobody has looked yet."""
+    tree_bytes: int = 0
+    """What its files weigh; 0: nobody has looked yet."""
     reference: Path | None = None
     hidden: Path | None = None
     suite: Suite = Suite()
@@ -147,6 +155,8 @@ def settings_for(
         in_place=task.in_place is not None,
         skip=task.in_place.lines if task.in_place else (),
         tracked=task.in_place.tracked if task.in_place else (),
+        include=task.in_place.include if task.in_place else (),
+        tree_bytes=task.tree_bytes,
         verify=task.verify,
         verify_seconds=task.verify_timeout_seconds,
         sandbox=task.sandbox,
@@ -207,7 +217,9 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
         env=tables.task.env,
         editable=kind.sources if tables.files.editable is None else tables.files.editable,
         protected=(*tables.files.protected, *kind.tests) if tables.files.editable is None else tables.files.protected,
-        withheld=(*withheld, f"/{TASK_FILE}", f"/{DEFAULTS_FILE}", "/task.checks.json"),
+        withheld=(*withheld, *tables.files.exclude, f"/{TASK_FILE}", f"/{DEFAULTS_FILE}", "/task.checks.json"),
+        include=tables.files.include,
+        exclude=tables.files.exclude,
         reference=root / tables.task.reference if tables.task.reference else None,
         hidden=root / tests.hidden if tests.hidden else None,
         suite=_suite(tests, tables.task.env),
@@ -220,7 +232,8 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
         routes=tables.routes,
         prices=tables.prices,
     )
-    spec(task.editable), spec(task.protected)  # refused here, before anything runs
+    for globs in (task.editable, task.protected, task.include, task.exclude):
+        spec(globs)  # refused here, before anything runs
     return task
 
 

@@ -99,6 +99,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Lines with gitignore semantics: what git ignores there is a person's own, and in no tree."""
     tracked: tuple[str, ...] = ()
     """Files that git knows there, whatever the lines say."""
+    include: tuple[str, ...] = ()
+    """Globs of what belongs to the tree there all the same."""
+    tree_bytes: int = 0
+    """What the files of the first tree weigh; 0: not known."""
     verify: str = ""
     """`[gate] verify`: the command that must be green before refactor mode is left; empty is all expected ids."""
     verify_seconds: float = 120.0

@@ -43,7 +43,7 @@ class Walk:
         held = False
         for name in names:
             inner = f"{path}/{name}" if path else name
-            if self._skip(inner) or self._skips_folder(folder, name, inner):
+            if skipped(self._skip, folder, name, inner):
                 # What holds something to be skipped is not empty, and nothing that a tree would speak of.
                 held = True
             elif not trees.ignored(name):
@@ -58,10 +58,6 @@ class Walk:
             return beneath.names(folder)
         except OSError as fault:
             raise _unreadable(path or ".", fault) from fault
-
-    def _skips_folder(self, folder: int, name: str, path: str) -> bool:
-        found = beneath.lstat(folder, name) if self._skip(path + "/") else None
-        return found is not None and stat.S_ISDIR(found.st_mode)
 
     def _at(self, folder: int, name: str, path: str) -> Iterator[Found]:
         try:
@@ -98,6 +94,12 @@ class Walk:
                 f"{path!r} takes the task past {self._limit} bytes; move large data out of the task's folder"
             )
         return _unreadable(path, fault)
+
+
+def skipped(skip: Callable[[str], bool], folder: int, name: str, path: str) -> bool:
+    """Whether *skip* names *path*, which is *name* in *folder*: a folder is asked for with a slash at its end."""
+    found = beneath.lstat(folder, name)
+    return skip(path + "/" if found is not None and stat.S_ISDIR(found.st_mode) else path)
 
 
 def _unreadable(path: str, fault: OSError) -> BadInput:

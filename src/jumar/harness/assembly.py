@@ -22,11 +22,13 @@ from jumar.core.run import EXTERNAL, HOST
 from jumar.core.settings import Settings
 from jumar.disk.ignored import Ignored
 from jumar.disk.objects import Store
+from jumar.disk.store.shared import objects_of
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.harness.confinement import weakened
 from jumar.harness.context import context_of
+from jumar.harness.sources import allowed_bytes, leaves_out
 from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox
 from jumar.projects import TESTS
@@ -53,7 +55,7 @@ class Place(msgspec.Struct, frozen=True):
     @classmethod
     def at(cls, folder: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None) -> Place:
         """The run directory *folder*."""
-        return cls(folder, Store(folder / "objects"), environ, sandbox or Unconfined())
+        return cls(folder, Store(objects_of(folder)), environ, sandbox or Unconfined())
 
 
 def runner_of(name: str) -> Runner:
@@ -69,11 +71,12 @@ def runner_of(name: str) -> Runner:
 def tree_of(store: Store, task: Task, folder: Path | None = None) -> str:
     """Keep the task's files (those of *folder* instead of the task's own, if given); the tree's hash.
 
-    What is withheld (the reference, hidden tests, the task file) is no part of it.
+    What is withheld (the reference, hidden tests, the task file) is no part of it, nor is what git ignores.
     """
     if task.in_place is not None:
         return store.capture(task.root, skip=task.in_place.skip())
-    return store.capture(folder or task.root, skip=spec(task.withheld))
+    withheld, ignored = spec(task.withheld), leaves_out(task).skip()
+    return store.capture(folder or task.root, skip=lambda path: withheld(path) or ignored(path))
 
 
 def settings_of(task: Task, store: Store, tree: str, python: str | None) -> Settings:
@@ -104,8 +107,10 @@ def files_with(ids: Sequence[str], place: Place, tree: str, runner: Runner) -> t
 def workspace_of(place: Place, run: RunStart) -> Workspace:
     """Where the agent of *run* works: a folder of the run's own, or the repository itself."""
     folder, settings = place.folder / "workspace", run.settings
+    place.store.limit_bytes = allowed_bytes(settings.tree_bytes)
     if settings.in_place:
-        return Workspace(Path(settings.origin), place.store, Ignored(settings.skip, settings.tracked).skip())
+        rule = Ignored(settings.skip, settings.tracked, settings.include)
+        return Workspace(Path(settings.origin), place.store, rule.skip())
     return Workspace(folder, place.store)
 
 

@@ -41,6 +41,7 @@ from jumar.harness.external import ExternalHost, host_of
 from jumar.harness.folders import fresh, leave_no_trace, without
 from jumar.harness.opening import first_event
 from jumar.harness.result import Result, result_of, state_in, state_of
+from jumar.harness.sources import allowed_bytes, settled, weight_of
 from jumar.journal import Journal
 from jumar.kernel import Kernel
 from jumar.ledger import Caps, Ledger
@@ -105,10 +106,12 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
     """
     interpreter(task, entry.python)  # refused before anything is made
     ready = prepared(task, entry.environ)
-    task = without(ready.task, runs, task.model)
+    task = settled(without(ready.task, runs, task.model), entry.environ)
+    task = replace(task, tree_bytes=weight_of(task).bytes)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
     place = Place.at(fresh(runs, task.name), entry.environ)
     try:
+        place.store.limit_bytes = allowed_bytes(task.tree_bytes)
         box = await chosen(task.sandbox, place.folder, entry.environ, unattended=task.unattended)
         place = replace(place, sandbox=box)
         for name, data in ready.kept.items():
@@ -119,6 +122,7 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
         return await _running(place, journal, state, held, (entry.host, task.caps))
     except BaseException:
         held.close()
+        place.store.release()
         shutil.rmtree(place.folder, ignore_errors=True)
         if new:
             leave_no_trace(runs)

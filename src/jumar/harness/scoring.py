@@ -12,11 +12,13 @@ from msgspec.structs import replace
 
 from jumar.core.verdict import Outcome, TestResult
 from jumar.disk.objects import Store
+from jumar.disk.store.shared import objects_of
 from jumar.disk.trees import difference, overlay
 from jumar.errors import BadInput
 from jumar.harness.assembly import Place, expected_ids, files_with, runner_of, sealed, settings_of, tree_of, verifier_of
 from jumar.harness.confinement import chosen
 from jumar.harness.result import state_in
+from jumar.harness.sources import settled
 from jumar.ports import Verification
 from jumar.task import Task, guard_of
 from jumar.verify.fresh import HeldOut
@@ -56,6 +58,7 @@ async def score_tree(task: Task, where: Path, *, python: str | None, environ: Ma
     """
     if not where.is_dir():  # noqa: ASYNC240  one look, before anything runs
         raise BadInput(f"there is no folder {where}; name the tree to be judged, or the directory of a run")
+    task = settled(task, environ)
     is_run = (where / "events.jsonl").is_file()
     with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
         scratch = Path(temporary)
@@ -69,7 +72,7 @@ async def score_tree(task: Task, where: Path, *, python: str | None, environ: Ma
 
 def _laid_out(run: Path, folder: Path) -> Path:
     """The tree that the run in *run* stands at, in *folder*."""
-    Store(run / "objects").materialise(state_in(run).tree, folder)
+    Store(objects_of(run)).materialise(state_in(run).tree, folder)
     return folder
 
 

@@ -22,6 +22,7 @@ from jumar.disk.ignored import ignored_in
 from jumar.errors import BadInput, JumarError
 from jumar.harness import runs as entering
 from jumar.harness.runs import Entry, Running, made, written
+from jumar.harness.sources import named
 from jumar.ports import Push
 from jumar.task import Task
 
@@ -153,7 +154,9 @@ async def opened(
     """
     door = _Door()
     if in_place:
-        task = replace(task, in_place=await to_thread.run_sync(ignored_in, task.root, environ))
+        rule = await to_thread.run_sync(ignored_in, task.root, environ)
+        own = replace(rule, lines=(*rule.lines, *task.exclude), include=(*task.include, *named(task)))
+        task = replace(task, in_place=own)
     with ExitStack() as held:
         held.callback(door.close)
         running = await made(task, runs, Entry(environ, python, door), held)

@@ -25,6 +25,7 @@ from jumar.core.run import HOST, Phase, RunState
 from jumar.disk import trees
 from jumar.disk.ignored import Ignored
 from jumar.disk.objects import Store
+from jumar.disk.store.shared import is_run, objects_of
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput, Infra, JumarError
 from jumar.harness.assembly import Place, gated, runner_of, workspace_of
@@ -160,7 +161,7 @@ class Desk:
 
     def save(self, seen: str, paths: tuple[str, ...]) -> None:
         """Keep what the files *paths* of the tree *seen* were before they were put back: they may be a person's."""
-        store = Store(self.run() / "objects")
+        store = Store(objects_of(self.run()))
         files = {p: n for p, n in store.manifest(seen).items() if p in paths and n.kind is Kind.FILE}
         now = time.time_ns()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now // 10**9))
@@ -181,11 +182,11 @@ class Desk:
         """Why a change of *path* is refused by the newest run; empty: it is admitted."""
         folder = self.run()
         state = state_in(folder)
-        return kept_out(path, state) or writable(path, state, _guard(state, Store(folder / "objects"))).reason
+        return kept_out(path, state) or writable(path, state, _guard(state, Store(objects_of(folder)))).reason
 
     def publish(self, session: Session, name: str, *, turn: bool) -> None:
         """Say what the run of *session* admits now; *name* is the host's for its conversation."""
-        state, store = session.state, Store(session.folder / "objects")
+        state, store = session.state, Store(objects_of(session.folder))
         guard, files = _guard(state, store), store.manifest(state.tree)
         there = [path for path, node in files.items() if node.kind is not Kind.DIR]
         authored = tuple(path for path in there if guard.authorable(path))
@@ -235,14 +236,14 @@ class Desk:
 def kept_out(path: str, state: RunState) -> str:
     """Why *path* can be no edit of the run in *state*, since no tree would hold it; empty: one would."""
     settings = state.run.settings
-    skip = Ignored(settings.skip, settings.tracked).skip()
+    skip = Ignored(settings.skip, settings.tracked, settings.include).skip()
     if trees.ignored(path) or skip(path) or any(skip(folder + "/") for folder in trees.above(path)):
         return f"{path} is part of no tree: git ignores it, or it is a history or a cache; no test could judge an edit"
     return ""
 
 
 def _prune(folder: Path, kept: int) -> None:
-    for old in sorted(path for path in folder.iterdir() if path.is_dir())[:-kept]:
+    for old in sorted(path for path in folder.iterdir() if is_run(path))[:-kept]:
         shutil.rmtree(old, ignore_errors=True)
 
 
