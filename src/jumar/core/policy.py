@@ -52,8 +52,8 @@ def contradiction(policy: TestPolicy, gate: Gate, agent: str, *, model_runs_test
         )
     if model_runs_tests and policy is TestPolicy.NEVER:
         return (
-            "under test policy never the model sees no test result, and one that may run tests would; use on_final "
-            "(its own runs are counted apart from the last verification) or on_write, or leave --model-may-run-tests out"
+            "under test policy never the model sees no test result, and one that may run tests would; "
+            "use on_final or on_write, or leave --model-may-run-tests out"
         )
     if model_runs_tests and agent not in ("driver", "host"):
         return f"agent {agent} calls no tools: a model that may run tests needs --agent driver"
