@@ -34,8 +34,7 @@ BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
     ("a price below zero", GOOD, (*LOCAL, "--price", "-1,2"), "--price"),
     ("a base URL that is none", GOOD, ("--model", "openai:x", "--base-url", "localhost"), "base URL"),
     ("a password in the base URL", GOOD, ("--model", "openai:x", "--base-url", "http://a:b@h/v1"), "password"),
-    ("tests for a model that has none", GOOD, (*LOCAL, "--agent", "driver", *LATE, "never"), "on_write"),
-    ("tests at the end and before", GOOD, (*LOCAL, "--agent", "driver", *LATE, "on_final"), "once, at the end"),
+    ("tests for a model that has none", GOOD, (*LOCAL, "--agent", "driver", *LATE, "never"), "use on_final"),
     ("tests for whole files", GOOD, (*LOCAL, "--agent", "pipeline", "--model-may-run-tests"), "--agent driver"),
     ("actions for whole files", GOOD, (*LOCAL, "--agent", "pipeline", "--text-actions"), "--agent driver"),
     ("an unknown policy for the driver", GOOD, (*LOCAL, "--agent", "driver", "--test-policy", "sometimes"), "on_final"),
@@ -169,10 +168,16 @@ def test_budgets(task: Callable[[str], Task], tables: str, options: Options, bud
     assert with_options(task(tables), options).budget == budget
 
 
-@pytest.mark.parametrize("policy", ["on_final", "never"])
-def test_contradictions_are_refused_from_the_library_too(task: Callable[[str], Task], policy: str) -> None:
-    with pytest.raises(BadInput, match="on_write"):
-        Options(model="openai:x", agent="driver", test_policy=policy, model_may_run_tests=True)
+def test_under_never_the_model_may_not_run_tests_from_the_library_either(task: Callable[[str], Task]) -> None:
+    with pytest.raises(BadInput, match="under test policy never the model sees no test result"):
+        with_options(task(""), Options(model="openai:x", agent="driver", test_policy="never", model_may_run_tests=True))
 
-    chosen = with_options(task(""), Options(model="openai:x", agent="driver", test_policy=policy))
-    assert chosen.test_policy is TestPolicy(policy)
+    chosen = with_options(task(""), Options(model="openai:x", agent="driver", test_policy="never"))
+    assert chosen.test_policy is TestPolicy.NEVER
+
+
+@pytest.mark.parametrize("policy", ["on_write", "on_final"])
+def test_whether_the_model_may_run_tests_is_apart_from_when_they_run(task: Callable[[str], Task], policy: str) -> None:
+    asked = Options(model="openai:x", agent="driver", gate="off", test_policy=policy, model_may_run_tests=True)
+
+    assert with_options(task(""), asked).switches.model_may_run_tests

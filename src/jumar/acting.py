@@ -107,6 +107,8 @@ def _forbidden(action: Action, state: RunState) -> str:
         return ""
     if not state.run.settings.switches.model_may_run_tests:
         return "run_tests is switched off in this run: the tests run by themselves when they are due"
+    if state.run.test_policy is TestPolicy.NEVER:
+        return "run_tests is refused under test policy never: nobody in this run sees a test result"
     waiting = state.coalesces and state.best is not None and state.tree != state.best.tree
     # One is for the end, or for the edits that wait for their verdict.
     cap, held = state.run.budget.test_runs, waiting or state.run.test_policy is TestPolicy.ON_FINAL

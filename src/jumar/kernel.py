@@ -69,7 +69,7 @@ class Kernel:
     def _fail(self, broken: JumarError, effect: Effect) -> None:
         """The machine failed: once more than that, and not even the end can be written down."""
         before = self._halt if self._halt is not None and self._halt.stop is StopReason.INFRA else None
-        verifying = isinstance(effect, Verify)
+        verifying = isinstance(effect, Verify) and not effect.asked
         if before is not None and (before.unverifiable or not verifying):
             raise Infra(str(broken)) from broken
         self._halt = Halt(StopReason.INFRA, before.why if before else str(broken), unverifiable=verifying)

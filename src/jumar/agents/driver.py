@@ -33,7 +33,7 @@ POLICIES = {
         "back: the files are then as they were before it, and you are told. "
         "The work ends by itself when the tests that were red pass; end it with final when there is nothing left to do."
     ),
-    TestPolicy.ON_FINAL: "The tests run once, when the work ends. End it with final when it is done.",
+    TestPolicy.ON_FINAL: "The tests judge the work once, when it ends. End it with final when it is done.",
     TestPolicy.NEVER: "The work is judged when it has ended. End it with final when it is done.",
 }
 """What a model must know of each policy, where there is no gate."""
@@ -67,6 +67,7 @@ PLANNING = (
 """What is asked of the model that makes the plan."""
 
 ASKED = "Between changes run_tests shows the results whenever you ask."
+UNJUDGED = "What you run so is for you to see: it judges nothing, and nothing is taken back for it."
 
 
 GATES = {Gate.STRICT: STRICT, Gate.REFACTOR: REFACTOR}
@@ -107,7 +108,7 @@ class Driver:
         system = [
             SYSTEM,
             GATES.get(state.run.gate) or POLICIES[state.run.test_policy],
-            ASKED if any(offer.name == "run_tests" for offer in self._offers) else "",
+            self._asking(state.run.test_policy),
             prose.guide(self._offers) if self._text else "",
         ]
         task = [
@@ -117,6 +118,12 @@ class Driver:
             f"Read-only, among them the tests:\n{_listed(self._protected)}" if self._protected else "",
         ]
         return self._conversation.messages(state, *("\n\n".join(filter(None, parts)) for parts in (system, task)))
+
+    def _asking(self, policy: TestPolicy) -> str:
+        """What the model must know of run_tests, where it has it."""
+        if not any(offer.name == "run_tests" for offer in self._offers):
+            return ""
+        return f"{ASKED} {UNJUDGED}" if policy is TestPolicy.ON_FINAL else ASKED
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
         """One action for each tool call, or for each block of the plain-text protocol; at least one."""

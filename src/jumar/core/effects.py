@@ -27,6 +27,11 @@ class Verify(msgspec.Struct, frozen=True):
 
     trigger: Trigger
 
+    @property
+    def asked(self) -> bool:
+        """Whether the model asked for it: where it fails, the last verification is still owed."""
+        return self.trigger is Trigger.MODEL
+
 
 class Localise(msgspec.Struct, frozen=True):
     """Find the lines that the red tests run."""

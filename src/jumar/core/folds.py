@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from jumar.core import claiming
+from jumar.core import claiming, removals
 from jumar.core import events as ev
 from jumar.core.agent import FRONTIER, TURN
 from jumar.core.budget import settle
@@ -113,7 +113,8 @@ def _proposed(state: RunState, action: ev.ActionTaken) -> RunState:
 
 def _wrote(state: RunState, write: ev.Write) -> RunState:
     book = claiming.wrote(state, write) if state.coalesces else state.book
-    return replace(state, tree=write.tree, written=True, book=book)
+    gone = removals.wrote(state.removals, write) if book.mode is Gate.OFF else state.removals
+    return replace(state, tree=write.tree, written=True, book=book, removals=gone)
 
 
 def _ran(state: RunState, run: ev.TestRun) -> RunState:
@@ -174,7 +175,7 @@ def _kept(state: RunState, _best: ev.BestFound) -> RunState:
     judged = state.judged
     if judged is None:
         raise IllegalEvent("nothing was judged that could be kept")
-    state = replace(state, book=claiming.kept(state))
+    state = replace(state, book=claiming.kept(state), removals=removals.kept(state.removals))
     return replace(state, best=judged.attempt, evidence=judged.tests, shown=state.seen, told="")
 
 
@@ -184,8 +185,9 @@ def _reverted(state: RunState, revert: ev.Revert) -> RunState:
     unjudged = state.unjudged
     state = replace(state, book=claiming.reverted(state, revert))
     if revert.to == state.postponed:
-        return replace(state, tree=revert.to, postponed="", written=True)
+        return replace(state, tree=revert.to, postponed="", written=True, removals=state.postponed_removals)
     postponed = state.tree if state.best is not None and unjudged else ""
+    state = replace(state, removals=removals.reverted(state.removals), postponed_removals=state.removals)
     # What is tried next was not verified either, though it may be a tree that was.
     written = state.written if not state.coalesces else bool(state.book.turn) and not state.book.parked
     return replace(state, tree=revert.to, told=revert.why, postponed=postponed, written=written)

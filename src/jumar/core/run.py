@@ -12,6 +12,7 @@ from jumar.core.budget import Spend
 from jumar.core.claims import Book
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Attempt, Score
+from jumar.core.removals import Removals
 from jumar.core.reply import Reply
 from jumar.core.verdict import Outcome
 
@@ -132,6 +133,10 @@ class RunState(msgspec.Struct, frozen=True):
     """Whether a file was written, or written again, since the newest verification."""
     postponed: str = ""
     """A tree that was written and, because the run had to stop, not verified; empty is none."""
+    removals: Removals = Removals()
+    """What the workspace's tree deletes of the best one, where there is no gate."""
+    postponed_removals: Removals = Removals()
+    """The same of `postponed`."""
     refused: frozenset[str] = frozenset()
     """Digests of all proposals that were verified or refused in this run."""
     localisation: ev.Localisation | None = None

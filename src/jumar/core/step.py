@@ -26,7 +26,7 @@ from jumar.core.effects import (
 )  # fmt: skip
 from jumar.core.planning import plans_now
 from jumar.core.policy import Gate, TestPolicy, Trigger
-from jumar.core.ratchet import holds
+from jumar.core.ratchet import holds, ties
 from jumar.core.run import HOST, HOSTED, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import stalled
 from jumar.core.stop import StopReason
@@ -140,9 +140,9 @@ def _judge(state: RunState) -> Effect:
         return Finish(Halt(StopReason.INFRA, void.reason))
     if judged.tests.trigger is Trigger.TURN and state.book.mode is not Gate.OFF:
         return _gate(state, judged)
-    if void is None and holds(judged.attempt, state.best, state.run.settings.rule):
+    if void is None and holds(judged.attempt, state.best, state.run.settings.rule, state.removals.deleted):
         return Keep(judged.attempt)
-    return GoBack(_home(state), _lower(state) if void is None else "no usable evidence")
+    return GoBack(_home(state), _not_kept(state, judged) if void is None else "no usable evidence")
 
 
 def _gate(state: RunState, judged: Judged) -> Effect:
@@ -157,6 +157,17 @@ def _gate(state: RunState, judged: Judged) -> Effect:
     if trial is None:
         return Keep(judged.attempt)
     return Rebuild(trial.left, trial.dropped, found.why)
+
+
+def _not_kept(state: RunState, judged: Judged) -> str:
+    """Why the ratchet does not move up to the newest verdict."""
+    deleted = state.removals.deleted
+    if not (deleted and ties(judged.attempt, state.best)):
+        return _lower(state)
+    return (
+        f"it deletes {named(deleted)}, and no more tests pass than before: a deletion is kept where more tests pass, "
+        "a file may be moved if its text stays as it is"
+    )
 
 
 def _lower(state: RunState) -> str:

@@ -85,7 +85,7 @@ CHOICES = (
     click.option("--ledger", help="A file that many runs draw on together; new, its caps are the profile's."),
     click.option("--ledger-usd", type=float, help="The cap of a new ledger, in usd."),
     click.option("--text-actions", is_flag=True, help="The driver's actions as plain text, for models without tools."),
-    click.option("--model-may-run-tests", is_flag=True, help="The driver's model may ask for a test run."),
+    click.option("--model-may-run-tests", is_flag=True, help="The driver's model may run tests; not under never."),
     click.option("--model-may-run-commands", is_flag=True, help="It may run commands, confined, on a copy."),
     click.option("--agent-command", help="Of an external agent, such as 'mini -t {prompt} -y'; no shell runs it."),
     click.option("--agent-env", multiple=True, help="A variable that it is given as it is; may be repeated."),
