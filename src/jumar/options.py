@@ -27,6 +27,7 @@ from jumar.errors import BadInput
 from jumar.models.providers import PROVIDERS
 from jumar.plugins import names
 from jumar.routing import keyed_model, routes_of
+from jumar.suites import with_command
 from jumar.task import Task, targets
 
 OFFLINE = ("script", "replay")
@@ -45,6 +46,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     instruction: str | None = None
     tests: tuple[str, ...] = ()
+    test_command: str | None = None
+    """What runs all the tests: exit status 0 is a pass. It takes the place of the task's own runner."""
     timeout_seconds: float | None = None
     test_timeout_seconds: float | None = None
     attempts: int | None = None
@@ -98,6 +101,7 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         BadInput: on an unknown value (the known ones are listed), a number out of range or a contradiction.
     """
     options = _typed(options)
+    task = with_command(task, options)
     agent, model = _who(task, options, environ or {})
     policy = _choice(TestPolicy, "--test-policy", options.test_policy, task.test_policy)
     usual = Gate.STRICT if agent in (DRIVER, HOST) and policy is TestPolicy.ON_WRITE else Gate.OFF

@@ -18,7 +18,6 @@ from jumar.config import (
     Raw,
     Routes,
     TaskFile,
-    TestsTable,
     merged,
     parse,
     read_tables,
@@ -35,8 +34,9 @@ from jumar.core.settings import Context, Price, Route, Settings, Suite, Switches
 from jumar.disk.ignored import Ignored
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
-from jumar.projects import of_runner, runner_in
+from jumar.projects import of_runner
 from jumar.sources import decode_source
+from jumar.suites import runner_of_tests, steered, suite_of
 
 TASK_FILE = "task.toml"
 DEFAULTS_FILE = "jumar.toml"
@@ -70,6 +70,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget = Budget()
     unread: tuple[str, ...] = ()
     """Tables and keys that were set and have no effect yet."""
+    named: frozenset[str] = frozenset()
+    """The keys that a file set, as `table.key`."""
     budget_set: frozenset[str] = frozenset()
     """The caps that somebody chose; an agent may have defaults of its own for the others."""
     context: ContextTable = ContextTable()
@@ -123,7 +125,8 @@ def load_task(path: Path, config: Path | None = None) -> Task:
     _refuse_undecodable(task)
     theirs = defaults is not None and not defaults.resolve().is_relative_to(root)
     own = parse(low, str(defaults)).prices if theirs else {}
-    return msgspec.structs.replace(task, unread=waiting(raw), own_prices=own)
+    named = frozenset(f"{table}.{key}" for table, keys in raw.items() if isinstance(keys, Mapping) for key in keys)
+    return steered(msgspec.structs.replace(task, unread=waiting(raw), own_prices=own, named=named))
 
 
 def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
@@ -225,7 +228,7 @@ def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str)
     refuse_paths(root, tables, folders, where)
     withheld = [line for f in folders.values() if f for line in _hiding(root, f)]
     withheld += [f"/{v}/" for v in VENVS if (root / v / "pyvenv.cfg").is_file()]
-    tests = msgspec.structs.replace(tables.tests, runner=tables.tests.runner or runner_in(root))
+    tests = msgspec.structs.replace(tables.tests, runner=runner_of_tests(tables.tests, root))
     kind = of_runner(tests.runner)
     task = Task(
         root=root,
@@ -237,7 +240,7 @@ def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str)
         withheld=(*withheld, f"/{TASK_FILE}", f"/{DEFAULTS_FILE}", "/task.checks.json"),
         reference=root / tables.task.reference if tables.task.reference else None,
         hidden=root / tests.hidden if tests.hidden else None,
-        suite=_suite(tests, tables.task.env),
+        suite=suite_of(tests, tables.task.env),
         verify_timeout_seconds=tests.verify_timeout_seconds or tests.timeout_seconds,
         expected=tuple(dict.fromkeys(tests.expected)),
         budget=tables.budget,
@@ -256,20 +259,6 @@ def _hiding(root: Path, folder: str) -> tuple[str, ...]:
     """What keeps *folder* out of the tree, under the name it was given and under its own."""
     names = {normpath(folder.strip("/")), relpath((root / folder).resolve(), root.resolve())}
     return tuple(literal(name) for name in sorted(names) if not name.startswith(".."))
-
-
-def _suite(tests: TestsTable, env: Mapping[str, str]) -> Suite:
-    return Suite(
-        runner=tests.runner,
-        select=tests.select,
-        env=dict(env),
-        timeout_seconds=tests.timeout_seconds,
-        test_timeout_seconds=min(tests.test_timeout_seconds, tests.timeout_seconds),
-        command=tests.command,
-        report=tests.report,
-        command_for=tests.command_for,
-        confirm=tests.confirm,
-    )
 
 
 def _refuse_undecodable(task: Task) -> None:

@@ -28,12 +28,13 @@ from jumar.globs import literal, spec
 from jumar.harness.confinement import weakened
 from jumar.harness.context import context_of
 from jumar.plugins import load
-from jumar.ports import Commands, Runner, Sandbox
+from jumar.ports import Commands, Runner, Sandbox, Surroundings
 from jumar.projects import TESTS
 from jumar.sandbox.none import Unconfined
 from jumar.task import Task, guard_of, interpreter, settings_for
 from jumar.verify.command import confined_commands
 from jumar.verify.fresh import HeldOut
+from jumar.verify.programs import around, joined
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace import Workspace
 
@@ -124,12 +125,20 @@ def verifier_of(
         base=base,
         sources=lambda path: guard.editable(path) and not guard.protected(path),
         environ=place.environ,
-        around=runner.surroundings(Path(settings.origin), place.environ),
+        around=_around(runner, settings, place.environ),
         own=own,
         sandbox=place.sandbox,
         weakened=lambda: weakened(place.sandbox, place.folder, place.environ),
         held_out=HeldOut(settings.hidden, settings.held_out),
     )
+
+
+def _around(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> Surroundings:
+    """What the processes of a task with *settings* need beside its tree; its commands may start any program."""
+    known = runner.surroundings(Path(settings.origin), environ)
+    if not (settings.verify or settings.suite.single):
+        return known
+    return joined(known, around(Path(settings.origin), environ), settings.suite.python)
 
 
 async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]:
@@ -175,7 +184,8 @@ def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifi
     settings = run.settings
     runner = runner_of(settings.suite.runner)
     guard = gated(settings, runner, place.store.manifest(run.tree))
-    own = nothing if run.gate is Gate.OFF else guard.authorable
+    # A test command knows no files: it has to see those that the run wrote, or they could not turn it red.
+    own = nothing if run.gate is Gate.OFF or settings.suite.single else guard.authorable
     return runner, guard, verifier_of(place, settings, run.tree, run.expected, own)
 
 

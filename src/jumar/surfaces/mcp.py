@@ -21,7 +21,7 @@ from jumar.surfaces import mcp_calls as calls
 from jumar.surfaces import mcp_http, mcp_server, mcp_stdio
 from jumar.surfaces.attend import Attendant
 from jumar.surfaces.environment import environment
-from jumar.surfaces.running import RUNS, judging
+from jumar.surfaces.running import RUNS, TEST_COMMAND, judging
 from jumar.task import Task, load_task
 
 PATH = click.Path(path_type=Path)
@@ -43,6 +43,7 @@ GATES = click.Choice([Gate.STRICT.value, Gate.REFACTOR.value])
 @click.option("--allow-refactor", is_flag=True, help="The host's model may enter refactor mode by itself.")
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--runs", type=PATH, default=RUNS, show_default=True, help="Where runs are kept.")
+@TEST_COMMAND
 @judging
 def mcp(roots: tuple[Path, ...], port: int | None, runs: Path, **chosen: Any) -> int:
     """Serve the gate to MCP hosts, which may open tasks below each ROOT (default: the current folder).
@@ -127,6 +128,7 @@ def _settling(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Task]:
         options = Options(
             instruction=asked.instruction or None,
             tests=asked.tests,
+            test_command=chosen["test_command"],
             agent="host",
             model="host",
             gate=chosen["gate"],

@@ -43,6 +43,8 @@ EVIDENCE = (
 )
 """The options that say what a green is worth."""
 
+TEST_COMMAND = click.option("--test-command", help="What runs all the tests, such as 'make check': exit 0 is a pass.")
+
 PROBE = click.option("--probe", is_flag=True, help="Mutate the lines that a green changed: do the tests notice?")
 
 
@@ -56,6 +58,7 @@ def judging(command: Decorated) -> Decorated:
 CHOICES = (
     click.option("-i", "--instruction", help="What to do, beyond making the tests pass."),
     click.option("--test", "tests", multiple=True, help="A test file, folder or id; may be repeated."),
+    TEST_COMMAND,
     click.option("--agent", help="driver (turn by turn), pipeline (whole files), repair or external; else what fits."),
     click.option("--model", help="PROVIDER:NAME, repair (offline search), script:FILE or replay:FILE."),
     click.option("--base-url", help="A server that is compatible with the model's provider."),
@@ -164,6 +167,7 @@ def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: 
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--timeout", type=float, help="Seconds for the verification (default 120).")
 @click.option("--test-timeout", type=float, help="Seconds for one test (default 30).")
+@TEST_COMMAND
 @judging
 @PROBE
 @speaking
