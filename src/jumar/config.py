@@ -51,8 +51,8 @@ class TestsTable(Table, frozen=True, kw_only=True):
     runner: str = ""
     """Absent: told by the files at the root."""
     command: str = ""
-    """What runs the tests. With `report` it is runner `junit`'s, and `{ids}` and `{report}` are filled in; without it is
-    one test, whose outcome is the exit status (runner `command`)."""
+    """What runs the tests. With `report`, for runner `junit`: `{ids}` and `{report}` are filled in. Without, it is one
+    test, whose outcome is the exit status (runner `command`)."""
     report: str = ""
     """Of runner `junit`: the report it writes."""
     select: tuple[str, ...] = ()

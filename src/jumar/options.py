@@ -29,6 +29,7 @@ from jumar.plugins import names
 from jumar.routing import keyed_model, routes_of
 from jumar.suites import with_command
 from jumar.task import Task, targets
+from jumar.untested import has_test_files
 
 OFFLINE = ("script", "replay")
 """Models that answer from a file."""
@@ -65,6 +66,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ratchet: str | None = None
     ties: str | None = None
     gate: str | None = None
+    verify: str | None = None
+    """A command that must stay green in refactor mode; else `[gate] verify`."""
     test_policy: str | None = None
     agent: str | None = None
     model: str | None = None
@@ -120,6 +123,8 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         model=model,
         test_policy=policy,
         gate=gate,
+        gate_chosen=options.gate is not None,
+        verify=task.verify if options.verify is None else options.verify,
         rule=_rule(task, options),
         seed=task.seed if options.seed is None else options.seed,
         chosen_routes=routes_of(task, options, model) if asks_provider(model) else {},
@@ -200,7 +205,7 @@ def _who(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[str,
 
 def _usual_agent(task: Task, kind: str, options: Options) -> str:
     """Whole files where they are few or a script holds them, else the driver, which alone works under a gate."""
-    if options.gate in (Gate.STRICT, Gate.REFACTOR):
+    if options.gate in (Gate.STRICT, Gate.REFACTOR) or (options.gate is None and not has_test_files(task)):
         return DRIVER
     return PIPELINE if kind == "script" or len(targets(task)) <= FEW else DRIVER
 

@@ -86,6 +86,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     test_policy: TestPolicy = TestPolicy.ON_WRITE
     gate: Gate = Gate.OFF
+    gate_chosen: bool = False
+    """Whether a person chose it: else a repository without tests begins in refactor mode."""
     rule: Rule = Rule()
     seed: int = 0
     chosen_routes: Mapping[str, Route] = {}

@@ -142,25 +142,24 @@ def _around(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> S
 
 
 async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]:
-    """The ids that will judge: those the task names, else those its suite has.
+    """The ids that will judge: those the task names, else those its suite has; none where the gate can do without.
 
     Raises:
-        BadInput: if there are none, or the tests cannot even be collected.
+        BadInput: if there are none and only they could judge, or the tests cannot even be collected.
     """
     found = await verifier.collect(verifier.base)
     if found.anomaly:
         raise BadInput(found.anomaly)
-    if not found.ids and task.gate is Gate.REFACTOR and task.verify:
-        return ()
-    if not found.ids:
+    untested = not found.ids and not found.broken and not task.suite.select
+    if not found.ids and not (task.gate is not Gate.OFF and (untested or task.verify)):
         why = "".join(
             f"; {path}: {b.why.strip().splitlines()[-1]}" for path, b in found.broken.items() if b.why.strip()
         )
         where = f" in {', '.join(task.suite.select)}" if task.suite.select else ""
         raise BadInput(
-            f"no tests found{where} in {task.root}{why}: without a test nothing can be red, and nothing can be kept; "
-            "name them with --test, write one first, or work without claims with --gate refactor and a command in "
-            "[gate] verify that must stay green"
+            f"no tests found{where} in {task.root}{why}: nothing could judge the work; name the tests with --test, or "
+            "what runs them with --test-command 'make check', or let the driver write the first failing test: "
+            "--agent driver --gate strict -i '...'"
         )
     return found.ids
 

@@ -67,7 +67,7 @@ class CommandRunner:
 
         def holds_tests(path: PurePosixPath) -> bool:
             named = any(fnmatch(path.name, pattern) for pattern in TEST_NAMES)
-            return named or not (TEST_FOLDERS.isdisjoint(path.parts[:-1]) and chosen.isdisjoint((path, *path.parents)))
+            return named or not TEST_FOLDERS.isdisjoint(path.parts[:-1]) or not chosen.isdisjoint((path, *path.parents))
 
         return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 

@@ -54,8 +54,8 @@ class JunitRunner:
         chosen = {PurePosixPath(s.partition("::")[0]) for s in select}
 
         def holds_tests(path: PurePosixPath) -> bool:
-            named = any(fnmatch(path.name, pattern) for pattern in TEST_NAMES) or TEST_FOLDERS.intersection(path.parts[:-1])
-            return bool(named) or not chosen.isdisjoint((path, *path.parents))
+            named = any(fnmatch(path.name, pattern) for pattern in TEST_NAMES)
+            return named or not TEST_FOLDERS.isdisjoint(path.parts[:-1]) or not chosen.isdisjoint((path, *path.parents))
 
         return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 

@@ -20,6 +20,7 @@ from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice, fail
 from jumar.surfaces.progress import Live
 from jumar.task import load_task
+from jumar.untested import untested_line
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -68,6 +69,7 @@ CHOICES = (
     click.option(
         "--gate", help="strict: no edit without a red test (the driver's default); refactor; off: the ratchet alone."
     ),
+    click.option("--verify", help="A command that must stay green in refactor mode ([gate] verify)."),
     click.option("--allow-refactor", is_flag=True, help="The model may enter refactor mode."),
     click.option("--ratchet", help="count (default) or identity: never lose a green test."),
     click.option("--ties", help="keep (default) the newer tree at a tie, or revert it."),
@@ -182,8 +184,8 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
         return voice.interrupted()
     for warning in scored.warnings:
         voice.say(f"warning: {warning}")
-    word = "void: " + scored.void if scored.void else "green" if scored.ok else "red"
-    voice.say(f"{word}  {scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors")
+    counts = f"{scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors"
+    voice.say(f"void: {scored.void}" if scored.void else f"{'green' if scored.ok else 'red'}  {counts}")
     voice.say(f"grade {scored.grade}, sandbox {scored.sandbox}")
     _list(voice, "red", scored.red)
     _list(voice, "flaky", scored.flaky)
@@ -214,6 +216,8 @@ def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
         if run.settings.routes:
             purse = f"; ledger {run.settings.ledger}" if run.settings.ledger else ""
             live.line(f"{run.agent} asks {run.model}; {_caps(run.budget)}{purse}")
+        if not run.expected:
+            live.line(untested_line(run.settings.verify, run.gate))
         for test_id in run.settings.flaky:
             live.line(f"flaky: {test_id} comes out differently on the untouched files; it judges nothing in this run")
         for sentence in kernel.journal.recovered:
@@ -229,7 +233,7 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
         return voice.interrupted()
     folder = Path(result.events).parent
     cost = f"  ${result.usd:.4f}" if result.usd else ""
-    voice.say(f"{result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s{cost}")
+    voice.say(f"{result.stop}  {result.standing}  {result.seconds:.1f} s{cost}")
     if result.grade:
         voice.say(f"grade {result.grade}, sandbox {result.sandbox}")
     _list(voice, "flaky", result.flaky)

@@ -28,10 +28,12 @@ WORD = re.compile(r"[\w./+-]+")
 """A program that is named plainly; what a shell must expand first is left to the shell."""
 
 BUILTINS = frozenset(
-    "break case cd command echo eval exec exit export false for if printf pwd read return set shift source "
-    "test time times trap true type ulimit umask unset until wait while".split()
-    + [".", ":"]
-)
+    {
+        ".", ":", "break", "case", "cd", "command", "echo", "eval", "exec", "exit", "export", "false", "for", "if",
+        "printf", "pwd", "read", "return", "set", "shift", "source", "test", "time", "times", "trap", "true", "type",
+        "ulimit", "umask", "unset", "until", "wait", "while",
+    }
+)  # fmt: skip
 """What a shell runs without a program."""
 
 

@@ -54,5 +54,3 @@ def _searched(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 def _once(*paths: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(paths))
-
-
