@@ -16,7 +16,7 @@ from jumar.core.budget import Budget
 from jumar.core.guard import Guard
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Rule
-from jumar.core.settings import Settings, Switches
+from jumar.core.settings import Settings, Suite, Switches
 from jumar.core.state import replay
 from jumar.core.verdict import Blame, Cause, Outcome, TestResult, Void
 from jumar.disk.objects import Store
@@ -194,6 +194,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     rule: Rule = Rule()
     instruction: str = ""
     verify: str = ""
+    suite: Suite = Suite()
     judge: Judge = judged
     verifier: Callable[[Store, tuple[str, ...], str], Verifier] | None = None
     """What judges, given the expected ids and the first tree; None: `judge`."""
@@ -243,7 +244,8 @@ def gated(folder: Path, lines: tuple[Line, ...], terms: Terms | None = None) -> 
         run="story", task="gate", agent=agent.name, model="script", test_policy=TestPolicy.ON_WRITE, gate=terms.gate,
         budget=terms.budget, expected=expected, tree=tree,
         settings=Settings(
-            rule=terms.rule, instruction=terms.instruction, switches=terms.switches, verify=terms.verify
+            rule=terms.rule, instruction=terms.instruction, switches=terms.switches, verify=terms.verify,
+            suite=terms.suite,
         ),
     )  # fmt: skip
     journal, shell = Journal.create(folder), Shell(parts)
