@@ -16,7 +16,7 @@ from jumar.core.budget import Budget
 from jumar.core.guard import Guard
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Rule
-from jumar.core.settings import Route, Settings, Switches
+from jumar.core.settings import Route, Settings, Suite, Switches
 from jumar.core.state import replay
 from jumar.core.verdict import Blame, Cause, Outcome, TestResult, Void
 from jumar.disk.objects import Store
@@ -195,6 +195,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     instruction: str = ""
     verify: str = ""
     routes: Mapping[str, Route] = {}
+    suite: Suite = Suite()
     judge: Judge = judged
     verifier: Callable[[Store, tuple[str, ...], str], Verifier] | None = None
     """What judges, given the expected ids and the first tree; None: `judge`."""
@@ -246,6 +247,7 @@ def gated(folder: Path, lines: tuple[Line, ...], terms: Terms | None = None) -> 
         settings=Settings(
             rule=terms.rule, instruction=terms.instruction, switches=terms.switches, verify=terms.verify,
             routes=dict(terms.routes),
+            suite=terms.suite,
         ),
     )  # fmt: skip
     journal, shell = Journal.create(folder), Shell(parts)

@@ -59,7 +59,9 @@ class Answer(msgspec.Struct, frozen=True):
 class Host:
     """One conversation in one repository."""
 
-    def __init__(self, root: Path, name: str = "one", *, processes: bool = False, gate: Gate = Gate.STRICT) -> None:
+    def __init__(
+        self, root: Path, name: str = "one", *, processes: bool = False, gate: Gate | None = Gate.STRICT
+    ) -> None:
         """With *processes* the hook is started as a host starts it; else it is called, which is quicker."""
         self.root, self.name, self._processes, self._gate = root, name, processes, gate
         kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "JUMAR_HOST")}
@@ -74,7 +76,7 @@ class Host:
         """Send *raw* to the hook for *event*."""
         if not self._processes:
             return Answer(0, self._called(event, raw) or {}, "")
-        argv = [sys.executable, "-I", "-S", str(FAST), event, seconds, self._gate.value]
+        argv = [sys.executable, "-I", "-S", str(FAST), event, seconds, *([self._gate.value] if self._gate else [])]
         done = subprocess.run(argv, input=raw, capture_output=True, env=self.environ, timeout=120, check=False)
         said = json.loads(done.stdout) if done.stdout else {}
         return Answer(done.returncode, said, done.stderr.decode())

@@ -56,12 +56,14 @@ class TestsTable(Table, frozen=True, kw_only=True):
     runner: str = ""
     """Absent: told by the files at the root."""
     command: str = ""
-    """Of runner `junit`: what runs the tests; `{ids}` and `{report}` are filled in."""
+    """What runs the tests. With `report`, for runner `junit`: `{ids}` and `{report}` are filled in. Without, it is one
+    test, whose outcome is the exit status (runner `command`)."""
     report: str = ""
     """Of runner `junit`: the report it writes."""
     select: tuple[str, ...] = ()
     timeout_seconds: float = 120.0
-    test_timeout_seconds: float = 30.0
+    test_timeout_seconds: float | None = None
+    """Absent: 30; for a test command, which is one test, that of the whole."""
     verify_timeout_seconds: float | None = None
     """For `[gate] verify`; absent is `timeout_seconds`."""
     hidden: str = ""

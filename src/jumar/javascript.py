@@ -98,6 +98,16 @@ class JavaScriptRunner:
         )
 
 
+def installed_packages(origin: Path) -> tuple[Mapping[str, Path], tuple[Path, ...]]:
+    """The links to the packages of *origin* and of the workspaces in it, and the folders that those are read from."""
+    links, seen = dict[str, Path](), list[Path]()
+    for folder in (origin, *_workspaces(origin)) if (origin / "package.json").is_file() else ():
+        if (folder / PACKAGES).is_dir():
+            links.update(_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
+            seen += _seen(folder / PACKAGES, origin)
+    return links, tuple(dict.fromkeys(seen))
+
+
 def _links(packages: Path, place: PurePosixPath, origin: Path) -> Iterator[tuple[str, Path]]:
     """One link for each of *packages*: the folder itself is the room's, as tools write to it what they keep.
 

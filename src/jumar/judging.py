@@ -30,7 +30,9 @@ async def verified(parts: Parts, memory: Memory, state: RunState) -> Verificatio
     also = _written_ids(parts, state)
     asked = (state.tree, (*state.expected, *also))
     if not asked[1]:  # a repository without tests: only a command says anything of it
-        return Verification(verdict=Verdict({}), ended=Ended.NORMAL, executions=0, duration_ms=0, output="")
+        return Verification(
+            verdict=Verdict({}), ended=Ended.NORMAL, executions=0, duration_ms=0, output="", grade="", sandbox=""
+        )
     known = memory.get(asked) if state.coalesces else None
     if known is not None:
         return replace(known, executions=0, duration_ms=0)

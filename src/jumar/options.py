@@ -27,6 +27,7 @@ from jumar.plugins import names
 from jumar.precedence import InForce
 from jumar.routing import routes_of, tiers_of
 from jumar.run_settings import OFFLINE, check_model
+from jumar.suites import with_command
 from jumar.task import Task
 
 __all__ = ["OFFLINE", "Options", "asks_provider", "with_options"]
@@ -42,6 +43,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     instruction: str | None = None
     tests: tuple[str, ...] = ()
+    test_command: str | None = None
+    """What runs all the tests: exit status 0 is a pass. It takes the place of the task's own runner."""
     timeout_seconds: float | None = None
     test_timeout_seconds: float | None = None
     attempts: int | None = None
@@ -59,6 +62,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ratchet: str | None = None
     ties: str | None = None
     gate: str | None = None
+    verify: str | None = None
+    """A command that must stay green in refactor mode; else `[gate] verify`."""
     test_policy: str | None = None
     agent: str | None = None
     model: str | None = None
@@ -105,6 +110,7 @@ def with_options(
     Raises:
         BadInput: if no model is chosen, or what was chosen does not go together.
     """
+    task = with_command(task, options)
     rows = choices(task, options, environ or {}, from_environment=from_environment)
     agent, model = (str(rows[name].value or "") for name in ("agent", "model"))
     policy, gate = TestPolicy(str(rows["test_policy"].value)), Gate(str(rows["gate"].value))
@@ -122,6 +128,8 @@ def with_options(
         model=model,
         test_policy=policy,
         gate=gate,
+        gate_chosen=bool(rows["gate"].authority),
+        verify=task.verify if options.verify is None else options.verify,
         rule=Rule(Ratchet(str(rows["ratchet"].value)), Ties(str(rows["ties"].value))),
         seed=task.seed if options.seed is None else options.seed,
         chosen_routes=routes,

@@ -255,7 +255,7 @@ def _run_end(state: RunState) -> ev.RunEnd:
         raise Infra("the end cannot be written before the last word")
     return ev.RunEnd(
         stop=final.stop,
-        best=state.best.score if state.best else None,
+        best=state.best.score if state.best and state.expected else None,
         usd=state.spend.usd,
         tokens=state.spend.tokens,
         test_runs=state.spend.test_runs,

@@ -17,7 +17,6 @@ from jumar.config import (
     PipelineTable,
     Routes,
     TaskFile,
-    TestsTable,
     refuse_paths,
 )
 from jumar.confinement import AUTO
@@ -31,8 +30,9 @@ from jumar.disk.ignored import Ignored
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.precedence import FileSettings, InForce
-from jumar.projects import of_runner, runner_in
+from jumar.projects import of_runner
 from jumar.sources import decode_source
+from jumar.suites import runner_of_tests, steered, suite_of
 from jumar.task_files import DEFAULTS_FILE, TASK_FILE, read_files
 
 VENVS = (".venv", "venv")
@@ -76,6 +76,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of the run, each with its source."""
     notes: tuple[str, ...] = ()
     """One line each: what was set and is not in force, and which cap nobody set."""
+    named: frozenset[str] = frozenset()
+    """The keys that a file set, as `table.key`."""
     context: ContextTable = ContextTable()
     verify: str = ""
     """`[gate] verify`: the command of the last gate."""
@@ -88,6 +90,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     test_policy: TestPolicy = TestPolicy.ON_WRITE
     gate: Gate = Gate.OFF
+    gate_chosen: bool = False
+    """Whether a person chose it: else a repository without tests begins in refactor mode."""
     rule: Rule = Rule()
     seed: int = 0
     chosen_routes: Mapping[str, Route] = {}
@@ -120,7 +124,8 @@ def load_task(path: Path, config: Path | None = None) -> Task:
     found = read_files(path, config)
     task = _built(found.root, found.tables, found.where)
     _refuse_undecodable(task)
-    return msgspec.structs.replace(task, own_prices=found.own_prices, files=found.settings)
+    task = msgspec.structs.replace(task, own_prices=found.own_prices, files=found.settings, named=found.named)
+    return steered(task)
 
 
 def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
@@ -208,7 +213,7 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
     refuse_paths(root, tables, folders, where)
     withheld = [line for f in folders.values() if f for line in _hiding(root, f)]
     withheld += [f"/{v}/" for v in VENVS if (root / v / "pyvenv.cfg").is_file()]
-    tests = msgspec.structs.replace(tables.tests, runner=tables.tests.runner or runner_in(root))
+    tests = msgspec.structs.replace(tables.tests, runner=runner_of_tests(tables.tests, root))
     kind = of_runner(tests.runner)
     task = Task(
         root=root,
@@ -222,7 +227,7 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
         exclude=tables.files.exclude,
         reference=root / tables.task.reference if tables.task.reference else None,
         hidden=root / tests.hidden if tests.hidden else None,
-        suite=_suite(tests, tables.task.env),
+        suite=suite_of(tests, tables.task.env),
         verify_timeout_seconds=tests.verify_timeout_seconds or tests.timeout_seconds,
         expected=tuple(dict.fromkeys(tests.expected)),
         budget=tables.budget,
@@ -241,20 +246,6 @@ def _hiding(root: Path, folder: str) -> tuple[str, ...]:
     """What keeps *folder* out of the tree, under the name it was given and under its own."""
     names = {normpath(folder.strip("/")), relpath((root / folder).resolve(), root.resolve())}
     return tuple(literal(name) for name in sorted(names) if not name.startswith(".."))
-
-
-def _suite(tests: TestsTable, env: Mapping[str, str]) -> Suite:
-    return Suite(
-        runner=tests.runner,
-        select=tests.select,
-        env=dict(env),
-        timeout_seconds=tests.timeout_seconds,
-        test_timeout_seconds=min(tests.test_timeout_seconds, tests.timeout_seconds),
-        command=tests.command,
-        report=tests.report,
-        command_for=tests.command_for,
-        confirm=tests.confirm,
-    )
 
 
 def _refuse_undecodable(task: Task) -> None:

@@ -29,6 +29,8 @@ class Found(msgspec.Struct, frozen=True):
     """The settings of `[run]`, file by file, the highest first."""
     own_prices: Mapping[str, Price]
     """Prices in a file of the person's."""
+    named: frozenset[str]
+    """The keys that a file set, as `table.key`."""
 
 
 def read_files(path: Path, config: Path | None) -> Found:
@@ -45,7 +47,8 @@ def read_files(path: Path, config: Path | None) -> Found:
     where = str(read[0][0]) if read else str(path)
     own_prices = [parse(tables, str(file)).prices for file, own, tables in read if own]
     settings = tuple(file_settings(str(file), tables, own=own) for file, own, tables in read)
-    return Found(root, where, parse(raw, where), settings, own_prices[0] if own_prices else {})
+    named = frozenset(f"{table}.{key}" for table, keys in raw.items() if isinstance(keys, Mapping) for key in keys)
+    return Found(root, where, parse(raw, where), settings, own_prices[0] if own_prices else {}, named)
 
 
 def _files(root: Path, task_file: Path | None, config: Path | None) -> Iterator[tuple[Path, bool]]:

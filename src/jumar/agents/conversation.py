@@ -8,7 +8,7 @@ from jumar.core import events as ev
 from jumar.core.agent import Message
 from jumar.core.gate import WRITES
 from jumar.core.policy import Gate, TestPolicy
-from jumar.core.prompts import OUTPUT_LIMIT, head_and_tail
+from jumar.core.prompts import NO_TEST, OUTPUT_LIMIT, head_and_tail
 from jumar.core.reply import ToolCall
 from jumar.core.retry import UNUSABLE
 from jumar.core.run import RunState, Said
@@ -23,6 +23,7 @@ UNPERFORMED = "not performed"
 AGAIN = "the run had ended with this, and was taken up again: go on"
 NEXT = "Next: edit_claim(test_id, edit_target) for a red test, then its edit."
 DONE = "All green: write a failing test first, or end the work."
+FIRST = "Next: write a failing test, in a new test file and nothing else in that turn."
 """The footers of a test result under the strict gate; what they cost is measured in `bench/footer.py`."""
 LATER = "; the tests run when the run ends"
 
@@ -99,8 +100,7 @@ class _Told:
             case ev.ActionTaken():
                 self._done.append([part for part in (_action(event, self._policy),) if part])
             case ev.Observation(name=name, content=content):
-                footer = (DONE if content.get("ok") else NEXT) if self._strict and name == "driver.run_tests" else ""
-                self._add("\n".join(filter(None, (_shown(name, content), footer))))
+                self._add("\n".join(filter(None, (_shown(name, content), self._footer(name, content)))))
             case ev.Revert(why=why):
                 self._add(why if why.startswith("taken") else f"taken back: {why}")
         self._all = ()
@@ -140,6 +140,12 @@ class _Told:
         if loose:
             found.append(Message("user", _joined(loose)))
         return found
+
+    def _footer(self, name: str, content: Mapping[str, object]) -> str:
+        """What is best done next after the results of tests, under the strict gate."""
+        if not self._strict or name != "driver.run_tests":
+            return ""
+        return DONE if content.get("ok") else FIRST if content.get("output") == NO_TEST else NEXT
 
     def _add(self, part: str) -> None:
         (self._done[-1] if self._done else self._loose).append(part)

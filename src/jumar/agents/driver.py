@@ -112,7 +112,8 @@ class Driver:
             prose.guide(self._offers) if self._text else "",
         ]
         task = [
-            state.run.settings.instruction or "Make the failing tests pass.",
+            state.run.settings.instruction or _usual_task(state),
+            _guarding(state),
             PLANNING if has_planner(state.run) else "",
             f"The files of the repository:\n{_listed(self._listing)}",
             f"Read-only, among them the tests:\n{_listed(self._protected)}" if self._protected else "",
@@ -161,6 +162,22 @@ class Driver:
     def _how(self) -> str:
         """In few words: the actions stand in the first message, and this may come turn after turn."""
         return f"begin a block with ```{prose.WORD} NAME" if self._text else "call a tool"
+
+
+def _usual_task(state: RunState) -> str:
+    """What there is to do where nobody said."""
+    tested = state.run.expected or not state.run.settings.verify
+    return "Make the failing tests pass." if tested else "Make the command that guards this work succeed."
+
+
+def _guarding(state: RunState) -> str:
+    """The command that must succeed when refactor mode is left, where there is one."""
+    verify = state.run.settings.verify
+    return f"The command that must succeed when refactor mode is left: {verify}" if verify and _refactors(state) else ""
+
+
+def _refactors(state: RunState) -> bool:
+    return state.run.gate is Gate.REFACTOR or state.run.settings.switches.allow_refactor
 
 
 def _listed(paths: Iterable[str]) -> str:

@@ -238,6 +238,7 @@ class RunEnd(Fact, frozen=True, kw_only=True, tag="run_end"):
 
     stop: StopReason
     best: Score | None
+    """None where no test has judged the run."""
     usd: float
     tokens: int
     test_runs: int

@@ -18,7 +18,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Files, folders or ids given to the runner; empty is the runner's own discovery."""
     command: str = ""
     """For the runner `junit`: what runs the tests and writes a report, split as a shell splits words, run without one.
-    `{ids}` stands for the names of the asked tests, one word each, and `{report}` for the path of the report."""
+    `{ids}` stands for the names of the asked tests, one word each, and `{report}` for the path of the report. For the
+    runner `command`: the one test, whose outcome is its exit status."""
     report: str = ""
     """Where that command writes its report, relative to the tree."""
     command_for: str = ""
@@ -30,6 +31,11 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """For one test."""
     confirm: int = 0
     """Fresh runs that must agree before a tree is called green; 0: the first one is believed, at grade D."""
+
+    @property
+    def single(self) -> bool:
+        """Whether one test stands for the whole suite: no result tells which test of which file failed."""
+        return self.runner == "command"
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -95,7 +95,7 @@ def _due(state: RunState, ending: Halt | None) -> Effect | None:
 
 _AGAIN = "taken up again: it was never verified"
 
-_PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.STALLED, StopReason.TURNS)
+_PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.UNTESTED, StopReason.STALLED, StopReason.TURNS)
 """Reasons to stop that leave the time to judge what was done before."""
 
 
@@ -187,12 +187,12 @@ def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one
         return Halt(StopReason.GUARDRAIL, f"{state.hit.rule}: {state.hit.what}")
     if state.fault:
         return Halt(StopReason.INFRA, state.fault)
-    if (state.green and not _unstarted(state, agent) and not _unplanned(state)) or _checked(state):
+    if state.green and not _unstarted(state, agent) and not _unplanned(state):
         return Halt(StopReason.GREEN)
     if state.expired:
         return Halt(StopReason.BUDGET, state.expired)
     if state.said is not None:
-        return Halt(StopReason.FINAL, state.said)
+        return _by_itself(state, state.said)
     if why := _given_up(state):
         return Halt(StopReason.STALLED, why)
     if agent.loops and state.run.agent != HOST and stalled(state.recent):
@@ -202,15 +202,25 @@ def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one
     if capped := _capped(state):
         return capped
     idle = state.run.agent not in HOSTED and agent.request(state) is None
-    return Halt(StopReason.FINAL, "the agent has nothing left to try") if idle else None
+    return _by_itself(state, "the agent has nothing left to try") if idle else None
 
 
-def _checked(state: RunState) -> bool:
-    """Whether a refactoring without a test has ended, and the command that guards it was green on what is shipped."""
-    judged, best = state.judged, state.best
-    if state.said is None or state.expected or judged is None or best is None or not state.run.settings.verify:
-        return False
-    return judged.tests.trigger is Trigger.TURN and judged.checked and judged.tests.tree == best.tree == state.tree
+def _by_itself(state: RunState, said: str) -> Halt:
+    """The end of an agent that *said* its last word; without a single test there is nothing that could be green."""
+    if state.expected:
+        return Halt(StopReason.FINAL, said)
+    last = f"{said.rstrip('. ')}; " if said.strip() else ""
+    why = "no test judged this run: none was there, and none was written"
+    return Halt(StopReason.UNTESTED, f"{last}{why}{_guarded(state)}")
+
+
+def _guarded(state: RunState) -> str:
+    """The result of the command in `[gate] verify` on what is shipped, where it was run."""
+    judged, verify = state.judged, state.run.settings.verify
+    if not verify or judged is None or judged.tests.trigger is not Trigger.TURN:
+        return ""
+    kept = judged.checked and judged.tests.tree == state.tree
+    return f"; {verify} {'succeeded' if kept else 'failed, and what it failed on went back'}"
 
 
 def _unplanned(state: RunState) -> bool:

@@ -13,6 +13,8 @@ class StopReason(StrEnum):
     TURNS = "turns"
     STALLED = "stalled"
     FINAL = "final"
+    UNTESTED = "untested"
+    """The agent ended by itself, and there is no test: none was expected, and none was written."""
     BUDGET = "budget"
     GUARDRAIL = "guardrail"
     INFRA = "infra"
@@ -28,8 +30,14 @@ EXIT_CODES: dict[StopReason, int] = {
     StopReason.TURNS: 1,
     StopReason.STALLED: 1,
     StopReason.FINAL: 1,
+    StopReason.UNTESTED: 1,
     StopReason.BUDGET: 3,
     StopReason.GUARDRAIL: 4,
     StopReason.INFRA: 5,
     StopReason.INTERRUPTED: 130,
 }
+
+
+def exit_of(stop: StopReason, *, scored: bool) -> int:
+    """The exit code of a run that stopped so; ending by itself is no failure where no test has judged the run."""
+    return 0 if stop is StopReason.FINAL and not scored else EXIT_CODES[stop]

@@ -30,12 +30,13 @@ from jumar.harness.confinement import weakened
 from jumar.harness.context import context_of
 from jumar.harness.sources import allowed_bytes, leaves_out
 from jumar.plugins import load
-from jumar.ports import Commands, Runner, Sandbox
+from jumar.ports import Commands, Runner, Sandbox, Surroundings
 from jumar.projects import TESTS
 from jumar.sandbox.none import Unconfined
 from jumar.task import Task, guard_of, interpreter, settings_for
 from jumar.verify.command import confined_commands
 from jumar.verify.fresh import HeldOut
+from jumar.verify.programs import around, joined
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace import Workspace
 
@@ -129,7 +130,7 @@ def verifier_of(
         base=base,
         sources=lambda path: guard.editable(path) and not guard.protected(path),
         environ=place.environ,
-        around=runner.surroundings(Path(settings.origin), place.environ),
+        around=_around(runner, settings, place.environ),
         own=own,
         sandbox=place.sandbox,
         weakened=lambda: weakened(place.sandbox, place.folder, place.environ),
@@ -137,26 +138,33 @@ def verifier_of(
     )
 
 
+def _around(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> Surroundings:
+    """What the processes of a task with *settings* need beside its tree; its commands may start any program."""
+    known = runner.surroundings(Path(settings.origin), environ)
+    if not (settings.verify or settings.suite.single):
+        return known
+    return joined(known, around(Path(settings.origin), environ), settings.suite.python)
+
+
 async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]:
-    """The ids that will judge: those the task names, else those its suite has.
+    """The ids that will judge: those the task names, else those its suite has; none where the gate can do without.
 
     Raises:
-        BadInput: if there are none, or the tests cannot even be collected.
+        BadInput: if there are none and only they could judge, or the tests cannot even be collected.
     """
     found = await verifier.collect(verifier.base)
     if found.anomaly:
         raise BadInput(found.anomaly)
-    if not found.ids and task.gate is Gate.REFACTOR and task.verify:
-        return ()
-    if not found.ids:
+    untested = not found.ids and not found.broken and not task.suite.select
+    if not found.ids and not (task.gate is not Gate.OFF and (untested or task.verify)):
         why = "".join(
             f"; {path}: {b.why.strip().splitlines()[-1]}" for path, b in found.broken.items() if b.why.strip()
         )
         where = f" in {', '.join(task.suite.select)}" if task.suite.select else ""
         raise BadInput(
-            f"no tests found{where} in {task.root}{why}: without a test nothing can be red, and nothing can be kept; "
-            "name them with --test, write one first, or work without claims with --gate refactor and a command in "
-            "[gate] verify that must stay green"
+            f"no tests found{where} in {task.root}{why}: nothing could judge the work; name the tests with --test, or "
+            "what runs them with --test-command 'make check', or let the driver write the first failing test: "
+            "--agent driver --gate strict -i '...'"
         )
     return found.ids
 
@@ -180,7 +188,8 @@ def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifi
     settings = run.settings
     runner = runner_of(settings.suite.runner)
     guard = gated(settings, runner, place.store.manifest(run.tree))
-    own = nothing if run.gate is Gate.OFF else guard.authorable
+    # A test command knows no files: it has to see those that the run wrote, or they could not turn it red.
+    own = nothing if run.gate is Gate.OFF or settings.suite.single else guard.authorable
     return runner, guard, verifier_of(place, settings, run.tree, run.expected, own)
 
 

@@ -7,7 +7,8 @@ import copy
 from msgspec.structs import replace
 
 from jumar.core import events as ev
-from jumar.core.policy import TestPolicy
+from jumar.core.policy import Gate, TestPolicy
+from jumar.core.run import HOST
 from jumar.core.settings import Settings
 from jumar.core.verdict import EXCUSED
 from jumar.disk.trees import overlay
@@ -24,6 +25,7 @@ from jumar.harness.assembly import (
     verifier_of,
 )
 from jumar.task import Task
+from jumar.untested import ELSE, SET_VERIFY, verify_commands
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace import Workspace
 
@@ -40,6 +42,9 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
     tree = tree_of(place.store, task)
     settings = replace(settings_of(task, place.store, tree, python), sandbox=place.sandbox.tier)
     found = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
+    if not found:
+        task = await _untested(task, place, settings, tree)
+        settings = replace(settings, verify=task.verify)
     settings = sealed(settings, files_with(found, place, tree, runner_of(settings.suite.runner)))
     if task.hidden:
         settings = await _held_out(task, place, settings, tree)
@@ -64,6 +69,27 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
         tree=tree,
         settings=replace(settings, flaky=flaky),
     )
+
+
+async def _untested(task: Task, place: Place, settings: Settings, tree: str) -> Task:
+    """*task*, which has no test: in refactor mode where no gate was chosen, with a command that guards it if one can.
+
+    Raises:
+        BadInput: if nobody said what to do.
+    """
+    if not (task.instruction or task.verify or task.agent == HOST):
+        raise BadInput(
+            f"there is no test in {task.root} and no instruction: say what to do with -i '...'; {SET_VERIFY}, {ELSE}"
+        )
+    if task.gate_chosen and task.gate is not Gate.REFACTOR:
+        return task
+    task = replace(task, gate=Gate.REFACTOR)
+    for command in () if task.verify else verify_commands(task, place.environ):
+        verifier = verifier_of(place, replace(settings, verify=command), tree, ())
+        # One that fails on the untouched files would send every edit back, whatever that did.
+        if (await verifier.check(tree, command, settings.verify_seconds)).ok:
+            return replace(task, verify=command)
+    return task
 
 
 async def unsteady_ids(verifier: TrustedVerifier) -> tuple[str, ...]:

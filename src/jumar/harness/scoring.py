@@ -36,9 +36,10 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     bits: int
     """How many coins a forger of this green had to guess."""
     sandbox: str
-    passed: int
-    failed: int
-    errors: int
+    passed: int | None
+    """None where there is no usable evidence, which is not the same as 0. So are the next two."""
+    failed: int | None
+    errors: int | None
     total: int
     red: tuple[str, ...]
     """Tests that did not pass."""
@@ -99,9 +100,9 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
         grade=done.grade.removesuffix("+H") + ("+H" if task.hidden and verdict.void is None else ""),
         bits=done.bits,
         sandbox=done.sandbox,
-        passed=verdict.passed,
-        failed=verdict.failed,
-        errors=verdict.errors,
+        passed=None if verdict.void else verdict.passed,
+        failed=None if verdict.void else verdict.failed,
+        errors=None if verdict.void else verdict.errors,
         total=len(verifier.expected),
         red=verdict.red_ids,
         flaky=verdict.flaky_ids,

@@ -13,7 +13,8 @@ from jumar.disk.objects import LIMIT_BYTES
 from jumar.disk.trees import SKIPPED
 from jumar.disk.weight import Weight, weigh
 from jumar.globs import literal, spec
-from jumar.task import TASK_FILE, Task
+from jumar.task import Task
+from jumar.task_files import TASK_FILE
 
 GROWTH = 2
 """So many times what it weighed may a tree weigh later, if that is more than `LIMIT_BYTES`."""

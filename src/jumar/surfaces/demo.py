@@ -80,7 +80,7 @@ def _show(voice: Voice, one: Shown) -> None:
     kind = "planted by us" if isinstance(recipe, Planted) else "real"
     voice.say(f"\n{recipe.task_name}  ({kind}: {recipe.bug})")
     voice.say(
-        f"  {result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s  "
+        f"  {result.stop}  {result.standing}  {result.seconds:.1f} s  "
         f"{one.candidates} candidates screened, {result.test_runs} verified"
     )
     voice.say(f"  journal  {result.events}")

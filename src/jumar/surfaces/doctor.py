@@ -18,14 +18,16 @@ import msgspec
 from jumar.errors import BadInput
 from jumar.models.clients import check_installed
 from jumar.models.providers import PROVIDERS
+from jumar.options import Options
 from jumar.precedence import shown
 from jumar.routing import keyed_model
+from jumar.suites import with_command
 from jumar.surfaces.doctor_gate import Check, plans, runners, tests
 from jumar.surfaces.doctor_sandbox import sandboxes
 from jumar.surfaces.doctor_settings import settings_for_run
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import RUNS, speaking
+from jumar.surfaces.running import RUNS, TEST_COMMAND, speaking
 from jumar.task import interpreter, load_task
 from jumar.verify.command import confinable
 
@@ -36,11 +38,12 @@ ENOUGH_BYTES = 512 * 1024**2
 @click.argument("task", type=click.Path(path_type=Path), default=".")
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
+@TEST_COMMAND
 @speaking
-def doctor(task: Path, python: str | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
+def doctor(task: Path, python: str | None, runs: Path, test_command: str | None, **speech: bool) -> int:
     """Try what jumar needs for TASK: Python, the runners, git, disk, permissions, models, sandboxes."""
-    voice = Voice(json=as_json, quiet=quiet)
-    checks = tuple(_checks(task, python, runs))
+    voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
+    checks = tuple(_checks(task, python, runs, test_command))
     for check in checks:
         mark = "ok  " if check.ok else "FAIL" if check.needed else "warn"
         voice.say(f"{mark}  {check.name:<14}{check.found}" + (f"\n      mend: {check.mend}" if check.mend else ""))
@@ -57,9 +60,9 @@ def doctor(task: Path, python: str | None, runs: Path, *, as_json: bool, quiet: 
     return int(bool(broken))
 
 
-def _checks(task: Path, python: str | None, runs: Path) -> Iterator[Check]:
+def _checks(task: Path, python: str | None, runs: Path, test_command: str | None) -> Iterator[Check]:
     yield _python()
-    yield from _tests(task, python)
+    yield from _tests(task, python, test_command)
     yield from plans(runs)
     yield _git()
     yield _disk(runs)
@@ -76,16 +79,16 @@ def _python() -> Check:
     return Check("python", ok=ok, found=found, mend="" if ok else "install Python 3.11 or newer")
 
 
-def _tests(task: Path, flag: str | None) -> Iterator[Check]:
+def _tests(task: Path, flag: str | None, test_command: str | None) -> Iterator[Check]:
     try:
-        loaded = load_task(task)
+        loaded = with_command(load_task(task), Options(test_command=test_command))
         python = interpreter(loaded, flag)
     except BadInput as bad:
         yield Check("task", ok=False, found=str(bad), mend="name a folder with tests or a task file")
         yield from runners(None, environment())
         return
     yield Check("task", ok=True, found=str(task.resolve()))
-    yield from tests(loaded)
+    yield from tests(loaded, environment())
     probe = "import sys, pytest; print(pytest.__version__, 'with Python', sys.version.split()[0])"
     found, ok = _said([str(python), "-I", "-c", probe])
     mend = "" if ok else f"{python} -m pip install pytest, or pass --python"

@@ -17,6 +17,7 @@ from jumar.core.claims import red_ids
 from jumar.core.policy import Gate
 from jumar.core.reply import ToolCall
 from jumar.core.run import Phase, RunState
+from jumar.core.stop import StopReason
 from jumar.core.turn import named
 from jumar.errors import JumarError
 from jumar.harness.session import Session, Told
@@ -24,6 +25,7 @@ from jumar.surfaces.environment import environment
 from jumar.surfaces.hook_disk import STATE, Refused
 from jumar.surfaces.hook_rule import EDITS, EVENTS, FAILED, POST, PRE, PROMPT, STOP, Answer, edited, read, refusal
 from jumar.surfaces.hook_session import Desk
+from jumar.untested import untested_line
 
 LOOK = ToolCall(name="look", arguments={})
 
@@ -39,13 +41,13 @@ OVER = "the run here has ended, and nothing can be judged until the next prompt:
 def main() -> None:
     """Answer the event named in the first argument, of the repository in the second, under the gate in a third."""
     event, root = sys.argv[1:3]
-    gate = Gate(sys.argv[3]) if len(sys.argv) > 3 else Gate.STRICT  # noqa: PLR2004  as the sentence above says
+    gate = Gate(sys.argv[3]) if len(sys.argv) > 3 else None  # noqa: PLR2004  as the sentence above says
     answer = ruled(event, sys.stdin.buffer.read(), Path(root), environment(), gate)
     if answer is not None:
         sys.stdout.write(json.dumps(answer))
 
 
-def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: Gate = Gate.STRICT) -> Answer:
+def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: Gate | None = None) -> Answer:
     """As `answered`, where a refusal is an answer, too."""
     desk = Desk(root, environ, gate)
     try:
@@ -104,6 +106,8 @@ async def _prompted(desk: Desk, name: str) -> Answer:
 
 def _standing(session: Session) -> str:
     state = session.state
+    if not state.expected:
+        return f"jumar: {untested_line(state.run.settings.verify, state.book.mode)}"
     red = red_ids(state.book.newest)
     return f"jumar: {len(state.expected)} tests; red is {named(red)}" if red else (
         f"jumar: {len(state.expected)} tests, none red: an edit of code needs a failing test first"
@@ -150,7 +154,7 @@ async def _stopped(desk: Desk, name: str, *, once: bool) -> Answer:
         judged = await _judged(session)
         desk.publish(session, name, turn=False)
     desk.save(seen, looked.reverted)
-    if desk.gate is Gate.REFACTOR and judged is not None and judged.stop and judged.reverted and once:
+    if session.state.run.gate is Gate.REFACTOR and judged is not None and judged.stop and judged.reverted and once:
         # A refactoring went back, and with that its run ended: the next try begins where this one did.
         async with desk.begun() as session:
             desk.publish(session, name, turn=False)
@@ -159,7 +163,8 @@ async def _stopped(desk: Desk, name: str, *, once: bool) -> Answer:
         went = f"{', '.join(judged.reverted)} went back: {judged.why}" if judged.reverted else judged.reason
         lines.append(f"the edits of this turn were judged, and {went}\n{judged.text}")
     if not lines:
-        return None
+        untested = judged is not None and judged.stop is StopReason.UNTESTED
+        return {"systemMessage": "jumar: no test judged the edits of this turn"} if untested else None
     why = in_the_shell("\n".join(lines))[:LONGEST]
     return {"decision": "block", "reason": f"jumar: {why}"} if once else {"systemMessage": f"jumar: {why}"}
 

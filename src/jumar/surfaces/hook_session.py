@@ -73,7 +73,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 class Desk:
     """Where the hooks of one repository meet. All but `locked` is called under the lock."""
 
-    def __init__(self, root: Path, environ: Mapping[str, str], gate: Gate = Gate.STRICT) -> None:
+    def __init__(self, root: Path, environ: Mapping[str, str], gate: Gate | None = None) -> None:
         self.root, self.environ, self.gate = root, environ, gate
         self.folder = root / FOLDER
         self.runs = self.folder / "runs"
@@ -132,12 +132,17 @@ class Desk:
                 yield session
 
     def untouched(self) -> bool:
-        """Whether the newest run is open under this gate, nothing waits to be judged, and the folder is as it was."""
+        """Whether the newest run is open under this gate, nothing waits to be judged, and the folder is as it was.
+
+        Where nobody chose a gate and the run wrote the first tests, the next one begins under the strict gate.
+        """
         try:
             state, seen = self.seen()
         except JumarError:
             return False
-        rests = state.phase is not Phase.ENDED and not state.book.turn and state.book.mode is self.gate
+        tested = self.gate is None and bool(state.expected) and not state.run.expected
+        gate = self.gate or (Gate.STRICT if tested or state.run.expected else Gate.REFACTOR)
+        rests = state.phase is not Phase.ENDED and not state.book.turn and state.book.mode is gate
         return rests and seen == state.tree
 
     def seen(self) -> tuple[RunState, str]:
@@ -280,7 +285,7 @@ def _acquired(fd: int) -> None:
 ANY_PYTHON = ("*.py",)
 
 
-def _task(root: Path, environ: Mapping[str, str], gate: Gate) -> Task:
+def _task(root: Path, environ: Mapping[str, str], gate: Gate | None) -> Task:
     """The repository as a task: every file may be edited where nobody said which, but for what is the person's."""
     confirm, sandbox = (environ.get(f"JUMAR_HOOK_{n}") or environ.get(f"JUMAR_RUN_{n}") for n in ("CONFIRM", "SANDBOX"))
     if confirm and not confirm.isdecimal():

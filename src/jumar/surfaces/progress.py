@@ -11,6 +11,7 @@ from jumar.core import effects
 from jumar.core.quoting import one_line
 from jumar.core.run import Phase, RunState
 from jumar.core.turn import named
+from jumar.harness.result import NOT_RUN
 from jumar.surfaces.output import Voice, printable
 
 LONGEST = 300
@@ -27,7 +28,7 @@ class Live:
         self._progress = Progress(
             TextColumn("{task.fields[title]}", markup=False),
             BarColumn(bar_width=24),
-            TextColumn("{task.completed}/{task.total} passed"),
+            TextColumn("{task.fields[standing]}", markup=False),
             TimeElapsedColumn(),
             TextColumn("{task.description}", markup=False),
             console=self._console,
@@ -54,8 +55,11 @@ class Live:
         total = len(state.expected)
         if self._bar:
             if self._row is None:
-                self._row = self._progress.add_task("", total=total, title=printable(self._title or state.run.task))
-            self._progress.update(self._row, completed=best, total=total, description=_doing(effect))
+                title = printable(self._title or state.run.task)
+                self._row = self._progress.add_task("", total=total, title=title, standing="")
+            standing = f"{best}/{total} passed" if state.best and total else f"tests {NOT_RUN}"
+            doing = _doing(effect)
+            self._progress.update(self._row, completed=best, total=total, description=doing, standing=standing)
         # A bar that goes on does not say what was refused for another reason than that it was worse.
         shown = not self._bar or (isinstance(effect, effects.GoBack | effects.Rebuild) and _void(state))
         if shown and (text := _fact(state, effect)) and text != self._last:
@@ -80,6 +84,8 @@ def _fact(state: RunState, effect: effects.Effect) -> str:
     match effect:
         case effects.Keep(attempt):
             total = state.judged.tests.total if state.judged else len(state.expected)  # new tests join as they are kept
+            if not total:
+                return f"no tests: {'kept' if state.best else 'begun'}"
             return f"{attempt.score.passed} of {total} passed: kept{_wavering(state)}"
         case effects.GoBack(_, why):
             return f"went back: {_void(state) or one_line(why, LONGEST)}{_wavering(state)}"

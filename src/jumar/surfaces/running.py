@@ -22,6 +22,7 @@ from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice, fail, printable
 from jumar.surfaces.progress import Live
 from jumar.task import load_task
+from jumar.untested import untested_line
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -61,6 +62,8 @@ def options_for(*names: str) -> Iterator[Callable[[Decorated], Decorated]]:
 EVIDENCE = tuple(options_for("confirm", "sandbox"))
 """The options that say what a green is worth."""
 
+TEST_COMMAND = click.option("--test-command", help="What runs all the tests, such as 'make check': exit 0 is a pass.")
+
 PROBE = click.option("--probe", is_flag=True, help="Mutate the lines that a green changed: do the tests notice?")
 
 
@@ -74,11 +77,13 @@ def judging(command: Decorated) -> Decorated:
 CHOICES = (
     click.option("-i", "--instruction", help="What to do, beyond making the tests pass."),
     click.option("--test", "tests", multiple=True, help="A test file, folder or id; may be repeated."),
+    TEST_COMMAND,
     *options_for("agent", "model"),
     click.option("--base-url", help="A server that is compatible with the model's provider."),
     click.option("--price", help="INPUT,OUTPUT[,CACHED] in usd per million tokens, or free."),
     click.option("--record", help="Keep what the model answers in this file, for replay:FILE."),
     *options_for("test_policy", "gate"),
+    click.option("--verify", help="A command that must stay green in refactor mode ([gate] verify)."),
     click.option("--allow-refactor", is_flag=True, help="The model may enter refactor mode."),
     *options_for("ratchet", "ties", "attempts", "turns", "test_runs", "usd", "tokens", "seconds"),
     click.option("--profile", help="workday ($10, 8 h) or overnight ($30, 12 h; S3 unless typed): caps nobody chose."),
@@ -169,6 +174,7 @@ def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: 
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--timeout", type=float, help="Seconds for the verification (default 120).")
 @click.option("--test-timeout", type=float, help="Seconds for one test (default 30).")
+@TEST_COMMAND
 @judging
 @PROBE
 @speaking
@@ -185,8 +191,8 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
         return voice.interrupted()
     for warning in scored.warnings:
         voice.say(f"warning: {warning}")
-    word = "void: " + scored.void if scored.void else "green" if scored.ok else "red"
-    voice.say(f"{word}  {scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors")
+    counts = f"{scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors"
+    voice.say(f"void: {scored.void}" if scored.void else f"{'green' if scored.ok else 'red'}  {counts}")
     voice.say(f"grade {scored.grade}, sandbox {scored.sandbox}")
     _list(voice, "red", scored.red)
     _list(voice, "flaky", scored.flaky)
@@ -219,6 +225,8 @@ def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
             live.line(f"{run.agent} asks {run.model}; {_caps(run.budget)}{purse}")
         for note in run.settings.notes:
             live.line(f"note: {note}")
+        if not run.expected:
+            live.line(untested_line(run.settings.verify, run.gate))
         for test_id in run.settings.flaky:
             live.line(f"flaky: {test_id} comes out differently on the untouched files; it judges nothing in this run")
         for sentence in kernel.journal.recovered:
@@ -234,7 +242,7 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
         return voice.interrupted()
     folder = Path(result.events).parent
     cost = f"  ${result.usd:.4f}" if result.usd else ""
-    voice.say(f"{result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s{cost}")
+    voice.say(f"{result.stop}  {result.standing}  {result.seconds:.1f} s{cost}")
     if result.grade:
         voice.say(f"grade {result.grade}, sandbox {result.sandbox}")
     if result.gate == Gate.OFF:
