@@ -58,7 +58,8 @@ def test_without_results_during_the_run_there_is_no_gate(tmp_path: Path, policy:
 
 @pytest.mark.parametrize("way", ["flag", "file"])
 def test_the_pipeline_is_for_who_names_it(tmp_path: Path, way: str) -> None:
-    tables, chosen = ("", {"agent": "pipeline"}) if way == "flag" else ("[run]\nagent = 'pipeline'\n", {})
+    tables = "" if way == "flag" else "[run]\nagent = 'pipeline'\n"
+    chosen: dict[str, Any] = {"agent": "pipeline"} if way == "flag" else {}
     task = settled(tmp_path, tables, model=PAID, **chosen)
 
     assert (task.agent, task.gate) == ("pipeline", Gate.OFF)
@@ -160,6 +161,13 @@ def test_a_cap_that_somebody_named_stands_and_a_task_s_is_never_above_the_profil
     task = settled(tmp_path, tables, beside, model=PAID, **chosen)
 
     assert (task.budget.usd, task.budget.seconds) == caps
+
+
+@pytest.mark.parametrize(("chosen", "seconds"), [({}, WORKDAY[1]), ({"seconds": 60}, 60)])
+def test_what_nobody_meters_has_a_cap_on_time(tmp_path: Path, chosen: dict[str, Any], seconds: float) -> None:
+    task = settled(tmp_path, model=PAID, usd=5, **OUTSIDE, allow_unmetered=True, **chosen)
+
+    assert (task.budget.usd, task.budget.seconds) == (5, seconds)
 
 
 @pytest.mark.slow

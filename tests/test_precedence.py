@@ -22,7 +22,7 @@ from test_cli import GOOD, Called, jumar, lay
 
 __all__ = ["jumar"]
 
-FREE = {"model": "openai:x", "price": "free"}
+FREE: dict[str, Any] = {"model": "openai:x", "price": "free"}
 
 
 def laid(folder: Path, task: str = "", inside: str = "", beside: str = "") -> Path:
@@ -97,7 +97,7 @@ def test_the_order_is_flag_task_project_file_default(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [s.name for s in SETTINGS.values() if s.stricter is not Stricter.NEITHER])
 def test_a_task_may_tighten_and_never_loosen_what_the_person_set(name: str) -> None:
     setting = SETTINGS[name]
-    values = setting.values or (1, 2, 50)
+    values: tuple[Any, ...] = setting.values or (1, 2, 50)
     for own, wish in product(values, values):
         files = (FileSettings("task.toml", own=False, values={name: wish}),
                  FileSettings("jumar.toml", own=True, values={name: own}))  # fmt: skip

@@ -33,6 +33,9 @@ UNCAPPED = "workday, as the model costs money and you set no cap; --budget-usd s
 """Where the caps of that profile come from, if nobody chose it."""
 
 
+UNMETERED = "workday, as only time stops what --allow-unmetered lets through; --seconds sets another cap"
+
+
 def ledger_caps(options: Options) -> Budget | None:
     """The caps of a new ledger: the profile's, with another sum where one was given."""
     if options.ledger_usd is not None and not options.ledger:
@@ -75,6 +78,8 @@ def caps_in_force(
         rows[name] = _at_most(rows[name], getattr(profile, name), f"--profile {options.profile}")
     if paid and not profile and not options.ledger:
         rows |= _workday(rows)
+    if options.allow_unmetered and rows["seconds"].value is None:
+        rows["seconds"] = InForce("seconds", PROFILES[USUAL_PROFILE].seconds, UNMETERED)
     for name in CAPS:
         if rows[name].value is None:
             cap = getattr(usual, name)
