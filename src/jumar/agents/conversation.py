@@ -70,6 +70,8 @@ class _Told:
                 said = reply.content or ("" if reply.tool_calls else EMPTY)
                 self.messages.append(Message("assistant", said, reply.tool_calls, reply.opaque))
                 self._calls = reply.tool_calls
+            case ev.ActionTaken(name="leave"):  # the action that asked for it is told of when it was ruled on
+                pass
             case ev.ActionTaken():
                 self._done.append([part for part in (_action(event, self._policy),) if part])
             case ev.Observation(name=name, content=content):
