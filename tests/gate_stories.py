@@ -43,6 +43,7 @@ SUB_ID = "test_sub.py::test_sub"
 MAKE_SUB = edit("calc.py", "def neg", "def sub(a, b):\n    return a - b\n\n\ndef neg")
 REFACTORS = Switches(model_may_run_tests=True, allow_refactor=True)
 PLANNED = "submit_plan"
+LEFT_RED = "refactor mode is left green or not at all: "
 GREEN_START = {"files": ALL_GREEN}
 BORN_GREEN = {**GREEN_START, "instruction": "subtract"}
 MAY_REFACTOR = {**BORN_GREEN, "switches": REFACTORS}
@@ -870,31 +871,126 @@ STORIES: dict[str, Story] = {
         stop=StopReason.GREEN,
         terms=MAY_REFACTOR,
     ),
-    "a refactoring that is left red goes back, byte for byte, and the mode is left": Story(
+    "leaving refactor mode with a red test is refused, the edits stay, and the agent mends them": Story(
         turns=(
             both(call("set_mode", mode="refactor"), edit("calc.py", "a + b", "b + a"), write("sums.py", "ONE = 1\n")),
             both(BREAK_NEG, call("delete_file", path="requirements.txt")),
-            both(call("set_mode", mode="strict"), edit("calc.py", "a + b", "b + a")),
-            DONE,
+            both(call("set_mode", mode="strict"), edit("words.py", "text.lower()", "str(text).lower()")),
+            both(edit("calc.py", "return a\n", "return -a\n"), call("set_mode", mode="strict")),
+            both(edit("calc.py", "b + a", "a + b"), DONE),
         ),
-        says=(YES,) * 6 + ("no test asks for an edit of calc.py", YES),
-        back=("refactor mode is left green or not at all: 4 of 5 passed, the best has 5",),
-        runs=2,
+        says=(
+            *(YES,) * 5,
+            LEFT_RED + "4 of 5 passed; red is test_calc.py::test_neg. Refusal 1 of 3: mend it and try again",
+            *(YES,) * 3,
+            "no test asks for an edit of calc.py",
+            YES,
+        ),
+        tree={
+            "calc.py": CALC_BOTH.replace("a + b", "b + a"),
+            "sums.py": "ONE = 1\n",
+            "words.py": WORDS_UPPER.replace("text.lower()", "str(text).lower()"),
+            "requirements.txt": None,
+        },
+        runs=3,
         stop=StopReason.GREEN,
         terms=MAY_REFACTOR,
+    ),
+    "final in refactor mode with a red test is refused, the agent mends it and ends green": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), BREAK_NEG, DONE),
+            both(edit("calc.py", "return a\n", "return 0 - a\n"), DONE),
+        ),
+        says=(YES, YES, LEFT_RED + "4 of 5 passed", YES, YES),
+        tree={"calc.py": CALC_BOTH.replace("return -a", "return 0 - a")},
+        runs=3,
+        stop=StopReason.GREEN,
+        terms=MAY_REFACTOR,
+    ),
+    "after three refusals in a row all edits since refactor mode was entered go back, and the run is stalled": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), write("sums.py", "ONE = 1\n"), BREAK_NEG, DONE),
+            both(edit("calc.py", "a + b", "b + a"), call("set_mode", mode="strict")),
+            both(BREAK_LOWER, DONE, edit("calc.py", "b + a", "a + b")),
+        ),
+        says=(
+            *(YES,) * 3,
+            "Refusal 1 of 3",
+            YES,
+            "Refusal 2 of 3: mend it",
+            YES,
+            "test_neg, test_words.py::test_lower. Refusal 3 of 3: all edits since it was entered go back, and the run",
+        ),
+        back=(LEFT_RED + "3 of 5 passed",),
+        runs=4,
+        stop=StopReason.STALLED,
+        terms=MAY_REFACTOR,
+    ),
+    "final again on the same files runs no test again, and counts as a refusal": Story(
+        turns=(both(call("set_mode", mode="refactor"), BREAK_NEG, DONE), DONE, DONE),
+        says=(YES, YES, "Refusal 1 of 3", "Refusal 2 of 3", "Refusal 3 of 3"),
+        back=(LEFT_RED,),
+        runs=2,
+        stop=StopReason.STALLED,
+        terms=MAY_REFACTOR,
+    ),
+    "refusals are counted anew once refactor mode was left and entered again": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), BREAK_NEG, DONE),
+            DONE,
+            both(edit("calc.py", "return a\n", "return -a\n"), call("set_mode", mode="strict")),
+            both(call("set_mode", mode="refactor"), BREAK_LOWER, DONE),
+            both(edit("words.py", "return text\n", "return text.lower()\n"), DONE),
+        ),
+        says=(
+            *(YES, YES, "Refusal 1 of 3", "Refusal 2 of 3", YES, YES),
+            *(YES, YES, "Refusal 1 of 3", YES, YES),
+        ),
+        runs=3,
+        stop=StopReason.GREEN,
+        terms=MAY_REFACTOR,
+    ),
+    "evidence that cannot be used is no green to leave refactor mode with": Story(
+        turns=(both(call("set_mode", mode="refactor"), write("sums.py", "# FORGED\n"), DONE), DONE, DONE),
+        says=(YES, YES, "no usable evidence: forged. Refusal 1 of 3", "Refusal 2 of 3", "Refusal 3 of 3"),
+        back=(LEFT_RED + "no usable evidence: forged",),
+        runs=2,
+        stop=StopReason.STALLED,
+        terms=MAY_REFACTOR,
+    ),
+    "refactor mode is left at once where nothing was edited, and final in it needs green all the same": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), call("set_mode", mode="strict"), claim("add"), ADD),
+            both(call("set_mode", mode="refactor"), DONE),
+            DONE,
+            DONE,
+        ),
+        says=(
+            *(YES,) * 5,
+            LEFT_RED + "3 of 5 passed; red is test_calc.py::test_mul, test_words.py::test_upper. Refusal 1 of 3",
+            "Refusal 2 of 3",
+            "Refusal 3 of 3",
+        ),
+        tree={"calc.py": CALC_ADD},
+        runs=2,
+        stop=StopReason.STALLED,
+        terms={"switches": REFACTORS},
+    ),
+    "tests that were red when refactor mode was entered must be green when it is left": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), ADD, MUL, call("set_mode", mode="strict")),
+            both(UPPER, call("set_mode", mode="strict")),
+        ),
+        says=(YES, YES, YES, LEFT_RED + "4 of 5 passed; red is test_words.py::test_upper", YES),
+        tree=ALL_GREEN,
+        runs=3,
+        stop=StopReason.GREEN,
+        terms={"switches": REFACTORS},
     ),
     "final in refactor mode keeps what is green": Story(
         turns=(both(call("set_mode", mode="refactor"), edit("calc.py", "a + b", "b + a"), DONE),),
         says=(YES,) * 3,
         tree={"calc.py": CALC_BOTH.replace("a + b", "b + a")},
-        runs=2,
-        stop=StopReason.GREEN,
-        terms=MAY_REFACTOR,
-    ),
-    "final in refactor mode puts back what is not": Story(
-        turns=(both(call("set_mode", mode="refactor"), BREAK_NEG, DONE),),
-        says=(YES,) * 3,
-        back=("refactor mode is left green or not at all",),
         runs=2,
         stop=StopReason.GREEN,
         terms=MAY_REFACTOR,
@@ -906,6 +1002,30 @@ STORIES: dict[str, Story] = {
         runs=2,
         stop=StopReason.TURNS,
         terms={**MAY_REFACTOR, "budget": Budget(attempts=None, turns=1)},
+    ),
+    "the turns are used up in refactor mode: what is not green goes back": Story(
+        turns=(both(call("set_mode", mode="refactor"), BREAK_NEG, DONE),),
+        says=(YES, YES, "Refusal 1 of 3"),
+        back=(LEFT_RED + "4 of 5 passed",),
+        runs=2,
+        stop=StopReason.TURNS,
+        terms={**MAY_REFACTOR, "budget": Budget(attempts=None, turns=1)},
+    ),
+    "the last attempt is a green leave: the run ends green": Story(
+        turns=(both(call("set_mode", mode="refactor"), edit("calc.py", "a + b", "b + a"), DONE),),
+        says=(YES,) * 3,
+        tree={"calc.py": CALC_BOTH.replace("a + b", "b + a")},
+        runs=2,
+        stop=StopReason.GREEN,
+        terms={**MAY_REFACTOR, "budget": Budget(attempts=1)},
+    ),
+    "the last attempt is a red leave: everything goes back, and the cap is why": Story(
+        turns=(both(call("set_mode", mode="refactor"), BREAK_NEG, DONE),),
+        says=(YES, YES),
+        back=(LEFT_RED + "4 of 5 passed",),
+        runs=2,
+        stop=StopReason.ATTEMPTS,
+        terms={**MAY_REFACTOR, "budget": Budget(attempts=1)},
     ),
     "no test run is left in refactor mode: nothing of it stays": Story(
         turns=(both(RUN, call("set_mode", mode="refactor"), edit("calc.py", "a + b", "b + a")),),
@@ -951,14 +1071,23 @@ STORIES: dict[str, Story] = {
         terms={**BORN_GREEN, "gate": Gate.REFACTOR, "verify": "true"},
     ),
     "the same where the command fails": Story(
-        turns=(both(edit("calc.py", "a + b", "b + a"), DONE),),
-        says=(YES, YES),
-        back=(
-            "refactor mode is left green or not at all: 5 of 5 passed, the best has 5; the command of [gate] verify",
+        turns=(both(edit("calc.py", "a + b", "b + a"), DONE), DONE, DONE),
+        says=(
+            YES,
+            LEFT_RED + "5 of 5 passed; the command of [gate] verify failed. Refusal 1 of 3",
+            "Refusal 2 of 3",
+            "Refusal 3 of 3",
         ),
+        back=(LEFT_RED + "5 of 5 passed; the command of [gate] verify failed",),
         runs=2,
-        stop=StopReason.GREEN,
+        stop=StopReason.STALLED,
         terms={**BORN_GREEN, "gate": Gate.REFACTOR, "verify": "false"},
+    ),
+    "all tests are green and the command is not: the run is not green before anything is done": Story(
+        turns=(DONE, DONE, DONE),
+        says=(LEFT_RED + "5 of 5 passed; the command of", "Refusal 2 of 3", "Refusal 3 of 3"),
+        stop=StopReason.STALLED,
+        terms={**GREEN_START, "gate": Gate.REFACTOR, "verify": "false"},
     ),
     # Plans
     "plans that are refused, and why": Story(

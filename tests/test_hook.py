@@ -543,7 +543,7 @@ def test_forged_claims_admit_nothing_that_stays(host: Host) -> None:
 
 
 @pytest.mark.slow
-def test_a_refactoring_needs_no_claims_and_stays_only_if_all_is_green(host: Host) -> None:
+def test_a_refactoring_needs_no_claims_and_is_not_left_red(host: Host) -> None:
     host = Host(host.root, gate=Gate.REFACTOR)
     (host.root / "calc.py").write_text(RIGHT)
     host.prompt()
@@ -556,10 +556,20 @@ def test_a_refactoring_needs_no_claims_and_stays_only_if_all_is_green(host: Host
 
     host.prompt()
     assert host.edit("calc.py", "b * a", "b + a") == ""
-    assert "calc.py went back" in host.stop().blocked
-    assert host.edit("calc.py", "b * a", "a * b") == ""
+    assert "test_calc.py::test_mul. Refusal 1 of 3: mend it" in host.stop().blocked
+    assert (host.root / "calc.py").read_text() == RIGHT.replace("a * b", "b + a")
+    assert host.edit("calc.py", "b + a", "a * b") == ""
     assert host.stop(again=True).said == {}
     assert (host.root / "calc.py").read_text() == RIGHT
+
+    host.prompt()
+    assert host.edit("calc.py", "a * b", "b + a") == ""
+    assert "Refusal 1 of 3" in host.stop().blocked
+    assert "Refusal 2 of 3" in host.stop().blocked
+    assert "calc.py went back" in host.stop().blocked
+    assert (host.root / "calc.py").read_text() == RIGHT
+    assert host.edit("calc.py", "a * b", "b * a") == ""
+    assert host.stop().blocked == ""
 
 
 @pytest.mark.slow

@@ -52,8 +52,8 @@ def gated(action: Action, state: RunState) -> Sequence[ev.Event]:
             said = "\n".join(warnings(steps)) or f"{len(steps)} steps"
             told = {"ok": True, "output": head_and_tail(said, reading.ROOM)}
             return (ev.Plan(steps=steps), ev.Observation(name=action.name, call_id=action.call_id, content=told))
-        case "set_mode" if state.book.mode is not Gate.REFACTOR:  # it is entered at once, and left when it was judged
-            return (ev.Mode(from_=state.book.mode, to=Gate.REFACTOR),)
+        case "set_mode":  # what it must be judged for was judged before it was admitted
+            return (ev.Mode(from_=state.book.mode, to=Gate(str(action.args["mode"]))),)
     return ()
 
 

@@ -110,7 +110,7 @@ def with_options(
     Raises:
         BadInput: if no model is chosen, or what was chosen does not go together.
     """
-    task = with_command(task, options)
+    task = _with_plain(with_command(task, options), options)
     rows = choices(task, options, environ or {}, from_environment=from_environment)
     agent, model = (str(rows[name].value or "") for name in ("agent", "model"))
     policy, gate = TestPolicy(str(rows["test_policy"].value)), Gate(str(rows["gate"].value))
@@ -120,29 +120,36 @@ def with_options(
     caps = caps_in_force(task, options, agent, paid=paid, from_environment=from_environment)
     return replace(
         task,
-        instruction=task.instruction if options.instruction is None else options.instruction,
         suite=_suite(task, options, int(str(rows["confirm"].value))),
-        expected=_narrowed(task.expected, options.tests),
         budget=_budget(caps, policy),
         agent=agent,
         model=model,
         test_policy=policy,
         gate=gate,
         gate_chosen=bool(rows["gate"].authority),
-        verify=task.verify if options.verify is None else options.verify,
         rule=Rule(Ratchet(str(rows["ratchet"].value)), Ties(str(rows["ties"].value))),
-        seed=task.seed if options.seed is None else options.seed,
         chosen_routes=routes,
         switches=_switches(task, options, agent, gate),
         outside=outside_of(options, agent, environ or {}),
+        sandbox=str(rows["sandbox"].value),
+        in_force=(*rows.values(), *caps.values()),
+        notes=tuple(notes(task, options, rows | caps, routes)),
+    )
+
+
+def _with_plain(task: Task, options: Options) -> Task:
+    """*task* with the options that depend on no other."""
+    return replace(
+        task,
+        instruction=task.instruction if options.instruction is None else options.instruction,
+        expected=_narrowed(task.expected, options.tests),
+        verify=task.verify if options.verify is None else options.verify,
+        seed=task.seed if options.seed is None else options.seed,
         ledger=Path(options.ledger).absolute() if options.ledger else None,
         caps=ledger_caps(options),
         record=Path(options.record).absolute() if options.record else None,
-        sandbox=str(rows["sandbox"].value),
         unattended=options.profile in UNATTENDED,
         probe=options.probe,
-        in_force=(*rows.values(), *caps.values()),
-        notes=tuple(notes(task, options, rows | caps, routes)),
     )
 
 

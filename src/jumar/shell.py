@@ -19,7 +19,7 @@ from jumar.core.verdict import Outcome
 from jumar.errors import Infra
 from jumar.judging import both, given_up, rebuilt, test_runs, tests_of, verified
 from jumar.parts import Parts
-from jumar.ports import Ask, Verification
+from jumar.ports import Ask, Push, Verification
 
 Slow = effects.Verify | effects.Localise | effects.Call | effects.Execute | effects.Await
 """Effects that take time."""
@@ -36,6 +36,8 @@ class Shell:
         """The newest verdicts by tree and ids: a tree is not run again for the same question."""
         self._sent = False
         """Whether the call in flight has left: before that it costs nothing."""
+        self._held: Push | None = None
+        """What a host asked for and waits for a verdict."""
         self.clock = parts.clock
 
     async def perform(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
@@ -53,7 +55,8 @@ class Shell:
             case effects.Call():
                 return await self._call(effect, state)
             case effects.Await():
-                return await pushed(self._parts, state)
+                events, self._held = await pushed(self._parts, state, self._held)
+                return events
 
     def do(self, effect: effects.Effect, state: RunState) -> Done:  # noqa: C901, PLR0911  one line per effect
         """Do what takes no time to speak of and must not be cut in half."""
@@ -70,6 +73,8 @@ class Shell:
                 return (*given_up(state), ev.BestFound(tree=attempt.tree, score=attempt.score))
             case effects.GoBack(to, why):
                 return self._go_back(to, why)
+            case effects.Refuse(why):
+                return (ev.Refusal(why=why, tree=state.tree),)
             case effects.Rebuild():
                 return rebuilt(self._parts.workspace, effect, state)
             case effects.Switch(to):
@@ -118,7 +123,8 @@ class Shell:
         done = await verified(self._parts, self._memory, state)
         events = list(test_runs(done, state))
         shown = feedback(done.verdict, only or ())
-        if (command := state.run.settings.verify) and state.book.mode is Gate.REFACTOR and trigger is Trigger.TURN:
+        guards = state.book.mode is Gate.REFACTOR and trigger in (Trigger.TURN, Trigger.BASELINE)
+        if (command := state.run.settings.verify) and guards:
             checked = await self._parts.verifier.check(state.tree, command, state.run.settings.verify_seconds)
             status, outcome = ("pass", Outcome.PASSED) if checked.ok else ("fail", Outcome.FAILED)
             events.append(ev.TestRun(test_id=ev.CHECK, status=status, outcome=outcome, duration_ms=checked.duration_ms))

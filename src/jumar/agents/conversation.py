@@ -95,8 +95,10 @@ class _Told:
                 said = reply.content or ("" if reply.tool_calls else EMPTY)
                 self._replies.append(Message("assistant", said, reply.tool_calls, reply.opaque))
                 self._calls = reply.tool_calls
-            case ev.ActionTaken(name="plan"):
-                pass  # the call for a plan was not made: whoever is asked instead need not know
+            case ev.ActionTaken(name="plan" | "leave"):
+                # The call for a plan was not made: whoever is asked instead need not know. The action that asked to
+                # leave a mode is told of when it was ruled on.
+                pass
             case ev.ActionTaken():
                 self._done.append([part for part in (_action(event, self._policy),) if part])
             case ev.Observation(name=name, content=content):

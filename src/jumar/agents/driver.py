@@ -49,8 +49,10 @@ STRICT = (
     "were red pass; end it with final when there is nothing left to do."
 )
 REFACTOR = (
-    "This is refactor mode: edits need no claims, and what the tests say now must stay. When you leave the mode (or "
-    "end the work with final) everything must be green, else all edits since you entered go back."
+    "This is refactor mode: edits need no claims, and what the code does must stay the same. Every file may be edited "
+    "but tests: code, docs, configuration, dependencies. To leave the mode (or to end the work with final) everything "
+    "must be green: with anything red you are told and go on from there; after three refusals in a row all edits since "
+    "you entered go back, and the work ends."
 )
 """What a model must know of the gate."""
 

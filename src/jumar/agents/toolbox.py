@@ -122,7 +122,8 @@ ALL = (
     ),
     Offer(
         "set_mode",
-        "Enter refactor mode (edits without claims; nothing is kept unless all is green when you leave), or leave it.",
+        "Enter refactor mode (edits without claims, of docs and configuration too; all must be green when you leave), "
+        "or leave it.",
         (Argument("mode", "string", "refactor or strict."),),
     ),
     Offer(

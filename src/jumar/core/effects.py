@@ -97,6 +97,12 @@ class Rebuild(msgspec.Struct, frozen=True):
     why: str
 
 
+class Refuse(msgspec.Struct, frozen=True):
+    """Keep the workspace as it is, although it is not green: refactor mode is not left."""
+
+    why: str
+
+
 class Switch(msgspec.Struct, frozen=True):
     """Change the mode of the gate."""
 
@@ -118,6 +124,6 @@ class Close(msgspec.Struct, frozen=True):
 
 
 Effect = (
-    Verify | Localise | Reserve | Call | Cancel | Act | Execute | Forgo | Keep | GoBack | Rebuild | Switch | Await
-    | Finish | Close
+    Verify | Localise | Reserve | Call | Cancel | Act | Execute | Forgo | Keep | GoBack | Rebuild | Refuse | Switch
+    | Await | Finish | Close
 )  # fmt: skip

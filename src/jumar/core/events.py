@@ -218,6 +218,13 @@ class Mode(Fact, frozen=True, kw_only=True, tag="mode", rename={"from_": "from"}
     to: Gate
 
 
+class Refusal(Fact, frozen=True, kw_only=True, tag="refusal"):
+    """A verdict in refactor mode was not green: the mode is not left, and the edits stay in the workspace."""
+
+    why: str
+    tree: str
+
+
 class Guardrail(Fact, frozen=True, kw_only=True, tag="guardrail"):
     """A hard rule was hit; the run ends."""
 
@@ -264,7 +271,7 @@ class Limit(Fact, frozen=True, kw_only=True, tag="limit"):
 
 Event = (
     RunStart | ModelRequest | ModelCall | ActionTaken | Write | EditClaim | TestRun | Tests | Observation
-    | Localisation | BestFound | Revert | Repair | Plan | Mode | Guardrail | Final | RunEnd | Resume | Limit
+    | Localisation | BestFound | Revert | Repair | Plan | Mode | Refusal | Guardrail | Final | RunEnd | Resume | Limit
 )  # fmt: skip
 
 

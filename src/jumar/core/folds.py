@@ -7,17 +7,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from jumar.core import claiming, removals
+from jumar.core import claiming, modes, removals
 from jumar.core import events as ev
 from jumar.core.agent import FRONTIER, TURN
 from jumar.core.budget import settle
 from jumar.core.claims import Book
 from jumar.core.gate import WRITES
+from jumar.core.leaving import REFUSALS
 from jumar.core.planning import PLAN
 from jumar.core.policy import COUNTED, Gate, TestPolicy, Trigger
 from jumar.core.retry import UNUSABLE, again, pause
 from jumar.core.run import EXTERNAL, HOSTED, Cell, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import mark, remembered
+from jumar.core.stop import StopReason
 from jumar.core.verdict import EXCUSED, Cause
 
 
@@ -71,7 +73,7 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
     if state.run.agent != EXTERNAL or action.name == "turn_end":
         recent = remembered(recent, mark(action, f"{state.tree} {len(state.refused)}"))
     book = claiming.acted(state.book, last=action.last)
-    state = replace(state, actions_done=state.actions_done + 1, recent=recent, book=book)
+    state = modes.acted(replace(state, actions_done=state.actions_done + 1, recent=recent, book=book), action)
     reply = state.reply
     if action.last:
         state = replace(state, reply=None, flaw="")
@@ -86,12 +88,10 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
         case "run_tests" if action.admitted:
             ids = action.args.get("test_ids")
             return replace(state, asked_tests=tuple(map(str, ids)) if isinstance(ids, list | tuple) else ())
-        case "set_mode" if action.admitted and state.book.mode is Gate.REFACTOR:
-            return replace(state, book=replace(book, leaving=True))
         case "ask_model":
             return replace(state, asking=action.admitted)
         case "turn_end" if state.run.test_policy is not TestPolicy.ON_WRITE:  # it is shown nothing that it could mend
-            return replace(state, said="the agent has ended")
+            return replace(state, said=modes.ENDED)
         case "draft":
             return replace(state, draft=reply)
         case "review" | "rewrite":
@@ -123,9 +123,10 @@ def _ran(state: RunState, run: ev.TestRun) -> RunState:
 
 def _tested(state: RunState, tests: ev.Tests) -> RunState:
     runs, checked = _runs(state)
+    guarded = checked is not None
     green = frozenset(i for i, run in runs.items() if run.status == "pass")
     outcomes = {i: run.outcome for i, run in runs.items()}
-    judged = Judged(tests, outcomes, green, checked)
+    judged = Judged(tests, outcomes, green, checked is not False, guarded)
     baseline = tests.trigger is Trigger.BASELINE
     asked = tests.trigger is Trigger.MODEL
     harness = tests.void is not None and tests.void.cause is Cause.HARNESS
@@ -155,10 +156,14 @@ def _tested(state: RunState, tests: ev.Tests) -> RunState:
     )
 
 
-def _runs(state: RunState) -> tuple[dict[str, ev.TestRun], bool]:
-    """The results of the verification at hand, in the order of its ids, and whether the command beside it succeeded."""
+def _runs(state: RunState) -> tuple[dict[str, ev.TestRun], bool | None]:
+    """The results of the verification at hand, in the order of its ids, and whether the command beside it succeeded.
+
+    None: there was no command.
+    """
     found: list[ev.TestRun] = []
-    checked, cell = True, state.runs
+    checked: bool | None = None
+    cell = state.runs
     while cell is not None:
         run, cell = cell.run, cell.rest
         if run.test_id == ev.CHECK:
@@ -177,7 +182,8 @@ def _kept(state: RunState, _best: ev.BestFound) -> RunState:
     if judged is None:
         raise IllegalEvent("nothing was judged that could be kept")
     state = replace(state, book=claiming.kept(state), removals=removals.kept(state.removals))
-    return replace(state, best=judged.attempt, evidence=judged.tests, shown=state.seen, told="")
+    state = replace(state, best=judged.attempt, evidence=judged.tests, shown=state.seen, told="")
+    return modes.kept(state)
 
 
 def _reverted(state: RunState, revert: ev.Revert) -> RunState:
@@ -187,7 +193,8 @@ def _reverted(state: RunState, revert: ev.Revert) -> RunState:
     state = replace(state, book=claiming.reverted(state, revert))
     if revert.to == state.postponed:
         return replace(state, tree=revert.to, postponed="", written=True, removals=state.postponed_removals)
-    postponed = state.tree if state.best is not None and unjudged else ""
+    given_up = state.book.refusals >= REFUSALS
+    postponed = state.tree if state.best is not None and unjudged and not given_up else ""
     state = replace(state, removals=removals.reverted(state.removals), postponed_removals=state.removals)
     # What is tried next was not verified either, though it may be a tree that was.
     written = state.written if not state.coalesces else bool(state.book.turn) and not state.book.parked
@@ -210,10 +217,6 @@ def _planned(state: RunState, plan: ev.Plan) -> RunState:
     return replace(state, book=replace(state.book, plan=plan.steps))
 
 
-def _switched(state: RunState, mode: ev.Mode) -> RunState:
-    return replace(state, book=replace(state.book, mode=mode.to, leaving=False, claims=()))
-
-
 def _hit(state: RunState, guardrail: ev.Guardrail) -> RunState:
     return replace(state, hit=guardrail)
 
@@ -231,11 +234,14 @@ def _resumed(state: RunState, _resume: ev.Resume) -> RunState:
         spend = settle(spend, state.request.reserved_usd, state.request.reserved_tokens)
     closed = state.phase is Phase.CLOSED
     said = state.said if closed or state.end is None else None  # who resumes an ended run wants it to try again
+    stalled = state.end is not None and state.end.stop is StopReason.STALLED
+    book = replace(state.book, refusals=0) if stalled else state.book
     # A segment after an end has its own verification at its end.
     anew = state.end is not None and state.run.test_policy is TestPolicy.ON_FINAL
     return replace(
         state,
         spend=spend,
+        book=book,
         request=None,
         asking=False,
         fault="",
@@ -271,7 +277,8 @@ FOLDS: dict[type[ev.Event], Callable[[RunState, Any], RunState]] = {
     ev.EditClaim: _claimed,
     ev.Repair: _failed,
     ev.Plan: _planned,
-    ev.Mode: _switched,
+    ev.Mode: modes.switched,
+    ev.Refusal: modes.refused,
     ev.Revert: _reverted,
     ev.Localisation: _localised,
     ev.Guardrail: _hit,

@@ -9,6 +9,7 @@ import msgspec
 from jumar.core.claims import Book, provides, red_ids, why_not_red
 from jumar.core.events import PlanStep
 from jumar.core.guard import Guard, Hit, escape, misnamed, refusal
+from jumar.core.leaving import refused_leave
 from jumar.core.policy import Gate
 from jumar.core.run import RunState
 from jumar.core.turn import named
@@ -60,11 +61,13 @@ class Ruling(msgspec.Struct, frozen=True):
     hit: Hit | None = None
 
 
-def admits(action: Action, state: RunState, guard: Guard) -> Ruling:
+def admits(action: Action, state: RunState, guard: Guard) -> Ruling:  # noqa: PLR0911  one case per action
     """Rule on *action* before it touches the disk: same state, same action, same answer."""
     if action.fault:
         return _no(action.fault)
     match action.name:
+        case "final":
+            return _ruled(refused_leave(state, action.name, action.args))
         case "edit_claim":
             return _claim(str(action.args["test_id"]), str(action.args["edit_target"]), state, guard)
         case "set_mode":
@@ -147,7 +150,7 @@ def _mode(mode: str, state: RunState) -> Ruling:
         return _no("refactor mode is the person's switch, and it is off: pass --allow-refactor")
     if book.turn:
         return _no("edits of this turn wait for their verdict: set the mode in a turn of its own")
-    return YES
+    return _ruled(refused_leave(state, "set_mode", {"mode": mode}))
 
 
 def _plan(steps: tuple[PlanStep, ...], state: RunState, guard: Guard) -> Ruling:  # noqa: PLR0911  one line per reason
@@ -176,3 +179,8 @@ YES = Ruling(admitted=True)
 
 def _no(reason: str) -> Ruling:
     return Ruling(admitted=False, reason=reason)
+
+
+def _ruled(reason: str) -> Ruling:
+    """Refused for *reason*; empty: admitted."""
+    return _no(reason) if reason else YES

@@ -57,6 +57,8 @@ class Judged(msgspec.Struct, frozen=True):
     green_ids: frozenset[str]
     checked: bool = True
     """Whether the command that guards refactor mode was green, where one was run."""
+    commanded: bool = False
+    """Whether it was run."""
 
     @property
     def attempt(self) -> Attempt:

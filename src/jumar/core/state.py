@@ -50,6 +50,7 @@ TRANSITIONS: dict[Phase, dict[type[ev.Event], Phase | None]] = {
         ev.Repair: Phase.JUDGED,
         ev.BestFound: Phase.OPEN,
         ev.Revert: Phase.OPEN,
+        ev.Refusal: Phase.OPEN,
         ev.Final: Phase.CLOSED,
         ev.Limit: Phase.JUDGED,
         ev.Resume: None,
@@ -60,7 +61,7 @@ TRANSITIONS: dict[Phase, dict[type[ev.Event], Phase | None]] = {
 """Phase -> event -> next phase. None: the event and the state pick it (see `_picked`)."""
 
 
-_SPOKEN = ev.ModelRequest | ev.ModelCall | ev.ActionTaken | ev.Observation | ev.Revert
+_SPOKEN = ev.ModelRequest | ev.ModelCall | ev.ActionTaken | ev.Observation | ev.Revert | ev.Refusal
 """What a conversation is rebuilt from."""
 
 

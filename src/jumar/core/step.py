@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from jumar.core.agent import FRONTIER, Strategy
 from jumar.core.budget import CAPS, exhausted
 from jumar.core.claims import red_ids, stands
@@ -20,10 +22,11 @@ from jumar.core.effects import (
     Keep,
     Localise,
     Rebuild,
+    Refuse,
     Reserve,
-    Switch,
     Verify,
 )  # fmt: skip
+from jumar.core.leaving import REFUSALS, RULE, is_judged, needs_verdict, why_red
 from jumar.core.planning import plans_now
 from jumar.core.policy import Gate, TestPolicy, Trigger
 from jumar.core.ratchet import holds, ties
@@ -70,7 +73,9 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # 
         if policy is TestPolicy.ON_FINAL and unknown and not ending.unverifiable:
             return Verify(Trigger.FINAL)
         if state.best is not None and state.tree != state.best.tree:
-            return GoBack(state.best.tree, "the best tree is what is shipped")
+            refactoring = state.book.mode is Gate.REFACTOR and is_judged(state)
+            shipped = "the best tree is what is shipped"
+            return GoBack(state.best.tree, f"{RULE}: {why_red(state)}" if refactoring else shipped)
         return Finish(ending)
     if policy is TestPolicy.ON_WRITE and state.best is None:
         return Verify(Trigger.BASELINE)
@@ -84,12 +89,12 @@ def _due(state: RunState, ending: Halt | None) -> Effect | None:
         return None
     if not (ending is None or ending.patient or ending.stop in _PATIENT):
         return None
-    if state.postponed:
-        return GoBack(state.postponed, _AGAIN)
+    if state.postponed:  # at the end, what was seen red already waits for the next segment
+        known = book.mode is Gate.REFACTOR and is_judged(replace(state, tree=state.postponed))
+        return None if ending and known else GoBack(state.postponed, _AGAIN)
     if book.mode is Gate.REFACTOR:
-        if state.tree != best.tree:
-            return Verify(Trigger.TURN) if book.leaving or ending else None
-        return Switch(Gate.STRICT) if book.leaving and not ending else None
+        asked = book.leaving or (ending and state.tree != best.tree)
+        return Verify(Trigger.TURN) if asked and not is_judged(state) else None
     return Verify(Trigger.TURN) if book.turn and (book.over or ending) else None
 
 
@@ -117,6 +122,8 @@ def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one lin
     if state.reply is not None:
         actions = agent.actions(state)
         action, last = actions[state.actions_done], state.actions_done + 1 == len(actions)
+        if not action.fault and needs_verdict(state, action.name, action.args):
+            return Verify(Trigger.TURN)
         return Execute(action, last) if action.name == "run_command" and not action.fault else Act(action, last)
     request = agent.request(state)
     if request is None and state.run.agent in HOSTED:
@@ -149,9 +156,7 @@ def _gate(state: RunState, judged: Judged) -> Effect:
     """A verdict on claimed edits, or on a refactoring: what is good stays, byte for byte, and the rest goes back."""
     if state.book.mode is Gate.REFACTOR:
         green = judged.tests.void is None and judged.tests.passed == judged.tests.total and judged.checked
-        why = "refactor mode is left green or not at all"
-        command = "" if judged.checked else "; the command of [gate] verify failed"
-        return Keep(judged.attempt) if green else GoBack(_home(state), f"{why}: {_lower(state)}{command}")
+        return Keep(judged.attempt) if green else Refuse(why_red(state))
     found = judgement(state)
     trial = next_trial(state.book, found)
     if trial is None:
@@ -181,13 +186,15 @@ def _home(state: RunState) -> str:
     return state.best.tree if state.best is not None else state.run.tree
 
 
-def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one line per reason reads best
+def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901, PLR0911  one line per reason reads best
     """The run's own reason to stop, or None."""
     if state.hit is not None:
         return Halt(StopReason.GUARDRAIL, f"{state.hit.rule}: {state.hit.what}")
     if state.fault:
         return Halt(StopReason.INFRA, state.fault)
-    if state.green and not _unstarted(state, agent) and not _unplanned(state):
+    if state.book.refusals >= REFUSALS:
+        return Halt(StopReason.STALLED, f"leaving refactor mode was refused {REFUSALS} times in a row: {state.told}")
+    if _is_green(state, agent):
         return Halt(StopReason.GREEN)
     if state.expired:
         return Halt(StopReason.BUDGET, state.expired)
@@ -198,7 +205,7 @@ def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one
     if agent.loops and state.run.agent != HOST and stalled(state.recent):
         return Halt(StopReason.STALLED, "the same action came three times in six")
     if state.reply is not None:
-        return _capped(state, _WITHIN_A_TURN)
+        return None if _is_leaving(state, agent) else _capped(state, _WITHIN_A_TURN)
     if capped := _capped(state):
         return capped
     idle = state.run.agent not in HOSTED and agent.request(state) is None
@@ -221,6 +228,32 @@ def _guarded(state: RunState) -> str:
         return ""
     kept = judged.checked and judged.tests.tree == state.tree
     return f"; {verify} {'succeeded' if kept else 'failed, and what it failed on went back'}"
+
+
+def _is_green(state: RunState, agent: Strategy) -> bool:
+    return state.green and not (_unchecked(state) or _unstarted(state, agent) or _unplanned(state))
+
+
+def _is_leaving(state: RunState, agent: Strategy) -> bool:
+    """Whether the next action is a `final` that a green verdict on this very tree admits: no cap comes between."""
+    actions = agent.actions(state)
+    final = state.actions_done < len(actions) and actions[state.actions_done].name == "final"
+    return final and state.book.mode is Gate.REFACTOR and is_judged(state) and not why_red(state)
+
+
+def _checked(state: RunState) -> bool:
+    """Whether a refactoring without a test has ended, and the command that guards it was green on what is shipped."""
+    judged, best = state.judged, state.best
+    if state.said is None or state.expected or judged is None or best is None or not state.run.settings.verify:
+        return False
+    return judged.tests.trigger is Trigger.TURN and judged.checked and judged.tests.tree == best.tree == state.tree
+
+
+def _unchecked(state: RunState) -> bool:
+    """Whether `[gate] verify` was not seen green on the tree in the workspace, in refactor mode."""
+    if state.book.mode is not Gate.REFACTOR or not state.run.settings.verify:
+        return False
+    return not is_judged(state) or bool(why_red(state))
 
 
 def _unplanned(state: RunState) -> bool:

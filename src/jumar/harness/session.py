@@ -126,7 +126,8 @@ class Session:
         return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
 
     def _told(self, events: Sequence[ev.Event]) -> Told:
-        taken = next((e for e in events if isinstance(e, ev.ActionTaken)), None)
+        # What would leave refactor mode is ruled on last, when the tests have run.
+        taken = next((e for e in reversed(events) if isinstance(e, ev.ActionTaken)), None)
         reverts = [e for e in events if isinstance(e, ev.Revert)]
         end = self.state.end
         return Told(

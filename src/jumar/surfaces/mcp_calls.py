@@ -167,8 +167,9 @@ OFFERS: dict[str, Offer] = {
     ),
     "set_mode": Offer(
         "Change the mode of the gate",
-        "refactor admits edits without a claim, where the person allows it; leaving it needs all tests green, else "
-        "everything since goes back. strict is the usual one.",
+        "refactor admits edits without a claim, of docs and configuration too, where the person allows it; leaving it "
+        "needs all tests green, else it is refused; after the third refusal in a row all since goes back and the run "
+        "ends. strict is the usual one.",
         SetMode, answers.Tested, destroys=True, repeats=True,
     ),
     "status": Offer(
