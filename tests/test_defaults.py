@@ -22,7 +22,7 @@ MANY: Files = {**GOOD, **{f"m{n}.py": "x = 1\n" for n in range(30)}}
 KEY = {"ANTHROPIC_API_KEY": "sk-none"}
 PAID = "anthropic:claude-haiku-5-5"
 LOCAL = "http://127.0.0.1:9/v1"
-OUTSIDE = {"agent": "external", "agent_command": "sh"}
+OUTSIDE: dict[str, Any] = {"agent": "external", "agent_command": "sh"}
 
 
 @pytest.fixture(autouse=True)

@@ -190,8 +190,8 @@ def test_doctor_shows_what_is_in_force_and_from_where(
 ) -> None:
     root = laid(tmp_path, task="run.attempts = 3\nrun.gate = 'off'\n", beside="run.gate = 'strict'\n")
     environ = {"JUMAR_RUN_RATCHET": "identity", "JUMAR_RUN_BUDGET_USD": "2", "OPENAI_API_KEY": "sk-none"}
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
+    for variable, setting in environ.items():
+        monkeypatch.setenv(variable, setting)
 
     code, out, _ = jumar("doctor", str(root))
 
@@ -206,9 +206,9 @@ def test_doctor_shows_what_is_in_force_and_from_where(
     assert shown["ties"] == ("keep", "default")
     assert shown["model"][1] == "OPENAI_API_KEY is set"
     assert notes == (f"gate is strict ({root.parent}/jumar.toml), not off of {root}/task.toml",)
-    for name, (value, source) in shown.items():
+    for key, (value, source) in shown.items():
         text = "not set" if value is None else f"{value:g}" if isinstance(value, float) else value
-        assert f"set   {name:<14}{text}  ({source})\n" in out
+        assert f"set   {key:<14}{text}  ({source})\n" in out
     assert f"note  {notes[0]}\n" in out
 
 
