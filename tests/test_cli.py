@@ -284,6 +284,8 @@ def test_doctor_tells_what_works(jumar: Called, tmp_path: Path) -> None:
 
     code, out, _ = jumar("doctor", "--json")
 
-    checks = {c["name"]: c["ok"] for c in json.loads(out.splitlines()[-1])["checks"]}
+    found = json.loads(out.splitlines()[-1])
+    checks = {c["name"]: c["ok"] for c in found["checks"]}
     assert code == 0
+    assert {"name", "value", "source"} <= set(found["settings"][0])
     assert all(checks[name] for name in ("python", "pytest", "git", "disk", "runs", "temporary"))

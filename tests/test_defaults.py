@@ -10,6 +10,7 @@ import pytest
 
 from jumar.core.budget import PROFILES
 from jumar.core.policy import Gate
+from jumar.harness.answering import prepared
 from jumar.models.providers import PROVIDERS
 from jumar.options import Options, with_options
 from jumar.surfaces.running import UNGATED
@@ -22,7 +23,7 @@ MANY: Files = {**GOOD, **{f"m{n}.py": "x = 1\n" for n in range(30)}}
 KEY = {"ANTHROPIC_API_KEY": "sk-none"}
 PAID = "anthropic:claude-haiku-5-5"
 LOCAL = "http://127.0.0.1:9/v1"
-OUTSIDE = {"agent": "external", "agent_command": "sh"}
+OUTSIDE: dict[str, Any] = {"agent": "external", "agent_command": "sh"}
 
 
 @pytest.fixture(autouse=True)
@@ -168,6 +169,16 @@ def test_what_nobody_meters_has_a_cap_on_time(tmp_path: Path, chosen: dict[str, 
     task = settled(tmp_path, model=PAID, usd=5, **OUTSIDE, allow_unmetered=True, **chosen)
 
     assert (task.budget.usd, task.budget.seconds) == (5, seconds)
+
+
+@pytest.mark.parametrize(("line", "agent", "noted"), [
+    ({"content": "x = 1"}, "driver", True), ({"content": "x = 1"}, "pipeline", False), (WRITES, "driver", False),
+])  # fmt: skip
+def test_a_script_that_the_driver_cannot_read_is_named(tmp_path: Path, line: Any, agent: str, *, noted: bool) -> None:
+    script = lay(tmp_path, {"s.jsonl": json.dumps(line)}) / "s.jsonl"
+    task = prepared(settled(tmp_path, model=f"script:{script}", agent=agent), {}).task
+
+    assert any("--agent pipeline reads content" in note for note in task.notes) is noted
 
 
 @pytest.mark.slow

@@ -573,6 +573,19 @@ def test_a_refactoring_needs_no_claims_and_is_not_left_red(host: Host) -> None:
 
 
 @pytest.mark.slow
+def test_the_files_that_set_the_gate_are_closed_to_the_agent_and_heard_by_the_session(host: Host) -> None:
+    (host.root / "jumar.toml").write_text("[run]\nratchet = 'identity'\nattempts = 4\n", "utf-8")
+    host = Host(host.root, gate=Gate.REFACTOR)
+    host.prompt()
+
+    assert "read-only" in host.edit("jumar.toml", "identity", "count")
+    assert "read-only" in host.write("task.toml", "[run]\ngate = 'off'\n")
+    journal = next((host.root / ".jumar" / "hook" / "runs").glob("*/events.jsonl"))
+    first = json.loads(journal.read_text("utf-8").splitlines()[0])
+    assert (first["settings"]["rule"]["ratchet"], first["budget"]["attempts"]) == ("identity", 4)
+
+
+@pytest.mark.slow
 def test_hooks_that_come_at_once_take_turns(host: Host) -> None:
     host.prompt()
 

@@ -68,6 +68,8 @@ TABLES: list[tuple[dict[str, object], str]] = [
     ({"tests": {"gate": "strict"}}, "unknown key 'gate' in [tests]; did you mean 'gate' in [run]?"),
     ({"task": {"timout": 3}}, "unknown key 'timout' in [task]; did you mean 'timeout_seconds' in [tests]?"),
     ({"select": ["a"]}, "unknown key 'select' in the file; did you mean 'select' in [tests]?"),
+    ({"gate": "off"}, "'gate' stands in no table; did you mean 'gate' in [run]?"),
+    ({"attempts": 3}, "'attempts' stands in no table; did you mean 'attempts' in [run]?"),
     ({"runs": {"gate": "off"}}, "unknown table [runs] in the file; did you mean 'run'?"),
     ({"run": {"gat": "off"}}, "unknown key 'gat' in [run]; did you mean 'gate'?"),
     ({"run": {"max_output_tokens": 1}}, "unknown key 'max_output_tokens' in [run]; did you mean 'tokens'?"),

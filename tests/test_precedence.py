@@ -17,6 +17,7 @@ from jumar.models.providers import PROVIDERS
 from jumar.options import Options, with_options
 from jumar.precedence import Authority, FileSettings, InForce, settle
 from jumar.run_settings import SETTINGS, Stricter
+from jumar.surfaces.doctor_settings import settings_for_run
 from jumar.task import Task, load_task
 from test_cli import GOOD, Called, jumar, lay
 
@@ -183,44 +184,79 @@ def test_run_may_choose_the_model_and_repair_is_its_own_agent(tmp_path: Path) ->
     assert (task.model, task.agent, task.gate) == ("openai:y", "driver", Gate.STRICT)
 
 
+@pytest.mark.slow
 def test_doctor_shows_what_is_in_force_and_from_where(
     jumar: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = laid(tmp_path, task="run.attempts = 3\nrun.gate = 'off'\n", beside="run.gate = 'strict'\n")
-    monkeypatch.setenv("JUMAR_RUN_RATCHET", "identity")
-    monkeypatch.setenv("JUMAR_RUN_BUDGET_USD", "2")
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    environ = {"JUMAR_RUN_RATCHET": "identity", "JUMAR_RUN_BUDGET_USD": "2", "OPENAI_API_KEY": "sk-none"}
+    for variable, setting in environ.items():
+        monkeypatch.setenv(variable, setting)
 
-    code, out, _ = jumar("doctor", str(root), "--json")
-    found = json.loads(out.splitlines()[-1])
+    code, out, _ = jumar("doctor", str(root))
 
     assert code == 0
-    rows = {each["name"]: (each["value"], each["source"]) for each in found["settings"]}
-    assert set(rows) == set(SETTINGS)
-    assert rows["ratchet"] == ("identity", "JUMAR_RUN_RATCHET")
-    assert rows["usd"] == (2.0, "JUMAR_RUN_BUDGET_USD")
-    assert rows["attempts"] == (3, f"{root}/task.toml")
-    assert rows["gate"] == ("strict", str(root.parent / "jumar.toml"))
-    assert rows["ties"] == ("keep", "default")
-    assert rows["model"][1] == "OPENAI_API_KEY is set"
-    assert found["notes"] == [f"gate is strict ({root.parent}/jumar.toml), not off of {root}/task.toml"]
-    text = jumar("doctor", str(root))[1]
-    assert "set   ratchet       identity  (JUMAR_RUN_RATCHET)" in text
+    rows, notes = settings_for_run(root, environ)
+    shown = {each.name: (each.value, each.source) for each in rows}
+    assert set(shown) == set(SETTINGS)
+    assert shown["ratchet"] == ("identity", "JUMAR_RUN_RATCHET")
+    assert shown["usd"] == (2.0, "JUMAR_RUN_BUDGET_USD")
+    assert shown["attempts"] == (3, f"{root}/task.toml")
+    assert shown["gate"] == ("strict", str(root.parent / "jumar.toml"))
+    assert shown["ties"] == ("keep", "default")
+    assert shown["model"][1] == "OPENAI_API_KEY is set"
+    assert notes == (f"gate is strict ({root.parent}/jumar.toml), not off of {root}/task.toml",)
+    for key, (value, source) in shown.items():
+        text = "not set" if value is None else f"{value:g}" if isinstance(value, float) else value
+        assert f"set   {key:<14}{text}  ({source})\n" in out
+    assert f"note  {notes[0]}\n" in out
 
 
 @pytest.mark.parametrize(
-    ("environ", "said"),
-    [({"JUMAR_RUN_GATE": "open"}, "unknown value 'open' of --gate"), ({"JUMAR_RUN_ATTEMPTS": "x"}, "not a valid int")],
+    ("name", "value", "said"),
+    [
+        ("GATE", "open", "unknown value 'open' of --gate"),
+        ("ATTEMPTS", "x", "not a valid int"),
+        ("MODEL", "repair", ""),
+        ("SEED", "1", "no model is chosen"),
+    ],
 )
 def test_doctor_says_what_would_be_refused(
-    jumar: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
 ) -> None:
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv(f"JUMAR_RUN_{name}", value)
 
-    found = json.loads(jumar("doctor", str(laid(tmp_path)), "--json")[1].splitlines()[-1])
+    rows, notes = settings_for_run(laid(tmp_path), {})
 
-    assert said in found["notes"][0]
+    assert said in "".join(notes)
+    assert bool(said) is bool(notes)
+    assert len(rows) == (0 if name in ("GATE", "ATTEMPTS") else len(SETTINGS))
+
+
+@pytest.mark.slow
+def test_score_honours_what_applies_to_it(jumar: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = laid(tmp_path, task="[run]\nagent = 'pipeline'\nconfirm = 0\nsandbox = 'S0'\n", beside="run.confirm = 1\n")
+    for name in ("CONFIRM", "SANDBOX"):
+        monkeypatch.delenv(f"JUMAR_SCORE_{name}", raising=False)
+    monkeypatch.setenv("JUMAR_RUN_SANDBOX", "S0")
+
+    code, out, err = jumar("score", str(root), str(root), "--json")
+
+    scored = json.loads(out.splitlines()[-1])
+    assert (code, scored["ok"], scored["sandbox"]) == (1, False, "S0")
+    assert err == f"note: confirm is 1 ({root.parent}/jumar.toml), not 0 of {root}/task.toml\n"
+
+
+def test_a_host_s_agent_is_its_own(tmp_path: Path) -> None:
+    root = laid(
+        tmp_path, task="[run]\nagent = 'pipeline'\nmodel = 'openai:x'\ngate = 'off'\nties = 'revert'\nturns = 3\n"
+    )
+    task = with_options(load_task(root), Options(agent="host", model="host", gate="strict"))
+
+    assert (task.agent, task.model, task.gate, task.rule.ties, task.budget.turns) == (
+        "host", "host", Gate.STRICT, Ties.REVERT, 3,
+    )  # fmt: skip
+    assert task.notes == (f"gate is strict (--gate), not off of {root}/task.toml",)
 
 
 FIELDS: list[dict[str, Any]] = [
@@ -256,6 +292,10 @@ FIELDS: list[dict[str, Any]] = [
     {"agent": "pipeline", "text_actions": True},
     {"agent": "driver", "agent_command": "sh"},
     {"agent": "external"},
+    {"agent": "external", "agent_command": "sh 'x"},
+    {"agent": "external", "agent_command": " "},
+    {"agent": "external", "agent_command": "sh", "agent_env": ("HOME",)},
+    {"agent": "external", "agent_command": "sh", "agent_env": ("OPENAI_API_KEY",)},
     {"agent": "external", "agent_command": "sh", "model": "script:s"},
     {"agent": "external", "agent_command": "sh", "record": "r"},
     {"model": "repair", "test_policy": "on_final"},

@@ -75,7 +75,8 @@ def caps_in_force(
     usual = BOUNDS.get(agent, Budget())
     profile = None if options.ledger else profile_of(options)
     for name in ("usd", "seconds") if profile else ():
-        rows[name] = _at_most(rows[name], getattr(profile, name), f"--profile {options.profile}")
+        source = f"{'JUMAR_RUN_PROFILE=' if from_environment else '--profile '}{options.profile}"
+        rows[name] = _at_most(rows[name], getattr(profile, name), source)
     if paid and not profile and not options.ledger:
         rows |= _workday(rows)
     if options.allow_unmetered and rows["seconds"].value is None:

@@ -12,7 +12,7 @@ from jumar.core.agent import DRIVER, REPAIR
 from jumar.core.policy import Gate, TestPolicy, contradiction
 from jumar.core.run import HOST
 from jumar.errors import BadInput
-from jumar.precedence import InForce, bound, settle
+from jumar.precedence import Authority, InForce, bound, settle
 from jumar.routing import keyed_model
 from jumar.run_settings import SETTINGS
 
@@ -41,8 +41,8 @@ def choices(task: Task, options: Options, environ: Mapping[str, str], *, from_en
         BadInput: if two settings of the same source contradict each other.
     """
     rows = {name: _row(name, task, options, from_environment=from_environment) for name in (*_TOGETHER, *PLAIN)}
-    if options.agent == HOST:
-        rows["model"] = InForce("model", HOST)
+    if options.agent == HOST:  # whose agent and model are its own business, whatever files say
+        rows |= {name: InForce(name, HOST, authority=Authority.TYPED) for name in ("agent", "model")}
     rows |= {name: _default(rows[name], DEFAULTS[name]) for name in ("ratchet", "ties", "confirm")}
     rows["sandbox"] = bound(SETTINGS["sandbox"], rows["sandbox"], AUTO, "default")
     _resolve(rows, ("agent", "model"), _mismatch)

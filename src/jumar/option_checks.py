@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_type_hints
 import msgspec
 
 from jumar.caps import flag, ledger_caps, profile_of
-from jumar.commandline import EXTERNAL, refuse_idle
+from jumar.commandline import EXTERNAL, check_command, refuse_idle
 from jumar.config import LONGEST_SECONDS
 from jumar.core.agent import DRIVER, REPAIR
 from jumar.core.policy import Gate, TestPolicy, contradiction
@@ -51,6 +51,7 @@ def check_options(options: Options) -> None:
         parse_price(options.price)
     profile_of(options)
     ledger_caps(options)
+    check_command(options)
     for why in _contradictions(options):
         raise BadInput(why)
 

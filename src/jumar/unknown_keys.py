@@ -24,6 +24,8 @@ def refuse_unknown(raw: Mapping[str, Any], whole: type[msgspec.Struct], where: s
     keys = dict(_keys(whole, ""))
     for table, shown, key, value in _used(raw, whole, ("", "")):
         known = keys[table]
+        if not table and key in SETTINGS and not isinstance(value, Mapping):
+            raise BadInput(f"{where}: {key!r} stands in no table; did you mean {key!r} in [run]?")
         if key in known:
             continue
         if table == "run" and key in TYPED_ONLY:

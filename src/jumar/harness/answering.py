@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from jumar.agents.replies import extract
 from jumar.core import events as ev
-from jumar.core.agent import PIPELINE, REPAIR
+from jumar.core.agent import DRIVER, PIPELINE, REPAIR
 from jumar.core.run import HOST, RunState
 from jumar.core.settings import Settings
 from jumar.errors import BadInput
@@ -52,7 +52,8 @@ def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
     kind, _, path = task.model.partition(":")
     if kind == "script":
         data = read_script(Path(path))
-        return Prepared(_reviewed(task, parse_script(data, task.model)), {SCRIPT: data})
+        script = parse_script(data, task.model)
+        return Prepared(_heard(_reviewed(task, script), script), {SCRIPT: data})
     if kind == "replay":
         data = read_cassette(Path(path))
         cassette = parse_cassette(data, task.model)
@@ -125,6 +126,15 @@ def _repair(run: ev.RunStart, place: Place) -> ByTier:
     fence = Fence(place.folder / "rooms", place.sandbox)
     model = RepairModel(place.store, suite, runner_of(suite.runner), fence, bounds)
     return lambda _tier: model
+
+
+def _heard(task: Task, script: ScriptModel) -> Task:
+    """*task* with a note where its driver reads nothing of what *script* says."""
+    first = script.line(0)
+    if task.agent != DRIVER or task.switches.text_actions or first is None or first.tool_calls or not first.content:
+        return task
+    said = f"{task.model} begins with content, and the driver reads tool_calls; --agent pipeline reads content"
+    return replace(task, notes=(*task.notes, said))
 
 
 def _reviewed(task: Task, script: ScriptModel) -> Task:

@@ -12,6 +12,7 @@ import msgspec
 from jumar.core.budget import Budget
 from jumar.core.policy import Gate
 from jumar.core.quoting import one_line
+from jumar.core.run import HOST
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
 from jumar.harness.result import Result
@@ -183,9 +184,10 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     from jumar.harness.scoring import score_tree  # noqa: PLC0415  as above
 
     voice = Voice(json=as_json, quiet=quiet)
-    settled = with_options(load_task(task), options_of({"model": "repair", **chosen}))
-    for note in settled.notes:
-        voice.progress().print(printable(f"note: {note}"), markup=False)
+    settled = with_options(load_task(task), options_of({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
+    for row in settled.in_force:
+        if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge
+            voice.progress().print(printable(f"note: {row.note}"), markup=False)
     scored = Attendant().run(lambda: score_tree(settled, tree, python=python, environ=environment()))
     if scored is None:
         return voice.interrupted()
