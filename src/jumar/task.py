@@ -37,6 +37,7 @@ from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.projects import of_runner, runner_in
 from jumar.sources import decode_source
+from jumar.verify.toolchain import python_behind
 
 TASK_FILE = "task.toml"
 DEFAULTS_FILE = "jumar.toml"
@@ -175,7 +176,7 @@ def interpreter(task: Task, flag: str | None = None) -> Path:
         found = shutil.which(flag)
         if found is None:
             raise BadInput(f"--python {flag} is not a program that can be run; give the path of a Python interpreter")
-        return Path(found).absolute()
+        return python_behind(Path(found).absolute(), task.root)
     own = (task.root / venv / "bin" / "python" for venv in VENVS)
     # Resolving the link would leave the virtual environment.
     return next((p.absolute() for p in own if os.access(p, os.X_OK)), Path(sys.executable))
