@@ -15,6 +15,8 @@ from jumar.core.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.sandbox.installed import installation
 from jumar.verify import records as decode
+from jumar.verify import toolchain
+from jumar.verify.launch import PATH
 
 PACKAGES = "node_modules"
 
@@ -37,11 +39,15 @@ class JavaScriptRunner:
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
         """Links to the packages of *origin*, or to those that `JUMAR_NODE_MODULES` names where it has none."""
-        node = shutil.which("node", path=environ.get("PATH"))
-        if node is None:
+        path = environ.get("PATH", PATH)
+        found = shutil.which("node", path=path)
+        if found is None:
             return Surroundings(
                 missing=f"there is no node on PATH, which runs {self.name}: install Node.js 20 or newer"
             )
+        node, why = _node(Path(found), origin, environ)
+        if why:
+            return Surroundings(missing=toolchain.unusable(node, "node -p process.execPath", why))
         named = environ.get(NAMED, "")
         above = (folder / PACKAGES for folder in (origin, *origin.parents))
         packages = next((p for p in above if (p / self.name).is_dir()), Path(named) if named else None)
@@ -56,8 +62,10 @@ class JavaScriptRunner:
             links.update(_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
             seen += _seen(folder / PACKAGES, origin)
         # As on a machine of CI: nothing is asked, nothing is watched, and no snapshot is written to make a test pass.
-        readable = (*installation(Path(node)), *dict.fromkeys(seen))
-        return Surroundings(env={"CI": "true", "NO_COLOR": "1"}, links=links, readable=readable)
+        readable = (*installation(node), *dict.fromkeys(seen))
+        first = toolchain.search_path((node.parent,), path, Path(sys.executable).parent)
+        env = {"CI": "true", "NO_COLOR": "1", "PATH": first}
+        return Surroundings(env=env, links=links, readable=readable, probe=(str(node), "--version"))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # the boot finds it
         """What to run to list the ids of the suite: all files are loaded, and no test is run."""
@@ -106,6 +114,14 @@ def installed_packages(origin: Path) -> tuple[Mapping[str, Path], tuple[Path, ..
             links.update(_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
             seen += _seen(folder / PACKAGES, origin)
     return links, tuple(dict.fromkeys(seen))
+
+
+def _node(node: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
+    """The program that *node* starts, or *node* and why that cannot be found."""
+    if toolchain.binary(node, ("node", "nodejs")):
+        return node, ""
+    asked = toolchain.ask_folder((str(node), "-p", "process.execPath"), origin, environ)
+    return (node, asked.why) if asked.why else (Path(asked.said), "")
 
 
 def _links(packages: Path, place: PurePosixPath, origin: Path) -> Iterator[tuple[str, Path]]:

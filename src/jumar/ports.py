@@ -82,6 +82,9 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Toolchains, packages and caches that must be seen where nothing else is, each at its own path."""
     missing: str = ""
     """Why this runner cannot work here, and what to do, in one sentence; empty: it can."""
+    probe: tuple[str, ...] = ()
+    """A quick command that succeeds where the toolchain can be reached; empty: there is none. `doctor` runs it in a
+    sandbox."""
 
 
 class Runner(Protocol):
@@ -92,7 +95,10 @@ class Runner(Protocol):
     """Of the evidence it gives: `D` authenticated by a plug-in of ours inside it, `X` what the runner itself says."""
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """What it needs of the folder the task came from and of the person's *environ*; looks at names only."""
+        """What it needs of the folder the task came from and of the person's *environ*.
+
+        It looks at names, and where a name on PATH is a shim asks that through `verify.toolchain`.
+        """
         ...
 
     def collection(self, suite: Suite, room: Path) -> Invocation:

@@ -34,6 +34,7 @@ from jumar.projects import of_runner
 from jumar.sources import decode_source
 from jumar.suites import runner_of_tests, steered, suite_of
 from jumar.task_files import DEFAULTS_FILE, TASK_FILE, read_files
+from jumar.verify.toolchain import python_behind
 
 VENVS = (".venv", "venv")
 
@@ -180,7 +181,7 @@ def interpreter(task: Task, flag: str | None = None) -> Path:
         found = shutil.which(flag)
         if found is None:
             raise BadInput(f"--python {flag} is not a program that can be run; give the path of a Python interpreter")
-        return Path(found).absolute()
+        return python_behind(Path(found).absolute(), task.root)
     own = (task.root / venv / "bin" / "python" for venv in VENVS)
     # Resolving the link would leave the virtual environment.
     return next((p.absolute() for p in own if os.access(p, os.X_OK)), Path(sys.executable))

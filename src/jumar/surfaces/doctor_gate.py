@@ -10,6 +10,7 @@ import msgspec
 from jumar.core.claims import stands, warnings
 from jumar.errors import BadInput, JumarError
 from jumar.harness.assembly import runner_of
+from jumar.harness.reaching import unreachable
 from jumar.harness.result import state_in
 from jumar.plugins import names
 from jumar.projects import COMMAND
@@ -42,10 +43,11 @@ def runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Check]:
         needed = task is not None and task.suite.runner == name
         if name in ("pytest", "junit", COMMAND) and not needed:
             continue
-        why = runner_of(name).surroundings(root, environ).missing
-        what, _, mend = why.partition(": ")
-        found = what if why else "is there"
-        yield Check(f"runner {name}", ok=not why, found=found, mend=mend or why, needed=needed)
+        around = runner_of(name).surroundings(root, environ)
+        why = around.missing or unreachable(around, environ)
+        what, _, mend = why.rpartition(": ") if why else ("", "", "")
+        found = what if why else f"{around.probe[0]} works in a sandbox" if around.probe else "is there"
+        yield Check(f"runner {name}", ok=not why, found=found, mend=mend, needed=needed)
 
 
 def tests(task: Task, environ: Mapping[str, str]) -> Iterator[Check]:

@@ -47,7 +47,7 @@ def errand(config: dict[str, Any], send: Send) -> int:
     """Collect or run, as the config says."""
     cargo = shutil.which("cargo")
     if cargo is None:
-        send(["unusable", "there is no program called cargo on PATH"])
+        send(["unusable", f"there is no cargo on the PATH of the sandbox: {os.environ.get('PATH')}"])
         return 3
     send(["hello", {"cargo": cargo}])
     store = os.environ.pop("JUMAR_CARGO_SEEDS", "")
@@ -103,6 +103,7 @@ class Build:
             return ""
         faults = [m["message"]["message"] for m in self._messages]
         lame = next((text for text in [*faults, self._stderr] if any(sign in text for sign in UNBUILDABLE)), "")
+        lame = lame or beside("toolchain_boot")["rust_fault"](self._cargo, self._messages)
         unread = not self._messages and not self._built and "could not compile" not in self._stderr
         return self._plain(lame or self._stderr) if lame or (unread and "custom build" not in self._stderr) else ""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 
+import msgspec
 from anyio import to_thread
 
 from jumar.core.verdict import Ended
@@ -23,8 +25,10 @@ def shell(command: str, *arguments: str) -> Invocation:
     return Invocation(argv=envoy, config={"command": [command, "sh", *arguments]})
 
 
-async def checked(command: str, confinement: Confinement) -> Checked:
+async def checked(command: str, confinement: Confinement, env: Mapping[str, str] | None = None) -> Checked:
     """Whether the shell *command* succeeds; what it prints goes to the output of *confinement*.
+
+    *env* is added to its scrubbed environment: where a runner's toolchain lies.
 
     Raises:
         Infra: if the machine cannot start a process.
@@ -32,7 +36,8 @@ async def checked(command: str, confinement: Confinement) -> Checked:
     if confinement.output is None:
         raise BadInput("a command that is checked needs a file for what it prints")
     started, code = time.monotonic(), None
-    async with confined(shell(command), confinement) as child:
+    invocation = msgspec.structs.replace(shell(command), env=env or {})
+    async with confined(invocation, confinement) as child:
         while (record := await child.receive()) is not None:
             match record:
                 case ["end", int(status)]:

@@ -50,9 +50,10 @@ def errand(config: dict[str, Any], send: Send) -> int:
     """Collect or run, as the config says."""
     go, envoy = shutil.which("go"), beside("envoy")
     if go is None:
-        send(["unusable", "there is no program called go on PATH"])
+        send(["unusable", f"there is no go on the PATH of the sandbox: {os.environ.get('PATH')}"])
         return 3
     send(["hello", {"go": go}])
+    beside("toolchain_boot")["prepare_go_cache"]()
     workplace = Workplace(config["homes"])
     if workplace.why:
         send(["usage", workplace.why])
@@ -114,6 +115,7 @@ class Session(ABC):
     def __init__(self, config: dict[str, Any], send: Send, workplace: Workplace, envoy: dict[str, Any]) -> None:
         package = beside("go_package")["Package"]
         self._send, self._plain, self._workplace = send, envoy["plain"], workplace
+        self._fault = beside("toolchain_boot")["go_fault"]
         self._collect, self._faults, self._ids = envoy["collect"], beside("go_faults"), config["ids"]
         self._project = self._faults["Project"](workplace.modules)
         self._packages: dict[str, Any] = {}
@@ -168,7 +170,8 @@ class Session(ABC):
     def close(self, status: int) -> None:
         """Account for packages that go did not tell of by events."""
         if status and not self._heard and not FAILED.search(self._unplaced):
-            self._send(["usage", self._plain(self._unplaced) or f"go test left with status {status}"])
+            why = self._fault(shutil.which("go"), self._unplaced) or self._plain(self._unplaced)
+            self._send(["usage", why or f"go test left with status {status}"])
             return
         for name in FAILED.findall(self._unplaced):
             package = self._packages.get(name)
@@ -178,6 +181,8 @@ class Session(ABC):
                     self.send(record)
 
     def _unbuilt(self, package: Any, said: str) -> list[Record]:
+        if why := self._fault(shutil.which("go"), said):
+            return [["unusable", why]]
         blame = self._faults["blamed"](said, package.folder, self._workplace.base, self._project)
         return [["broken", path, self._plain(said), *blame] for path in package.files]
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 BATCHES = runpy.run_path(str(Path(__file__).with_name("javascript_batches.py")))
 RESULTS = runpy.run_path(str(Path(__file__).with_name("javascript_results.py")))
+TOOLCHAIN = runpy.run_path(str(Path(__file__).with_name("toolchain_boot.py")))
 ENVOY = runpy.run_path(str(Path(__file__).with_name("envoy.py")))
 
 STUCK_SECONDS = 5.0
@@ -55,7 +56,8 @@ def errand(tool: Any, config: dict[str, Any], send: Send) -> int:
     node, package = shutil.which("node"), BATCHES["package"](tool, Path.cwd())
     version = json.loads(package.read_text("utf-8")).get("version", "0") if package else ""
     if node is None or package is None or int(version.split(".")[0]) < tool.oldest:
-        lacks = "no node on PATH" if node is None else f"no {tool.name} {tool.oldest} or newer in node_modules"
+        where = f"no node on the PATH of the sandbox ({os.environ.get('PATH')})"
+        lacks = where if node is None else f"no {tool.name} {tool.oldest} or newer in node_modules"
         send(["unusable", f"there is {lacks}; install it (`npm install`) and try again"])
         return 3
     send(["hello", {tool.name: version}])
@@ -134,6 +136,8 @@ class Session:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
         if not done and time.monotonic() < self._deadline:
+            if not self._findings.found() and (why := TOOLCHAIN["node_fault"](self._node)):
+                raise Refused(why)
             self._stopped = f"{self._tool.name} left with status {process.returncode} before it was done"
 
     def _order(self, batch: Any) -> dict[str, object]:

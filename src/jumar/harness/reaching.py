@@ -1,0 +1,62 @@
+"""Tries a runner's toolchain in a sandbox, so that `jumar doctor` can say exactly what cannot be reached there."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+
+from jumar.confinement import Reach
+from jumar.errors import BadInput, Infra
+from jumar.ports import Sandbox, Surroundings
+from jumar.sandbox import landlock
+from jumar.sandbox.landlock import Landlocked
+from jumar.sandbox.none import Unconfined
+from jumar.verify.check import checked
+from jumar.verify.confining import bubblewrap
+from jumar.verify.launch import Confinement
+
+PROBE_SECONDS = 60.0
+
+LINES = 2
+"""As many of the last lines of a probe that failed are told."""
+
+
+def unreachable(around: Surroundings, environ: Mapping[str, str]) -> str:
+    """Why the toolchain of *around* does not work in the sandbox of this machine, with a mend; empty: it does."""
+    if not around.probe:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="jumar-doctor-") as folder:
+        Path(folder).chmod(0o755)
+        try:
+            return anyio.run(_probe, around, Path(folder), environ)
+        except (BadInput, Infra, OSError) as fault:
+            return f"it could not be tried in a sandbox ({fault}): see the lines on sandboxes"
+
+
+async def _probe(around: Surroundings, folder: Path, environ: Mapping[str, str]) -> str:
+    sandbox, room = await _sandbox(folder, environ), folder / "room"
+    room.mkdir(mode=0o700)
+    reach = Reach(readable=around.readable)
+    confinement = Confinement(
+        room=room, output=folder / "output", seconds=PROBE_SECONDS, environ=environ, sandbox=sandbox, reach=reach
+    )
+    done = await checked(f"exec {shlex.join(around.probe)}", confinement, around.env)
+    if done.ok:
+        return ""
+    said = " ".join(done.output.strip().splitlines()[-LINES:]).replace(": ", " - ")
+    return (
+        f"`{shlex.join(around.probe)}` fails in sandbox {sandbox.tier} ({said}): "
+        "make it work in a shell; where it does, put the toolchain's own bin folder first on PATH"
+    )
+
+
+async def _sandbox(place: Path, environ: Mapping[str, str]) -> Sandbox:
+    """What confines here, the strongest first, as far as it can be had without a self-test."""
+    try:
+        return await bubblewrap(place, environ)
+    except BadInput:
+        return Unconfined() if landlock.missing() else Landlocked()

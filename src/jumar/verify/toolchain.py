@@ -1,0 +1,141 @@
+"""Toolchains: the real program behind a name on PATH, through links and, where that is a shim, by asking it.
+
+A shim (asdf, goenv, nodenv, volta, a script of pip's, a wrapper that execs another path) works only where its own
+files are. A sandbox shows the toolchain itself instead, so the shim is asked once, outside, which one that is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from jumar.core.quoting import one_line
+from jumar.errors import BadInput
+from jumar.sandbox.installed import installation
+
+ASK_SECONDS = 10.0
+"""A shim that does not answer within this time counts as one that fails."""
+
+LINE = 200
+"""Characters of what a program says in a reason."""
+
+SYSTEM = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin")
+"""Folders of programs that every sandbox shows, and that are on PATH anyway."""
+
+CHOICES = (".tool-versions", ".go-version", ".node-version", ".nvmrc", ".rust-version", "rust-toolchain")
+"""Files in which a project names the versions that shims start."""
+
+VERSIONS = re.compile(r"[\w.+\s-]*")
+"""What such a file may hold: words and numbers. With a path in it, a shim would start a program of the project's."""
+
+
+class Asked(NamedTuple):
+    """What a program answered."""
+
+    said: str = ""
+    """The last line of its standard output."""
+    why: str = ""
+    """Why it did not answer; empty: it did."""
+
+
+def binary(program: Path, names: Sequence[str]) -> Path | None:
+    """The file that *program* leads to, if that is machine code and called one of *names*, so that it is no shim."""
+    with suppress(OSError):
+        real = program.resolve(strict=True)
+        with real.open("rb") as file:
+            return real if real.name in names and file.read(2) != b"#!" else None
+    return None
+
+
+def ask(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = None) -> Asked:
+    """What *argv* prints, run in the person's *environ* (None: ours) with the versions that the project *origin* chose.
+
+    It is not run in *origin* itself: nothing there may decide which program is started outside of a sandbox.
+    """
+    env = None if environ is None else dict(environ)
+    try:
+        with tempfile.TemporaryDirectory(prefix="jumar-") as folder:
+            for name, text in _choices(origin):
+                Path(folder, name).write_text(text, "utf-8")
+            done = subprocess.run(  # noqa: S603  a program of the person's PATH, without a shell
+                list(argv), cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                errors="replace", timeout=ASK_SECONDS, check=False,
+            )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Asked(why=f"no answer within {ASK_SECONDS:g} s")
+    except OSError as error:
+        return Asked(why=str(error.strerror or error))
+    lines = done.stdout.strip().splitlines()
+    if done.returncode == 0 and lines:
+        return Asked(said=lines[-1].strip())
+    return Asked(why=one_line((done.stderr or done.stdout).strip(), LINE) or f"exit status {done.returncode}")
+
+
+def ask_folder(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = None) -> Asked:
+    """As `ask`, for the path of a folder or file that must exist."""
+    asked = ask(argv, origin, environ)
+    there = not asked.why and Path(asked.said).is_absolute() and Path(asked.said).exists()
+    return asked if there or asked.why else Asked(why=f"it named {one_line(asked.said, LINE)!r}, which is not there")
+
+
+def python_behind(python: Path, origin: Path) -> Path:
+    """The interpreter that *python* starts where that is a shim, as pyenv's are; else *python*.
+
+    Raises:
+        BadInput: if it starts none.
+    """
+    with suppress(OSError), python.open("rb") as file:
+        if file.read(2) != b"#!":
+            return python
+    asked = ask_folder((str(python), "-c", "import sys; print(sys.executable)"), origin)
+    if asked.why:
+        raise BadInput(f"--python {python} does not start a Python ({asked.why}); give the interpreter's own path")
+    return Path(asked.said)
+
+
+def unusable(program: Path, question: str, why: str) -> str:
+    """Why a toolchain cannot be had, in one sentence with its mend, as `Surroundings.missing`."""
+    return (
+        f"{program} does not tell where its toolchain is ({why.replace(': ', ' - ')}): "
+        f"make `{question}` work in a shell, or put the toolchain's own bin folder first on PATH"
+    )
+
+
+def search_path(first: Sequence[Path], path: str, last: Path) -> str:
+    """A PATH that begins with the folders *first*, goes on with the person's *path* and ends with *last*."""
+    front = [str(folder) for folder in first if str(folder) not in SYSTEM]
+    return os.pathsep.join(dict.fromkeys([*front, *filter(None, path.split(os.pathsep)), str(last)]))
+
+
+def beyond(root: Path) -> tuple[Path, ...]:
+    """What symbolic links directly in the folder *root* lead to outside of it: distributions split toolchains up."""
+    with suppress(OSError):
+        links = [entry.resolve() for entry in root.iterdir() if entry.is_symlink()]
+        return tuple(dict.fromkeys(path for path in links if path.exists() and not path.is_relative_to(root)))
+    return ()
+
+
+def compilers(path: str) -> tuple[Path, ...]:
+    """The C compilers on *path* that no sandbox shows by itself: go and cargo link with them."""
+    found = (shutil.which(name, path=path) for name in ("cc", "gcc"))
+    return tuple(
+        dict.fromkeys(p for cc in found if cc and str(Path(cc).parent) not in SYSTEM for p in installation(Path(cc)))
+    )
+
+
+def _choices(origin: Path) -> Iterator[tuple[str, str]]:
+    """The names and texts of the nearest files that choose versions for *origin*."""
+    for name in CHOICES:
+        for folder in (origin.absolute(), *origin.absolute().parents):
+            with suppress(OSError, ValueError):
+                text = (folder / name).read_text("utf-8")
+                if VERSIONS.fullmatch(text):
+                    yield name, text
+                break
