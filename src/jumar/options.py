@@ -25,7 +25,7 @@ from jumar.core.run import EXTERNAL, HOST
 from jumar.core.settings import Suite, Switches
 from jumar.errors import BadInput
 from jumar.models.providers import PROVIDERS
-from jumar.plugins import names
+from jumar.plugins import exists, names
 from jumar.routing import keyed_model, routes_of
 from jumar.task import Task, targets
 
@@ -241,7 +241,8 @@ def _budget(task: Task, options: Options, agent: str, policy: TestPolicy) -> Bud
 
 
 def _suite(task: Task, options: Options) -> Suite:
-    if task.suite.runner not in (runners := names("runners")):
+    if not exists("runners", task.suite.runner):
+        runners = names("runners")
         raise BadInput(f"unknown runner {task.suite.runner!r}; known are {', '.join(runners)}")
     for test in options.tests:
         path = test.partition("::")[0]

@@ -34,11 +34,14 @@ ENOUGH_BYTES = 512 * 1024**2
 @click.argument("task", type=click.Path(path_type=Path), default=".")
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
+@click.option("--probe", is_flag=True, help="Run the self-test of the sandboxes again, whatever is remembered of it.")
 @speaking
-def doctor(task: Path, python: str | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
+def doctor(  # noqa: PLR0913  one for each option
+    task: Path, python: str | None, runs: Path, *, probe: bool, as_json: bool, quiet: bool
+) -> int:
     """Try what jumar needs for TASK: Python, the runners, git, disk, permissions, models, sandboxes."""
     voice = Voice(json=as_json, quiet=quiet)
-    checks = tuple(_checks(task, python, runs))
+    checks = tuple(_checks(task, python, runs, anew=probe))
     for check in checks:
         mark = "ok  " if check.ok else "FAIL" if check.needed else "warn"
         voice.say(f"{mark}  {check.name:<14}{check.found}" + (f"\n      mend: {check.mend}" if check.mend else ""))
@@ -47,7 +50,7 @@ def doctor(task: Path, python: str | None, runs: Path, *, as_json: bool, quiet: 
     return int(bool(broken))
 
 
-def _checks(task: Path, python: str | None, runs: Path) -> Iterator[Check]:
+def _checks(task: Path, python: str | None, runs: Path, *, anew: bool) -> Iterator[Check]:
     yield _python()
     yield from _tests(task, python)
     yield from plans(runs)
@@ -57,7 +60,7 @@ def _checks(task: Path, python: str | None, runs: Path) -> Iterator[Check]:
     yield _system()
     yield _commands(task, python)
     yield _models()
-    yield from sandboxes(runs, environment())
+    yield from sandboxes(runs, environment(), anew=anew)
 
 
 def _python() -> Check:
