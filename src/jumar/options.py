@@ -23,7 +23,7 @@ from jumar.models.prices import costs
 from jumar.nearest import suggestion
 from jumar.notes import notes
 from jumar.option_checks import asks_provider, check_options, idle_beside, idle_under
-from jumar.plugins import names
+from jumar.plugins import exists, names
 from jumar.precedence import InForce
 from jumar.routing import routes_of, tiers_of
 from jumar.run_settings import OFFLINE, check_model
@@ -202,8 +202,8 @@ def _switches(task: Task, options: Options, agent: str, gate: Gate) -> Switches:
 
 
 def _suite(task: Task, options: Options, confirm: int) -> Suite:
-    if task.suite.runner not in (runners := names("runners")):
-        raise BadInput(f"unknown runner {task.suite.runner!r}; {suggestion(task.suite.runner, runners)}")
+    if not exists("runners", task.suite.runner):
+        raise BadInput(f"unknown runner {task.suite.runner!r}; {suggestion(task.suite.runner, names('runners'))}")
     for test in options.tests:
         path = test.partition("::")[0]
         if escape(test) or not (task.root / path).exists():

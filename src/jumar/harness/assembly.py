@@ -8,11 +8,6 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.agents.driver import Driver
-from jumar.agents.external import External
-from jumar.agents.host import Hosted
-from jumar.agents.pipeline import Pipeline, too_large
-from jumar.agents.repair import Repair
 from jumar.annotations import files_of, is_slug
 from jumar.core.agent import DRIVER, REPAIR, Strategy
 from jumar.core.events import RunStart
@@ -206,6 +201,12 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
     Raises:
         BadInput: if there are too many files for an agent that writes them whole.
     """
+    # Here, as a verdict alone needs no agent, and they take longer to import than all that judges.
+    from jumar.agents.driver import Driver  # noqa: PLC0415  as above
+    from jumar.agents.external import External  # noqa: PLC0415  as above
+    from jumar.agents.host import Hosted  # noqa: PLC0415  as above
+    from jumar.agents.repair import Repair  # noqa: PLC0415  as above
+
     manifest, guard = place.store.manifest(run.tree), guard_of(run.settings)
     files = tuple(path for path, node in sorted(manifest.items()) if node.kind is Kind.FILE)
     runner = runner_of(run.settings.suite.runner)
@@ -219,7 +220,14 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
         return External(closed, metered=run.settings.outside.metered)
     if run.agent == DRIVER:
         return Driver(files, closed, run.settings.switches, run.gate)
-    targets = targets_of(run.settings, files)
+    return _pipeline(run, place, files, tests)
+
+
+def _pipeline(run: RunStart, place: Place, files: tuple[str, ...], tests: tuple[str, ...]) -> Strategy:
+    """The agent that writes whole files, given the *files* of the first tree and the *tests* among them."""
+    from jumar.agents.pipeline import Pipeline, too_large  # noqa: PLC0415  as in `agent_of`
+
+    manifest, targets = place.store.manifest(run.tree), targets_of(run.settings, files)
     if len(targets) > MANY:
         raise BadInput(
             f"the pipeline writes whole files and {len(targets)} may be edited here: name a few in [files] editable, "

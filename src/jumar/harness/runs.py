@@ -41,6 +41,7 @@ from jumar.harness.external import ExternalHost, host_of
 from jumar.harness.folders import fresh, leave_no_trace, without
 from jumar.harness.opening import first_event
 from jumar.harness.result import Result, result_of, state_in, state_of
+from jumar.harness.selftest import Memory
 from jumar.harness.sources import allowed_bytes, settled, weight_of
 from jumar.journal import Journal
 from jumar.kernel import Kernel
@@ -112,7 +113,7 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
     place = Place.at(fresh(runs, task.name), entry.environ)
     try:
         place.store.limit_bytes = allowed_bytes(task.tree_bytes)
-        box = await chosen(task.sandbox, place.folder, entry.environ, unattended=task.unattended)
+        box = await chosen(task.sandbox, place.folder, entry.environ, unattended=task.unattended, apart=(task.root,))
         place = replace(place, sandbox=box)
         for name, data in ready.kept.items():
             (place.folder / name).write_bytes(data)
@@ -121,6 +122,7 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
         state = replay(journal.append((first,), time.time()))
         return await _running(place, journal, state, held, (entry.host, task.caps))
     except BaseException:
+        Memory(entry.environ).forget()  # it may have been the sandbox: the next start looks at it again
         held.close()
         place.store.release()
         shutil.rmtree(place.folder, ignore_errors=True)
@@ -190,7 +192,9 @@ async def _confined(place: Place, state: RunState) -> Place:
     Raises:
         BadInput: if this machine has none of that tier any more.
     """
-    sandbox = await chosen(state.run.settings.sandbox, place.folder, place.environ, unattended=False)
+    settings = state.run.settings
+    apart = (Path(settings.origin),) if settings.origin else ()
+    sandbox = await chosen(settings.sandbox, place.folder, place.environ, unattended=False, apart=apart)
     return replace(place, sandbox=sandbox)
 
 
@@ -283,6 +287,8 @@ def written(running: Running, state: RunState) -> Result:
     place, journal = running.place, running.journal
     with disk(f"the run has ended, but {place.folder} cannot be written"):
         (place.folder / "best.patch").write_bytes(best_patch(place.store, state.run.tree, state.tree))
+    if state.end is not None and state.end.stop is StopReason.INFRA:
+        Memory(place.environ).forget()
     return kept(place, result_of(state, place.folder, journal.mark))
 
 

@@ -18,6 +18,7 @@ from jumar.errors import BadInput
 from jumar.harness.assembly import Place, expected_ids, files_with, runner_of, sealed, settings_of, tree_of, verifier_of
 from jumar.harness.confinement import chosen
 from jumar.harness.result import state_in
+from jumar.harness.selftest import Memory
 from jumar.harness.sources import settled
 from jumar.ports import Verification
 from jumar.task import Task, guard_of
@@ -63,9 +64,12 @@ async def score_tree(task: Task, where: Path, *, python: str | None, environ: Ma
     is_run = (where / "events.jsonl").is_file()
     with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
         scratch = Path(temporary)
-        place = Place.at(scratch, environ, await chosen(task.sandbox, scratch, environ, unattended=False))
+        box = await chosen(task.sandbox, scratch, environ, unattended=False, apart=(task.root, where))
+        place = Place.at(scratch, environ, box)
         folder = _laid_out(where, place.folder / "candidate") if is_run else where
         scored = await _scored(task, folder, place, python)
+    if scored.void:
+        Memory(environ).forget()  # it may have been the sandbox: the next start looks at it again
     if is_run:
         (where / "score.json").write_bytes(msgspec.json.format(msgspec.json.encode(scored)) + b"\n")
     return scored

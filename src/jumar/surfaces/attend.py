@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 from anyio.abc import TaskStatus
@@ -12,7 +12,9 @@ from anyio.abc import TaskStatus
 from jumar.core.effects import Halt
 from jumar.core.stop import StopReason
 from jumar.errors import JumarError
-from jumar.kernel import Kernel
+
+if TYPE_CHECKING:
+    from jumar.kernel import Kernel
 
 Value = TypeVar("Value")
 

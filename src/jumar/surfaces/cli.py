@@ -8,7 +8,6 @@ from importlib import import_module
 
 import click
 
-from jumar import __version__
 from jumar.core.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import JumarError
 from jumar.nearest import suggestion
@@ -64,7 +63,7 @@ class Lazy(click.Group):
     epilog="Example: jumar run . --model repair (work on this repository until its tests pass)",
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "JUMAR"},
 )
-@click.version_option(__version__, prog_name="jumar")
+@click.version_option(package_name="jumar", prog_name="jumar")
 def jumar() -> None:
     """Tests decide when a coding agent may edit, what of its work is kept, and when it stops."""
 

@@ -39,11 +39,12 @@ ENOUGH_BYTES = 512 * 1024**2
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
 @TEST_COMMAND
+@click.option("--probe", is_flag=True, help="Run the self-test of the sandboxes again, whatever is remembered of it.")
 @speaking
-def doctor(task: Path, python: str | None, runs: Path, test_command: str | None, **speech: bool) -> int:
+def doctor(task: Path, python: str | None, runs: Path, test_command: str | None, *, probe: bool, **speech: bool) -> int:
     """Try what jumar needs for TASK: Python, the runners, git, disk, permissions, models, sandboxes."""
     voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
-    checks = tuple(_checks(task, python, runs, test_command))
+    checks = tuple(_checks(task, python, runs, test_command, anew=probe))
     for check in checks:
         mark = "ok  " if check.ok else "FAIL" if check.needed else "warn"
         voice.say(f"{mark}  {check.name:<14}{check.found}" + (f"\n      mend: {check.mend}" if check.mend else ""))
@@ -60,7 +61,7 @@ def doctor(task: Path, python: str | None, runs: Path, test_command: str | None,
     return int(bool(broken))
 
 
-def _checks(task: Path, python: str | None, runs: Path, test_command: str | None) -> Iterator[Check]:
+def _checks(task: Path, python: str | None, runs: Path, test_command: str | None, *, anew: bool) -> Iterator[Check]:
     yield _python()
     yield from _tests(task, python, test_command)
     yield from plans(runs)
@@ -70,7 +71,7 @@ def _checks(task: Path, python: str | None, runs: Path, test_command: str | None
     yield _system()
     yield _commands(task, python)
     yield _models()
-    yield from sandboxes(runs, environment())
+    yield from sandboxes(runs, environment(), anew=anew)
 
 
 def _python() -> Check:

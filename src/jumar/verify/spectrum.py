@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import coverage
 import msgspec
 
 from jumar.core.settings import Suite
@@ -25,6 +24,8 @@ def traced(
     runner: Runner, suite: Suite, room: Path, sides: tuple[Sequence[str], Sequence[str]]
 ) -> Iterator[Callable[[Sequence[str]], Invocation]]:
     """Make coverage, and nothing else of ours, importable in *room*'s process; gives what to run for which files."""
+    import coverage  # noqa: PLC0415  40 ms, which only a localisation needs
+
     red, green = sides
     folder = room.with_name(room.name + ".coverage")
     folder.mkdir()
