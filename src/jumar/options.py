@@ -58,6 +58,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """A tier, or `auto`: the strongest that this machine has."""
     probe: bool = False
     """Whether the lines that a green changed are mutated, to see whether the tests notice."""
+    include: tuple[str, ...] = ()
+    """Globs of files that git ignores and that belong to the tree all the same."""
     python: str | None = None
     ratchet: str | None = None
     ties: str | None = None
@@ -111,6 +113,7 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         instruction=task.instruction if options.instruction is None else options.instruction,
         suite=_suite(task, options),
         expected=_narrowed(task.expected, options.tests),
+        include=(*task.include, *options.include),
         budget=budget,
         agent=agent,
         model=model,

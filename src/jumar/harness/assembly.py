@@ -28,6 +28,7 @@ from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.harness.confinement import weakened
 from jumar.harness.context import context_of
+from jumar.harness.missing import refuse_left_out
 from jumar.harness.sources import allowed_bytes, leaves_out
 from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox
@@ -146,6 +147,7 @@ async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]
     found = await verifier.collect(verifier.base)
     if found.anomaly:
         raise BadInput(found.anomaly)
+    refuse_left_out(task, verifier.store.manifest(verifier.base), (broken.why for broken in found.broken.values()))
     if not found.ids and task.gate is Gate.REFACTOR and task.verify:
         return ()
     if not found.ids:

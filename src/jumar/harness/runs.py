@@ -24,7 +24,6 @@ from jumar.core.policy import TestPolicy
 from jumar.core.run import HOST, Phase, RunState
 from jumar.core.state import replay
 from jumar.core.stop import StopReason
-from jumar.disk.apply import apply
 from jumar.disk.beneath import disk
 from jumar.disk.patch import best_patch
 from jumar.errors import BadInput
@@ -39,9 +38,10 @@ from jumar.harness.assembly import (
 from jumar.harness.confinement import chosen
 from jumar.harness.external import ExternalHost, host_of
 from jumar.harness.folders import fresh, leave_no_trace, without
+from jumar.harness.leaving import leave_workspace
 from jumar.harness.opening import first_event
-from jumar.harness.result import Result, result_of, state_in, state_of
-from jumar.harness.sources import allowed_bytes, settled, weight_of
+from jumar.harness.result import Result, result_of, state_of
+from jumar.harness.sources import allowed_bytes, settled
 from jumar.journal import Journal
 from jumar.kernel import Kernel
 from jumar.ledger import Caps, Ledger
@@ -107,11 +107,10 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
     interpreter(task, entry.python)  # refused before anything is made
     ready = prepared(task, entry.environ)
     task = settled(without(ready.task, runs, task.model), entry.environ)
-    task = replace(task, tree_bytes=weight_of(task).bytes)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
     place = Place.at(fresh(runs, task.name), entry.environ)
     try:
-        place.store.limit_bytes = allowed_bytes(task.tree_bytes)
+        place.store.limit_bytes = allowed_bytes(task.weight.bytes)
         box = await chosen(task.sandbox, place.folder, entry.environ, unattended=task.unattended)
         place = replace(place, sandbox=box)
         for name, data in ready.kept.items():
@@ -171,17 +170,6 @@ async def resume(
         workspace_of(place, state.run).reset(kernel.state.tree)
         begun(kernel)
         return await finished(running)
-
-
-def apply_best(folder: Path) -> tuple[str, ...]:
-    """Write the tree that the run in *folder* ended with onto the folder its task came from; the paths written.
-
-    Raises:
-        BadInput: if a file there changed since the run began; nothing is written.
-    """
-    state = state_in(folder)
-    place = Place.at(folder, {})
-    return apply(place.store, state.run.tree, state.tree, Path(state.run.settings.origin))
 
 
 async def _confined(place: Place, state: RunState) -> Place:
@@ -283,6 +271,7 @@ def written(running: Running, state: RunState) -> Result:
     place, journal = running.place, running.journal
     with disk(f"the run has ended, but {place.folder} cannot be written"):
         (place.folder / "best.patch").write_bytes(best_patch(place.store, state.run.tree, state.tree))
+    leave_workspace(place, state)
     return kept(place, result_of(state, place.folder, journal.mark))
 
 
