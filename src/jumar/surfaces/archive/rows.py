@@ -27,7 +27,7 @@ def of_types(entries: Sequence[ev.Entry], types: Sequence[str]) -> tuple[ev.Entr
 
 
 def without_repeats(entries: Sequence[ev.Entry]) -> Iterator[ev.Entry | int]:
-    """*entries*, with a count in the place of tests that came out as in the verification before."""
+    """*entries*, with a count after each verification in the place of tests that came out as in the one before."""
     before: dict[str, tuple[str, str]] = {}
     hidden = 0
     for entry in entries:
@@ -38,7 +38,7 @@ def without_repeats(entries: Sequence[ev.Entry]) -> Iterator[ev.Entry | int]:
                 hidden += 1
                 continue
             before[event.test_id] = now
-        if hidden:
+        elif hidden:
             yield hidden
             hidden = 0
         yield entry
