@@ -15,8 +15,9 @@ from cheating import Project, attacks, lookalikes, named
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Cause, Ended, reconcile
 from jumar.errors import BadInput
+from jumar.harness.archive.changes import apply_best
 from jumar.harness.result import Result
-from jumar.harness.runs import apply_best, start
+from jumar.harness.runs import start
 from jumar.options import Options, with_options
 from jumar.ports import Record
 from jumar.runners.pytest import PytestRunner

@@ -58,6 +58,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """A tier, or `auto`: the strongest that this machine has."""
     probe: bool = False
     """Whether the lines that a green changed are mutated, to see whether the tests notice."""
+    include: tuple[str, ...] = ()
+    """Globs of files that git ignores and that belong to the tree all the same."""
     python: str | None = None
     ratchet: str | None = None
     ties: str | None = None
@@ -143,6 +145,7 @@ def _with_plain(task: Task, options: Options) -> Task:
         task,
         instruction=task.instruction if options.instruction is None else options.instruction,
         expected=_narrowed(task.expected, options.tests),
+        include=(*task.include, *options.include),
         verify=task.verify if options.verify is None else options.verify,
         seed=task.seed if options.seed is None else options.seed,
         ledger=Path(options.ledger).absolute() if options.ledger else None,

@@ -27,6 +27,7 @@ from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Rule
 from jumar.core.settings import Context, Price, Route, Settings, Suite, Switches
 from jumar.disk.ignored import Ignored
+from jumar.disk.weight import Weight
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.precedence import FileSettings, InForce
@@ -62,8 +63,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Globs of what is left out beside that."""
     left_out: Ignored | None = None
     """What git ignores there; None: nobody has looked yet."""
-    tree_bytes: int = 0
-    """What its files weigh; 0: nobody has looked yet."""
+    weight: Weight = Weight()
+    """How much its tree holds; nothing: nobody has looked yet."""
     reference: Path | None = None
     hidden: Path | None = None
     suite: Suite = Suite()
@@ -162,7 +163,7 @@ def settings_for(
         skip=task.in_place.lines if task.in_place else (),
         tracked=task.in_place.tracked if task.in_place else (),
         include=task.in_place.include if task.in_place else (),
-        tree_bytes=task.tree_bytes,
+        tree_bytes=task.weight.bytes,
         verify=task.verify,
         verify_seconds=task.verify_timeout_seconds,
         sandbox=task.sandbox,

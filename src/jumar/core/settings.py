@@ -120,6 +120,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Their ids."""
     flaky: tuple[str, ...] = ()
     """Ids of the task whose outcome changed on its untouched tree: they judge nothing."""
+    needed: tuple[str, ...] = ()
+    """Files that git ignores and that the red tests of the untouched tree name: they may be red for want of them."""
     ledger: str = ""
     """Path of the ledger this run draws on; empty is none."""
     notes: tuple[str, ...] = ()

@@ -32,6 +32,8 @@ class Aligner(msgspec.Struct, frozen=True):
     get: Get
     skip: Skip
     clone: Clone
+    fresh: bool = False
+    """Whether the folder is new and nobody counts on it before it is whole: files are made under their own names."""
 
     def align(self, folder: int, wanted: Folder, path: str = "") -> None:
         """Make the open *folder*, at *path* with a slash at its end, hold exactly *wanted*, and what is no tree's.
@@ -93,7 +95,7 @@ class Aligner(msgspec.Struct, frozen=True):
         found = beneath.lstat(folder, name)
         if found is not None and _equals(folder, name, found.st_mode, node):
             return
-        data, temporary = self.get(node.sha256), beneath.passing()
+        data, temporary = self.get(node.sha256), name if self.fresh else beneath.passing()
         try:
             if node.kind is Kind.LINK:
                 os.symlink(data, os.fsencode(temporary), dir_fd=folder)
@@ -101,7 +103,8 @@ class Aligner(msgspec.Struct, frozen=True):
                 self._create(folder, temporary, node, data)
                 if found is not None and stat.S_ISREG(found.st_mode):
                     _keep_bits(folder, temporary, stat.S_IMODE(found.st_mode), executable=node.executable)
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            if not self.fresh:
+                os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             beneath.remove(folder, temporary)
             raise

@@ -132,7 +132,7 @@ class Store:
             dest.mkdir(parents=True, exist_ok=True)
             if any(dest.iterdir()):
                 raise Infra(f"cannot lay out a tree in {dest}: it is not empty")
-            self.align(dest, self.manifest(tree))
+            self._align(dest, self.manifest(tree), Aligner(self.get, lambda _: False, self._clone, fresh=True))
 
     def align(self, folder: Path, manifest: Manifest, skip: Callable[[str], bool] = lambda _: False) -> None:
         """Make *folder* equal to *manifest*, byte for byte. What is never part of a tree stays where its folder does.
@@ -143,12 +143,15 @@ class Store:
             OSError: if the disk refuses.
             Infra: if the manifest has something beneath what is no folder.
         """
+        self._align(folder, manifest, Aligner(self.get, skip, self._clone))
+
+    def _align(self, folder: Path, manifest: Manifest, aligner: Aligner) -> None:
         try:
             wanted = trees.levels(manifest)
         except ValueError as fault:
             raise Infra(f"{folder} cannot be laid out: {fault}") from fault
         with beneath.root(folder) as top:
-            Aligner(self.get, skip, self._clone).align(top, wanted)
+            aligner.align(top, wanted)
 
     def _clone(self, digest: str, target: int, size: int) -> bool:
         return self._cloner.clone(self.root / digest[:2] / digest[2:], target, size)

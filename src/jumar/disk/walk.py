@@ -31,6 +31,8 @@ class Walk:
 
     def __init__(self, limit_bytes: int, skip: Callable[[str], bool]) -> None:
         self._limit = self._left = limit_bytes
+        self._hides = False
+        """Whether the folder that was left last holds only what was skipped, at any depth."""
         self._skip = skip
 
     def through(self, folder: int, path: str = "") -> Iterator[Found]:
@@ -38,9 +40,10 @@ class Walk:
         if path.count("/") >= DEEPEST:
             raise BadInput(f"{path[:60]!r}... is nested more than {DEEPEST} folders deep; no task is, so take it out")
         names = self._names(folder, path)
+        self._hides = False
         if path and trees.VENV in names:
             return
-        held = False
+        held = shown = False
         for name in names:
             inner = f"{path}/{name}" if path else name
             if skipped(self._skip, folder, name, inner):
@@ -48,10 +51,12 @@ class Walk:
                 held = True
             elif not trees.ignored(name):
                 for found in self._at(folder, name, inner):
-                    held = True
+                    held = shown = True
                     yield found
+                held |= self._hides
         if path and not held:
             yield Found(path, Kind.DIR)
+        self._hides = held and not shown
 
     def _names(self, folder: int, path: str) -> list[str]:
         try:

@@ -23,6 +23,7 @@ from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.harness.confinement import weakened
 from jumar.harness.context import context_of
+from jumar.harness.missing import refuse_left_out
 from jumar.harness.sources import allowed_bytes, leaves_out
 from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox, Surroundings
@@ -150,6 +151,7 @@ async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]
     found = await verifier.collect(verifier.base)
     if found.anomaly:
         raise BadInput(found.anomaly)
+    refuse_left_out(task, verifier.store.manifest(verifier.base), (broken.why for broken in found.broken.values()))
     untested = not found.ids and not found.broken and not task.suite.select
     if not found.ids and not (task.gate is not Gate.OFF and (untested or task.verify)):
         why = "".join(

@@ -24,6 +24,7 @@ from jumar.harness.assembly import (
     tree_of,
     verifier_of,
 )
+from jumar.harness.missing import needed_by
 from jumar.task import Task
 from jumar.untested import ELSE, SET_VERIFY, verify_commands
 from jumar.verify.verifier import TrustedVerifier
@@ -53,7 +54,7 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
     if not targets_of(settings, place.store.manifest(tree)):
         raise BadInput(f"no file of {task.root} may be edited: [files] editable names none that is not a test")
     judges = task.test_policy is not TestPolicy.NEVER
-    flaky = await unsteady_ids(verifier_of(place, settings, tree, found)) if judges else ()
+    flaky, texts = await unsteady_ids(verifier_of(place, settings, tree, found)) if judges else ((), ())
     expected = tuple(i for i in found if i not in flaky)
     if found and not expected:
         raise BadInput(f"every test of {task.root} comes out differently from run to run: none of them can judge")
@@ -67,7 +68,7 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
         budget=task.budget,
         expected=expected,
         tree=tree,
-        settings=replace(settings, flaky=flaky),
+        settings=replace(settings, flaky=flaky, needed=needed_by(task, place.store.manifest(tree), texts)),
     )
 
 
@@ -92,19 +93,20 @@ async def _untested(task: Task, place: Place, settings: Settings, tree: str) -> 
     return task
 
 
-async def unsteady_ids(verifier: TrustedVerifier) -> tuple[str, ...]:
-    """The expected ids that come out differently in fresh runs of the untouched tree, whatever its bug.
+async def unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The expected ids that come out differently in fresh runs of the untouched tree, and why the others are red.
 
     There are as many runs as confirm a green, and none where a single one does.
     """
     if verifier.suite.confirm < PAIR or not verifier.expected:
-        return ()
+        return (), ()
     judge = copy.copy(verifier)
     judge.suite = replace(verifier.suite, confirm=0)  # what changes is counted here
     verdicts = [(await judge.verify(judge.base, None)).verdict for _ in range(verifier.suite.confirm)]
     greens = [verdict.green_ids for verdict in verdicts if verdict.void is None]
     always, ever = greens[0].intersection(*greens) if greens else frozenset(), frozenset[str]().union(*greens)
-    return tuple(i for i in verifier.expected if i in ever - always)
+    texts = tuple(r.excerpt for r in verdicts[0].results.values() if r.excerpt)
+    return tuple(i for i in verifier.expected if i in ever - always), texts
 
 
 async def _held_out(task: Task, place: Place, settings: Settings, tree: str) -> Settings:

@@ -24,7 +24,6 @@ from jumar.core.policy import TestPolicy
 from jumar.core.run import HOST, Phase, RunState
 from jumar.core.state import replay
 from jumar.core.stop import StopReason
-from jumar.disk.apply import apply
 from jumar.disk.beneath import disk
 from jumar.disk.patch import best_patch
 from jumar.errors import BadInput
@@ -39,10 +38,11 @@ from jumar.harness.assembly import (
 from jumar.harness.confinement import chosen
 from jumar.harness.external import ExternalHost, host_of
 from jumar.harness.folders import fresh, leave_no_trace, without
+from jumar.harness.leaving import leave_workspace
 from jumar.harness.opening import first_event
-from jumar.harness.result import Result, result_of, state_in, state_of
+from jumar.harness.result import Result, result_of, state_of
 from jumar.harness.selftest import Memory
-from jumar.harness.sources import allowed_bytes, settled, weight_of
+from jumar.harness.sources import allowed_bytes, settled
 from jumar.journal import Journal
 from jumar.kernel import Kernel
 from jumar.ledger import Caps, Ledger
@@ -108,11 +108,10 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
     interpreter(task, entry.python)  # refused before anything is made
     ready = prepared(task, entry.environ)
     task = settled(without(ready.task, runs, task.model), entry.environ)
-    task = replace(task, tree_bytes=weight_of(task).bytes)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
     place = Place.at(fresh(runs, task.name), entry.environ)
     try:
-        place.store.limit_bytes = allowed_bytes(task.tree_bytes)
+        place.store.limit_bytes = allowed_bytes(task.weight.bytes)
         box = await chosen(task.sandbox, place.folder, entry.environ, unattended=task.unattended, apart=(task.root,))
         place = replace(place, sandbox=box)
         for name, data in ready.kept.items():
@@ -173,17 +172,6 @@ async def resume(
         workspace_of(place, state.run).reset(kernel.state.tree)
         begun(kernel)
         return await finished(running)
-
-
-def apply_best(folder: Path) -> tuple[str, ...]:
-    """Write the tree that the run in *folder* ended with onto the folder its task came from; the paths written.
-
-    Raises:
-        BadInput: if a file there changed since the run began; nothing is written.
-    """
-    state = state_in(folder)
-    place = Place.at(folder, {})
-    return apply(place.store, state.run.tree, state.tree, Path(state.run.settings.origin))
 
 
 async def _confined(place: Place, state: RunState) -> Place:
@@ -289,6 +277,7 @@ def written(running: Running, state: RunState) -> Result:
         (place.folder / "best.patch").write_bytes(best_patch(place.store, state.run.tree, state.tree))
     if state.end is not None and state.end.stop is StopReason.INFRA:
         Memory(place.environ).forget()
+    leave_workspace(place, state)
     return kept(place, result_of(state, place.folder, journal.mark))
 
 

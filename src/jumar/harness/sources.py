@@ -23,18 +23,22 @@ ADVICE = "leave files out by .gitignore, or by [files] exclude in task.toml or j
 
 
 def settled(task: Task, environ: Mapping[str, str]) -> Task:
-    """*task*, which knows what is left out of its tree.
+    """*task*, which knows what is left out of its tree, and how much that holds.
 
     Raises:
         BadInput: if its folder cannot be read.
         Infra: if git fails.
     """
-    if task.in_place is not None or task.left_out is not None:
+    if task.left_out is not None:
         return task
+    if task.in_place is not None:
+        return replace(task, weight=weigh(task.root, task.in_place.skip()))
     # A folder with a task file is made to be a tree: the rules of a repository around it are not about it.
     made = (task.root / TASK_FILE).exists() and not (task.root / ".git").exists()
     rule = Ignored(HOSTS) if made else left_out(task.root, environ)
-    return replace(task, left_out=replace(rule, include=(*task.include, *named(task))))
+    rule = replace(rule, include=(*task.include, *named(task)))
+    withheld, ignored = spec(task.withheld), rule.skip()
+    return replace(task, left_out=rule, weight=weigh(task.root, lambda path: withheld(path) or ignored(path)))
 
 
 def named(task: Task) -> tuple[str, ...]:
@@ -48,17 +52,6 @@ def named(task: Task) -> tuple[str, ...]:
 def leaves_out(task: Task) -> Ignored:
     """What is left out of the tree of *task*, a `settled` one."""
     return task.left_out or Ignored()
-
-
-def weight_of(task: Task) -> Weight:
-    """How much the tree of *task*, a `settled` one, holds.
-
-    Raises:
-        BadInput: if its folder cannot be read.
-    """
-    skip = task.in_place.skip() if task.in_place is not None else None
-    withheld, ignored = spec(task.withheld), leaves_out(task).skip()
-    return weigh(task.root, skip or (lambda path: withheld(path) or ignored(path)))
 
 
 def allowed_bytes(tree_bytes: int) -> int:

@@ -15,9 +15,13 @@ from jumar.core.quoting import one_line
 from jumar.core.run import HOST
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
+from jumar.harness.missing import advice as lacks
 from jumar.harness.result import Result
 from jumar.options import Options, with_options
 from jumar.run_settings import SETTINGS
+from jumar.surfaces.archive import argument
+from jumar.surfaces.archive.argument import RunPath, spoken
+from jumar.surfaces.archive.coloured import bounded
 from jumar.surfaces.attend import Attendant
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice, fail, printable
@@ -27,7 +31,7 @@ from jumar.untested import untested_line
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-RUNS = Path(".jumar") / "runs"
+RUNS = argument.RUNS
 
 UNGATED = "gate off: edits needed no red test; the ratchet alone decided what was kept"
 """Said of every run that worked without the gate."""
@@ -60,7 +64,12 @@ def options_for(*names: str) -> Iterator[Callable[[Decorated], Decorated]]:
         yield click.option(row.flag, cls=cls, type=kind, help=row.help)
 
 
-EVIDENCE = tuple(options_for("confirm", "sandbox"))
+EVIDENCE = (
+    *options_for("confirm", "sandbox"),
+    click.option(
+        "--include", multiple=True, help="A glob: files that git ignores and the tests need; may be repeated."
+    ),
+)
 """The options that say what a green is worth."""
 
 TEST_COMMAND = click.option("--test-command", help="What runs all the tests, such as 'make check': exit 0 is a pass.")
@@ -132,11 +141,15 @@ def options_of(chosen: dict[str, Any]) -> Options:
 def run(task: Path, runs: Path, **chosen: Any) -> int:
     """Work on TASK (a task.toml, or any folder with tests) until its tests pass or a cap is reached."""
     from jumar.harness import runs as harness  # noqa: PLC0415  libcst and coverage are slow to import
+    from jumar.harness import sources as entering  # noqa: PLC0415  as above
 
     voice = Voice(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
     settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen), environment())
     attendant = Attendant()
     with Live(voice) as live:
+        settled = entering.settled(settled, environment())
+        if large := entering.announcement(settled.weight, runs):
+            live.line(large)
         result = attendant.run(
             lambda: harness.start(
                 settled, runs, python=chosen["python"], environ=environment(), begun=_following(live, attendant)
@@ -146,7 +159,7 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
 
 
 @click.command(epilog="Example: jumar resume .jumar/runs/20261121-101500-gcd-1a2b3c --attempts 40")
-@click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run_dir", metavar="RUN", type=RunPath())
 @click.option("--attempts", type=int, help="Raise the cap on verified candidates.")
 @click.option("--turns", type=int, help="Raise the cap on replies of the model.")
 @click.option("--test-runs", type=int, help="Raise the cap on verifications.")
@@ -156,7 +169,7 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
 @click.option("--apply", is_flag=True, help="Write the best tree onto the original when the run has ended.")
 @speaking
 def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: float | None) -> int:
-    """Go on with RUN (its directory) after a crash, an interrupt or a cap."""
+    """Go on with RUN (its directory, its name, a beginning of that, or `last`) after a crash, an interrupt or a cap."""
     from jumar.harness import runs as harness  # noqa: PLC0415  as above
 
     voice = Voice(json=as_json, quiet=quiet)
@@ -231,6 +244,8 @@ def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
             live.line(untested_line(run.settings.verify, run.gate))
         for test_id in run.settings.flaky:
             live.line(f"flaky: {test_id} comes out differently on the untouched files; it judges nothing in this run")
+        if run.settings.needed:
+            live.line(lacks(run.settings.needed))
         for sentence in kernel.journal.recovered:
             live.line(sentence)
         attendant.begun(kernel)
@@ -258,7 +273,7 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
         voice.say(result.why)
     voice.say(f"journal  {result.events}")
     if (folder / "best.patch").is_file() and (folder / "best.patch").stat().st_size:
-        voice.say(f"patch    {folder / 'best.patch'}")
+        _changed(voice, folder, applied=apply, whole=result.stop is StopReason.GREEN)
     if result.stop is not StopReason.GREEN:
         voice.say(f"go on    jumar resume {folder}")
     refused = _applied(voice, folder) if apply else ""
@@ -266,13 +281,30 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     return fail(refused, EXIT_CODES[StopReason.FINAL], as_json=False) if refused else result.exit
 
 
+def _changed(voice: Voice, folder: Path, *, applied: bool, whole: bool) -> None:
+    """Say how the changes of the run in *folder* are seen and applied; with *whole* show them."""
+    from jumar.harness.archive.changes import without_binary  # noqa: PLC0415  as above
+
+    patch = folder / "best.patch"
+    voice.say(f"patch    {patch}")
+    show = f"jumar diff {spoken(folder)}"
+    if whole and not voice.json:
+        voice.say(bounded(without_binary(patch.read_bytes()).decode("utf-8", "backslashreplace"), show))
+    elif not whole:
+        voice.say(f"changes  {show}")
+    if not (folder / "workspace").is_dir():
+        voice.say(f"tree     jumar apply {spoken(folder)} --to DIR  (it is large, so the workspace was not kept)")
+    if not applied:
+        voice.say(f"apply    jumar apply {spoken(folder)}")
+
+
 def _applied(voice: Voice, folder: Path) -> str:
     """Write the best tree of the run in *folder* onto the original; why that was refused, or nothing."""
-    from jumar.harness import runs as harness  # noqa: PLC0415  as above
+    from jumar.harness.archive.changes import apply_best  # noqa: PLC0415  as above
 
     try:
-        written = harness.apply_best(folder)
+        written = apply_best(folder)
     except BadInput as error:
-        return f"{error} (the best tree is in {folder / 'workspace'})"
+        return f"{error} (`jumar apply {spoken(folder)} --to DIR` lays the best tree out elsewhere)"
     voice.say("\n".join(f"wrote    {path}" for path in written) or "nothing to write: the original is the best")
     return ""
