@@ -288,6 +288,8 @@ class Verifier(Protocol):
         """Run the shell *command* in a room of *tree*, for at most *seconds*: `[gate] verify`."""
         ...
 
-    async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:
-        """Which lines the red tests run and the green ones do not."""
+    async def localise(
+        self, tree: str, red: Sequence[str], green: Sequence[str], seconds: float | None = None
+    ) -> Localisation:
+        """Which lines the red tests run and the green ones do not; what was seen after *seconds* has to do."""
         ...

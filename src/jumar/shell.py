@@ -24,6 +24,9 @@ from jumar.ports import Ask, Push, Verification
 Slow = effects.Verify | effects.Localise | effects.Call | effects.Execute | effects.Await
 """Effects that take time."""
 
+LOCALISING = 0.25
+"""The share of a run's remaining time that finding the suspicious lines may take."""
+
 Done = Sequence[ev.Event] | effects.Halt
 
 
@@ -137,7 +140,9 @@ class Shell:
 
     async def _localise(self, state: RunState) -> Sequence[ev.Event]:
         red, green = _sides(state)
-        return (await self._parts.verifier.localise(state.tree, red, green),)
+        left = self.seconds_left(effects.Localise(), state)
+        seconds = None if left is None else left * LOCALISING
+        return (await self._parts.verifier.localise(state.tree, red, green, seconds),)
 
     def _reserve(self, request: Request, state: RunState) -> Done:
         model, ask = self._parts.route(request.tier), self._ask(request, state)

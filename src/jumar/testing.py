@@ -85,7 +85,13 @@ class FakeVerifier:
         """`true` succeeds, everything else fails."""
         return Checked(ok=command == "true", output=command, duration_ms=1)
 
-    async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:  # noqa: ARG002  as above
+    async def localise(
+        self,
+        tree: str,
+        red: Sequence[str],  # noqa: ARG002  as above
+        green: Sequence[str],  # noqa: ARG002  as above
+        seconds: float | None = None,  # noqa: ARG002  as above
+    ) -> Localisation:
         """Nothing is suspicious."""
         return Localisation(tree=tree, suspects=())
 

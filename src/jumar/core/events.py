@@ -167,6 +167,8 @@ class Localisation(Fact, frozen=True, kw_only=True, tag="localisation"):
 
     tree: str
     suspects: tuple[tuple[str, int, float], ...]
+    problem: str = ""
+    """Why it says less than it should, in a sentence; empty: it is whole."""
     duration_ms: int = 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -40,7 +41,7 @@ from jumar.verify.naming import Naming, collected, completed, names_in
 from jumar.verify.process import Child, confined
 from jumar.verify.room import exchanged, laid_out, linked, paths_in
 from jumar.verify.single import commanded
-from jumar.verify.spectrum import spectrum, traced
+from jumar.verify.spectrum import located, traced
 
 
 async def unchanged() -> str:
@@ -209,15 +210,16 @@ class TrustedVerifier:
             confinement = replace(self.confinement(room, self._output()), seconds=seconds)
             return await checked(command, confinement, self.around.env)
 
-    async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:
-        """Which lines the red tests run and the green ones do not, by one run of them under coverage."""
+    async def localise(
+        self, tree: str, red: Sequence[str], green: Sequence[str], seconds: float | None = None
+    ) -> Localisation:
+        """Which lines the red tests run and the green ones do not, by one traced run (see `ports.Verifier`)."""
         started = time.monotonic()
         async with laid_out(self.store, tree, self.rooms) as room:
-            files = [path for path in paths_in(room) if self.sources(path)]
             bad, good = [(await self._naming(room, ids)).asked for ids in (red, green)]
-            with traced(self.runner, self.suite, room, (bad, good)) as arranged:
-                records, _ = await self._run(arranged(files), room, self._output())
-        return Localisation(tree=tree, suspects=spectrum(records, bad), duration_ms=_ms_since(started))
+            run = traced(self.runner.verification, self.suite, room, (bad, good), filter(self.sources, paths_in(room)))
+            records, child = await self._run(run, room, self._output(), inf if seconds is None else seconds)
+        return located(tree, bad, records, child, _ms_since(started))
 
     async def _reports(self, tree: str, output: Path, parts: Sequence[Part]) -> tuple[Report, Mapping[str, str]]:
         """As `_report`, of all *parts*: one process for each."""
@@ -259,13 +261,16 @@ class TrustedVerifier:
     def _names(self, room: Path) -> Aliases:
         return names_in(self.runner, room, paths_in(room), self.suite.select)
 
-    async def _run(self, invocation: Invocation, room: Path, output: Path) -> tuple[list[Record], Child]:
+    async def _run(
+        self, invocation: Invocation, room: Path, output: Path, seconds: float = inf
+    ) -> tuple[list[Record], Child]:
         records: list[Record] = []
         if self.around.missing:
             raise BadInput(self.around.missing)
         await to_thread.run_sync(linked, room, self.around.links)
         invocation = msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
-        async with confined(invocation, self.confinement(room, output)) as child:
+        confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
+        async with confined(invocation, confinement) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
         return records, child
