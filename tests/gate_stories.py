@@ -43,6 +43,13 @@ SUB_ID = "test_sub.py::test_sub"
 MAKE_SUB = edit("calc.py", "def neg", "def sub(a, b):\n    return a - b\n\n\ndef neg")
 REFACTORS = Switches(model_may_run_tests=True, allow_refactor=True)
 PLANNED = "submit_plan"
+CONFIGURED = {
+    "docs/notes.md": "Sums and products.\n",
+    "docs/more.md": "More.\n",
+    "requirements.txt": "rate==2\n",
+    "pyproject.toml": "[project]\nname = 'calc'\n",
+    "tox.ini": "[tox]\n",
+}
 LEFT_RED = "refactor mode is left green or not at all: "
 GREEN_START = {"files": ALL_GREEN}
 BORN_GREEN = {**GREEN_START, "instruction": "subtract"}
@@ -89,6 +96,16 @@ def rated(files: Mapping[str, bytes]) -> dict[str, str | TestResult]:
     found, outcome = judged(files), "passed" if b"rate==2" in files["requirements.txt"] else "failed"
     assert not isinstance(found, Void)
     return {**found, "test_rate.py::test_rate": outcome}
+
+
+def configured(files: Mapping[str, bytes]) -> Mapping[str, str | TestResult] | Void:
+    """As `judged`, where pyproject.toml can break a test, or let all pass."""
+    found, settings = judged(files), files["pyproject.toml"]
+    assert not isinstance(found, Void)
+    if b"rigged" in settings:
+        return dict.fromkeys(found, "passed")
+    broken = b"broken" in settings or (b"doubled" in settings and b"two" in files["calc.py"])
+    return {**found, id_of("neg"): "failed"} if broken else found
 
 
 STORIES: dict[str, Story] = {
@@ -1040,7 +1057,10 @@ STORIES: dict[str, Story] = {
                 claim("add"),
                 call("set_mode", mode="refactor"),
                 edit("test_calc.py", "== 3", "== 4"),
+                write("conftest.py", "import calc\n"),
+                call("set_mode", mode="strict"),
                 edit("docs/notes.md", "Sums", "x"),
+                edit("pyproject.toml", "[project]", "[tool]"),
                 DONE,
             ),
         ),
@@ -1049,11 +1069,79 @@ STORIES: dict[str, Story] = {
             "the gate is refactor: edits need no claims now",
             "the mode is refactor already",
             "test_calc.py is read-only",
+            "conftest.py is read-only",
+            YES,
             "docs/notes.md is not among the editable files",
+            "pyproject.toml is read-only",
             YES,
         ),
         stop=StopReason.GREEN,
         terms=MAY_REFACTOR,
+    ),
+    "docs, new files, dependencies and configuration are edited in refactor mode, and kept": Story(
+        turns=(
+            both(
+                call("set_mode", mode="refactor"),
+                edit("docs/notes.md", "Sums", "Sums and products"),
+                write("docs/more.md", "More.\n"),
+                edit("requirements.txt", "rate==1", "rate==2"),
+                edit("pyproject.toml", "[project]", "[project]\nname = 'calc'"),
+                write("tox.ini", "[tox]\n"),
+                DONE,
+            ),
+        ),
+        says=(YES,) * 7,
+        tree=CONFIGURED,
+        runs=2,
+        stop=StopReason.GREEN,
+        terms={**MAY_REFACTOR, "judge": configured},
+    ),
+    "configuration under which a test comes out differently is refused": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), edit("pyproject.toml", "[project]", "broken = 1"), DONE),
+            both(edit("pyproject.toml", "broken", "mended"), DONE),
+        ),
+        says=(
+            *(
+                YES,
+                YES,
+                LEFT_RED + "with pyproject.toml as edited, test_calc.py::test_neg came out differently. Refusal 1",
+            ),
+            *(YES, YES),
+        ),
+        tree={"pyproject.toml": "mended = 1\n"},
+        stop=StopReason.GREEN,
+        terms={**MAY_REFACTOR, "judge": configured},
+    ),
+    "configuration that makes red tests pass counts for nothing in the verdict": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), edit("pyproject.toml", "[project]", "rigged = 1"), DONE),
+            DONE,
+            DONE,
+        ),
+        says=(YES, YES, LEFT_RED + "2 of 5 passed; red is test_calc.py::test_add", "Refusal 2", "Refusal 3"),
+        back=(LEFT_RED + "2 of 5 passed",),
+        runs=1,
+        stop=StopReason.STALLED,
+        terms={"switches": REFACTORS, "judge": configured},
+    ),
+    "an edit for a red test must also be green under the configuration that was kept before it": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), edit("pyproject.toml", "[project]", "doubled = 1")),
+            both(call("set_mode", mode="strict"), write("test_sub.py", SUB)),
+            both(
+                claim(SUB_ID, "calc.py"),
+                edit("calc.py", "def neg", "two = 2\n\n\ndef sub(a, b):\n    return a - b\n\n\ndef neg"),
+            ),
+            both(MAKE_SUB, DONE),
+        ),
+        says=(YES,) * 8,
+        back=("it cost what was green: test_calc.py::test_neg",),
+        repairs=((SUB_ID,),),
+        tree={"calc.py": CALC_SUB, "pyproject.toml": "doubled = 1\n", "test_sub.py": SUB},
+        runs=4,
+        stop=StopReason.GREEN,
+        terms={**MAY_REFACTOR, "judge": configured},
     ),
     "the mode is set in the middle of a turn": Story(
         turns=(both(claim("add"), ADD, call("set_mode", mode="refactor"), call("set_mode", mode="off"), DONE),),

@@ -231,6 +231,8 @@ def gated(folder: Path, lines: tuple[Line, ...], terms: Terms | None = None) -> 
         editable=lambda path: not path.startswith("docs/"),
         protected=closed.__contains__,
         authorable=lambda path: path not in closed and bool(plugin.test_files((path,), ())),
+        refactorable=lambda path: path not in (*tests, "conftest.py"),
+        steering=lambda path: path in ("pyproject.toml", "tox.ini"),
     )
     agent = Driver(workspace.paths(), tuple(sorted(closed)), terms.switches, terms.gate)
     model, fake = terms.model or Cutting(lines, terms.cut), FakeVerifier(store, expected, terms.judge)

@@ -278,6 +278,12 @@ class Verifier(Protocol):
         """
         ...
 
+    async def plain(
+        self, tree: str, accepted: Mapping[str, Outcome] | None, *, also: Sequence[str] = ()
+    ) -> Verification:
+        """Run all expected ids of *tree*, and those in *also*, once: no green is accepted, and it is no verdict."""
+        ...
+
     async def check(self, tree: str, command: str, seconds: float) -> Checked:
         """Run the shell *command* in a room of *tree*, for at most *seconds*: `[gate] verify`."""
         ...

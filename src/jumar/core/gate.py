@@ -86,7 +86,9 @@ def writable(path: str, state: RunState, guard: Guard) -> Ruling:
         return Ruling(admitted=False, reason=f"{path!r} leads outside the workspace", hit=hit)
     mode = state.book.mode
     if mode is not Gate.OFF and guard.authorable(path):
-        return _no(why) if (why := misnamed(path)) else YES
+        return _ruled(misnamed(path) or "")
+    if mode is Gate.REFACTOR and guard.refactorable(path):
+        return _ruled(misnamed(path) or "")
     if why := refusal(path, guard):
         return _no(why)
     if mode is not Gate.STRICT or state.book.covering(path):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from jumar.core.policy import Gate
 from jumar.core.run import RunState
 from jumar.core.turn import named
+from jumar.core.verdict import Outcome
 
 REFUSALS = 3
 """As many refusals in a row take back all edits since the mode was entered, and end the run."""
@@ -47,10 +48,16 @@ def why_red(state: RunState) -> str:
     tests = judged.tests
     if tests.void is not None:
         return f"no usable evidence: {tests.void.reason}"
-    red = tuple(i for i in judged.outcomes if i not in judged.green_ids)
+    plain = judged.plain
+    differs = plain.differs if plain is not None else ()
+    elsewhere = {i for i in differs if judged.outcomes[i] is Outcome.PASSED}
+    red = tuple(i for i in judged.outcomes if i not in judged.green_ids and i not in elsewhere)
     said = [f"{tests.passed} of {tests.total} passed"] if tests.passed < tests.total or not judged.checked else []
     said += [f"red is {named(red)}"] if red else []
     said += [] if judged.checked else ["the command of [gate] verify failed"]
+    if plain is not None and not plain.ok:
+        what = f"{named(differs)} came out differently" if differs else "there was no usable evidence"
+        said.append(f"with {named(plain.paths)} as edited, {what}")
     return "; ".join(said)
 
 

@@ -26,6 +26,7 @@ _OPEN: dict[type[ev.Event], Phase | None] = {
     ev.Revert: None,
     ev.Write: None,
     ev.TestRun: Phase.TESTING,
+    ev.PlainRun: Phase.TESTING,
     ev.Tests: None,
     ev.Final: Phase.CLOSED,
     ev.Limit: Phase.OPEN,
@@ -39,12 +40,13 @@ TRANSITIONS: dict[Phase, dict[type[ev.Event], Phase | None]] = {
     Phase.WRITTEN: {
         ev.Write: Phase.WRITTEN,
         ev.TestRun: Phase.TESTING,
+        ev.PlainRun: Phase.TESTING,
         ev.Tests: Phase.JUDGED,
         ev.Revert: Phase.OPEN,
         ev.Limit: Phase.WRITTEN,
         ev.Resume: Phase.WRITTEN,
     },
-    Phase.TESTING: {ev.TestRun: Phase.TESTING, ev.Tests: None},
+    Phase.TESTING: {ev.TestRun: Phase.TESTING, ev.PlainRun: Phase.TESTING, ev.Tests: None},
     Phase.JUDGED: {
         ev.Observation: Phase.JUDGED,
         ev.Repair: Phase.JUDGED,

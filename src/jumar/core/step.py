@@ -154,8 +154,7 @@ def _judge(state: RunState) -> Effect:
 def _gate(state: RunState, judged: Judged) -> Effect:
     """A verdict on claimed edits, or on a refactoring: what is good stays, byte for byte, and the rest goes back."""
     if state.book.mode is Gate.REFACTOR:
-        green = judged.tests.void is None and judged.tests.passed == judged.tests.total and judged.checked
-        return Keep(judged.attempt) if green else Refuse(why_red(state))
+        return Refuse(why) if (why := why_red(state)) else Keep(judged.attempt)
     found = judgement(state)
     trial = next_trial(state.book, found)
     if trial is None:

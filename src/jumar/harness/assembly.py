@@ -27,6 +27,7 @@ from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.harness.confinement import weakened
 from jumar.harness.context import context_of
+from jumar.harness.modes import judged_sources, with_modes
 from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox
 from jumar.projects import TESTS
@@ -167,7 +168,7 @@ def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> Guard:
     def authorable(path: str) -> bool:
         return path not in came and bool(runner.test_files((path,), ())) and not closed(path)
 
-    return replace(guard, authorable=authorable)
+    return with_modes(replace(guard, authorable=authorable), settings, runner)
 
 
 def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifier]:
@@ -176,7 +177,9 @@ def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifi
     runner = runner_of(settings.suite.runner)
     guard = gated(settings, runner, place.store.manifest(run.tree))
     own = nothing if run.gate is Gate.OFF else guard.authorable
-    return runner, guard, verifier_of(place, settings, run.tree, run.expected, own)
+    verifier = verifier_of(place, settings, run.tree, run.expected, own)
+    verifier.sources = judged_sources(guard, settings, run.gate)
+    return runner, guard, verifier
 
 
 def targets_of(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
@@ -192,11 +195,12 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
     Raises:
         BadInput: if there are too many files for an agent that writes them whole.
     """
-    manifest, guard = place.store.manifest(run.tree), guard_of(run.settings)
+    manifest, runner = place.store.manifest(run.tree), runner_of(run.settings.suite.runner)
+    guard = gated(run.settings, runner, manifest)
     files = tuple(path for path, node in sorted(manifest.items()) if node.kind is Kind.FILE)
-    runner = runner_of(run.settings.suite.runner)
     tests = tuple(p for p in files_with(run.expected, place, run.tree, runner) if p in manifest)
-    closed = tuple(p for p in files if guard.protected(p))
+    refactoring = run.gate is Gate.REFACTOR
+    closed = tuple(p for p in files if guard.protected(p) and not (refactoring and guard.refactorable(p)))
     if run.agent == REPAIR:
         return Repair()
     if run.agent == HOST:
