@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from gates import CALC, FILES, WORDS, Terms, claim, edit, gated, id_of, judged, write
+from gates import CALC, FILES, TEST_CALC, WORDS, Terms, claim, edit, gated, id_of, judged, write
 from jumar.core.budget import Budget
 from jumar.core.policy import Gate
 from jumar.core.ratchet import Ratchet, Rule, Ties
@@ -50,6 +50,8 @@ CONFIGURED = {
     "pyproject.toml": "[project]\nname = 'calc'\n",
     "tox.ini": "[tox]\n",
 }
+CODEMODS = Switches(model_may_run_tests=True, allow_codemod=True)
+RENAMES = Switches(model_may_run_tests=True, allow_codemod=True, codemod_renames=("test_calc.py",))
 LEFT_RED = "refactor mode is left green or not at all: "
 GREEN_START = {"files": ALL_GREEN}
 BORN_GREEN = {**GREEN_START, "instruction": "subtract"}
@@ -61,6 +63,10 @@ NEW_NEG = "from calc import neg\n\n\ndef test_twice():\n    assert neg(neg(1)) =
 
 def plan(*steps: dict[str, object]) -> Line:
     return call(PLANNED, steps=list(steps))
+
+
+def replacing(pattern: str, replacement: str) -> Line:
+    return call("replace_in_files", pattern=pattern, replacement=replacement)
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
@@ -1176,6 +1182,134 @@ STORIES: dict[str, Story] = {
         says=(LEFT_RED + "5 of 5 passed; the command of", "Refusal 2 of 3", "Refusal 3 of 3"),
         stop=StopReason.STALLED,
         terms={**GREEN_START, "gate": Gate.REFACTOR, "verify": "false"},
+    ),
+    # Codemod mode
+    "codemod mode is the person's switch": Story(
+        turns=(both(call("set_mode", mode="codemod"), replacing("a", "b"), DONE),),
+        says=(
+            "codemod mode is the person's switch, and it is off: pass --allow-codemod",
+            "switched off in this run",
+            YES,
+        ),
+        terms={"switches": REFACTORS},
+    ),
+    "one replacement over many files that keeps every outcome is kept, also where tests are red": Story(
+        turns=(both(call("set_mode", mode="codemod"), replacing(r"\btext\b", "words"), claim("add"), ADD, DONE),),
+        says=(YES,) * 5,
+        tree={"words.py": WORDS.replace("text", "words"), "calc.py": CALC_ADD},
+        runs=3,
+        terms={"switches": CODEMODS},
+    ),
+    "a codemod that costs a green test goes back, all of it, and the mode is left": Story(
+        turns=(
+            both(call("set_mode", mode="codemod"), replacing("return", "return 1 +"), edit("calc.py", "a", "b")),
+            DONE,
+        ),
+        says=(YES, YES, "no red test was claimed for calc.py", YES),
+        back=("a codemod keeps every outcome, and test_calc.py::test_neg was passed and is failed",),
+        runs=2,
+        terms={"switches": CODEMODS},
+    ),
+    "a codemod that turns a red test green changes an outcome, and goes back": Story(
+        turns=(both(call("set_mode", mode="codemod"), replacing("a - b", "a + b"), DONE),),
+        says=(YES, YES, YES),
+        back=("test_calc.py::test_add was failed and is passed",),
+        runs=2,
+        terms={"switches": CODEMODS},
+    ),
+    "a command is a codemod, and everything else waits until the mode is left": Story(
+        turns=(
+            both(
+                call("run_command", command="s/text/words/"),
+                replacing("text", "words"),
+                call("set_mode", mode="codemod"),
+                edit("calc.py", "a - b", "a + b"),
+                write("test_new.py", SUB),
+                claim("add"),
+                call("run_command", command="ls"),
+                call("run_command", command="s/text/words/"),
+                DONE,
+            ),
+        ),
+        says=(
+            "run_command is for codemod mode",
+            "replace_in_files is for codemod mode",
+            YES,
+            "calc.py was not changed: codemod mode takes one command",
+            "test_new.py was not changed: codemod mode takes one command",
+            "the gate is codemod",
+            *(YES,) * 3,
+        ),
+        tree={"words.py": WORDS.replace("text", "words")},
+        runs=2,
+        terms={"switches": CODEMODS},
+    ),
+    "a command that is forbidden ends the run": Story(
+        turns=(both(call("set_mode", mode="codemod"), call("run_command", command="git push --force"), DONE),),
+        says=(YES, "git push of this kind rewrites"),
+        stop=StopReason.GUARDRAIL,
+        terms={"switches": CODEMODS},
+    ),
+    "a command that does not end is no edit": Story(
+        turns=(both(call("set_mode", mode="codemod"), call("run_command", command="forever"), DONE),),
+        says=(YES, "did not end within 300 s", YES),
+        terms={"switches": CODEMODS},
+    ),
+    "a codemod touches no test": Story(
+        turns=(
+            both(
+                call("set_mode", mode="codemod"),
+                call("run_command", command="s/add/plus/"),
+                call("run_command", command="rm test_words.py"),
+                call("run_command", command="mv calc.py test_more.py"),
+                replacing("sums", "all"),
+                DONE,
+            ),
+        ),
+        says=(YES, *("which is read-only for a codemod: nothing of it was kept (--codemod-renames",) * 3, YES, YES),
+        terms={"switches": CODEMODS},
+    ),
+    "a pure rename in tests is kept where the person allowed it by a pattern": Story(
+        turns=(both(call("set_mode", mode="codemod"), replacing(r"\bneg\b", "negative"), claim("add"), ADD, DONE),),
+        says=(YES,) * 5,
+        tree={
+            "calc.py": CALC_ADD.replace("neg", "negative"),
+            "test_calc.py": TEST_CALC.replace("import add, mul, neg", "import add, mul, negative").replace(
+                "assert neg(", "assert negative("
+            ),
+        },
+        runs=3,
+        terms={"switches": RENAMES},
+    ),
+    "a rename in tests of what the pattern does not name is refused": Story(
+        turns=(both(call("set_mode", mode="codemod"), call("run_command", command="s/lower/small/"), DONE),),
+        says=(YES, "it changes test_words.py, which is read-only for a codemod", YES),
+        terms={"switches": RENAMES},
+    ),
+    "more than a rename in tests is refused": Story(
+        turns=(
+            both(
+                call("set_mode", mode="codemod"),
+                replacing(r"== 6", "== 8"),
+                replacing(r"\bassert\b", "checked"),
+                replacing(r"\bneg\(", "negative("),
+                replacing(r"\bneg\b", "add"),
+                replacing(r"\bneg\b", "test_all"),
+                replacing(r"assert mul", "mul"),
+                DONE,
+            ),
+        ),
+        says=(
+            YES,
+            "6 becomes 8, and they are no identifiers",
+            "the code that the run began with does not define assert",
+            "neg is renamed in some places only",
+            "add, which neg becomes, stands there already",
+            "a name that runners take for their own",
+            "more than names changes",
+            YES,
+        ),
+        terms={"switches": RENAMES},
     ),
     # Plans
     "plans that are refused, and why": Story(

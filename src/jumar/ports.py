@@ -228,10 +228,14 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Commands(Protocol):
-    """Runs commands for a model, confined, in a copy of the tree that is thrown away afterwards."""
+    """Runs commands for a model, confined, in a copy of the tree."""
 
     async def run(self, tree: str, command: str, seconds: float) -> Ran:
         """Run *command* with a shell in a fresh copy of *tree*, for at most *seconds*."""
+        ...
+
+    async def edit(self, tree: str, command: str, seconds: float) -> tuple[Ran, str]:
+        """The same, and the tree that the command left: all that it wrote there is in it."""
         ...
 
 

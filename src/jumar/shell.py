@@ -129,7 +129,7 @@ class Shell:
         if plain := await plain_run(self._parts, self._plain, state, done):
             events.append(plain[0])
             shown = joined(shown, plain)
-        guards = state.book.mode is Gate.REFACTOR and trigger in (Trigger.TURN, Trigger.BASELINE)
+        guards = state.book.mode in (Gate.REFACTOR, Gate.CODEMOD) and trigger in (Trigger.TURN, Trigger.BASELINE)
         if guards and (checked := await check(self._parts, state)):
             status, outcome = ("pass", Outcome.PASSED) if checked.ok else ("fail", Outcome.FAILED)
             events.append(ev.TestRun(test_id=ev.CHECK, status=status, outcome=outcome, duration_ms=checked.duration_ms))

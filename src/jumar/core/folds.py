@@ -281,6 +281,7 @@ FOLDS: dict[type[ev.Event], Callable[[RunState, Any], RunState]] = {
     ev.Plan: _planned,
     ev.Mode: modes.switched,
     ev.Refusal: modes.refused,
+    ev.Codemod: modes.modified,
     ev.Revert: _reverted,
     ev.Localisation: _localised,
     ev.Guardrail: _hit,

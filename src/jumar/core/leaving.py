@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from jumar.core.mode_events import PlainRun
 from jumar.core.policy import Gate
 from jumar.core.run import RunState
 from jumar.core.turn import named
@@ -56,9 +57,45 @@ def why_red(state: RunState) -> str:
     said += [f"red is {named(red)}"] if red else []
     said += [] if judged.checked else ["the command of [gate] verify failed"]
     if plain is not None and not plain.ok:
-        what = f"{named(differs)} came out differently" if differs else "there was no usable evidence"
-        said.append(f"with {named(plain.paths)} as edited, {what}")
+        said.append(_differing(plain))
     return "; ".join(said)
+
+
+def why_no_codemod(state: RunState) -> str:
+    """Why codemod mode cannot be entered; empty: it can."""
+    if not state.run.settings.switches.allow_codemod:
+        return "codemod mode is the person's switch, and it is off: pass --allow-codemod"
+    if state.book.mode is Gate.REFACTOR and not is_untouched(state):
+        return "what was edited in refactor mode was not judged yet: leave it with set_mode('strict') first"
+    if not state.expected and not state.run.settings.verify:
+        return "there is no test and no [gate] verify that a codemod could be judged by"
+    return ""
+
+
+def why_not_kept(state: RunState) -> str:
+    """Why a codemod goes back: an expected id whose outcome it changed, or no usable evidence; empty: it stays."""
+    judged = state.judged
+    if judged is None:
+        return "it was not judged"
+    if judged.tests.void is not None:
+        return f"there is no usable evidence: {judged.tests.void.reason}"
+    before = {i: run.outcome for i, run in state.book.newest.items()}
+    changed = [
+        f"{i} was {before.get(i, 'unknown')} and is {outcome}"
+        for i, outcome in judged.outcomes.items()
+        if outcome != before.get(i) and Outcome.FLAKY not in (outcome, before.get(i))
+    ]
+    said = [named(tuple(changed))] if changed else []
+    said += [] if judged.checked else ["the command of [gate] verify failed"]
+    if judged.plain is not None and not judged.plain.ok:
+        said.append(_differing(judged.plain))
+    return "; ".join(said)
+
+
+def _differing(plain: PlainRun) -> str:
+    """What a plain run under edited configuration has against it."""
+    what = f"{named(plain.differs)} came out differently" if plain.differs else "there was no usable evidence"
+    return f"with {named(plain.paths)} as edited, {what}"
 
 
 def refused_leave(state: RunState, name: str, args: Mapping[str, object]) -> str:

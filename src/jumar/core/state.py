@@ -19,6 +19,7 @@ _OPEN: dict[type[ev.Event], Phase | None] = {
     ev.EditClaim: Phase.OPEN,
     ev.Plan: Phase.OPEN,
     ev.Mode: Phase.OPEN,
+    ev.Codemod: Phase.OPEN,
     ev.Repair: Phase.OPEN,
     ev.Localisation: Phase.OPEN,
     ev.Observation: Phase.OPEN,

@@ -232,7 +232,13 @@ async def commands_of(run: RunStart, place: Place) -> Commands | None:
         BadInput: if nothing on this machine can confine them.
     """
     settings = run.settings
-    if not settings.switches.model_may_run_commands:
+    switches = settings.switches
+    if not (switches.model_may_run_commands or switches.allow_codemod):
         return None
     box = place.sandbox if place.sandbox.tier == "S3" else None  # whatever the tests run in, commands get the strongest
-    return await confined_commands(place.store, place.folder, Path(settings.suite.python), place.environ, box)
+    try:
+        return await confined_commands(place.store, place.folder, Path(settings.suite.python), place.environ, box)
+    except BadInput:
+        if switches.model_may_run_commands:
+            raise
+        return None  # a codemod can still replace

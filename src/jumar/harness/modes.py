@@ -13,10 +13,8 @@ from jumar.globs import spec
 from jumar.ports import Runner
 from jumar.projects import of_runner
 
-CLOSED = (
-    "conftest.py", "conftest/", "conftest.*", "__snapshots__/",
-    ".git/", ".jumar/", "node_modules/", "__pycache__/", "*.pyc", "/task.toml", "/jumar.toml", "/task.checks.json",
-)  # fmt: skip
+OWN = (".git/", ".jumar/", "node_modules/", "__pycache__/", "*.pyc", "/task.toml", "/jumar.toml", "/task.checks.json")
+CLOSED = ("conftest.py", "conftest/", "conftest.*", "__snapshots__/", *OWN)
 """Closed in every mode: what belongs to tests whatever its place, what is jumar's own, and what no tree holds."""
 
 STEERING = (
@@ -42,16 +40,23 @@ def with_modes(guard: Guard, settings: Settings, runner: Runner) -> Guard:
     def refactorable(path: str) -> bool:
         return is_candidate(path) or not (closed(path) or runner.test_files((path,), ()))
 
-    def steering(path: str) -> bool:  # what the task itself calls editable is its code
-        return (named(path) or path in scripts) and not is_candidate(path)
+    allowed, own = spec(settings.switches.codemod_renames), spec(OWN)
 
-    return replace(guard, refactorable=refactorable, steering=steering)
+    def renamable(path: str) -> bool:
+        return allowed(path) and not own(path)
+
+    def steering(path: str) -> bool:
+        if not (named(path) or path in scripts) or is_candidate(path):  # what the task calls editable is its code
+            return False
+        return refactorable(path) or not renamable(path)  # a conftest.py in which only names changed is a test's
+
+    return replace(guard, refactorable=refactorable, renamable=renamable, steering=steering)
 
 
 def judged_sources(guard: Guard, settings: Settings, gate: Gate) -> Matches:
     """Which files are code under test: those that may be edited, in any mode that the run may be in."""
     code = spec(of_runner(settings.suite.runner).sources)
-    more = gate is Gate.REFACTOR or settings.switches.allow_refactor
+    more = gate is Gate.REFACTOR or settings.switches.allow_refactor or settings.switches.allow_codemod
 
     def sources(path: str) -> bool:
         if guard.editable(path) and not guard.protected(path):

@@ -66,6 +66,8 @@ CHOICES = (
         "--gate", help="strict: no edit without a red test (the driver's default); refactor; off: the ratchet alone."
     ),
     click.option("--allow-refactor", is_flag=True, help="The model may enter refactor mode."),
+    click.option("--allow-codemod", is_flag=True, help="It may edit all files by one command or replacement."),
+    click.option("--codemod-renames", multiple=True, help="A glob of tests where that may rename; may be repeated."),
     click.option("--ratchet", help="count (default) or identity: never lose a green test."),
     click.option("--ties", help="keep (default) the newer tree at a tie, or revert it."),
     click.option("--attempts", type=int, help="Cap on verified candidates."),
