@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from jumar import reading
 from jumar.authored import rewritten
+from jumar.codemod import codemod
 from jumar.commands import commanded
 from jumar.core import events as ev
 from jumar.core.claims import warnings
@@ -59,6 +60,10 @@ def gated(action: Action, state: RunState) -> Sequence[ev.Event]:
 
 async def execute(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     """Run the command that *action* asks for, on a copy of the workspace's tree."""
+    if state.book.mode is Gate.CODEMOD or action.name == "replace_in_files":
+        return await codemod(parts, action, state, last=last)
+    if not state.run.settings.switches.model_may_run_commands and state.run.settings.switches.allow_codemod:
+        return (cut_off(action, "run_command is for codemod mode: call set_mode('codemod') first", last=last),)
     if parts.commands is None:
         return (cut_off(action, "run_command is switched off in this run", last=last),)
     if reason := (ruling := commanded(str(action.args["command"]))).reason:
@@ -75,6 +80,8 @@ def struck(event: ev.Event, secrets: tuple[str, ...]) -> ev.Event:
         return replace(event, content=cleaned(event.content, secrets))
     if secrets and isinstance(event, ev.ActionTaken):
         return replace(event, args=cleaned(event.args, secrets), reason=clean(event.reason, secrets))
+    if secrets and isinstance(event, ev.Codemod):
+        return replace(event, **{n: clean(getattr(event, n), secrets) for n in ("command", "pattern", "replacement")})
     return event
 
 

@@ -18,6 +18,7 @@ from jumar.core.ratchet import Ratchet, Rule, Ties
 from jumar.core.run import HOST
 from jumar.core.settings import Route, Suite, Switches
 from jumar.errors import BadInput
+from jumar.globs import spec
 from jumar.in_force import choices
 from jumar.models.prices import costs
 from jumar.nearest import suggestion
@@ -83,6 +84,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     model_may_run_tests: bool = False
     model_may_run_commands: bool = False
     allow_refactor: bool = False
+    allow_codemod: bool = False
+    codemod_renames: tuple[str, ...] = ()
+    """Globs of the test files in which a codemod may rename identifiers."""
     agent_command: str | None = None
     """Of an external agent: words, as a shell splits them; no shell runs them. Never read from a file."""
     agent_env: tuple[str, ...] = ()
@@ -192,6 +196,13 @@ def _refuse(options: Options, rows: Mapping[str, InForce]) -> None:
 def _switches(task: Task, options: Options, agent: str, gate: Gate) -> Switches:
     if options.allow_refactor and gate is not Gate.STRICT:
         raise BadInput(f"--allow-refactor lets a model leave the strict gate, and the gate is {gate}; leave it out")
+    if options.allow_codemod and gate is Gate.OFF:
+        raise BadInput("--allow-codemod lets a model leave the gate for one edit, and the gate is off; leave it out")
+    if options.allow_codemod and agent not in (DRIVER, HOST):
+        raise BadInput(f"--allow-codemod is for agents that call tools, and agent {agent} calls none; leave it out")
+    if options.codemod_renames and not options.allow_codemod:
+        raise BadInput("--codemod-renames says where a codemod may rename, and there is none: pass --allow-codemod too")
+    spec(options.codemod_renames)  # refused here, before anything runs
     for name in ("text_actions", "model_may_run_commands"):
         if getattr(options, name) and agent != DRIVER:
             raise BadInput(f"{flag(name)} is for --agent driver; agent {agent} takes no actions")
@@ -200,6 +211,8 @@ def _switches(task: Task, options: Options, agent: str, gate: Gate) -> Switches:
         text_actions=options.text_actions,
         model_may_run_tests=options.model_may_run_tests or gate is not Gate.OFF,
         allow_refactor=options.allow_refactor,
+        allow_codemod=options.allow_codemod,
+        codemod_renames=options.codemod_renames,
         model_may_run_commands=options.model_may_run_commands,
     )
 

@@ -234,10 +234,14 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Commands(Protocol):
-    """Runs commands for a model, confined, in a copy of the tree that is thrown away afterwards."""
+    """Runs commands for a model, confined, in a copy of the tree."""
 
     async def run(self, tree: str, command: str, seconds: float) -> Ran:
         """Run *command* with a shell in a fresh copy of *tree*, for at most *seconds*."""
+        ...
+
+    async def edit(self, tree: str, command: str, seconds: float) -> tuple[Ran, str]:
+        """The same, and the tree that the command left: all that it wrote there is in it."""
         ...
 
 
@@ -282,6 +286,12 @@ class Verifier(Protocol):
         *accepted* is what the frozen run had for ids that did not pass; None: there was none yet. *control* is the
         tree that tells a candidate's doing from the machine's: the best one so far.
         """
+        ...
+
+    async def plain(
+        self, tree: str, accepted: Mapping[str, Outcome] | None, *, also: Sequence[str] = ()
+    ) -> Verification:
+        """Run all expected ids of *tree*, and those in *also*, once: no green is accepted, and it is no verdict."""
         ...
 
     async def check(self, tree: str, command: str, seconds: float) -> Checked:

@@ -17,7 +17,8 @@ from jumar.core.run import RunState
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Outcome
 from jumar.errors import Infra
-from jumar.judging import both, given_up, rebuilt, test_runs, tests_of, verified
+from jumar.frozen import Plain, both, check, joined, plain_run
+from jumar.judging import given_up, rebuilt, test_runs, tests_of, verified
 from jumar.parts import Parts
 from jumar.ports import Ask, Push, Verification
 
@@ -37,6 +38,8 @@ class Shell:
         self._parts = parts
         self._memory: dict[tuple[str, tuple[str, ...]], Verification] = {}
         """The newest verdicts by tree and ids: a tree is not run again for the same question."""
+        self._plain: Plain = {}
+        """The plain runs that were made, likewise."""
         self._sent = False
         """Whether the call in flight has left: before that it costs nothing."""
         self._held: Push | None = None
@@ -124,14 +127,16 @@ class Shell:
     async def _verify(self, trigger: Trigger, state: RunState) -> Sequence[ev.Event]:
         only = state.asked_tests if trigger is Trigger.MODEL else None
         done = await verified(self._parts, self._memory, state)
-        events = list(test_runs(done, state))
+        events: list[ev.Event] = list(test_runs(done, state))
         shown = feedback(done.verdict, only or ())
-        guards = state.book.mode is Gate.REFACTOR and trigger in (Trigger.TURN, Trigger.BASELINE)
-        if (command := state.run.settings.verify) and guards:
-            checked = await self._parts.verifier.check(state.tree, command, state.run.settings.verify_seconds)
+        if plain := await plain_run(self._parts, self._plain, state, done):
+            events.append(plain[0])
+            shown = joined(shown, plain)
+        guards = state.book.mode in (Gate.REFACTOR, Gate.CODEMOD) and trigger in (Trigger.TURN, Trigger.BASELINE)
+        if guards and (checked := await check(self._parts, state)):
             status, outcome = ("pass", Outcome.PASSED) if checked.ok else ("fail", Outcome.FAILED)
             events.append(ev.TestRun(test_id=ev.CHECK, status=status, outcome=outcome, duration_ms=checked.duration_ms))
-            shown = both(shown, command, checked)
+            shown = both(shown, state.run.settings.verify, checked)
         return (
             *events,
             tests_of(trigger, state, done),

@@ -83,6 +83,10 @@ class Book(msgspec.Struct, frozen=True):
     """Whether the turn is over: its edits are judged next."""
     parked: bool = False
     """Whether the run stopped before they were, and the workspace is without them."""
+    outer: Gate = Gate.STRICT
+    """The mode that codemod mode was entered from, and goes back to."""
+    codemod: bool = False
+    """Whether the one edit of codemod mode was made."""
     leaving: str = ""
     """By which action an agent that is not ours has asked to leave refactor mode: it waits for the verdict."""
     refusals: int = 0

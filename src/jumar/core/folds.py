@@ -121,12 +121,17 @@ def _ran(state: RunState, run: ev.TestRun) -> RunState:
     return replace(state, runs=Cell(run, state.runs))
 
 
+def _ran_plain(state: RunState, run: ev.PlainRun) -> RunState:
+    return replace(state, plain=run, executions=state.executions + run.executions)
+
+
 def _tested(state: RunState, tests: ev.Tests) -> RunState:
     runs, checked = _runs(state)
     guarded = checked is not None
-    green = frozenset(i for i, run in runs.items() if run.status == "pass")
+    differs = state.plain.differs if state.plain is not None else ()
+    green = frozenset(i for i, run in runs.items() if run.status == "pass").difference(differs)
     outcomes = {i: run.outcome for i, run in runs.items()}
-    judged = Judged(tests, outcomes, green, checked is not False, guarded)
+    judged = Judged(tests, outcomes, green, checked is not False, guarded, state.plain)
     baseline = tests.trigger is Trigger.BASELINE
     asked = tests.trigger is Trigger.MODEL
     harness = tests.void is not None and tests.void.cause is Cause.HARNESS
@@ -139,6 +144,7 @@ def _tested(state: RunState, tests: ev.Tests) -> RunState:
     return replace(
         state,
         runs=None,
+        plain=None,
         judged=state.judged if asked else judged,
         wavering=tuple(dict.fromkeys((*state.wavering, *tests.flaky))),
         book=claiming.tested(state, tests, runs),
@@ -271,6 +277,7 @@ FOLDS: dict[type[ev.Event], Callable[[RunState, Any], RunState]] = {
     ev.ActionTaken: _acted,
     ev.Write: _wrote,
     ev.TestRun: _ran,
+    ev.PlainRun: _ran_plain,
     ev.Tests: _tested,
     ev.Observation: _observed,
     ev.BestFound: _kept,
@@ -279,6 +286,7 @@ FOLDS: dict[type[ev.Event], Callable[[RunState, Any], RunState]] = {
     ev.Plan: _planned,
     ev.Mode: modes.switched,
     ev.Refusal: modes.refused,
+    ev.Codemod: modes.modified,
     ev.Revert: _reverted,
     ev.Localisation: _localised,
     ev.Guardrail: _hit,

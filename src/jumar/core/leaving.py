@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from jumar.core.mode_events import PlainRun
 from jumar.core.policy import Gate
 from jumar.core.run import RunState
 from jumar.core.turn import named
+from jumar.core.verdict import Outcome
 
 REFUSALS = 3
 """As many refusals in a row take back all edits since the mode was entered, and end the run."""
@@ -47,11 +49,53 @@ def why_red(state: RunState) -> str:
     tests = judged.tests
     if tests.void is not None:
         return f"no usable evidence: {tests.void.reason}"
-    red = tuple(i for i in judged.outcomes if i not in judged.green_ids)
+    plain = judged.plain
+    differs = plain.differs if plain is not None else ()
+    elsewhere = {i for i in differs if judged.outcomes[i] is Outcome.PASSED}
+    red = tuple(i for i in judged.outcomes if i not in judged.green_ids and i not in elsewhere)
     said = [f"{tests.passed} of {tests.total} passed"] if tests.passed < tests.total or not judged.checked else []
     said += [f"red is {named(red)}"] if red else []
     said += [] if judged.checked else ["the command of [gate] verify failed"]
+    if plain is not None and not plain.ok:
+        said.append(_differing(plain))
     return "; ".join(said)
+
+
+def why_no_codemod(state: RunState) -> str:
+    """Why codemod mode cannot be entered; empty: it can."""
+    if not state.run.settings.switches.allow_codemod:
+        return "codemod mode is the person's switch, and it is off: pass --allow-codemod"
+    if state.book.mode is Gate.REFACTOR and not is_untouched(state):
+        return "what was edited in refactor mode was not judged yet: leave it with set_mode('strict') first"
+    if not state.expected and not state.run.settings.verify:
+        return "there is no test and no [gate] verify that a codemod could be judged by"
+    return ""
+
+
+def why_not_kept(state: RunState) -> str:
+    """Why a codemod goes back: an expected id whose outcome it changed, or no usable evidence; empty: it stays."""
+    judged = state.judged
+    if judged is None:
+        return "it was not judged"
+    if judged.tests.void is not None:
+        return f"there is no usable evidence: {judged.tests.void.reason}"
+    before = {i: run.outcome for i, run in state.book.newest.items()}
+    changed = [
+        f"{i} was {before.get(i, 'unknown')} and is {outcome}"
+        for i, outcome in judged.outcomes.items()
+        if outcome != before.get(i) and Outcome.FLAKY not in (outcome, before.get(i))
+    ]
+    said = [named(tuple(changed))] if changed else []
+    said += [] if judged.checked else ["the command of [gate] verify failed"]
+    if judged.plain is not None and not judged.plain.ok:
+        said.append(_differing(judged.plain))
+    return "; ".join(said)
+
+
+def _differing(plain: PlainRun) -> str:
+    """What a plain run under edited configuration has against it."""
+    what = f"{named(plain.differs)} came out differently" if plain.differs else "there was no usable evidence"
+    return f"with {named(plain.paths)} as edited, {what}"
 
 
 def refused_leave(state: RunState, name: str, args: Mapping[str, object]) -> str:

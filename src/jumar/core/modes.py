@@ -51,4 +51,11 @@ def refused(state: RunState, refusal: ev.Refusal) -> RunState:
 
 def switched(state: RunState, mode: ev.Mode) -> RunState:
     """Another mode: what was claimed or refused in the last one is forgotten."""
-    return replace(state, book=replace(state.book, mode=mode.to, refusals=0, claims=()))
+    book = replace(state.book, mode=mode.to, refusals=0, claims=(), codemod=False)
+    entered = mode.to is Gate.CODEMOD
+    return replace(state, book=replace(book, outer=mode.from_) if entered else book)
+
+
+def modified(state: RunState, _codemod: ev.Codemod) -> RunState:
+    """The one edit of codemod mode is made: it is judged next."""
+    return replace(state, book=replace(state.book, codemod=True))

@@ -21,6 +21,12 @@ class Gate(StrEnum):
     OFF = "off"
     STRICT = "strict"
     REFACTOR = "refactor"
+    CODEMOD = "codemod"
+    """Never of a whole run: it is entered for one edit."""
+
+
+CHOICES = (Gate.OFF, Gate.STRICT, Gate.REFACTOR)
+"""The gates that a run can begin with."""
 
 
 class Trigger(StrEnum):

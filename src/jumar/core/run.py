@@ -59,6 +59,8 @@ class Judged(msgspec.Struct, frozen=True):
     """Whether the command that guards refactor mode was green, where one was run."""
     commanded: bool = False
     """Whether it was run."""
+    plain: ev.PlainRun | None = None
+    """The run under configuration that was edited; None: none was."""
 
     @property
     def attempt(self) -> Attempt:
@@ -162,6 +164,8 @@ class RunState(msgspec.Struct, frozen=True):
     """What the gate knows."""
     asking: bool = False
     """Whether a host's agent waits for the answer of its model."""
+    plain: ev.PlainRun | None = None
+    """The plain run of the verification at hand."""
     runs: Cell | None = None
     """The `test_run` events of the verification at hand, newest first."""
 

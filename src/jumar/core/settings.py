@@ -80,6 +80,10 @@ class Switches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     model_may_run_commands: bool = False
     allow_refactor: bool = False
     """Whether the model may enter refactor mode."""
+    allow_codemod: bool = False
+    """Whether the model may enter codemod mode."""
+    codemod_renames: tuple[str, ...] = ()
+    """Globs of the test files in which a codemod may rename an identifier; without them it touches no test."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -24,9 +24,10 @@ from jumar.core.effects import (
     Rebuild,
     Refuse,
     Reserve,
+    Switch,
     Verify,
 )  # fmt: skip
-from jumar.core.leaving import REFUSALS, RULE, is_judged, needs_verdict, why_red
+from jumar.core.leaving import REFUSALS, RULE, is_judged, needs_verdict, why_not_kept, why_red
 from jumar.core.planning import plans_now
 from jumar.core.policy import Gate, TestPolicy, Trigger
 from jumar.core.ratchet import holds, ties
@@ -92,6 +93,8 @@ def _due(state: RunState, ending: Halt | None) -> Effect | None:
     if state.postponed:  # at the end, what was seen red already waits for the next segment
         known = book.mode is Gate.REFACTOR and is_judged(replace(state, tree=state.postponed))
         return None if ending and known else GoBack(state.postponed, _AGAIN)
+    if book.mode is Gate.CODEMOD:
+        return Verify(Trigger.TURN) if state.tree != best.tree else Switch(book.outer) if book.codemod else None
     if book.mode is Gate.REFACTOR:
         asked = book.leaving or (ending and state.tree != best.tree)
         return Verify(Trigger.TURN) if asked and not is_judged(state) else None
@@ -113,6 +116,10 @@ def _owed(state: RunState, ending: Halt) -> bool:
     return state.draft is not None and state.run.test_policy is not TestPolicy.ON_WRITE and not later
 
 
+_SLOW = ("run_command", "replace_in_files")
+"""Actions that take time."""
+
+
 def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one line per effect reads best
     """The next thing of the agent's own: an action of its reply, or a question."""
     if state.postponed:
@@ -124,7 +131,7 @@ def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one lin
         action, last = actions[state.actions_done], state.actions_done + 1 == len(actions)
         if not action.fault and needs_verdict(state, action.name, action.args):
             return Verify(Trigger.TURN)
-        return Execute(action, last) if action.name == "run_command" and not action.fault else Act(action, last)
+        return Execute(action, last) if action.name in _SLOW and not action.fault else Act(action, last)
     request = agent.request(state)
     if request is None and state.run.agent in HOSTED:
         return Await()
@@ -154,9 +161,11 @@ def _judge(state: RunState) -> Effect:
 
 def _gate(state: RunState, judged: Judged) -> Effect:
     """A verdict on claimed edits, or on a refactoring: what is good stays, byte for byte, and the rest goes back."""
+    if state.book.mode is Gate.CODEMOD:
+        why = why_not_kept(state)
+        return GoBack(_home(state), f"a codemod keeps every outcome, and {why}") if why else Keep(judged.attempt)
     if state.book.mode is Gate.REFACTOR:
-        green = judged.tests.void is None and judged.tests.passed == judged.tests.total and judged.checked
-        return Keep(judged.attempt) if green else Refuse(why_red(state))
+        return Refuse(why) if (why := why_red(state)) else Keep(judged.attempt)
     found = judgement(state)
     trial = next_trial(state.book, found)
     if trial is None:

@@ -62,6 +62,8 @@ def judgement(state: RunState) -> Judgement:
     edits = [book.turn[n] for n in book.trying]
     if judged.tests.void is not None:
         return Judgement(void=judged.tests.void.reason)
+    if judged.plain is not None and judged.plain.void is not None:
+        return Judgement(void=f"with {named(judged.plain.paths)} as edited: {judged.plain.void.reason}")
     claimed = dict.fromkeys(i for edit in edits for i in edit.claims)
     wrong = {edit.path: _wrong(edit, state) for edit in edits if edit.test}
     return Judgement(

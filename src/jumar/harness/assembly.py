@@ -24,6 +24,7 @@ from jumar.globs import literal, spec
 from jumar.harness.confinement import weakened
 from jumar.harness.context import context_of
 from jumar.harness.missing import refuse_left_out
+from jumar.harness.modes import judged_sources, with_modes
 from jumar.harness.sources import allowed_bytes, leaves_out
 from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox, Surroundings
@@ -177,7 +178,7 @@ def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> Guard:
     def authorable(path: str) -> bool:
         return path not in came and bool(runner.test_files((path,), ())) and not closed(path)
 
-    return replace(guard, authorable=authorable)
+    return with_modes(replace(guard, authorable=authorable), settings, runner)
 
 
 def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifier]:
@@ -187,7 +188,9 @@ def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifi
     guard = gated(settings, runner, place.store.manifest(run.tree))
     # A test command knows no files: it has to see those that the run wrote, or they could not turn it red.
     own = nothing if run.gate is Gate.OFF or settings.suite.single else guard.authorable
-    return runner, guard, verifier_of(place, settings, run.tree, run.expected, own)
+    verifier = verifier_of(place, settings, run.tree, run.expected, own)
+    verifier.sources = judged_sources(guard, settings, run.gate)
+    return runner, guard, verifier
 
 
 def targets_of(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
@@ -209,11 +212,12 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
     from jumar.agents.host import Hosted  # noqa: PLC0415  as above
     from jumar.agents.repair import Repair  # noqa: PLC0415  as above
 
-    manifest, guard = place.store.manifest(run.tree), guard_of(run.settings)
+    manifest, runner = place.store.manifest(run.tree), runner_of(run.settings.suite.runner)
+    guard = gated(run.settings, runner, manifest)
     files = tuple(path for path, node in sorted(manifest.items()) if node.kind is Kind.FILE)
-    runner = runner_of(run.settings.suite.runner)
     tests = tuple(p for p in files_with(run.expected, place, run.tree, runner) if p in manifest)
-    closed = tuple(p for p in files if guard.protected(p))
+    refactoring = run.gate is Gate.REFACTOR
+    closed = tuple(p for p in files if guard.protected(p) and not (refactoring and guard.refactorable(p)))
     if run.agent == REPAIR:
         return Repair()
     if run.agent == HOST:
@@ -252,7 +256,13 @@ async def commands_of(run: RunStart, place: Place) -> Commands | None:
         BadInput: if nothing on this machine can confine them.
     """
     settings = run.settings
-    if not settings.switches.model_may_run_commands:
+    switches = settings.switches
+    if not (switches.model_may_run_commands or switches.allow_codemod):
         return None
     box = place.sandbox if place.sandbox.tier == "S3" else None  # whatever the tests run in, commands get the strongest
-    return await confined_commands(place.store, place.folder, Path(settings.suite.python), place.environ, box)
+    try:
+        return await confined_commands(place.store, place.folder, Path(settings.suite.python), place.environ, box)
+    except BadInput:
+        if switches.model_may_run_commands:
+            raise
+        return None  # a codemod can still replace

@@ -51,7 +51,7 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
         settings = await _held_out(task, place, settings, tree)
     if task.in_place is None:
         Workspace(place.folder / "workspace", place.store).reset(tree)
-    if not targets_of(settings, place.store.manifest(tree)):
+    if task.gate is not Gate.REFACTOR and not targets_of(settings, place.store.manifest(tree)):
         raise BadInput(f"no file of {task.root} may be edited: [files] editable names none that is not a test")
     judges = task.test_policy is not TestPolicy.NEVER
     flaky, texts = await unsteady_ids(verifier_of(place, settings, tree, found)) if judges else ((), ())

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.core.gate import writable
-from jumar.core.guard import Guard
+from jumar.core.guard import Guard, nothing
 from jumar.core.policy import Gate
 from jumar.core.run import HOST, Phase, RunState
 from jumar.disk import trees
@@ -196,6 +196,8 @@ class Desk:
         there = [path for path, node in files.items() if node.kind is not Kind.DIR]
         authored = tuple(path for path in there if guard.authorable(path))
         claimed = {c.path for c in state.book.claims} | {e.path for e in state.book.turn}
+        open_now = guard.refactorable if state.book.mode is Gate.REFACTOR else nothing
+        closed = (path for path in there if guard.protected(path) and not open_now(path))
         ended = f"the run ended ({state.end.stop})" if state.phase is Phase.ENDED and state.end else ""
         self._say(
             State(
@@ -204,7 +206,7 @@ class Desk:
                 bytes=(session.folder / JOURNAL).stat().st_size,
                 mode=state.book.mode,
                 claims={path: ids for path in sorted(claimed) if (ids := state.book.covering(path))},
-                tests=tuple(path for path in there if guard.protected(path) and path not in authored),
+                tests=tuple(path for path in closed if path not in authored),
                 authored=authored,
                 session=name,
                 turn=turn,

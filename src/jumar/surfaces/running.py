@@ -95,6 +95,8 @@ CHOICES = (
     *options_for("test_policy", "gate"),
     click.option("--verify", help="A command that must stay green in refactor mode ([gate] verify)."),
     click.option("--allow-refactor", is_flag=True, help="The model may enter refactor mode."),
+    click.option("--allow-codemod", is_flag=True, help="It may edit all files by one command or replacement."),
+    click.option("--codemod-renames", multiple=True, help="A glob of tests where that may rename; may be repeated."),
     *options_for("ratchet", "ties", "attempts", "turns", "test_runs", "usd", "tokens", "seconds"),
     click.option("--profile", help="workday ($10, 8 h) or overnight ($30, 12 h; S3 unless typed): caps nobody chose."),
     click.option("--ledger", help="A file that many runs draw on together; new, its caps are the profile's."),

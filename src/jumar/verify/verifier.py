@@ -34,6 +34,7 @@ from jumar.verify.acceptance import CHANGED
 from jumar.verify.acceptance import accepted as accept
 from jumar.verify.apart import Question
 from jumar.verify.check import checked
+from jumar.verify.configured import run_plain
 from jumar.verify.fresh import Experience, HeldOut
 from jumar.verify.joining import Part, alone, blamed, but, joined
 from jumar.verify.launch import Confinement
@@ -202,6 +203,9 @@ class TrustedVerifier:
             i for i in verdict.results if before.setdefault(i, i in verdict.green_ids) != (i in verdict.green_ids)
         ]
         return unsteady(verdict, changed, CHANGED)
+
+    plain = run_plain
+    """One plain run (see `ports.Verifier`)."""
 
     async def check(self, tree: str, command: str, seconds: float) -> Checked:
         """Whether the shell *command* succeeds in a room of *tree* (see `ports.Verifier`)."""
