@@ -157,7 +157,8 @@ CAPS = ("attempts", "turns", "test_runs", "usd", "tokens", "seconds")
 """Those that `[budget]` may hold, too."""
 
 TYPED_ONLY = (
-    "agent_command", "agent_env", "allow_unmetered", "allow_refactor", "base_url", "ledger", "ledger_usd",
-    "model_may_run_commands", "model_may_run_tests", "price", "profile", "record", "text_actions",
+    "agent_command", "agent_env", "allow_codemod", "allow_refactor", "allow_unmetered", "base_url", "codemod_renames",
+    "ledger", "ledger_usd", "model_may_run_commands", "model_may_run_tests", "price", "profile", "record",
+    "text_actions",
 )  # fmt: skip
 """Options that no file may hold: a foreign file must not start a program, open the run or send a key elsewhere."""

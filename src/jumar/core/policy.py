@@ -25,10 +25,6 @@ class Gate(StrEnum):
     """Never of a whole run: it is entered for one edit."""
 
 
-CHOICES = (Gate.OFF, Gate.STRICT, Gate.REFACTOR)
-"""The gates that a run can begin with."""
-
-
 class Trigger(StrEnum):
     """What a verification was run for."""
 

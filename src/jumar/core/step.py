@@ -250,14 +250,6 @@ def _is_leaving(state: RunState, agent: Strategy) -> bool:
     return final and state.book.mode is Gate.REFACTOR and is_judged(state) and not why_red(state)
 
 
-def _checked(state: RunState) -> bool:
-    """Whether a refactoring without a test has ended, and the command that guards it was green on what is shipped."""
-    judged, best = state.judged, state.best
-    if state.said is None or state.expected or judged is None or best is None or not state.run.settings.verify:
-        return False
-    return judged.tests.trigger is Trigger.TURN and judged.checked and judged.tests.tree == best.tree == state.tree
-
-
 def _unchecked(state: RunState) -> bool:
     """Whether `[gate] verify` was not seen green on the tree in the workspace, in refactor mode."""
     if state.book.mode is not Gate.REFACTOR or not state.run.settings.verify:

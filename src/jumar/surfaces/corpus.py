@@ -21,9 +21,9 @@ from jumar.harness.corpus_replay import Means, Replayed, Status, replayed, sourc
 from jumar.harness.record import line, records
 from jumar.models.lines import read_once
 from jumar.surfaces.attend import Attendant
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice, printable
-from jumar.surfaces.running import speaking
 from jumar.task import Task, interpreter
 
 STANDARD = "-"

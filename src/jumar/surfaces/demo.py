@@ -15,10 +15,11 @@ from jumar.harness.demo import WHOLE_SECONDS, Shown, Summary, chosen, summary, w
 from jumar.harness.recipes import Planted, Prepared, Recipe, recipe_tasks, shipped
 from jumar.kernel import Kernel
 from jumar.surfaces.attend import Attendant
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.environment import cache_folder, environment
 from jumar.surfaces.output import Voice
 from jumar.surfaces.progress import Live
-from jumar.surfaces.running import RUNS, UNGATED, speaking
+from jumar.surfaces.running import RUNS, UNGATED
 
 PLEDGE = 5
 """So many bugs the demo promises to repair."""

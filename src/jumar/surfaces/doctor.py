@@ -22,12 +22,13 @@ from jumar.options import Options
 from jumar.precedence import shown
 from jumar.routing import keyed_model
 from jumar.suites import with_command
+from jumar.surfaces.command_options import TEST_COMMAND, speaking
 from jumar.surfaces.doctor_gate import Check, plans, runners, tests
 from jumar.surfaces.doctor_sandbox import sandboxes
 from jumar.surfaces.doctor_settings import settings_for_run
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import RUNS, TEST_COMMAND, speaking
+from jumar.surfaces.running import RUNS
 from jumar.task import interpreter, load_task
 from jumar.verify.command import confinable
 

@@ -12,7 +12,8 @@ from jumar.errors import BadInput
 from jumar.in_force import choices
 from jumar.options import Options, with_options
 from jumar.precedence import InForce
-from jumar.surfaces.running import options_of, run
+from jumar.surfaces.command_options import options_of
+from jumar.surfaces.running import run
 from jumar.task import Task, load_task
 
 

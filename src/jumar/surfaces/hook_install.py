@@ -17,10 +17,10 @@ from jumar.core.policy import Gate
 from jumar.disk.beneath import passing
 from jumar.errors import BadInput
 from jumar.surfaces import hook_fast
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.hook_disk import Refused, root_of
 from jumar.surfaces.hook_rule import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import speaking
 
 SECONDS = {PRE: 60, POST: 180, FAILED: 180, STOP: 900, PROMPT: 900, BEGIN: 30}
 """What the host waits for each event; most of it is for the tests of a whole turn, or of the beginning."""

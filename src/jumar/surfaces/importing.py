@@ -14,9 +14,9 @@ from jumar.harness.import_git import git_sides
 from jumar.harness.import_pypi import Release, pypi_sides
 from jumar.harness.importing import Sides
 from jumar.surfaces.attend import Attendant
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.environment import cache_folder, environment
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import speaking
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -16,8 +16,8 @@ from jumar.harness.result import head_in, state_in, state_of
 from jumar.journal import read_journal
 from jumar.surfaces.archive.argument import RunPath
 from jumar.surfaces.archive.rows import of_types, without_repeats
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import speaking
 
 REASONS = ("void", "why", "what")
 """Fields of events that say why."""

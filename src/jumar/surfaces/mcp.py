@@ -20,9 +20,10 @@ from jumar.options import Options, with_options
 from jumar.surfaces import mcp_calls as calls
 from jumar.surfaces import mcp_http, mcp_server, mcp_stdio
 from jumar.surfaces.attend import Attendant
+from jumar.surfaces.command_options import TEST_COMMAND, judging
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import printable
-from jumar.surfaces.running import RUNS, TEST_COMMAND, judging
+from jumar.surfaces.running import RUNS
 from jumar.task import Task, load_task
 
 PATH = click.Path(path_type=Path)

@@ -72,7 +72,7 @@ def spectrum(records: Iterable[Record], red: Sequence[str]) -> tuple[tuple[str, 
 
 
 def problem(records: Sequence[Record], ended: Ended, detail: str) -> str:
-    """The reason why a traced run says nothing, or less than it should, about where the fault is; empty: it is whole."""
+    """The reason why a traced run does not, or not fully, say where the fault is; empty: it is whole."""
     tests = sum(record[0] == "result" for record in records)
     for record in records:
         match record:

@@ -10,8 +10,8 @@ import msgspec
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.harness.archive.find import find_run
 from jumar.surfaces.archive.argument import IN_RUNS, RUN, spoken
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.output import Voice, fail
-from jumar.surfaces.running import speaking
 
 
 @click.command(epilog="Example: jumar apply last, or jumar apply 20261121-101500-gcd-1a2b3c --to /tmp/best")

@@ -14,8 +14,8 @@ from jumar.harness.archive.cleaning import Wanted, remove_leftovers
 from jumar.harness.archive.listing import DAMAGED, UNFINISHED
 from jumar.surfaces.archive.argument import IN_RUNS
 from jumar.surfaces.archive.runs import size_text
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import speaking
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 BYTES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}

@@ -11,9 +11,9 @@ from jumar.disk.patch import Counted
 from jumar.harness.archive.find import find_run
 from jumar.surfaces.archive.argument import IN_RUNS, RUN, spoken
 from jumar.surfaces.archive.coloured import coloured, colours
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice, printable
-from jumar.surfaces.running import speaking
 
 
 @click.command(epilog="Example: jumar diff last --stat, or jumar diff 20261121-101500-gcd-1a2b3c | git apply")

@@ -9,8 +9,8 @@ import click
 
 from jumar.harness.archive.listing import Row, list_runs, shared_bytes
 from jumar.surfaces.archive.argument import IN_RUNS
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import speaking
 
 TITLES = ("RUN", "TASK", "STOP", "PASSED", "COST", "TIME", "SIZE")
 THOUSAND = 1000
