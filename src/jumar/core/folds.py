@@ -17,6 +17,7 @@ from jumar.core.policy import COUNTED, Gate, TestPolicy, Trigger
 from jumar.core.retry import UNUSABLE, again, pause
 from jumar.core.run import EXTERNAL, HOSTED, Cell, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import mark, remembered
+from jumar.core.stop import Escalation
 from jumar.core.verdict import EXCUSED, Cause
 
 
@@ -63,7 +64,7 @@ def _taken_up(state: RunState) -> RunState:
     return replace(state, reply=state.draft, stage="draft", flaw="", actions_done=0)
 
 
-def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, PLR0911  one case per action
+def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, PLR0911, PLR0912  one case per action
     recent = state.recent
     # What an agent of somebody else's does within its turn is its own business: whether it gets on shows at its end.
     if state.run.agent != EXTERNAL or action.name == "turn_end":
@@ -81,6 +82,8 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
             return replace(state, expired=message)
         case "final":
             return replace(state, said=message) if action.admitted else state
+        case "escalate" if action.admitted:
+            return replace(state, escalated=Escalation(str(action.args["test_id"]), str(action.args["reason"])))
         case "run_tests" if action.admitted:
             ids = action.args.get("test_ids")
             return replace(state, asked_tests=tuple(map(str, ids)) if isinstance(ids, list | tuple) else ())
@@ -227,7 +230,8 @@ def _resumed(state: RunState, _resume: ev.Resume) -> RunState:
     if state.request is not None:
         spend = settle(spend, state.request.reserved_usd, state.request.reserved_tokens)
     closed = state.phase is Phase.CLOSED
-    said = state.said if closed or state.end is None else None  # who resumes an ended run wants it to try again
+    goes_on = closed or state.end is None
+    said = state.said if goes_on else None  # who resumes an ended run wants it to try again
     # A segment after an end has its own verification at its end.
     anew = state.end is not None and state.run.test_policy is TestPolicy.ON_FINAL
     return replace(
@@ -242,6 +246,7 @@ def _resumed(state: RunState, _resume: ev.Resume) -> RunState:
         tries=0,
         pause=0.0,
         said=said,
+        escalated=state.escalated if goes_on else None,
         end=None,
         final=state.final if closed else None,
     )

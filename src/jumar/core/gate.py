@@ -60,13 +60,15 @@ class Ruling(msgspec.Struct, frozen=True):
     hit: Hit | None = None
 
 
-def admits(action: Action, state: RunState, guard: Guard) -> Ruling:
+def admits(action: Action, state: RunState, guard: Guard) -> Ruling:  # noqa: PLR0911  one case per action
     """Rule on *action* before it touches the disk: same state, same action, same answer."""
     if action.fault:
         return _no(action.fault)
     match action.name:
         case "edit_claim":
             return _claim(str(action.args["test_id"]), str(action.args["edit_target"]), state, guard)
+        case "escalate":
+            return _escalation(str(action.args["test_id"]), str(action.args["reason"]), state)
         case "set_mode":
             return _mode(str(action.args["mode"]), state)
         case "submit_plan":
@@ -132,6 +134,17 @@ def _claim(test_id: str, target: str, state: RunState, guard: Guard) -> Ruling: 
         return _no(f"two edits for {test_id} did not turn it green: claim another test first")
     if run is not None and not provides(target, run.absent):
         return _no(f"{test_id} misses {run.absent!r}, which {target} does not provide: claim the file that will")
+    return YES
+
+
+def _escalation(test_id: str, reason: str, state: RunState) -> Ruling:
+    """Any test that the run knows may be escalated, red or green: it is for a person to decide who is right."""
+    if test_id not in state.book.newest and test_id not in state.expected:
+        near = tuple(i for i in state.expected if test_id and test_id in i) or red_ids(state.book.newest)
+        there = named(near or state.expected) or "none"
+        return _no(f"there is no test {test_id!r} in this run; there is {there}: name the one that contradicts")
+    if not reason.strip():
+        return _no(f"say in `reason` what {test_id} contradicts: the instruction, or which other test, and how")
     return YES
 
 

@@ -25,6 +25,7 @@ from jumar.core.effects import (
     Verify,
 )  # fmt: skip
 from jumar.core.policy import Gate, TestPolicy, Trigger
+from jumar.core.quoting import one_line
 from jumar.core.ratchet import holds, ties
 from jumar.core.run import HOST, HOSTED, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import stalled
@@ -94,7 +95,7 @@ def _due(state: RunState, ending: Halt | None) -> Effect | None:
 
 _AGAIN = "taken up again: it was never verified"
 
-_PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.STALLED, StopReason.TURNS)
+_PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.ESCALATED, StopReason.STALLED, StopReason.TURNS)
 """Reasons to stop that leave the time to judge what was done before."""
 
 
@@ -180,12 +181,15 @@ def _home(state: RunState) -> str:
     return state.best.tree if state.best is not None else state.run.tree
 
 
-def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one line per reason reads best
+def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901, PLR0911  one line per reason reads best
     """The run's own reason to stop, or None."""
     if state.hit is not None:
         return Halt(StopReason.GUARDRAIL, f"{state.hit.rule}: {state.hit.what}")
     if state.fault:
         return Halt(StopReason.INFRA, state.fault)
+    if state.escalated is not None:  # before green: a person must look, whatever passes
+        named_test, why = state.escalated.test_id, one_line(state.escalated.reason, LONGEST)
+        return Halt(StopReason.ESCALATED, f"the agent escalated {named_test}: {why}")
     if (state.green and not _unstarted(state, agent) and not _unplanned(state)) or _checked(state):
         return Halt(StopReason.GREEN)
     if state.expired:
@@ -234,6 +238,9 @@ def _unstarted(state: RunState, agent: Strategy) -> bool:
         return False
     return state.born_green if agent.loops else state.spend.attempts == 0 and not agent.localises
 
+
+LONGEST = 1000
+"""Characters of the reason for an escalation that the end of the run repeats; the action has all of them."""
 
 _WITHIN_A_TURN = ("attempts", "test_runs")
 """Caps that the actions of one reply can use up."""

@@ -11,7 +11,7 @@ from jumar.chain import Mark
 from jumar.core.events import Entry
 from jumar.core.run import RunState
 from jumar.core.state import IllegalEvent, reduce
-from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.core.stop import EXIT_CODES, Escalation, StopReason
 from jumar.errors import BadInput
 from jumar.journal import read_journal
 from jumar.verify.mutants import Probed
@@ -58,6 +58,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     probed: Probed | None = None
     """Whether the tests notice mutants of what was changed; None: it was not asked for, or nothing is green."""
     why: str = ""
+    escalated: Escalation | None = None
+    """The test that the agent says contradicts the instruction or another test, and why; None: it escalated none."""
     head: Mark = Mark()
     """Number and hash of the journal's last line: an anchor outside the journal for `jumar log verify`."""
 
@@ -91,6 +93,7 @@ def result_of(state: RunState, folder: Path, head: Mark) -> Result:
         flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),
         warnings=state.evidence.warnings if state.evidence else (),
         why=end.why if end else "the run could not be ended in its journal",
+        escalated=state.escalated if stop is StopReason.ESCALATED else None,
         head=head,
     )
 
