@@ -159,7 +159,9 @@ def test_an_external_agent_s_deletion_goes_back_and_its_move_stays(tmp_path: Pat
 
 
 def test_a_deletion_that_a_red_test_was_claimed_for_is_kept(tmp_path: Path) -> None:
-    test = "def test_gone():\n    try:\n        import old\n    except ImportError:\n        return\n    raise ValueError\n"
+    test = (
+        "def test_gone():\n    try:\n        import old\n    except ImportError:\n        return\n    raise KeyError\n"
+    )
     files = {"old.py": "x = 1\n", "test_old.py": test}
     made = gated(
         tmp_path,

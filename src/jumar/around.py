@@ -51,6 +51,10 @@ async def pushed(parts: Parts, state: RunState, held: Push | None = None) -> tup
 def _done(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     if action.name in ("look", "ask_model", "turn_end"):
         return (ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last),)
+    if action.name == "stop":  # the host has ruled on it: it is written down
+        why = str(action.args.get("why", ""))
+        args = {name: value for name, value in action.args.items() if name != "why"}
+        return (ev.ActionTaken(name=action.name, args=args, admitted=not why, reason=why, last=last),)
     return act(parts, action, state, last=last)
 
 

@@ -76,15 +76,13 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] = {}
     """Added to the scrubbed environment: where toolchains and their caches lie."""
     links: Mapping[str, Path] = {}
-    """Path in the room, absent from the tree -> what a symbolic link there leads to (`node_modules`); where that is
-    relative, it leads to a place in the room."""
+    """Path in the room, absent from the tree -> target of a symbolic link there, where relative also in the room."""
     readable: tuple[Path, ...] = ()
     """Toolchains, packages and caches that must be seen where nothing else is, each at its own path."""
     missing: str = ""
     """Why this runner cannot work here, and what to do, in one sentence; empty: it can."""
     probe: tuple[str, ...] = ()
-    """A quick command that succeeds where the toolchain can be reached; empty: there is none. `doctor` runs it in a
-    sandbox."""
+    """A quick command that succeeds where a sandbox shows the toolchain; empty: there is none."""
 
 
 class Runner(Protocol):
@@ -95,10 +93,7 @@ class Runner(Protocol):
     """Of the evidence it gives: `D` authenticated by a plug-in of ours inside it, `X` what the runner itself says."""
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """What it needs of the folder the task came from and of the person's *environ*.
-
-        It looks at names, and where a name on PATH is a shim asks that through `verify.toolchain`.
-        """
+        """What it needs of the folder the task came from and of the person's *environ*; a shim on PATH is asked."""
         ...
 
     def collection(self, suite: Suite, room: Path) -> Invocation:

@@ -21,6 +21,8 @@ EMPTY = "(an empty reply)"
 
 UNPERFORMED = "not performed"
 AGAIN = "the run had ended with this, and was taken up again: go on"
+ENDINGS = ("final", "escalate")
+"""Actions that end the run: what is told of them is for a run that goes on afterwards."""
 NEXT = "Next: edit_claim(test_id, edit_target) for a red test, then its edit."
 DONE = "All green: write a failing test first, or end the work."
 FIRST = "Next: write a failing test, in a new test file and nothing else in that turn."
@@ -57,7 +59,7 @@ def account(events: Iterable[ev.Event], run: ev.RunStart) -> str:
     """What *events* of *run*, those that one action led to, tell a model, as one text."""
     told = _Told("", "", run)
     for event in events:
-        if not (isinstance(event, ev.ActionTaken) and event.name == "final" and event.admitted):
+        if not (isinstance(event, ev.ActionTaken) and event.name in ENDINGS and event.admitted):
             told.hear(event)
     return told.text
 
@@ -167,7 +169,7 @@ def _action(taken: ev.ActionTaken, policy: TestPolicy) -> str:
     if not taken.admitted:
         reason = head_and_tail(taken.reason, REASON_LIMIT)
         return reason if taken.name == "none" else f"{taken.name} was not performed: {reason}"
-    if taken.name == "final":
+    if taken.name in ENDINGS:
         return AGAIN
     files = taken.args.get("files")
     if taken.name == "edit_claim":

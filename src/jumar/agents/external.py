@@ -31,6 +31,12 @@ QUIET = dedent("""\
     You are in the root of the repository, in a copy that is yours. The files are judged as you leave them. Processes
     that you leave running are ended with you. The git history is new, and thrown away.""")
 
+WAY_OUT = dedent("""\
+    Where a test contradicts the task or another test, do not bend the code to it. This ends the work, and a person
+    decides:
+
+        jumar escalate TEST 'what it contradicts, and how'""")
+
 STRICT = dedent("""\
     An edit needs a red test that asks for it. Before you change a file that is no test, say which failing test the edit
     is for:
@@ -84,6 +90,7 @@ class External:
             state.run.settings.instruction or "Make the failing tests pass.",
             PLACE if policy is TestPolicy.ON_WRITE else QUIET,
             rules,
+            WAY_OUT,
             f"Read-only, whatever is done to them is undone:\n{closed}" if closed else "",
             _results(state),
             _refused(state),

@@ -21,6 +21,7 @@ MAIN = {
     "write_file": "text",
     "search": "pattern",
     "run_command": "command",
+    "escalate": "reason",
     "final": "message",
     "run_tests": "test_ids",
     "submit_plan": "steps",
@@ -47,6 +48,10 @@ EXAMPLES = {
     ),
     "set_mode": "```action set_mode mode=refactor\n```",
     "run_command": "```action run_command\npython -c 'import app; print(app.total([1, 2]))'\n```",
+    "escalate": (
+        "```action escalate test_id=tests/test_app.py::test_sum\n"
+        "The task asks for 0 on an empty list, this test for None.\n```"
+    ),
     "final": "```action final\nThe sum is right now.\n```",
 }
 """One block for each action."""

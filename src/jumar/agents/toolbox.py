@@ -144,6 +144,14 @@ ALL = (
         ),
     ),
     Offer(
+        "escalate",
+        "End the work because a test contradicts the task or another test. A person decides; the test stays as it is.",
+        (
+            Argument("test_id", "string", "Id of the test that cannot be right."),
+            Argument("reason", "string", "What it contradicts, and how."),
+        ),
+    ),
+    Offer(
         "final",
         "End the work. Call it when the work is done, or when you cannot get any further.",
         (Argument("message", "string", "What was done, or what is in the way.", required=False, default=""),),

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from jumar.core import claiming, modes, removals
+from jumar.core import claiming, modes, removals, segments
 from jumar.core import events as ev
 from jumar.core.agent import FRONTIER, TURN
 from jumar.core.budget import settle
@@ -19,7 +19,7 @@ from jumar.core.policy import COUNTED, Gate, TestPolicy, Trigger
 from jumar.core.retry import UNUSABLE, again, pause
 from jumar.core.run import EXTERNAL, HOSTED, Cell, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import mark, remembered
-from jumar.core.stop import StopReason
+from jumar.core.stop import Escalation
 from jumar.core.verdict import EXCUSED, Cause
 
 
@@ -85,6 +85,8 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
             return replace(state, expired=message)
         case "final":
             return replace(state, said=message) if action.admitted else state
+        case "escalate" if action.admitted:
+            return replace(state, escalated=Escalation(str(action.args["test_id"]), str(action.args["reason"])))
         case "run_tests" if action.admitted:
             ids = action.args.get("test_ids")
             return replace(state, asked_tests=tuple(map(str, ids)) if isinstance(ids, list | tuple) else ())
@@ -227,41 +229,6 @@ def _hit(state: RunState, guardrail: ev.Guardrail) -> RunState:
     return replace(state, hit=guardrail)
 
 
-def _limited(state: RunState, limit: ev.Limit) -> RunState:
-    new = limit.new if limit.new is None or limit.name in ("usd", "seconds") else int(limit.new)
-    budget = replace(state.run.budget, **{limit.name: new})
-    return replace(state, start=replace(state.run, budget=budget))
-
-
-def _resumed(state: RunState, _resume: ev.Resume) -> RunState:
-    """A new segment: what an open request had reserved counts as spent, and the last segment's end is no end."""
-    spend = state.spend
-    if state.request is not None:
-        spend = settle(spend, state.request.reserved_usd, state.request.reserved_tokens)
-    closed = state.phase is Phase.CLOSED
-    said = state.said if closed or state.end is None else None  # who resumes an ended run wants it to try again
-    stalled = state.end is not None and state.end.stop is StopReason.STALLED
-    book = replace(state.book, refusals=0) if stalled else state.book
-    # A segment after an end has its own verification at its end.
-    anew = state.end is not None and state.run.test_policy is TestPolicy.ON_FINAL
-    return replace(
-        state,
-        spend=spend,
-        book=book,
-        request=None,
-        asking=False,
-        fault="",
-        expired="",
-        judged=None if anew else state.judged,
-        recent=(),
-        tries=0,
-        pause=0.0,
-        said=said,
-        end=None,
-        final=state.final if closed else None,
-    )
-
-
 def _closed(state: RunState, final: ev.Final) -> RunState:
     return replace(state, final=final)
 
@@ -290,8 +257,8 @@ FOLDS: dict[type[ev.Event], Callable[[RunState, Any], RunState]] = {
     ev.Revert: _reverted,
     ev.Localisation: _localised,
     ev.Guardrail: _hit,
-    ev.Limit: _limited,
-    ev.Resume: _resumed,
+    ev.Limit: segments.limited,
+    ev.Resume: segments.resumed,
     ev.Final: _closed,
     ev.RunEnd: _ended,
 }

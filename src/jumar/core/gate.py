@@ -76,6 +76,8 @@ def admits(action: Action, state: RunState, guard: Guard) -> Ruling:  # noqa: PL
             return _claim(str(action.args["test_id"]), str(action.args["edit_target"]), state, guard)
         case "replace_in_files" if state.book.mode is not Gate.CODEMOD:
             return _no("replace_in_files is for codemod mode: call set_mode('codemod') first")
+        case "escalate":
+            return _escalation(str(action.args["test_id"]), str(action.args["reason"]), state)
         case "set_mode":
             return _mode(str(action.args["mode"]), state)
         case "submit_plan":
@@ -145,6 +147,17 @@ def _claim(test_id: str, target: str, state: RunState, guard: Guard) -> Ruling: 
         return _no(f"two edits for {test_id} did not turn it green: claim another test first")
     if run is not None and not provides(target, run.absent):
         return _no(f"{test_id} misses {run.absent!r}, which {target} does not provide: claim the file that will")
+    return YES
+
+
+def _escalation(test_id: str, reason: str, state: RunState) -> Ruling:
+    """Any test that the run knows may be escalated, red or green: it is for a person to decide who is right."""
+    if test_id not in state.book.newest and test_id not in state.expected:
+        near = tuple(i for i in state.expected if test_id and test_id in i) or red_ids(state.book.newest)
+        there = named(near or state.expected) or "none"
+        return _no(f"there is no test {test_id!r} in this run; there is {there}: name the one that contradicts")
+    if not reason.strip():
+        return _no(f"say in `reason` what {test_id} contradicts: the instruction, or which other test, and how")
     return YES
 
 

@@ -14,6 +14,7 @@ from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Attempt, Score
 from jumar.core.removals import Removals
 from jumar.core.reply import Reply
+from jumar.core.stop import Escalation
 from jumar.core.verdict import Outcome
 
 HOST = "host"
@@ -152,6 +153,8 @@ class RunState(msgspec.Struct, frozen=True):
     """Why the newest proposal was not kept; empty when it was."""
     said: str | None = None
     """The model's own last word."""
+    escalated: Escalation | None = None
+    """The test that the agent gave up on because it contradicts something."""
     expired: str = ""
     """The model's word that its time ended before its candidates did; empty is none."""
     fault: str = ""

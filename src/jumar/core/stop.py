@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+import msgspec
+
 
 class StopReason(StrEnum):
     """The typed end of a run."""
@@ -15,10 +17,18 @@ class StopReason(StrEnum):
     FINAL = "final"
     UNTESTED = "untested"
     """The agent ended by itself, and there is no test: none was expected, and none was written."""
+    ESCALATED = "escalated"
     BUDGET = "budget"
     GUARDRAIL = "guardrail"
     INFRA = "infra"
     INTERRUPTED = "interrupted"
+
+
+class Escalation(msgspec.Struct, frozen=True):
+    """A test of which the agent says that it contradicts the instruction or another test: a person must decide."""
+
+    test_id: str
+    reason: str
 
 
 USAGE_EXIT = 2
@@ -31,6 +41,7 @@ EXIT_CODES: dict[StopReason, int] = {
     StopReason.STALLED: 1,
     StopReason.FINAL: 1,
     StopReason.UNTESTED: 1,
+    StopReason.ESCALATED: 1,
     StopReason.BUDGET: 3,
     StopReason.GUARDRAIL: 4,
     StopReason.INFRA: 5,

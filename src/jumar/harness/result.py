@@ -12,7 +12,7 @@ from jumar.core.events import Entry
 from jumar.core.policy import Gate
 from jumar.core.run import RunState
 from jumar.core.state import IllegalEvent, reduce
-from jumar.core.stop import StopReason, exit_of
+from jumar.core.stop import Escalation, StopReason, exit_of
 from jumar.errors import BadInput
 from jumar.journal import read_journal
 from jumar.verify.mutants import Probed
@@ -69,6 +69,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """Settings that were asked for and were not in force, and caps that nobody set."""
     why: str = ""
+    escalated: Escalation | None = None
+    """The test that the agent says contradicts the instruction or another test, and why; None: it escalated none."""
     head: Mark = Mark()
     """Number and hash of the journal's last line: an anchor outside the journal for `jumar log verify`."""
 
@@ -111,6 +113,7 @@ def result_of(state: RunState, folder: Path, head: Mark) -> Result:
         flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),
         warnings=state.evidence.warnings if state.evidence else (),
         why=end.why if end else "the run could not be ended in its journal",
+        escalated=state.escalated if stop is StopReason.ESCALATED else None,
         head=head,
     )
 

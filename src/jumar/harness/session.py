@@ -98,7 +98,7 @@ class Session:
         return self.running.kernel.state
 
     async def act(self, call: ToolCall) -> Told:
-        """Do what *call* asks for: a tool of the driver's by its name and arguments, or `look`.
+        """Do what *call* asks for: a tool of the driver's by its name and arguments, `look` or `stop`.
 
         Raises:
             BadInput: if the run has ended.
@@ -115,8 +115,8 @@ class Session:
 
     def _action(self, call: ToolCall) -> Action:
         run = self.state.run
-        if call.name == "look":
-            return Action("look", call_id=call.id)
+        if call.name in ("look", "stop"):  # a host's own, and no tool
+            return Action(call.name, call_id=call.id, args=call.arguments)
         every = replace(run.settings.switches, allow_refactor=True)  # whether it may is the gate's to say
         action = tools.action(call, offers(every, run.gate))
         asked = action.args.get("test_ids")

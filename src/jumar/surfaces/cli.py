@@ -28,6 +28,7 @@ COMMANDS = {
     "mcp": ("jumar.surfaces.mcp:mcp", "serve the gate to other agents as an MCP server"),
     "hook": ("jumar.surfaces.hook_install:hook", "gate Claude Code by hooks (install; and its events)"),
     "claim": ("jumar.surfaces.claim:claim", "say which red test an edit is for, in the shell of a gated agent"),
+    "escalate": ("jumar.surfaces.escalate:escalate", "end the run of a gated agent: a test contradicts something"),
     "doctor": ("jumar.surfaces.doctor:doctor", "what works here, what does not, and how to mend it"),
 }
 """Name -> where it lives, and its line of help. Each is imported only when it is called, so that help is quick."""

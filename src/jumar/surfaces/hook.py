@@ -15,6 +15,7 @@ import anyio
 
 from jumar.core.claims import red_ids
 from jumar.core.policy import Gate
+from jumar.core.quoting import one_line
 from jumar.core.reply import ToolCall
 from jumar.core.run import Phase, RunState
 from jumar.core.stop import StopReason
@@ -23,8 +24,22 @@ from jumar.errors import JumarError
 from jumar.harness.session import Session, Told
 from jumar.surfaces.environment import environment
 from jumar.surfaces.hook_disk import STATE, Refused
-from jumar.surfaces.hook_rule import EDITS, EVENTS, FAILED, POST, PRE, PROMPT, STOP, Answer, edited, read, refusal
+from jumar.surfaces.hook_rule import (
+    EDITS,
+    EVENTS,
+    FAILED,
+    POST,
+    PRE,
+    PROMPT,
+    STOP,
+    STOPS,
+    Answer,
+    edited,
+    read,
+    refusal,
+)  # fmt: skip
 from jumar.surfaces.hook_session import Desk
+from jumar.surfaces.hook_stop import rule, who_stops
 from jumar.untested import untested_line
 
 LOOK = ToolCall(name="look", arguments={})
@@ -80,8 +95,8 @@ async def answered(event: str, raw: bytes, desk: Desk) -> Answer:
                 return await _asked(desk, payload, name)
             case _ if event in (POST, FAILED):
                 return await _looked(desk, event, name)
-            case _ if event == STOP:
-                return await _stopped(desk, name, once=payload.get("stop_hook_active") is not True)
+            case _ if event in STOPS:
+                return await _stopped(desk, event, payload)
     raise Refused(f"{event} needs no full rule; it is one of {', '.join(EVENTS)}")
 
 
@@ -142,31 +157,57 @@ async def _looked(desk: Desk, event: str, name: str) -> Answer:
     return refusal(event, _put_back(told)) if told.reverted else None
 
 
-async def _stopped(desk: Desk, name: str, *, once: bool) -> Answer:
-    """The host is about to stop: the edits of the turn are judged together, and what is not green goes back."""
+async def _stopped(desk: Desk, event: str, payload: dict[str, object]) -> Answer:
+    """The host or a subagent is about to stop: the edits so far are judged together, and what is open blocks."""
+    name, active = str(payload["session_id"]), payload.get("stop_hook_active") is True
+    turn = event != STOP  # whoever sent the subagent goes on
     state, seen = _seen(desk)
     if state.phase is Phase.ENDED:
-        changed = desk.closed(state, seen)
-        desk.again(name, turn=False)
-        return {"systemMessage": f"jumar: {OVER}{_named(changed)}"} if changed else None
+        said = _after_the_end(state, desk.closed(state, seen))
+        desk.again(name, turn=turn)
+        return {"systemMessage": f"jumar: {said}"} if said else None
     async with _session(desk) as session:
         looked = await session.act(LOOK)
         judged = await _judged(session)
-        desk.publish(session, name, turn=False)
+        news = _news(looked, judged)
+        stopping = rule(session.state, who_stops(event, payload), active=active, news=news)
+        if stopping.call is not None and session.state.phase is not Phase.ENDED:
+            await session.act(stopping.call)
+        desk.publish(session, name, turn=turn)
     desk.save(seen, looked.reverted)
-    if session.state.run.gate is Gate.REFACTOR and judged is not None and judged.stop and judged.reverted and once:
+    if (
+        session.state.run.gate is Gate.REFACTOR
+        and judged is not None
+        and judged.stop
+        and judged.reverted
+        and not active
+    ):
         # A refactoring went back, and with that its run ended: the next try begins where this one did.
         async with desk.begun() as session:
-            desk.publish(session, name, turn=False)
+            desk.publish(session, name, turn=turn)
+    why = f"jumar: {in_the_shell(stopping.why)[:LONGEST]}"
+    if stopping.blocks:
+        return {"decision": "block", "reason": why}
+    if not stopping.why and judged is not None and judged.stop is StopReason.UNTESTED:
+        return {"systemMessage": "jumar: no test judged the edits of this turn"}
+    return {"systemMessage": why} if stopping.why else None
+
+
+def _after_the_end(state: RunState, changed: tuple[str, ...]) -> str:
+    """What a person is told when the host stops after its run has ended."""
+    said = [f"{OVER}{_named(changed)}"] if changed else []
+    if state.escalated is not None:
+        said.append(f"the agent escalated {state.escalated.test_id}: {one_line(state.escalated.reason, LONGEST)}")
+    return "\n".join(said)
+
+
+def _news(looked: Told, judged: Told | None) -> str:
+    """What went back when the host stopped, and why; empty: nothing did."""
     lines = [_put_back(looked)] if looked.reverted else []
     if judged is not None and (judged.reverted or not judged.admitted):
         went = f"{', '.join(judged.reverted)} went back: {judged.why}" if judged.reverted else judged.reason
         lines.append(f"the edits of this turn were judged, and {went}\n{judged.text}")
-    if not lines:
-        untested = judged is not None and judged.stop is StopReason.UNTESTED
-        return {"systemMessage": "jumar: no test judged the edits of this turn"} if untested else None
-    why = in_the_shell("\n".join(lines))[:LONGEST]
-    return {"decision": "block", "reason": f"jumar: {why}"} if once else {"systemMessage": f"jumar: {why}"}
+    return "\n".join(lines)
 
 
 async def _judged(session: Session) -> Told | None:

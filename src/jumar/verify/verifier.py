@@ -89,10 +89,9 @@ class TrustedVerifier:
         self.runner = commanded(self.runner, self.suite)
 
     async def collect(self, tree: str) -> Collected:
-        """The ids of *tree*'s suite; those of files that do not import are read from their syntax trees.
+        """The ids of *tree*'s suite, if none are expected explicitly; with an anomaly they are no evidence.
 
-        Ids that are expected explicitly are not looked for. An anomaly is for the caller to act on: the ids are then
-        no evidence.
+        Those of files that do not import are read from their syntax trees.
 
         Raises:
             BadInput: if the runner cannot work here, or an annotation of a test is not right.
@@ -145,7 +144,7 @@ class TrustedVerifier:
         )
         if done.verdict.green and self.suite.confirm and self.expected:
             done = await accept(self, done, tree, accepted)
-        return msgspec.structs.replace(done, duration_ms=_ms_since(started))
+        return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)))
 
     async def again(self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None) -> Report:
         """What the runner says of *ids*, by its own names, in another fresh room of *tree*.
@@ -223,7 +222,7 @@ class TrustedVerifier:
             bad, good = [(await self._naming(room, ids)).asked for ids in (red, green)]
             run = traced(self.runner.verification, self.suite, room, (bad, good), filter(self.sources, paths_in(room)))
             records, child = await self._run(run, room, self._output(), inf if seconds is None else seconds)
-        return located(tree, bad, records, child, _ms_since(started))
+        return located(tree, bad, records, child, int(1000 * (time.monotonic() - started)))
 
     async def _reports(self, tree: str, output: Path, parts: Sequence[Part]) -> tuple[Report, Mapping[str, str]]:
         """As `_report`, of all *parts*: one process for each."""
@@ -299,7 +298,3 @@ class TrustedVerifier:
             path = folder / f"{max(numbers, default=0) + 1:03d}.txt"
             path.touch(exist_ok=False)
         return path
-
-
-def _ms_since(started: float) -> int:
-    return int(1000 * (time.monotonic() - started))
