@@ -23,6 +23,7 @@ from jumar.harness.assembly import (
     tree_of,
     verifier_of,
 )
+from jumar.progress import Part, Work
 from jumar.task import Task
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace import Workspace
@@ -37,7 +38,7 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
     Raises:
         BadInput: if there are none, or none that comes out the same twice, or nothing may be edited.
     """
-    tree = tree_of(place.store, task)
+    tree = tree_of(place.store, task, tell=place.tell)
     settings = replace(settings_of(task, place.store, tree, python), sandbox=place.sandbox.tier)
     found = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
     settings = sealed(settings, files_with(found, place, tree, runner_of(settings.suite.runner)))
@@ -75,7 +76,11 @@ async def unsteady_ids(verifier: TrustedVerifier) -> tuple[str, ...]:
         return ()
     judge = copy.copy(verifier)
     judge.suite = replace(verifier.suite, confirm=0)  # what changes is counted here
-    verdicts = [(await judge.verify(judge.base, None)).verdict for _ in range(verifier.suite.confirm)]
+    verdicts = []
+    verifier.tell(Work.STEADYING, 0, 0)
+    for number in range(1, verifier.suite.confirm + 1):
+        verifier.tell(Part.ROUND, number, verifier.suite.confirm)
+        verdicts.append((await judge.verify(judge.base, None)).verdict)
     greens = [verdict.green_ids for verdict in verdicts if verdict.void is None]
     always, ever = greens[0].intersection(*greens) if greens else frozenset(), frozenset[str]().union(*greens)
     return tuple(i for i in verifier.expected if i in ever - always)
