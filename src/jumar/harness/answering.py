@@ -125,6 +125,7 @@ def _repair(run: ev.RunStart, place: Place) -> ByTier:
     bounds = Bounds(SEARCH_SECONDS, CANDIDATES)
     fence = Fence(place.folder / "rooms", place.sandbox)
     model = RepairModel(place.store, suite, runner_of(suite.runner), fence, bounds)
+    model.tell = place.tell
     return lambda _tier: model
 
 

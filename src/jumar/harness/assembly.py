@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -28,6 +29,7 @@ from jumar.harness.modes import judged_sources, with_modes
 from jumar.harness.sources import allowed_bytes, leaves_out
 from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox, Surroundings
+from jumar.progress import Part, Tell, Work, silent
 from jumar.projects import TESTS
 from jumar.sandbox.none import Unconfined
 from jumar.task import Task, guard_of, interpreter, settings_for
@@ -49,6 +51,8 @@ class Place(msgspec.Struct, frozen=True):
     environ: Mapping[str, str]
     sandbox: Sandbox = Unconfined()
     """What its processes run in."""
+    tell: Tell = silent
+    """Is told of progress."""
 
     @classmethod
     def at(cls, folder: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None) -> Place:
@@ -66,15 +70,28 @@ def runner_of(name: str) -> Runner:
     return found
 
 
-def tree_of(store: Store, task: Task, folder: Path | None = None) -> str:
+def tree_of(store: Store, task: Task, folder: Path | None = None, tell: Tell = silent) -> str:
     """Keep the task's files (those of *folder* instead of the task's own, if given); the tree's hash.
 
     What is withheld (the reference, hidden tests, the task file) is no part of it, nor is what git ignores.
     """
+    tell(Work.COPYING, 0, 0)
     if task.in_place is not None:
-        return store.capture(task.root, skip=task.in_place.skip())
+        return store.capture(task.root, skip=_counted(task.in_place.skip(), tell))
     withheld, ignored = spec(task.withheld), leaves_out(task).skip()
-    return store.capture(folder or task.root, skip=lambda path: withheld(path) or ignored(path))
+    return store.capture(folder or task.root, skip=_counted(lambda path: withheld(path) or ignored(path), tell))
+
+
+def _counted(skip: Matches, tell: Tell) -> Matches:
+    """*skip*, which is asked of every path, and tells how many it was asked of."""
+    asked = count(1)
+
+    def skips(path: str) -> bool:
+        if not path.endswith("/"):
+            tell(Part.FILES, next(asked), 0)
+        return skip(path)
+
+    return skips
 
 
 def settings_of(task: Task, store: Store, tree: str, python: str | None) -> Settings:
@@ -130,6 +147,7 @@ def verifier_of(
         around=_around(runner, settings, place.environ),
         own=own,
         sandbox=place.sandbox,
+        tell=place.tell,
         weakened=lambda: weakened(place.sandbox, place.folder, place.environ),
         held_out=HeldOut(settings.hidden, settings.held_out),
     )
@@ -149,6 +167,7 @@ async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]
     Raises:
         BadInput: if there are none and only they could judge, or the tests cannot even be collected.
     """
+    verifier.tell(Work.COLLECTING, 0, 0)
     found = await verifier.collect(verifier.base)
     if found.anomaly:
         raise BadInput(found.anomaly)

@@ -25,6 +25,7 @@ from jumar.harness.assembly import (
     verifier_of,
 )
 from jumar.harness.missing import needed_by
+from jumar.progress import Part, Work
 from jumar.task import Task
 from jumar.untested import ELSE, SET_VERIFY, verify_commands
 from jumar.verify.verifier import TrustedVerifier
@@ -40,7 +41,7 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
     Raises:
         BadInput: if there are none, or none that comes out the same twice, or nothing may be edited.
     """
-    tree = tree_of(place.store, task)
+    tree = tree_of(place.store, task, tell=place.tell)
     settings = replace(settings_of(task, place.store, tree, python), sandbox=place.sandbox.tier)
     found = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
     if not found:
@@ -102,7 +103,11 @@ async def unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...], tupl
         return (), ()
     judge = copy.copy(verifier)
     judge.suite = replace(verifier.suite, confirm=0)  # what changes is counted here
-    verdicts = [(await judge.verify(judge.base, None)).verdict for _ in range(verifier.suite.confirm)]
+    verdicts = []
+    verifier.tell(Work.STEADYING, 0, 0)
+    for number in range(1, verifier.suite.confirm + 1):
+        verifier.tell(Part.ROUND, number, verifier.suite.confirm)
+        verdicts.append((await judge.verify(judge.base, None)).verdict)
     greens = [verdict.green_ids for verdict in verdicts if verdict.void is None]
     always, ever = greens[0].intersection(*greens) if greens else frozenset(), frozenset[str]().union(*greens)
     texts = tuple(r.excerpt for r in verdicts[0].results.values() if r.excerpt)

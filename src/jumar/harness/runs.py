@@ -48,12 +48,13 @@ from jumar.kernel import Kernel
 from jumar.ledger import Caps, Ledger
 from jumar.models.router import keys_in
 from jumar.parts import Parts, Unshared, at_once
+from jumar.progress import Tell, Work, silent, teller
 from jumar.shell import Shell
 from jumar.task import Task, interpreter
 from jumar.verify.mutants import probe
 
 Begun = Callable[[Kernel], None]
-"""Is handed the kernel before it runs: to watch it, or to halt it on a signal."""
+"""Is handed the kernel before it runs: to watch it, or to halt it on a signal. See also `jumar.progress.Telling`."""
 
 
 def _unattended(_kernel: Kernel) -> None:
@@ -70,7 +71,7 @@ async def start(
         Infra: if the machine failed before the end could be written down; the journal and the best tree are intact.
     """
     with ExitStack() as held:
-        running = await made(task, runs, Entry(environ, python), held)
+        running = await made(task, runs, Entry(environ, python, tell=teller(begun)), held)
         begun(running.kernel)
         result = await finished(running)
         if not task.probe or result.stop is not StopReason.GREEN:
@@ -87,6 +88,8 @@ class Entry(NamedTuple):
     python: str | None = None
     host: ports.Host | None = None
     """Where its actions come from, if not from a model of ours."""
+    tell: Tell = silent
+    """Is told of progress."""
 
 
 class Running(NamedTuple):
@@ -109,9 +112,10 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
     ready = prepared(task, entry.environ)
     task = settled(without(ready.task, runs, task.model), entry.environ)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
-    place = Place.at(fresh(runs, task.name), entry.environ)
+    place = replace(Place.at(fresh(runs, task.name), entry.environ), tell=entry.tell)
     try:
         place.store.limit_bytes = allowed_bytes(task.weight.bytes)
+        entry.tell(Work.PROBING, 0, 0)
         box = await chosen(task.sandbox, place.folder, entry.environ, unattended=task.unattended, apart=(task.root,))
         place = replace(place, sandbox=box)
         for name, data in ready.kept.items():
@@ -153,7 +157,7 @@ async def resume(
         BadInput: if there is no run, another process writes it, or its journal is damaged.
         Infra: as `start`.
     """
-    place = Place.at(folder, environ)
+    place = replace(Place.at(folder, environ), tell=teller(begun))
     with Journal.open(folder) as journal, ExitStack() as held:
         state = state_of(journal.entries)
         if state.start is None:

@@ -21,6 +21,7 @@ from jumar.harness.result import state_in
 from jumar.harness.selftest import Memory
 from jumar.harness.sources import settled
 from jumar.ports import Verification
+from jumar.progress import Tell, Work, silent
 from jumar.task import Task, guard_of
 from jumar.verify.fresh import HeldOut
 from jumar.verify.mutants import Probed, probe
@@ -52,7 +53,9 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     tree: str
 
 
-async def score_tree(task: Task, where: Path, *, python: str | None, environ: Mapping[str, str]) -> Scored:
+async def score_tree(
+    task: Task, where: Path, *, python: str | None, environ: Mapping[str, str], tell: Tell = silent
+) -> Scored:
     """Judge the tree in *where*: a folder, or the directory of a run, beside whose journal `score.json` is written.
 
     Raises:
@@ -64,8 +67,9 @@ async def score_tree(task: Task, where: Path, *, python: str | None, environ: Ma
     is_run = (where / "events.jsonl").is_file()
     with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
         scratch = Path(temporary)
+        tell(Work.PROBING, 0, 0)
         box = await chosen(task.sandbox, scratch, environ, unattended=False, apart=(task.root, where))
-        place = Place.at(scratch, environ, box)
+        place = replace(Place.at(scratch, environ, box), tell=tell)
         folder = _laid_out(where, place.folder / "candidate") if is_run else where
         scored = await _scored(task, folder, place, python)
     if scored.void:
@@ -83,7 +87,7 @@ def _laid_out(run: Path, folder: Path) -> Path:
 
 async def _scored(task: Task, folder: Path, place: Place, python: str | None) -> Scored:
     store = place.store
-    base, given = tree_of(store, task), tree_of(store, task, folder)
+    base, given = (tree_of(store, task, where, place.tell) for where in (None, folder))
     visible = guard_of(settings_of(task, store, base, python))
     candidate = store.overlay(base, given, lambda path: visible.editable(path) and not visible.protected(path))
     ignored = difference(store.manifest(candidate), store.manifest(given))
@@ -95,6 +99,7 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
     guard = guard_of(sealed(settings, files_with(expected, place, whole, runner_of(settings.suite.runner))))
     candidate = store.overlay(base, candidate, lambda path: guard.editable(path) and not guard.protected(path))
     verifier = verifier_of(place, settings, whole, expected)
+    verifier.tell(Work.JUDGING, 0, 0)
     done = await _verified(verifier, base, candidate, hidden)
     verdict, candidate = done.verdict, _with(store, candidate, hidden)
     probed = await probe(verifier, whole, candidate, seed=task.seed) if task.probe and verdict.green else None

@@ -11,6 +11,7 @@ from jumar.core.reply import Reply, ToolCall
 from jumar.core.settings import Suite
 from jumar.errors import Infra
 from jumar.ports import Answer, Ask, Runner
+from jumar.progress import Part, Tell, silent
 from jumar.repair.candidates import Candidate
 from jumar.repair.screening import Fence, Ground
 from jumar.repair.search import Bounds, Search
@@ -28,6 +29,9 @@ class RepairModel:
     """Proposes the next candidate for the best tree, or says that it found none."""
 
     name = "repair"
+
+    tell: Tell = staticmethod(silent)
+    """Is told how many candidates were screened."""
 
     def __init__(self, store: Store, suite: Suite, runner: Runner, fence: Fence, bounds: Bounds) -> None:
         """*fence*: where candidates are screened, and in what; *bounds*: what one answer may use."""
@@ -53,6 +57,7 @@ class RepairModel:
             bounds.seconds + SPARE_SECONDS,
         )  # fmt: skip
         search = self._search
+        search.heard = lambda tried: self.tell(Part.CANDIDATES, tried, 0)
         found = await _unwrapped(
             search.run(ground, bounds, lambda found: fingerprint(found.path, found.text) in ask.refused)
         )

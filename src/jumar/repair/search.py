@@ -37,6 +37,8 @@ class Search:
 
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
+        self.heard: Callable[[int], None] = lambda _tried: None
+        """Is told how many trials are judged, each time there is one more."""
         self._trials: dict[int, Trial] = {}
         """Trials that the strategy has not heard of yet."""
         self._seen: dict[int, Sighting] = {}
@@ -119,6 +121,7 @@ class Search:
             entry = heappop(self._pending)
             heappush(self._judged, entry)
             self.tried += 1
+            self.heard(self.tried)
             candidate, sighting = self._trials[entry[1]].candidate, self._seen[entry[1]]
             if candidate is not None and self._strategy.full(sighting):
                 self.survivors += 1

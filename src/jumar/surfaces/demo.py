@@ -54,8 +54,9 @@ class _Stage:
 
     def __init__(self, voice: Voice, live: Live, attendant: Attendant, shown: list[Shown]) -> None:
         self.voice, self.live, self.attendant, self.shown = voice, live, attendant, shown
+        self.tell = live.tell
 
-    def begun(self, kernel: Kernel) -> None:
+    def __call__(self, kernel: Kernel) -> None:
         """Follow the run that begins."""
         kernel.watch = self.live.watch
         self.attendant.begun(kernel)
@@ -64,7 +65,7 @@ class _Stage:
 async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage, whole_seconds: float) -> None:
     live = stage.live
     prepared = await recipe_tasks(cache_folder() / "sdists", runs.parent / "demo", recipes, _fetched(live))
-    async for one in work_through(chosen(prepared), runs, environment(), stage.begun, whole_seconds):
+    async for one in work_through(chosen(prepared), runs, environment(), stage, whole_seconds):
         stage.shown.append(one)
         _show(stage.voice, one)
 

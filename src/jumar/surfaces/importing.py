@@ -63,9 +63,9 @@ def _made(sides: Callable[[], Awaitable[Sides]], chosen: dict[str, Any]) -> int:
     means = Means(python=chosen["python"], packages=chosen["packages"], environ=environment())
 
     async def work() -> Imported:
-        voice.progress().print("fetching", markup=False)
+        voice.note("fetching")
         found = await sides()
-        voice.progress().print("checking: red before the fix, green with it", markup=False)
+        voice.note("checking: red before the fix, green with it")
         return await import_task(found, chosen["out"], means)
 
     made = Attendant().run(work)

@@ -24,7 +24,7 @@ from jumar.surfaces.archive.coloured import bounded
 from jumar.surfaces.attend import Attendant
 from jumar.surfaces.command_options import PROBE, TEST_COMMAND, choosing, judging, options_of, speaking
 from jumar.surfaces.environment import environment
-from jumar.surfaces.output import Voice, fail, printable
+from jumar.surfaces.output import Voice, fail
 from jumar.surfaces.progress import Live
 from jumar.task import load_task
 from jumar.untested import untested_line
@@ -48,19 +48,19 @@ LISTED = 10
 @speaking
 def run(task: Path, runs: Path, **chosen: Any) -> int:
     """Work on TASK (a task.toml, or any folder with tests) until its tests pass or a cap is reached."""
-    from jumar.harness import runs as harness  # noqa: PLC0415  libcst and coverage are slow to import
-    from jumar.harness import sources as entering  # noqa: PLC0415  as above
-
     voice = Voice(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
     settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen), environment())
     attendant = Attendant()
     with Live(voice) as live:
+        from jumar.harness import runs as harness  # noqa: PLC0415  it is slow to import
+        from jumar.harness import sources as entering  # noqa: PLC0415  as above
+
         settled = entering.settled(settled, environment())
         if large := entering.announcement(settled.weight, runs):
             live.line(large)
         result = attendant.run(
             lambda: harness.start(
-                settled, runs, python=chosen["python"], environ=environment(), begun=_following(live, attendant)
+                settled, runs, python=chosen["python"], environ=environment(), begun=_Following(live, attendant)
             )
         )
     return _ended(voice, result, apply=chosen["apply"])
@@ -78,14 +78,14 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
 @speaking
 def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: float | None) -> int:
     """Go on with RUN (its directory, its name, a beginning of that, or `last`) after a crash, an interrupt or a cap."""
-    from jumar.harness import runs as harness  # noqa: PLC0415  as above
-
     voice = Voice(json=as_json, quiet=quiet)
     raised = {name: cap for name, cap in limits.items() if cap is not None}
     attendant = Attendant()
     with Live(voice) as live:
+        from jumar.harness import runs as harness  # noqa: PLC0415  as above
+
         result = attendant.run(
-            lambda: harness.resume(run_dir, limits=raised, environ=environment(), begun=_following(live, attendant))
+            lambda: harness.resume(run_dir, limits=raised, environ=environment(), begun=_Following(live, attendant))
         )
     return _ended(voice, result, apply=apply)
 
@@ -102,14 +102,17 @@ def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: 
 @speaking
 def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: bool, **chosen: Any) -> int:
     """A verdict on TREE (a folder, or the directory of a run) by TASK's own tests, and nothing else."""
-    from jumar.harness.scoring import score_tree  # noqa: PLC0415  as above
-
     voice = Voice(json=as_json, quiet=quiet)
     settled = with_options(load_task(task), options_of({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
-    for row in settled.in_force:
-        if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge
-            voice.progress().print(printable(f"note: {row.note}"), markup=False)
-    scored = Attendant().run(lambda: score_tree(settled, tree, python=python, environ=environment()))
+    with Live(voice) as live:
+        from jumar.harness.scoring import score_tree  # noqa: PLC0415  as above
+
+        for row in settled.in_force:
+            if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge
+                live.line(f"note: {row.note}")
+        scored = Attendant().run(
+            lambda: score_tree(settled, tree, python=python, environ=environment(), tell=live.tell)
+        )
     if scored is None:
         return voice.interrupted()
     for warning in scored.warnings:
@@ -139,8 +142,16 @@ def _caps(budget: Budget) -> str:
     return "at most " + ", ".join(f"{cap:g} {name}" for name, cap in caps.items()) if caps else "no cap is set"
 
 
-def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
-    def begun(kernel: Any) -> None:
+class _Following:
+    """Follows a run: shows it, and lets a signal halt it."""
+
+    def __init__(self, live: Live, attendant: Attendant) -> None:
+        self._live, self._attendant = live, attendant
+        self.tell = live.tell
+
+    def __call__(self, kernel: Any) -> None:
+        """The run is about to begin."""
+        live = self._live
         kernel.watch = live.watch
         run = kernel.state.run
         if run.settings.routes:
@@ -156,9 +167,7 @@ def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
             live.line(lacks(run.settings.needed))
         for sentence in kernel.journal.recovered:
             live.line(sentence)
-        attendant.begun(kernel)
-
-    return begun
+        self._attendant.begun(kernel)
 
 
 def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:

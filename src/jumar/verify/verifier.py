@@ -15,7 +15,7 @@ from jumar.annotations import Aliases, is_slug
 from jumar.confinement import Reach
 from jumar.core.events import Localisation
 from jumar.core.settings import Suite
-from jumar.core.verdict import EXCUSED, Ended, Outcome, Report, Verdict, reconcile, unsteady
+from jumar.core.verdict import CHANGED, EXCUSED, Ended, Outcome, Report, Verdict, reconcile, unsteady
 from jumar.disk.beneath import disk
 from jumar.disk.objects import Store
 from jumar.errors import BadInput
@@ -29,9 +29,8 @@ from jumar.ports import (
     Surroundings,
     Verification,
 )
-from jumar.sandbox.none import Unconfined
-from jumar.verify.acceptance import CHANGED
-from jumar.verify.acceptance import accepted as accept
+from jumar.progress import Counter, Tell, silent
+from jumar.sandbox.none import Unconfined, unchanged
 from jumar.verify.apart import Question
 from jumar.verify.check import checked
 from jumar.verify.configured import run_plain
@@ -43,11 +42,6 @@ from jumar.verify.process import Child, confined
 from jumar.verify.room import exchanged, laid_out, linked, paths_in
 from jumar.verify.single import commanded
 from jumar.verify.spectrum import located, traced
-
-
-async def unchanged() -> str:
-    """It is as strong as it was."""
-    return ""
 
 
 @dataclass(slots=True)
@@ -75,6 +69,8 @@ class TrustedVerifier:
     """Which files hold tests that a candidate wrote itself."""
     weakened: Callable[[], Awaitable[str]] = unchanged
     """Why the sandbox does not confine any more what it did; empty: it does. Asked before a green is accepted."""
+    tell: Tell = silent
+    """Is told of progress."""
     held_out: HeldOut = field(default_factory=HeldOut)
     """Tests that no candidate sees."""
     experience: Experience = field(default_factory=Experience)
@@ -143,6 +139,8 @@ class TrustedVerifier:
             natives=natives,
         )
         if done.verdict.green and self.suite.confirm and self.expected:
+            from jumar.verify.acceptance import accepted as accept  # noqa: PLC0415  it takes a while to import
+
             done = await accept(self, done, tree, accepted)
         return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)))
 
@@ -287,6 +285,7 @@ class TrustedVerifier:
             environ=self.environ,
             sandbox=self.sandbox,
             reach=Reach(readable=self.around.readable),
+            heard=Counter(self.tell).hear,
         )
 
     def _output(self) -> Path:
