@@ -119,6 +119,7 @@ def test_folders_without_the_way_to_a_named_file_are_not_entered() -> None:
         ("Error: Cannot find module './generated/client'", ("web/generated/client.js",)),
         ("No module named 'pkg.gen'", ("src/pkg/gen/__init__.py",)),
         ("No module named 'speed'", ("speed.cpython-311-x86_64-linux-gnu.so",)),
+        ("PackageNotFoundError: No package metadata was found for my-pkg", ("src/my_pkg.egg-info/",)),
         ("No module named 'requests'", ()),
         ('File "/r/src/pkg/core.py", line 3, in f', ()),
         ("assert 1 == 2", ()),
@@ -127,6 +128,7 @@ def test_folders_without_the_way_to_a_named_file_are_not_entered() -> None:
 def test_the_ignored_files_that_a_failure_names_are_found(text: str, needed: tuple[str, ...]) -> None:
     ignored = (
         "src/pkg/_version.py", "data/x.json", "web/generated/client.js", "src/pkg/gen/__init__.py",
+        "src/my_pkg.egg-info/PKG-INFO", "src/my_pkg.egg-info/SOURCES.txt",
         "speed.cpython-311-x86_64-linux-gnu.so", "build/lib/src/pkg/core.py",
     )  # fmt: skip
     assert needed_files([text], ignored, ("src/pkg/core.py", "src/pkg/__init__.py")) == needed

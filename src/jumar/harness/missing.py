@@ -13,6 +13,8 @@ from jumar.task import Task
 _TOKEN = re.compile(r"[\w@./-]+")
 _MODULE = re.compile(r"(?:[Nn]o module named|cannot import name|Cannot find (?:module|package)) ['\"]([^'\"]+)['\"]")
 _ENDINGS = re.compile(r"\.(?:py|pyi|so|pyd|js|jsx|mjs|cjs|ts|tsx|mts|cts|json|cpython-[\w-]+|abi3)$")
+_METADATA = re.compile(r"No package metadata was found for ['\"]?([\w.-]+)")
+_EGG_INFO = ".egg-info/"
 NAMED = 5
 """Files that one sentence names."""
 
@@ -20,6 +22,7 @@ NAMED = 5
 def needed_files(texts: Iterable[str], ignored: Sequence[str], present: Iterable[str]) -> tuple[str, ...]:
     """Those of the *ignored* files that *texts* name and that are not meant for one of the files *present*."""
     known: dict[str, str] = {}
+    ignored = tuple(dict.fromkeys(map(_whole, ignored)))
     for path in sorted(ignored, key=lambda path: (path.count("/"), path), reverse=True):
         known.update(dict.fromkeys(_names(path), path))
     for path in present:
@@ -59,9 +62,15 @@ def refuse_left_out(task: Task, present: Iterable[str], texts: Iterable[str]) ->
         raise BadInput(advice(files))
 
 
+def _whole(path: str) -> str:
+    """The folder of a package's metadata, if *path* lies in one, else *path*."""
+    before, found, _ = path.partition(_EGG_INFO)
+    return before + found if found else path
+
+
 def _names(path: str) -> Iterator[str]:
     """How a text may name *path*: its last parts, with slashes or dots, with its ending or without."""
-    parts = path.split("/")
+    parts = path.rstrip("/").split("/")
     bare = parts[-1]
     while (shorter := _ENDINGS.sub("", bare)) != bare:
         bare = shorter
@@ -78,6 +87,8 @@ def _spoken(text: str) -> Iterator[str]:
     for name in _MODULE.findall(text):
         yield name.lstrip("./")
         yield name.rpartition("/")[2]
+    for name in _METADATA.findall(text):
+        yield name.replace("-", "_") + _EGG_INFO[:-1]
     for token in _TOKEN.findall(text):
         parts = token.strip("./").split("/")
         for start in range(len(parts)):
