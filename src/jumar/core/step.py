@@ -28,7 +28,7 @@ from jumar.core.policy import Gate, TestPolicy, Trigger
 from jumar.core.ratchet import holds
 from jumar.core.run import HOST, HOSTED, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import stalled
-from jumar.core.stop import StopReason
+from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.core.turn import judgement, named, next_trial
 from jumar.core.verdict import Cause
 
@@ -70,7 +70,7 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # 
             return Verify(Trigger.FINAL)
         if state.best is not None and state.tree != state.best.tree:
             return GoBack(state.best.tree, "the best tree is what is shipped")
-        return Finish(ending)
+        return Finish(_untested(state, ending))
     if policy is TestPolicy.ON_WRITE and state.best is None:
         return Verify(Trigger.BASELINE)
     return _turn(state, agent)
@@ -94,7 +94,7 @@ def _due(state: RunState, ending: Halt | None) -> Effect | None:
 
 _AGAIN = "taken up again: it was never verified"
 
-_PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.UNTESTED, StopReason.STALLED, StopReason.TURNS)
+_PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.STALLED, StopReason.TURNS)
 """Reasons to stop that leave the time to judge what was done before."""
 
 
@@ -180,7 +180,7 @@ def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one
     if state.expired:
         return Halt(StopReason.BUDGET, state.expired)
     if state.said is not None:
-        return _by_itself(state, state.said)
+        return Halt(StopReason.FINAL, state.said)
     if why := _given_up(state):
         return Halt(StopReason.STALLED, why)
     if agent.loops and state.run.agent != HOST and stalled(state.recent):
@@ -190,14 +190,14 @@ def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one
     if capped := _capped(state):
         return capped
     idle = state.run.agent not in HOSTED and agent.request(state) is None
-    return _by_itself(state, "the agent has nothing left to try") if idle else None
+    return Halt(StopReason.FINAL, "the agent has nothing left to try") if idle else None
 
 
-def _by_itself(state: RunState, said: str) -> Halt:
-    """The end of an agent that *said* its last word; without a single test there is nothing that could be green."""
-    if state.expected:
-        return Halt(StopReason.FINAL, said)
-    last = f"{said.rstrip('. ')}; " if said.strip() else ""
+def _untested(state: RunState, ending: Halt) -> Halt:
+    """The end of a run: where it found and wrote no test, no reason to stop says more than that."""
+    if state.expected or EXIT_CODES[ending.stop] != EXIT_CODES[StopReason.UNTESTED]:
+        return ending
+    last = f"{ending.why.rstrip('. ')}; " if ending.why.strip() else ""
     why = "no test judged this run: none was there, and none was written"
     return Halt(StopReason.UNTESTED, f"{last}{why}{_guarded(state)}")
 

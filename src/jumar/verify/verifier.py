@@ -206,7 +206,8 @@ class TrustedVerifier:
         """Whether the shell *command* succeeds in a room of *tree* (see `ports.Verifier`)."""
         async with laid_out(self.store, tree, self.rooms) as room:
             await to_thread.run_sync(linked, room, self.around.links)
-            return await checked(command, replace(self.confinement(room, self._output()), seconds=seconds))
+            confinement = replace(self.confinement(room, self._output()), seconds=seconds)
+            return await checked(command, confinement, {**self.around.env, **self.suite.env})
 
     async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:
         """Which lines the red tests run and the green ones do not, by one run of them under coverage."""
