@@ -73,10 +73,17 @@ def of_runner(runner: str) -> Project:
 
 def runner_in(root: Path) -> str:
     """The runner of the project in *root*: by its `go.mod`, `Cargo.toml` or `package.json`, else pytest's."""
+    return recognised_runner(root) or PYTHON.runner
+
+
+def recognised_runner(root: Path) -> str:
+    """The runner that the files at *root* tell; empty: none of them tells one."""
+    if _is_python(root):
+        return PYTHON.runner
     for name, runner in (("go.mod", "go"), ("Cargo.toml", "cargo")):
-        if (root / name).is_file() and not _is_python(root):
+        if (root / name).is_file():
             return runner
-    return (_scripted(root) if not _is_python(root) else "") or PYTHON.runner
+    return _scripted(root)
 
 
 def _is_python(root: Path) -> bool:

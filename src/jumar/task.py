@@ -31,7 +31,7 @@ from jumar.disk.weight import Weight
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.precedence import FileSettings, InForce
-from jumar.projects import of_runner
+from jumar.projects import COMMAND, PYTHON, Project, of_runner, recognised_runner
 from jumar.sources import decode_source
 from jumar.suites import runner_of_tests, steered, suite_of
 from jumar.task_files import DEFAULTS_FILE, TASK_FILE, read_files
@@ -216,7 +216,7 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
     withheld = [line for f in folders.values() if f for line in _hiding(root, f)]
     withheld += [f"/{v}/" for v in VENVS if (root / v / "pyvenv.cfg").is_file()]
     tests = msgspec.structs.replace(tables.tests, runner=runner_of_tests(tables.tests, root))
-    kind = of_runner(tests.runner)
+    kind = of_runner(tests.runner) if tables.tests.runner else _kind(root, tests.runner, withheld)
     task = Task(
         root=root,
         name=name,
@@ -242,6 +242,13 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
     for globs in (task.editable, task.protected, task.include, task.exclude):
         spec(globs)  # refused here, before anything runs
     return task
+
+
+def _kind(root: Path, runner: str, withheld: Iterable[str]) -> Project:
+    """The kind of project that *root* holds: of a language that no runner is for, all files but tests are its code."""
+    if runner != PYTHON.runner or recognised_runner(root):
+        return of_runner(runner)
+    return PYTHON if any(path.endswith(".py") for path in tree_files(root, withheld)) else of_runner(COMMAND)
 
 
 def _hiding(root: Path, folder: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from jumar.core.policy import Gate, TestPolicy, Trigger
 from jumar.core.quoting import one_line
 from jumar.core.run import HOST, HOSTED, RunState
 from jumar.core.stall import stalled
-from jumar.core.stop import StopReason
+from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.core.turn import named
 
 
@@ -31,7 +31,7 @@ def own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901, PLR
     if state.expired:
         return Halt(StopReason.BUDGET, state.expired)
     if state.said is not None:
-        return _by_itself(state, state.said)
+        return Halt(StopReason.FINAL, state.said)
     if why := _given_up(state):
         return Halt(StopReason.STALLED, why)
     if agent.loops and state.run.agent != HOST and stalled(state.recent):
@@ -41,14 +41,14 @@ def own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901, PLR
     if capped := _capped(state):
         return capped
     idle = state.run.agent not in HOSTED and agent.request(state) is None
-    return _by_itself(state, "the agent has nothing left to try") if idle else None
+    return Halt(StopReason.FINAL, "the agent has nothing left to try") if idle else None
 
 
-def _by_itself(state: RunState, said: str) -> Halt:
-    """The end of an agent that *said* its last word; without a single test there is nothing that could be green."""
-    if state.expected:
-        return Halt(StopReason.FINAL, said)
-    last = f"{said.rstrip('. ')}; " if said.strip() else ""
+def untested_end(state: RunState, ending: Halt) -> Halt:
+    """The end of a run: where it found and wrote no test, no reason to stop says more than that."""
+    if state.expected or EXIT_CODES[ending.stop] != EXIT_CODES[StopReason.UNTESTED]:
+        return ending
+    last = f"{ending.why.rstrip('. ')}; " if ending.why.strip() else ""
     why = "no test judged this run: none was there, and none was written"
     return Halt(StopReason.UNTESTED, f"{last}{why}{_guarded(state)}")
 

@@ -92,7 +92,7 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
             return replace(state, asked_tests=tuple(map(str, ids)) if isinstance(ids, list | tuple) else ())
         case "ask_model":
             return replace(state, asking=action.admitted)
-        case "turn_end" if state.run.test_policy is not TestPolicy.ON_WRITE:  # it is shown nothing that it could mend
+        case "turn_end" if _shows_nothing(state):
             return replace(state, said=modes.ENDED)
         case "draft":
             return replace(state, draft=reply)
@@ -102,6 +102,12 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
         case name if name == "unparsable" or (name in WRITES and state.stage not in (TURN, PLAN)):
             return _proposed(state, action)
     return state
+
+
+def _shows_nothing(state: RunState) -> bool:
+    """Whether an agent that has ended a turn would be shown nothing that it could mend in another one."""
+    unguarded = not state.expected and state.book.mode is Gate.REFACTOR and not state.run.settings.verify
+    return unguarded or state.run.test_policy is not TestPolicy.ON_WRITE
 
 
 def _proposed(state: RunState, action: ev.ActionTaken) -> RunState:

@@ -25,7 +25,7 @@ from jumar.core.effects import (
     Switch,
     Verify,
 )  # fmt: skip
-from jumar.core.ending import own_end
+from jumar.core.ending import own_end, untested_end
 from jumar.core.leaving import RULE, is_judged, needs_verdict, why_not_kept, why_red
 from jumar.core.planning import plans_now
 from jumar.core.policy import Gate, TestPolicy, Trigger
@@ -75,7 +75,7 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # 
             refactoring = state.book.mode is Gate.REFACTOR and is_judged(state)
             shipped = "the best tree is what is shipped"
             return GoBack(state.best.tree, f"{RULE}: {why_red(state)}" if refactoring else shipped)
-        return Finish(ending)
+        return Finish(untested_end(state, ending))
     if policy is TestPolicy.ON_WRITE and state.best is None:
         return Verify(Trigger.BASELINE)
     return _turn(state, agent)
@@ -101,9 +101,7 @@ def _due(state: RunState, ending: Halt | None) -> Effect | None:
 
 _AGAIN = "taken up again: it was never verified"
 
-_PATIENT = (
-    StopReason.GREEN, StopReason.FINAL, StopReason.UNTESTED, StopReason.ESCALATED, StopReason.STALLED, StopReason.TURNS,
-)  # fmt: skip
+_PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.ESCALATED, StopReason.STALLED, StopReason.TURNS)
 """Reasons to stop that leave the time to judge what was done before."""
 
 

@@ -16,7 +16,7 @@ class StopReason(StrEnum):
     STALLED = "stalled"
     FINAL = "final"
     UNTESTED = "untested"
-    """The agent ended by itself, and there is no test: none was expected, and none was written."""
+    """It stopped without green, and there is no test at all: none was expected, and none was written."""
     ESCALATED = "escalated"
     BUDGET = "budget"
     GUARDRAIL = "guardrail"

@@ -7,6 +7,7 @@ import copy
 from msgspec.structs import replace
 
 from jumar.core import events as ev
+from jumar.core.agent import REPAIR
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.run import HOST
 from jumar.core.settings import Settings
@@ -41,6 +42,11 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
     Raises:
         BadInput: if there are none, or none that comes out the same twice, or nothing may be edited.
     """
+    if task.agent == REPAIR and task.suite.single:
+        raise BadInput(
+            "the repair agent needs tests that run one by one under pytest, and a test command is one test for the "
+            "whole suite; choose a model for another agent, or name the tests with --test in the place of the command"
+        )
     tree = tree_of(place.store, task, tell=place.tell)
     settings = replace(settings_of(task, place.store, tree, python), sandbox=place.sandbox.tier)
     found = await expected_ids(verifier_of(place, settings, tree, task.expected), task)

@@ -209,7 +209,7 @@ class TrustedVerifier:
         async with laid_out(self.store, tree, self.rooms) as room:
             await to_thread.run_sync(linked, room, self.around.links)
             confinement = replace(self.confinement(room, self._output()), seconds=seconds)
-            return await checked(command, confinement, self.around.env)
+            return await checked(command, confinement, {**self.around.env, **self.suite.env})
 
     async def localise(
         self, tree: str, red: Sequence[str], green: Sequence[str], seconds: float | None = None
