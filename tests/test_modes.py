@@ -20,6 +20,8 @@ from jumar.core.renames import WORD, renames_between, why_impure
 from jumar.core.settings import Settings, Suite
 from jumar.core.stop import StopReason
 from jumar.harness.assembly import gated, runner_of
+from jumar.harness.corpus import corpus_of
+from jumar.harness.record import line
 from jumar.projects import of_runner
 from jumar.task import Task, protected_lines
 from test_guardrails import checked
@@ -212,3 +214,15 @@ def test_a_real_command_renames_over_many_files_and_only_as_a_whole(tmp_path: Pa
     journal = Path(str(said["events"])).read_text()
     assert journal.count('"type":"codemod"') == 2
     assert "a codemod keeps every outcome" in journal
+
+    (record,) = corpus_of([tmp_path / "runs"]).records
+    assert (record.kind, record.tests, record.codemod.tool) == ("codemod", (), "run_command")
+    assert record.codemod.command.startswith("sed -i")
+    assert record.codemod.renames == '{"add": "plus"}'
+    assert [file.path for file in record.edit.files] == ["NOTES.md", "calc.py", "tests/test_calc.py"]
+    assert (record.red[0].passed, record.green.passed) == (1, 1)
+    (tmp_path / "corpus.jsonl").write_bytes(line(record))
+    program = Path(sys.executable).with_name("jumar")
+    words = ("corpus", "replay", "corpus.jsonl", "--runs", "runs", "--sandbox", "S0", "--json", "-q")
+    done = subprocess.run([str(program), *words], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert json.loads(done.stdout.splitlines()[-1])["reproduced"] == 1, done.stderr
