@@ -104,7 +104,7 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         BadInput: on an unknown value (the known ones are listed), a number out of range or a contradiction.
     """
     options = _typed(options)
-    task = with_command(task, options)
+    task = _with_guard(with_command(task, options), options)
     agent, model = _who(task, options, environ or {})
     policy = _choice(TestPolicy, "--test-policy", options.test_policy, task.test_policy)
     usual = Gate.STRICT if agent in (DRIVER, HOST) and policy is TestPolicy.ON_WRITE else Gate.OFF
@@ -123,8 +123,6 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
         model=model,
         test_policy=policy,
         gate=gate,
-        gate_chosen=options.gate is not None,
-        verify=task.verify if options.verify is None else options.verify,
         rule=_rule(task, options),
         seed=task.seed if options.seed is None else options.seed,
         chosen_routes=routes_of(task, options, model) if asks_provider(model) else {},
@@ -142,6 +140,12 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
 def known(package: ModuleType) -> tuple[str, ...]:
     """The names of what *package* offers: one module is one."""
     return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")))
+
+
+def _with_guard(task: Task, options: Options) -> Task:
+    """*task* with the command that guards refactor mode, and whether a person chose the gate."""
+    verify = task.verify if options.verify is None else options.verify
+    return replace(task, gate_chosen=options.gate is not None, verify=verify)
 
 
 def _rule(task: Task, options: Options) -> Rule:
