@@ -21,8 +21,8 @@ from jumar.ports import Collected, Verification
 from jumar.runners.command import SAMPLE_SUITE, CommandRunner, argv_of
 from jumar.runners.command import test_id as id_of
 from jumar.suites import with_command
+from jumar.surfaces import doctor_gate
 from jumar.surfaces.cli import call
-from jumar.surfaces.doctor_gate import tests as tests_of
 from jumar.task import load_task, targets
 from jumar.testing import check_runner
 from jumar.verify.command_boot import first_program, unstartable
@@ -197,8 +197,8 @@ def test_what_names_single_tests_is_refused_for_a_test_command(
 
 def test_doctor_looks_for_the_program_of_a_test_command(tmp_path: Path) -> None:
     root = repository(tmp_path, task='[tests]\ncommand = "sh ci.sh"\n')
-    (there,) = tests_of(load_task(root), ENVIRON)
-    (absent,) = tests_of(with_command(load_task(root), Options(test_command="no-such-program")), ENVIRON)
+    (there,) = doctor_gate.tests(load_task(root), ENVIRON)
+    (absent,) = doctor_gate.tests(with_command(load_task(root), Options(test_command="no-such-program")), ENVIRON)
 
     assert (there.ok, there.found) == (True, "sh ci.sh: one test, passed if it exits with status 0")
     assert (absent.ok, absent.mend) == (False, "there is no program 'no-such-program' on PATH")
