@@ -20,6 +20,8 @@ from jumar.options import Options, with_options
 from jumar.ports import Collected, Verification
 from jumar.runners.command import SAMPLE_SUITE, CommandRunner, argv_of
 from jumar.runners.command import test_id as id_of
+from jumar.suites import with_command
+from jumar.surfaces import doctor_gate
 from jumar.surfaces.cli import call
 from jumar.task import load_task, targets
 from jumar.testing import check_runner
@@ -193,6 +195,15 @@ def test_what_names_single_tests_is_refused_for_a_test_command(
     assert said in str(refused.value)
 
 
+def test_doctor_looks_for_the_program_of_a_test_command(tmp_path: Path) -> None:
+    root = repository(tmp_path, task='[tests]\ncommand = "sh ci.sh"\n')
+    (there,) = doctor_gate.tests(load_task(root), ENVIRON)
+    (absent,) = doctor_gate.tests(with_command(load_task(root), Options(test_command="no-such-program")), ENVIRON)
+
+    assert (there.ok, there.found) == (True, "sh ci.sh: one test, passed if it exits with status 0")
+    assert (absent.ok, absent.mend) == (False, "there is no program 'no-such-program' on PATH")
+
+
 # --- every way to start it -----------------------------------------------------------------------------------------
 
 CHECK = '#!/bin/sh\necho "seen $(cat src/a.txt)"; grep -q right src/a.txt\n'
@@ -231,9 +242,17 @@ def test_a_test_command_judges_runs_under_every_policy(
 
 
 @pytest.mark.slow
-def test_a_test_command_of_a_task_file_is_gated_resumed_and_looked_for_by_doctor(
+def test_the_search_for_repairs_is_refused_under_a_test_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    root = checkable(tmp_path / "r")
+
+    assert call(("run", str(root), "--model", "repair", "--test-command", "true", "--sandbox", "S0")) == 2
+    assert "needs tests that run one by one under pytest" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_test_command_of_a_task_file_is_gated_and_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root, runs = checkable(tmp_path / "r"), str(tmp_path / "runs")
     (root / "task.toml").write_text('[tests]\ncommand = "ci/check.sh"\nconfirm = 0\n')
     claimed = {"name": "edit_claim", "arguments": {"test_id": "test-command::ci/check.sh", "edit_target": "src/a.txt"}}
@@ -249,12 +268,6 @@ def test_a_test_command_of_a_task_file_is_gated_resumed_and_looked_for_by_doctor
     assert call(("resume", str(Path(stopped["events"]).parent), "--turns", "9", "--json")) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["stop"] == "green"
 
-    call(("doctor", str(root), "--json"))
-    checks = {c["name"]: c for c in json.loads(capsys.readouterr().out.splitlines()[-1])["checks"]}
-    assert checks["tests"]["found"] == "ci/check.sh: one test, passed if it exits with status 0"
-    call(("doctor", str(root), "--json", "--test-command", "no-such-program"))
-    checks = {c["name"]: c for c in json.loads(capsys.readouterr().out.splitlines()[-1])["checks"]}
-    assert (checks["tests"]["ok"], checks["tests"]["mend"]) == (False, "there is no program 'no-such-program' on PATH")
     assert call(("score", str(root), str(root), "--test-command", "no-such-program")) == 2
     assert "cannot start the test command" in capsys.readouterr().err
 

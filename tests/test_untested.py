@@ -16,6 +16,7 @@ from gates import Terms, claim, edit, gated, judged, lying, write
 from hosts import Host, git
 from jumar.chain import Mark
 from jumar.core import events as ev
+from jumar.core.budget import Budget
 from jumar.core.policy import Gate
 from jumar.core.reply import ToolCall
 from jumar.core.settings import Suite, Switches
@@ -26,7 +27,7 @@ from jumar.harness.session import opened
 from jumar.options import Options, with_options
 from jumar.surfaces.cli import call as jumar
 from jumar.surfaces.mcp_answers import standing
-from jumar.task import load_task
+from jumar.task import load_task, targets
 from jumar.untested import has_test_files, untested_line, verify_commands
 from turns import Turns, both, call, ended
 
@@ -117,6 +118,15 @@ def test_a_refactoring_that_leaves_a_green_test_of_its_own_is_green(tmp_path: Pa
     assert state.end is not None
     assert state.end.stop is StopReason.GREEN
     assert state.expected == (ID,)
+
+
+def test_a_cap_that_ends_a_run_without_a_test_is_untested_too_and_says_which(tmp_path: Path) -> None:
+    made = story(tmp_path, call("list_files"), call("list_files"), budget=Budget(attempts=None, turns=1))
+
+    end = made.world.replayed().end
+    assert end is not None
+    assert end.stop is StopReason.UNTESTED
+    assert end.why.startswith("the cap on turns is used up; no test judged this run")
 
 
 def test_other_ends_keep_their_names_without_tests(tmp_path: Path) -> None:
@@ -263,6 +273,16 @@ def test_a_repository_without_a_test_file_gets_the_driver_and_a_sentence_that_sa
         assert option in untested_line("", Gate.REFACTOR)
 
 
+def test_where_no_file_tells_the_language_all_files_but_tests_may_be_edited(tmp_path: Path) -> None:
+    script = lay(tmp_path / "js", {"package.json": "{}", "add.js": "", "add.test.js": "", "docs/a.md": ""})
+    python = lay(tmp_path / "py", {"a.py": "", "b.js": ""})
+    named = lay(tmp_path / "named", {"b.js": "", "a.txt": "", "task.toml": '[tests]\nrunner = "pytest"\n'})
+
+    assert targets(load_task(script)) == ("add.js", "docs/a.md")
+    assert targets(load_task(python)) == ("a.py",)
+    assert targets(load_task(named)) == ()
+
+
 # --- every way in --------------------------------------------------------------------------------------------------
 
 
@@ -299,12 +319,31 @@ def test_the_first_session_of_a_repository_without_tests_is_a_guarded_refactorin
 
 
 @pytest.mark.slow
+def test_an_external_agent_without_tests_and_guard_ends_with_its_turn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    root = lay(tmp_path / "bare", {"calc.py": BARE})
+    (tmp_path / "agent.sh").write_text("sed -i 's/a - b/a + b/' calc.py\n")
+    agent = ("--agent", "external", "--agent-command", f"sh {tmp_path / 'agent.sh'}", "--allow-unmetered")
+    model = ("--model", "openai:m", "--price", "free", "--gate", "refactor", "-i", "add", "--sandbox", "S0")
+
+    assert jumar(["run", str(root), *agent, *model, "--runs", str(tmp_path / "runs"), "--json"]) == 1
+
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert result["stop"] == "untested"
+    assert result["why"].startswith("the agent has ended; no test judged this run")
+    assert "+    return a + b" in (Path(result["events"]).parent / "best.patch").read_text()
+
+
+@pytest.mark.slow
 def test_hooks_in_a_repository_without_tests_admit_edits_and_offer_what_could_judge_them(tmp_path: Path) -> None:
     root = lay(tmp_path / "bare", {"calc.py": BARE})
     git(root, "init", "-q")
     git(root, "add", ".")
     git(root, "commit", "-qm", "first")
     host = Host(root, gate=None)
+    host.environ = {**host.environ, "JUMAR_HOOK_SANDBOX": "S0", "JUMAR_HOOK_CONFIRM": "0"}
 
     assert "[gate] verify" in host.prompt().context
     assert host.edit("calc.py", "a - b", "a + b") == ""

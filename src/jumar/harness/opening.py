@@ -42,11 +42,7 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
     Raises:
         BadInput: if there are none, or none that comes out the same twice, or nothing may be edited.
     """
-    if task.agent == REPAIR and task.suite.single:
-        raise BadInput(
-            "the repair agent needs tests that run one by one under pytest, and a test command is one test for the "
-            "whole suite; choose a model for another agent, or name the tests with --test in the place of the command"
-        )
+    _refuse_search(task)
     tree = tree_of(place.store, task, tell=place.tell)
     settings = replace(settings_of(task, place.store, tree, python), sandbox=place.sandbox.tier)
     found = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
@@ -77,6 +73,14 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
         tree=tree,
         settings=replace(settings, flaky=flaky, needed=needed_by(task, place.store.manifest(tree), texts)),
     )
+
+
+def _refuse_search(task: Task) -> None:
+    if task.agent == REPAIR and task.suite.single:
+        raise BadInput(
+            "the repair agent needs tests that run one by one under pytest, and a test command is one test for the "
+            "whole suite; choose a model for another agent, or name the tests with --test in the place of the command"
+        )
 
 
 async def _untested(task: Task, place: Place, settings: Settings, tree: str) -> Task:
