@@ -185,12 +185,12 @@ async def _stopped(desk: Desk, event: str, payload: dict[str, object]) -> Answer
         # A refactoring went back, and with that its run ended: the next try begins where this one did.
         async with desk.begun() as session:
             desk.publish(session, name, turn=turn)
-    why = f"jumar: {in_the_shell(stopping.why)[:LONGEST]}"
+    why = in_the_shell(stopping.why)[:LONGEST]
     if stopping.blocks:
-        return {"decision": "block", "reason": why}
-    if not stopping.why and judged is not None and judged.stop is StopReason.UNTESTED:
+        return {"decision": "block", "reason": f"jumar: {why}"}
+    if not why and judged is not None and judged.stop is StopReason.UNTESTED:
         return {"systemMessage": "jumar: no test judged the edits of this turn"}
-    return {"systemMessage": why} if stopping.why else None
+    return {"systemMessage": f"jumar: the stop goes through, and this is open: {why}"} if why else None
 
 
 def _after_the_end(state: RunState, changed: tuple[str, ...]) -> str:
