@@ -95,7 +95,7 @@ class Traced:
     def stop(self) -> dict[str, list[int]]:
         """End the recording: the lines that ran, by the name of their file."""
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]  # None switches it off
+        threading.settrace(None)
         lines: dict[str, set[int]] = {}
         for key, unseen in self._unseen.items():
             _, name, numbers = self._codes[key]
