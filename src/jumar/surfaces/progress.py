@@ -11,10 +11,8 @@ from jumar.core import effects
 from jumar.core.quoting import one_line
 from jumar.core.run import Phase, RunState
 from jumar.core.turn import named
+from jumar.surfaces.notices import LONGEST, Notices
 from jumar.surfaces.output import Voice, printable
-
-LONGEST = 300
-"""Characters of a reason that one line shows; `jumar log show` has all of it."""
 
 
 class Live:
@@ -36,6 +34,7 @@ class Live:
         )
         self._row: TaskID | None = None
         self._last = ""
+        self._notices = Notices()
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -50,6 +49,8 @@ class Live:
 
     def watch(self, state: RunState, effect: effects.Effect) -> None:
         """What the kernel is about to do."""
+        for notice in self._notices.heed(state, effect):
+            self.line(f"{self._title or state.run.task}: {notice}")
         best = state.best.score.passed if state.best else 0
         total = len(state.expected)
         if self._bar:
