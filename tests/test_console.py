@@ -15,12 +15,14 @@ from gates import claim, judged
 from jumar.agents.repair import Repair
 from jumar.chain import Mark
 from jumar.core.events import Localisation
+from jumar.core.reply import ToolCall
 from jumar.core.verdict import Cause, TestResult, Void
 from jumar.harness.result import result_of
 from jumar.models.script import Line
 from jumar.surfaces.cli import call
+from jumar.surfaces.notices import LONGEST
 from jumar.surfaces.output import Voice
-from jumar.surfaces.progress import LONGEST, Live
+from jumar.surfaces.progress import Live
 from jumar.testing import FakeVerifier
 from stories import IDS, Terms, World, judge, program, world
 from test_cli import GOOD, lay
@@ -178,7 +180,8 @@ class Blind(FakeVerifier):
 
 
 def test_a_localisation_that_fails_says_so_on_the_console(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = world(tmp_path, (), Terms(agent=Repair(), model=Heard((Line(content=""),))))
+    nothing = Line(tool_calls=(ToolCall("final", {"message": "nothing found"}),))
+    made = world(tmp_path, (), Terms(agent=Repair(), model=Heard((nothing,))))
     made.kernel.shell._parts = replace(  # noqa: SLF001  the one part that the story needs otherwise
         made.kernel.shell._parts,  # noqa: SLF001  as above
         verifier=Blind(made.store, IDS, judge),
