@@ -138,7 +138,9 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """`Action.digest` of every proposal that was verified or refused already."""
     seed: int
     seconds: float | None
-    """What is left of the run's time; None is no cap."""
+    """What the answer may take of the run's time; None is no cap."""
+    tried: int = 0
+    """Candidates that were screened in this run before."""
     tools: tuple[Tool, ...] = ()
     """What the model may call; empty is nothing."""
     measured: tuple[int, int] = (0, 0)

@@ -10,6 +10,7 @@ from jumar.core import effects
 from jumar.core import events as ev
 from jumar.core.agent import Request
 from jumar.core.budget import Cost, reserve
+from jumar.core.holding import search_seconds
 from jumar.core.policy import Gate, TestPolicy, Trigger
 from jumar.core.prompts import feedback
 from jumar.core.reply import Reply
@@ -95,9 +96,12 @@ class Shell:
     def seconds_left(self, effect: effects.Effect, state: RunState) -> float | None:
         """How long *effect* may take before the cap on seconds is reached; None is for ever.
 
-        The last verification is not cut short: its time was set aside before. A ledger's time is for calls.
+        The last verification is not cut short, nor is that of what a search found: its time was set aside before. A
+        ledger's time is for calls.
         """
-        if isinstance(effect, effects.Verify) and effect.trigger is Trigger.FINAL:
+        if isinstance(effect, effects.Verify) and (
+            effect.trigger is Trigger.FINAL or (self._parts.agent.localises and effect.trigger is Trigger.WRITE)
+        ):
             return None
         cap, since = state.run.budget.seconds, state.last_ts
         held = state.run.settings.suite.timeout_seconds if state.run.test_policy is TestPolicy.ON_FINAL else 0.0
@@ -213,6 +217,7 @@ class Shell:
         )
         texts = {path: data.decode() for path, data in files.items() if _is_text(data)}
         red, green = _sides(state)
+        left = self.seconds_left(effects.Call(request), state)
         return Ask(
             request=request,
             messages=agent.messages(state, texts),
@@ -226,7 +231,8 @@ class Shell:
             position=state.replies,
             refused=state.refused,
             seed=settings.seed,
-            seconds=self.seconds_left(effects.Call(request), state),
+            seconds=left if left is None or not agent.localises else search_seconds(left, state),
+            tried=state.tried,
         )
 
     def _go_back(self, to: str, why: str) -> Done:

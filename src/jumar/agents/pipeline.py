@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from jumar.agents import tools
+from jumar.agents import meant, tools
 from jumar.agents.replies import extract
 from jumar.core import events as ev
 from jumar.core import prompts
@@ -86,6 +86,7 @@ class Pipeline:
         self._targets, self._review = targets, settings is not None and settings.switches.review
         self._tests, self._first = dict(tests or {}), dict(current or {})
         self._memory = _Kept(dict(self._first))
+        self._imported = meant.imports(self._tests, targets)
 
     def request(self, state: RunState) -> Request | None:
         """`write` first; with a draft `review`, then `rewrite`; `fix` after.
@@ -208,7 +209,7 @@ class Pipeline:
             return "the reply is empty"
         if reply.cut:
             return "the reply was cut off at the most tokens it may have; answer more briefly, with the complete file"
-        return extract(reply.content, self._targets, current)
+        return extract(reply.content, self._targets, current, self._imported)
 
 
 def _reviewed(reply: Reply, flaw: str) -> Action:

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from jumar.core import claiming, modes, removals, segments
 from jumar.core import events as ev
-from jumar.core.agent import FRONTIER, TURN
+from jumar.core.agent import FRONTIER, REPAIR, TURN
 from jumar.core.budget import settle
 from jumar.core.claims import Book
 from jumar.core.gate import WRITES
+from jumar.core.holding import run_seconds
 from jumar.core.leaving import REFUSALS
 from jumar.core.planning import PLAN
 from jumar.core.policy import COUNTED, Gate, TestPolicy, Trigger
@@ -46,7 +47,7 @@ def _called(state: RunState, call: ev.ModelCall) -> RunState:
         # A longer conversation never takes fewer tokens than a shorter one did; another model counts otherwise.
         if counted and not call.assumed and call.tier != FRONTIER:
             state = replace(state, measured=(counted[0], max(counted[1], state.measured[1])))
-        return replace(state, reply=call.reply, stage=call.stage)
+        return replace(state, reply=call.reply, stage=call.stage, tried=state.tried + _screened(call))
     if not answered:
         return state
     tries = state.tries + 1
@@ -56,6 +57,12 @@ def _called(state: RunState, call: ev.ModelCall) -> RunState:
         return _taken_up(replace(state, tries=0))
     many = f" ({tries} tries)" if tries > 1 else ""
     return replace(state, tries=0, fault=f"the model gave no answer: {_said(call)}{many}")
+
+
+def _screened(call: ev.ModelCall) -> int:
+    """How many candidates a search tried for its answer."""
+    tried = call.reply.opaque.get("tried") if call.stage == REPAIR else None
+    return tried if isinstance(tried, int) else 0
 
 
 def _said(call: ev.ModelCall) -> str:
@@ -196,7 +203,8 @@ def _kept(state: RunState, _best: ev.BestFound) -> RunState:
     if judged is None:
         raise IllegalEvent("nothing was judged that could be kept")
     state = replace(state, book=claiming.kept(state), removals=removals.kept(state.removals))
-    state = replace(state, best=judged.attempt, evidence=judged.tests, shown=state.seen, told="")
+    seconds = run_seconds(judged, state.run.settings.suite)
+    state = replace(state, best=judged.attempt, evidence=judged.tests, shown=state.seen, told="", run_seconds=seconds)
     return modes.kept(state)
 
 

@@ -145,6 +145,10 @@ class RunState(msgspec.Struct, frozen=True):
     refused: frozenset[str] = frozenset()
     """Digests of all proposals that were verified or refused in this run."""
     localisation: ev.Localisation | None = None
+    tried: int = 0
+    """Candidates that were screened in this run."""
+    run_seconds: float = 0.0
+    """How long one run of the tests takes that ends green, as measured on the best tree."""
     seen: Mapping[str, object] = {}
     """The newest observation of test results."""
     shown: Mapping[str, object] = {}

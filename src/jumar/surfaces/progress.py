@@ -16,11 +16,9 @@ from jumar.core.run import Phase, RunState
 from jumar.core.turn import named
 from jumar.progress import Part, Work
 from jumar.surfaces.environment import environment
+from jumar.surfaces.notices import LONGEST, Notices
 from jumar.surfaces.output import Voice, printable
 from jumar.surfaces.status import Status
-
-LONGEST = 300
-"""Characters of a reason that one line shows; `jumar log show` has all of it."""
 
 TICK_SECONDS = 0.2
 """How often the status line is looked at; it is written where it changed."""
@@ -49,6 +47,7 @@ class Live:
         self._lock = threading.RLock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._draw_on, name="jumar-progress", daemon=True)
+        self._notices = Notices()
 
     def __enter__(self) -> Self:
         self._voice.before = self._clear
@@ -80,6 +79,8 @@ class Live:
     def watch(self, state: RunState, effect: effects.Effect) -> None:
         """What the kernel is about to do."""
         with self._lock:
+            for notice in self._notices.heed(state, effect):
+                self.line(f"{self._title or state.run.task}: {notice}")
             self._status.title = printable(self._title or state.run.task)
             self._status.best = (
                 (state.best.score.passed, len(state.expected)) if state.best and state.expected else None

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from jumar.core.settings import Suite
     from jumar.verify.process import Child
 
-GREEN_SAMPLE = 200
+GREEN_SAMPLE = 120
 """As many green tests are traced: more cost time and change the ranking little."""
+
+NEAR_SAMPLE = 80
+"""As many of them, at most, are from the files of the red tests: those run most of the lines that the red ones run."""
 
 TEST_SECONDS = 5.0
 """A test that hangs has run its lines before that; a green one that takes longer under trace is left out."""
@@ -42,8 +45,22 @@ def traced(
     """
     red, green = sides
     short = msgspec.structs.replace(suite, test_timeout_seconds=min(suite.test_timeout_seconds, TEST_SECONDS))
-    invocation = verification(short, room, (*red, *green[:: len(green) // GREEN_SAMPLE + 1]))
+    invocation = verification(short, room, (*red, *_sample(red, green)))
     return msgspec.structs.replace(invocation, config={**invocation.config, "quiet": True, "trace": list(files)})
+
+
+def _sample(red: Sequence[str], green: Sequence[str]) -> Sequence[str]:
+    """The green tests to trace, those from the files of the *red* ones first."""
+    if len(green) <= GREEN_SAMPLE:
+        return green
+    files = {test_id.partition("::")[0] for test_id in red}
+    near = _spread([i for i in green if i.partition("::")[0] in files], NEAR_SAMPLE)
+    return (*near, *_spread([i for i in green if i.partition("::")[0] not in files], GREEN_SAMPLE - len(near)))
+
+
+def _spread(ids: Sequence[str], most: int) -> Sequence[str]:
+    """At most *most* of *ids*, evenly from among them."""
+    return ids[:: -(-len(ids) // most)] if ids else ids
 
 
 def located(tree: str, red: Sequence[str], records: Sequence[Record], child: Child, duration_ms: int) -> Localisation:
@@ -72,7 +89,7 @@ def spectrum(records: Iterable[Record], red: Sequence[str]) -> tuple[tuple[str, 
 
 
 def problem(records: Sequence[Record], ended: Ended, detail: str) -> str:
-    """The reason why a traced run does not, or not fully, say where the fault is; empty: it is whole."""
+    """The reason why a traced run says less than it should about where the fault is; empty: it is whole."""
     tests = sum(record[0] == "result" for record in records)
     for record in records:
         match record:
