@@ -8,7 +8,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from jumar.surfaces.notices import LONGEST
 from msgspec.structs import replace
 
 from gate_stories import ADD, DONE, RUN, Story, played
@@ -21,6 +20,7 @@ from jumar.core.verdict import Cause, TestResult, Void
 from jumar.harness.result import result_of
 from jumar.models.script import Line
 from jumar.surfaces.cli import call
+from jumar.surfaces.notices import LONGEST
 from jumar.surfaces.output import Voice
 from jumar.surfaces.progress import Live
 from jumar.testing import FakeVerifier
@@ -92,7 +92,7 @@ def test_the_log_shows_a_reason_whole_and_in_one_line(tmp_path: Path, capsys: py
     made, _ = told(tmp_path, Terms(judge=refusing))
     capsys.readouterr()
 
-    assert call(("log", "show", str(made.folder))) == 0
+    assert call(("log", "show", "--all", str(made.folder))) == 0
 
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(made.entries())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumar.config import TaskFile, parse
@@ -46,6 +46,7 @@ def test_did_you_mean_offers_the_nearest_known_key(word: str, known: tuple[str, 
     assert nearest(word, known) == expected
 
 
+@settings(deadline=None)
 @given(st.sampled_from(TESTS), st.data())
 def test_one_typing_error_in_a_key_is_always_understood(key: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(key) - 1))
@@ -56,6 +57,7 @@ def test_one_typing_error_in_a_key_is_always_understood(key: str, data: st.DataO
     assert nearest(wrong, TESTS) == key
 
 
+@settings(deadline=None)
 @given(st.text(), st.lists(st.text(min_size=1), unique=True))
 def test_what_is_offered_is_known(word: str, known: list[str]) -> None:
     assert nearest(word, known) in (*known, "")

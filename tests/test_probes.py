@@ -120,7 +120,7 @@ def test_the_table_names_every_probe_there_is() -> None:
 
 def test_the_documentation_names_every_probe() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", DOCS.read_text("utf-8"), re.MULTILINE)
-    assert rows == list(probes.PROBES)
+    assert [row for row in rows if row not in ("go", "node")] == list(probes.PROBES)  # those are of another table
 
 
 def test_a_stronger_tier_allows_less() -> None:

@@ -60,14 +60,13 @@ Record = list[object]
 
 
 class Site(msgspec.Struct, frozen=True):
-    """Where a test stands in its file, read from the syntax tree."""
+    """The place of a test in its file, read from the syntax tree."""
 
     id: str
     """Its native id, `path::name`, without parameters."""
     start: int
-    """Its first line, counted from 1, decorators and attributes included."""
+    """Its first line, counted from 1, decorators and attributes included; *end* is its last one."""
     end: int
-    """Its last line."""
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,7 +132,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     green: tuple[str, ...]
     localisation: Localisation | None
     position: int
-    """How many replies this model has given in this run: where a script or recording goes on."""
+    """Replies of this model in this run so far: where a script or recording goes on."""
     refused: frozenset[str]
     """`Action.digest` of every proposal that was verified or refused already."""
     seed: int
@@ -142,7 +141,6 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     tried: int = 0
     """Candidates that were screened in this run before."""
     tools: tuple[Tool, ...] = ()
-    """What the model may call; empty is nothing."""
     measured: tuple[int, int] = (0, 0)
     """The first messages of an append-only conversation and the tokens they took, as the provider counted them:
     only what follows them has to be estimated. (0, 0): nothing was measured."""

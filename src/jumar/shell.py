@@ -162,11 +162,9 @@ class Shell:
         self._sent = False
         if cap:
             why = f"the next call could pass the cap on {cap}"
-            return (
-                (_forgone(request.stage, why),)
-                if request.optional
-                else effects.Halt(StopReason.BUDGET, why, patient=True)
-            )
+            if request.optional:
+                return (_forgone(request.stage, why),)
+            return effects.Halt(StopReason.BUDGET, why, patient=True)
         return (
             ev.ModelRequest(
                 tier=request.tier,
