@@ -128,7 +128,7 @@ class TestTheCommandLine:
         (task / "agent.py").write_text(PRELUDE + script)
         words = ("--agent", "external", "--agent-command", f"{sys.executable} {task / 'agent.py'} {{model}}")
         with wire.Server() as server:
-            code, told, stderr = jumar(task, server, *words, "--budget-tokens", "18000", "--turn-seconds", "60")
+            code, told, stderr = jumar(task, server, *words, "--budget-tokens", "9800", "--turn-seconds", "60")
             folder = Path(told["events"]).parent
             assert (code, told["stop"]) == (3, "budget"), stderr
             assert (folder / "output" / "agent-001.txt").read_text() == "402\n"

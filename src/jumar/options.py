@@ -110,20 +110,15 @@ def with_options(
 ) -> Task:
     """*task* with what was chosen, and a default for what was not; `Task.in_force` has the source of each setting.
 
-    *environ* may hold providers' keys: where no model is chosen, a key chooses its provider's. *from_environment* says
-    that *options* come from the environment, not from flags.
+    *environ* may hold providers' keys. *from_environment*: *options* come from the environment, not from flags.
 
     Raises:
         BadInput: if no model is chosen, or what was chosen does not go together.
     """
     task = _with_plain(with_command(task, options), options)
     rows = choices(task, options, environ or {}, from_environment=from_environment)
-    agent, model = (str(rows[name].value or "") for name in ("agent", "model"))
-    policy, gate = TestPolicy(str(rows["test_policy"].value)), Gate(str(rows["gate"].value))
-    _refuse(options, rows)
-    routes = routes_of(task, options, model, named=_named(rows["model"])) if asks_provider(model) else {}
-    paid = agent != HOST and (options.allow_unmetered or any(map(costs, _asked(routes, agent, gate))))
-    caps = caps_in_force(task, options, agent, paid=paid, from_environment=from_environment)
+    agent, model, policy, gate = _refuse(options, rows)
+    routes, caps = _spending(task, options, rows, from_environment=from_environment)
     return replace(
         task,
         suite=_suite(task, options, int(str(rows["confirm"].value))),
@@ -152,12 +147,28 @@ def _with_plain(task: Task, options: Options) -> Task:
         include=(*task.include, *options.include),
         verify=task.verify if options.verify is None else options.verify,
         seed=task.seed if options.seed is None else options.seed,
-        ledger=Path(options.ledger).absolute() if options.ledger else None,
+        ledger=_absolute(options.ledger),
         caps=ledger_caps(options),
-        record=Path(options.record).absolute() if options.record else None,
+        record=_absolute(options.record),
         unattended=options.profile in UNATTENDED,
         probe=options.probe,
     )
+
+
+def _absolute(path: str | None) -> Path | None:
+    return Path(path).absolute() if path else None
+
+
+def _spending(
+    task: Task, options: Options, rows: Mapping[str, InForce], *, from_environment: bool
+) -> tuple[dict[str, Route], dict[str, InForce]]:
+    """The routes of a run with the settings *rows*, and its caps, which depend on whether one of them costs money."""
+    agent, model, gate = (str(rows[name].value) for name in ("agent", "model", "gate"))
+    # A model that somebody named, not a route or a key, is asked by the tiers that no route names.
+    routes = routes_of(task, options, model, named=bool(rows["model"].authority)) if asks_provider(model) else {}
+    asked = [routes[tier] for tier in tiers_of(agent, Gate(gate), routes) if tier in routes]
+    paid = agent != HOST and (options.allow_unmetered or any(map(costs, asked)))
+    return routes, caps_in_force(task, options, agent, paid=paid, from_environment=from_environment)
 
 
 def _budget(caps: Mapping[str, InForce], policy: TestPolicy) -> Budget:
@@ -167,17 +178,8 @@ def _budget(caps: Mapping[str, InForce], policy: TestPolicy) -> Budget:
     return budget
 
 
-def _named(model: InForce) -> bool:
-    """Whether somebody named *model* itself; else a route or a key did."""
-    return bool(model.authority)
-
-
-def _asked(routes: Mapping[str, Route], agent: str, gate: Gate) -> tuple[Route, ...]:
-    return tuple(routes[tier] for tier in tiers_of(agent, gate, routes) if tier in routes)
-
-
-def _refuse(options: Options, rows: Mapping[str, InForce]) -> None:
-    """Refuse options that have no effect or cannot work beside the settings in force.
+def _refuse(options: Options, rows: Mapping[str, InForce]) -> tuple[str, str, TestPolicy, Gate]:
+    """The agent, model, policy and gate in *rows*, once *options* were found to have an effect and to work beside them.
 
     Raises:
         BadInput: as it says.
@@ -191,6 +193,7 @@ def _refuse(options: Options, rows: Mapping[str, InForce]) -> None:
         raise BadInput(why)
     if said := contradiction(TestPolicy(policy), Gate(gate), agent, model_runs_tests=options.model_may_run_tests):
         raise BadInput(said)
+    return agent, model, TestPolicy(policy), Gate(gate)
 
 
 def _switches(task: Task, options: Options, agent: str, gate: Gate) -> Switches:
