@@ -25,9 +25,12 @@ from jumar.core.run import HOST, Phase, RunState
 from jumar.disk import trees
 from jumar.disk.ignored import Ignored
 from jumar.disk.objects import Store
+from jumar.disk.store.lease import SHARED
 from jumar.disk.store.shared import is_run, objects_of
+from jumar.disk.store.sweep import sweep
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput, Infra, JumarError
+from jumar.harness.archive.find import runs_in
 from jumar.harness.assembly import Place, gated, runner_of, workspace_of
 from jumar.harness.result import state_in
 from jumar.harness.session import Session, opened, rejoined
@@ -122,7 +125,8 @@ class Desk:
         with _ungrouped():
             async with opened(task, self.runs, environ=self.environ, in_place=True) as session:
                 yield session
-        _prune(self.runs, KEPT)
+        if _prune(self.runs, KEPT):
+            sweep(self.runs / SHARED, runs_in(self.runs))
 
     @asynccontextmanager
     async def gone_on(self) -> AsyncIterator[Session]:
@@ -249,9 +253,12 @@ def kept_out(path: str, state: RunState) -> str:
     return ""
 
 
-def _prune(folder: Path, kept: int) -> None:
-    for old in sorted(path for path in folder.iterdir() if is_run(path))[:-kept]:
-        shutil.rmtree(old, ignore_errors=True)
+def _prune(folder: Path, kept: int) -> bool:
+    """Remove all but the newest folders in *folder*; whether there were any."""
+    old = sorted(path for path in folder.iterdir() if is_run(path))[:-kept]
+    for path in old:
+        shutil.rmtree(path, ignore_errors=True)
+    return bool(old)
 
 
 @contextmanager
