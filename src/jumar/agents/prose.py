@@ -21,6 +21,7 @@ MAIN = {
     "write_file": "text",
     "search": "pattern",
     "run_command": "command",
+    "replace_in_files": "pattern",
     "final": "message",
     "run_tests": "test_ids",
     "submit_plan": "steps",
@@ -47,6 +48,7 @@ EXAMPLES = {
     ),
     "set_mode": "```action set_mode mode=refactor\n```",
     "run_command": "```action run_command\npython -c 'import app; print(app.total([1, 2]))'\n```",
+    "replace_in_files": "```action replace_in_files replacement=total_of paths=src/**\n\\bsum_of\\b\n```",
     "final": "```action final\nThe sum is right now.\n```",
 }
 """One block for each action."""
