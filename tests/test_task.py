@@ -283,6 +283,7 @@ CHOICES = {
     "agent and model": (chosen(agent="pipeline"), "do not go together"),
     "policy": (chosen(test_policy="sometimes"), "of --test-policy; known are on_write, on_final, never"),
     "gate": (chosen(gate="open"), "of --gate; known are off, strict, refactor"),
+    "codemod": (chosen(gate="codemod"), "known are off, strict, refactor; codemod mode is for one edit: pass --gate"),
     "ratchet": (chosen(ratchet="x"), "of --ratchet; known are count, identity"),
     "ties": (chosen(ties="x"), "of --ties; known are keep, revert"),
     "contradiction": (chosen(gate="strict", test_policy="never"), "gate strict needs test results"),

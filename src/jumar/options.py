@@ -105,9 +105,7 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
     agent, model = _who(task, options, environ or {})
     policy = _choice(TestPolicy, "--test-policy", options.test_policy, task.test_policy)
     usual = Gate.STRICT if agent in (DRIVER, HOST) and policy is TestPolicy.ON_WRITE else Gate.OFF
-    gate = _choice(Gate, "--gate", options.gate, usual)
-    if gate not in CHOICES:
-        raise BadInput(f"--gate {gate} is no gate of a whole run: pass --gate strict --allow-codemod")
+    gate = _gate(options.gate, usual)
     if why := contradiction(policy, gate, agent, model_runs_tests=options.model_may_run_tests):
         raise BadInput(why)
     _refuse_idle(options, model, policy)
@@ -139,6 +137,14 @@ def with_options(task: Task, options: Options, environ: Mapping[str, str] | None
 def known(package: ModuleType) -> tuple[str, ...]:
     """The names of what *package* offers: one module is one."""
     return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")))
+
+
+def _gate(value: str | None, usual: Gate) -> Gate:
+    """The gate that a run begins with: codemod mode is entered for one edit, and is none."""
+    if value is None or value in CHOICES:
+        return Gate(value or usual)
+    more = "; codemod mode is for one edit: pass --gate strict --allow-codemod" if value == Gate.CODEMOD else ""
+    raise BadInput(f"unknown value {value!r} of --gate; known are {', '.join(CHOICES)}{more}")
 
 
 def _rule(task: Task, options: Options) -> Rule:
