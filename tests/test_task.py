@@ -290,6 +290,7 @@ CHOICES: dict[str, tuple[Chosen, str]] = {
     "agent and model": (offline(agent="pipeline"), "do not go together"),
     "policy": (offline(test_policy="sometimes"), "of --test-policy; known are on_write, on_final, never"),
     "gate": (offline(gate="open"), "of --gate; known are off, refactor, strict"),
+    "codemod": (offline(gate="codemod"), "of --gate; codemod mode is for one edit: pass --gate strict --allow-codemod"),
     "ratchet": (offline(ratchet="x"), "of --ratchet; known are count, identity"),
     "ties": (offline(ties="x"), "of --ties; known are keep, revert"),
     "contradiction": (offline(gate="strict", test_policy="never"), "gate strict needs test results"),

@@ -56,6 +56,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     least: float = 0
     most: float = LARGEST
     stricter: Stricter = Stricter.NEITHER
+    instead: Mapping[str, str] = {}
+    """Values that one might expect here -> what to do to have them."""
     barred: tuple[str, ...] = ()
     """Values that a file which came with a task may not ask for."""
 
@@ -85,7 +87,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         if self.name == "model":
             check_model(str(value), label)
         elif self.values and value not in self.values:
-            raise BadInput(f"unknown value {value!r} of {label}; {suggestion(str(value), self.values)}")
+            hint = self.instead.get(str(value)) or suggestion(str(value), self.values)
+            raise BadInput(f"unknown value {value!r} of {label}; {hint}")
         elif not isinstance(value, str) and not (self.least <= value <= self.most and math.isfinite(value)):
             limit = f" and at most {self.most:g}" if self.most < LARGEST else ""
             raise BadInput(f"{label} must be {self.least:g} or more{limit}, not {value}")
@@ -125,6 +128,7 @@ ROWS = (
     ),
     Setting(
         name="gate", flag="--gate", values=(Gate.OFF, Gate.REFACTOR, Gate.STRICT), stricter=Stricter.LATER,
+        instead={Gate.CODEMOD: "codemod mode is for one edit: pass --gate strict --allow-codemod"},
         help="strict: no edit without a red test (the driver's default); refactor; off: the ratchet alone.",
     ),
     Setting(

@@ -72,13 +72,11 @@ def record_of(store: Trees, start: ev.RunStart, kept: Accepted) -> Record | Left
     if any("\ud800" <= c <= "\udfff" for path in changed for c in path):
         return Left(kept.seqs[0], "the name of a file in it is no UTF-8")
     before, after = store.draw(kept.before), store.draw(kept.after)
-    patch = Text.of(best_patch(store, before, after))
     reds = {claim.red.seq: claim.red for claim in kept.claims} or {kept.before_it.seq: kept.before_it}
-    made = kept.codemod
     return Record(
         schema=SCHEMA,
-        kind=RED_GREEN if made is None else CODEMOD,
-        codemod=Made() if made is None else _made(*made),
+        kind=CODEMOD if kept.codemod else RED_GREEN,
+        codemod=_made(*kept.codemod) if kept.codemod else Made(),
         id=f"{start.run}:{kept.seqs[0]}",
         run=start.run,
         task=start.task,
@@ -93,17 +91,21 @@ def record_of(store: Trees, start: ev.RunStart, kept: Accepted) -> Record | Left
         judged=tuple(kept.green.runs),
         tests=tuple(_test(store, suite, kept, claim) for claim in kept.claims),
         red=tuple(_seen(reds[seq], shown) for seq in sorted(reds)),
-        edit=Edit(
-            seqs=kept.seqs,
-            tree_before=before,
-            tree_after=after,
-            files=files,
-            patch_encoding=patch.encoding,
-            patch=patch.texts[0],
-        ),
+        edit=_edit(kept, (before, after), files, Text.of(best_patch(store, before, after))),
         green=_seen(kept.green, shown),
         best_seq=kept.best,
         cost=Cost(**msgspec.structs.asdict(kept.spent), shared_by=kept.shared_by),
+    )
+
+
+def _edit(kept: Accepted, sides: tuple[str, str], files: tuple[File, ...], patch: Text) -> Edit:
+    return Edit(
+        seqs=kept.seqs,
+        tree_before=sides[0],
+        tree_after=sides[1],
+        files=files,
+        patch_encoding=patch.encoding,
+        patch=patch.texts[0],
     )
 
 

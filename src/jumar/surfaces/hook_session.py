@@ -6,10 +6,8 @@ after that, until the host stops, came from its agent.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import shutil
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -26,7 +24,7 @@ from jumar.disk import trees
 from jumar.disk.ignored import Ignored
 from jumar.disk.objects import Store
 from jumar.disk.store.lease import SHARED
-from jumar.disk.store.shared import is_run, objects_of
+from jumar.disk.store.shared import objects_of
 from jumar.disk.store.sweep import sweep
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput, Infra, JumarError
@@ -36,11 +34,9 @@ from jumar.harness.result import state_in
 from jumar.harness.session import Session, opened, rejoined
 from jumar.options import Options, with_options
 from jumar.surfaces.hook_disk import CLOSED, FOLDER, LOCK, STATE, VERSION
+from jumar.surfaces.hook_folder import acquire, prune
 from jumar.task import Task, load_task
 from jumar.task_files import DEFAULTS_FILE, TASK_FILE
-
-WAIT_SECONDS = 60.0
-"""How long a hook waits for another one that is judging."""
 
 KEPT = 10
 """Runs that stay on the disk: what was put back can be had from them."""
@@ -94,7 +90,7 @@ class Desk:
         except OSError as fault:
             raise Infra(f"cannot use {self.folder}: {fault.strerror}") from fault
         try:
-            _acquired(fd)
+            acquire(fd)
             yield
         finally:
             os.close(fd)
@@ -125,7 +121,7 @@ class Desk:
         with _ungrouped():
             async with opened(task, self.runs, environ=self.environ, in_place=True) as session:
                 yield session
-        if _prune(self.runs, KEPT):
+        if prune(self.runs, KEPT):
             sweep(self.runs / SHARED, runs_in(self.runs))
 
     @asynccontextmanager
@@ -180,7 +176,7 @@ class Desk:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(store.get(node.sha256))
         if files:
-            _prune(self.folder / PUT_BACK, KEPT * 10)
+            prune(self.folder / PUT_BACK, KEPT * 10)
 
     def fresh(self) -> bool:
         """Whether what is published is as new as the journal."""
@@ -253,14 +249,6 @@ def kept_out(path: str, state: RunState) -> str:
     return ""
 
 
-def _prune(folder: Path, kept: int) -> bool:
-    """Remove all but the newest folders in *folder*; whether there were any."""
-    old = sorted(path for path in folder.iterdir() if is_run(path))[:-kept]
-    for path in old:
-        shutil.rmtree(path, ignore_errors=True)
-    return bool(old)
-
-
 @contextmanager
 def _ungrouped() -> Iterator[None]:
     """A session is served by tasks, which raise in groups; here there is one cause."""
@@ -276,19 +264,6 @@ def _ungrouped() -> Iterator[None]:
 def _guard(state: RunState, store: Store) -> Guard:
     settings = state.run.settings
     return gated(settings, runner_of(settings.suite.runner), store.manifest(state.run.tree))
-
-
-def _acquired(fd: int) -> None:
-    until = time.monotonic() + WAIT_SECONDS
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise Infra(f"another hook has been judging for more than {WAIT_SECONDS:g} seconds") from None
-            time.sleep(0.02)
-        else:
-            return
 
 
 ANY_PYTHON = ("*.py",)
