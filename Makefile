@@ -58,6 +58,7 @@ bench: $(READY)
 	$(BIN)/python bench/hook.py
 	$(BIN)/python bench/cost.py
 	$(BIN)/python bench/flat.py
+	$(BIN)/python bench/start.py
 	$(BIN)/python bench/cheats.py
 
 docs: $(READY)

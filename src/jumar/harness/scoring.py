@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import copy
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
+from jumar.core.settings import Settings
 from jumar.core.verdict import Outcome, TestResult
 from jumar.disk.objects import Store
 from jumar.disk.store.shared import objects_of
-from jumar.disk.trees import difference, overlay
+from jumar.disk.trees import Kind, difference, overlay
 from jumar.errors import BadInput
 from jumar.harness.assembly import Place, expected_ids, files_with, runner_of, sealed, settings_of, tree_of, verifier_of
 from jumar.harness.confinement import chosen
+from jumar.harness.plain_suite import plain_ids
 from jumar.harness.result import state_in
 from jumar.harness.selftest import Memory
 from jumar.harness.sources import settled
@@ -85,34 +87,46 @@ def _laid_out(run: Path, folder: Path) -> Path:
     return folder
 
 
-async def _scored(task: Task, folder: Path, place: Place, python: str | None) -> Scored:
+async def _scored(task: Task, folder: Path, place: Place, python: str | None, *, reads: bool = True) -> Scored:
+    """The verdict on the tree in *folder*. With *reads* the ids are read off the task's files, where that is sure."""
     store = place.store
     base, given = (tree_of(store, task, where, place.tell) for where in (None, folder))
     visible = guard_of(settings_of(task, store, base, python))
     candidate = store.overlay(base, given, lambda path: visible.editable(path) and not visible.protected(path))
     ignored = difference(store.manifest(candidate), store.manifest(given))
     hidden = store.capture(task.hidden) if task.hidden else ""
-    task = _with_hidden(task, tuple(store.manifest(hidden))) if hidden else task
+    own = _with_hidden(task, tuple(store.manifest(hidden))) if hidden else task
     whole = _with(store, base, hidden)
-    settings = settings_of(task, store, whole, python)
-    expected = await expected_ids(verifier_of(place, settings, whole, task.expected), task)
+    settings = settings_of(own, store, whole, python)
+    plain = _plain(store, whole, settings) if reads and not own.expected else ()
+    expected = plain or await expected_ids(verifier_of(place, settings, whole, own.expected), own)
     guard = guard_of(sealed(settings, files_with(expected, place, whole, runner_of(settings.suite.runner))))
     candidate = store.overlay(base, candidate, lambda path: guard.editable(path) and not guard.protected(path))
     verifier = verifier_of(place, settings, whole, expected)
-    verifier.tell(Work.JUDGING, 0, 0)
     done = await _verified(verifier, base, candidate, hidden)
-    verdict, candidate = done.verdict, _with(store, candidate, hidden)
-    probed = await probe(verifier, whole, candidate, seed=task.seed) if task.probe and verdict.green else None
+    absent = any(result.outcome is Outcome.MISSING for result in done.verdict.results.values())
+    if plain and (absent or done.verdict.void):  # perhaps it is not as plain as it looked, or pytest does not work here
+        return await _scored(task, folder, place, python, reads=False)
+    done = replace(done, grade=done.grade.removesuffix("+H") + ("+H" if hidden and done.verdict.void is None else ""))
+    candidate = _with(store, candidate, hidden)
+    wanted = task.probe and done.verdict.green
+    probed = await probe(verifier, whole, candidate, seed=task.seed) if wanted else None
+    return _told(done, candidate, len(verifier.expected), probed, ignored)
+
+
+def _told(done: Verification, tree: str, total: int, probed: Probed | None, ignored: Iterable[str]) -> Scored:
+    """The verdict *done* on *tree*, of whose files those in *ignored* were not taken."""
+    verdict = done.verdict
     return Scored(
         ok=verdict.green,
         void=f"{verdict.void.cause}: {verdict.void.reason}" if verdict.void else "",
-        grade=done.grade.removesuffix("+H") + ("+H" if task.hidden and verdict.void is None else ""),
+        grade=done.grade,
         bits=done.bits,
         sandbox=done.sandbox,
         passed=None if verdict.void else verdict.passed,
         failed=None if verdict.void else verdict.failed,
         errors=None if verdict.void else verdict.errors,
-        total=len(verifier.expected),
+        total=total,
         red=verdict.red_ids,
         flaky=verdict.flaky_ids,
         warnings=(
@@ -120,8 +134,15 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
             *done.warnings,
         ),
         probed=probed,
-        tree=candidate,
+        tree=tree,
     )
+
+
+def _plain(store: Store, tree: str, settings: Settings) -> tuple[str, ...]:
+    """The ids of *tree*, the task's own, where they can be read off its files; else empty."""
+    nodes = store.manifest(tree)
+    paths = tuple(path for path, node in nodes.items() if node.kind is Kind.FILE)
+    return plain_ids(paths, lambda path: store.get(nodes[path].sha256), settings.suite) or ()
 
 
 def _with(store: Store, tree: str, hidden: str) -> str:
@@ -136,6 +157,7 @@ async def _verified(verifier: TrustedVerifier, base: str, candidate: str, hidden
     They lie in no room before those in which tests are falsified, as a run could leave word for the next ones: a green
     is accepted with them, and only what is none is run with all of them at once.
     """
+    verifier.tell(Work.JUDGING, 0, 0)
     suite, both = verifier.suite, _with(verifier.store, candidate, hidden)
     held_out = set(verifier.store.manifest(hidden)) if hidden else set[str]()
     later = tuple(i for i in verifier.expected if i.partition("::")[0] in held_out)

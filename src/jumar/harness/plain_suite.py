@@ -1,0 +1,160 @@
+"""Reads the test ids of a plain pytest suite off its files, without a process: only where they are certain.
+
+Certain they are where nothing but functions and classes with plain names makes tests: no configuration, no conftest, no
+decorators, no fixtures but pytest's own, no base classes, nothing imported that may be a test or a fixture. Anything
+else is left to pytest to collect.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from jumar.core.settings import Suite
+from jumar.runners.pytest import PytestRunner
+
+CONFIGURATION = frozenset(
+    ["conftest.py", "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg"]
+)
+"""Files that may change what pytest collects. `pyproject.toml` may, too, if it speaks of pytest."""
+
+UNENTERED = frozenset(["_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}"])
+"""Folders that pytest does not look into, beside those that begin with a dot or end with `.egg`."""
+
+FIXTURES = frozenset({
+    "cache", "capfd", "capfdbinary", "caplog", "capsys", "capsysbinary", "doctest_namespace", "monkeypatch",
+    "pytestconfig", "record_property", "recwarn", "request", "tmp_path", "tmp_path_factory", "tmpdir", "tmpdir_factory",
+    "self",
+})  # fmt: skip
+"""Arguments that do not multiply a test."""
+
+_Functions = ast.FunctionDef
+
+
+class _Uncertain(Exception):  # noqa: N818  it is an answer, not an error
+    """Something may make tests, or unmake them, that cannot be read here."""
+
+
+def plain_ids(paths: Sequence[str], read: Callable[[str], bytes], suite: Suite) -> tuple[str, ...] | None:
+    """The ids that pytest finds in the files at *paths*, all of a tree, or None where they are not certain."""
+    if suite.runner != "pytest" or suite.command_for or any(name.startswith("PYTEST") for name in suite.env):
+        return None
+    try:
+        return tuple(_ids(paths, read, suite.select))
+    except (_Uncertain, SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _ids(paths: Sequence[str], read: Callable[[str], bytes], select: Sequence[str]) -> Iterator[str]:
+    for path in paths:
+        name = path.rpartition("/")[2]
+        _certain(name not in CONFIGURATION and not (name == "pyproject.toml" and b"pytest" in read(path)))
+        _certain(name.endswith(".py") or not name.startswith("test"))
+    for chosen in select:
+        _certain("::" not in chosen and any(path == chosen or path.startswith(f"{chosen}/") for path in paths))
+    tests = sorted(PytestRunner().test_files(paths, select))
+    _certain(bool(tests))
+    # Two test files of one name in different folders: whether pytest takes both depends on the folders being packages.
+    _certain(max(Counter(path.rpartition("/")[2] for path in tests).values()) == 1)
+    for path in tests:
+        _certain(not any(_unentered(folder) for folder in path.split("/")[:-1]))
+        data = read(path)
+        _certain(b"test-id" not in data)
+        body = ast.parse(data).body
+        _certain(all(_harmless(node, path, paths, read) for node in body))
+        yield from (f"{path}::{name}" for name in _module(body))
+
+
+def _harmless(node: ast.stmt, path: str, paths: Sequence[str], read: Callable[[str], bytes]) -> bool:
+    """Whether what *node*, a statement of the file *path*, imports can be no fixture: one could multiply the tests."""
+    if not isinstance(node, ast.ImportFrom):
+        return True
+    module = (node.module or "").split(".")
+    if node.level == 0 and (module[0] in sys.stdlib_module_names or module[0] == "pytest"):
+        return True
+    roots = ("", "src/", path.rpartition("/")[0] + "/")
+    names = [f"{root}{'/'.join(module)}{end}" for root in roots for end in (".py", "/__init__.py")]
+    found = [name for name in names if name in paths]
+    return node.level == 0 and bool(found) and not any(b"pytest" in read(name) for name in found)
+
+
+def _unentered(folder: str) -> bool:
+    return folder in UNENTERED or folder.startswith(".") or folder.endswith(".egg")
+
+
+def _module(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names of the tests in the body of a module."""
+    names: list[str] = []
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            names += (f"{node.name}::{name}" for name in _class(node))
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            _certain(not any(_telling((alias.asname or alias.name).split(".")[0]) for alias in node.names))
+        elif not _is_main(node):
+            names += _statement(node)
+    _certain(len(set(names)) == len(names))
+    yield from names
+
+
+def _class(node: ast.ClassDef) -> Iterator[str]:
+    _certain(not (node.decorator_list or node.bases or node.keywords))
+    names = [name for inner in node.body for name in _statement(inner)]
+    _certain(not any(isinstance(inner, _Functions) and inner.name in ("__init__", "__new__") for inner in node.body))
+    _certain(len(set(names)) == len(names))
+    if node.name.startswith("Test"):
+        yield from names
+    else:
+        _certain(not names or not node.name.lower().startswith("test"))
+
+
+def _statement(node: ast.stmt) -> Iterator[str]:
+    """The name of the test that *node* is, if it is one."""
+    match node:
+        case ast.FunctionDef():
+            _certain(not node.decorator_list and not node.name.startswith("pytest_"))
+            if node.name.startswith("test"):
+                _certain(_arguments(node.args) <= FIXTURES)
+                _certain(not any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in ast.walk(node)))
+                yield node.name
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            _certain(not _telling(name))
+            _certain(not any(isinstance(inner, ast.Name) and inner.id in _REACHING for inner in ast.walk(node)))
+        case ast.Expr(value=ast.Constant()) | ast.Pass():
+            pass
+        case _:
+            raise _Uncertain
+
+
+_REACHING = frozenset(["globals", "locals", "vars", "setattr", "exec", "eval", "__import__", "sys"])
+"""Names by which a value can write more names into a module."""
+
+
+def _telling(name: str) -> bool:
+    """Whether pytest makes something of *name*, or it stands for names that nobody can see here."""
+    return (
+        name.lower().startswith("test") or name.startswith(("pytest_", "pytestmark", "collect_", "__")) or name == "*"
+    )
+
+
+def _arguments(args: ast.arguments) -> set[str]:
+    _certain(not (args.vararg or args.kwarg or args.defaults or args.kw_defaults))
+    return {arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+
+
+def _is_main(node: ast.stmt) -> bool:
+    """Whether *node* is `if __name__ == "__main__":`, whose body pytest never runs."""
+    test = node.test if isinstance(node, ast.If) and not node.orelse else None
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.left, ast.Name)
+        and test.left.id == "__name__"
+        and len(test.ops) == 1
+        and isinstance(test.ops[0], ast.Eq)
+    )
+
+
+def _certain(holds: bool) -> None:  # noqa: FBT001  a statement, not an option
+    if not holds:
+        raise _Uncertain

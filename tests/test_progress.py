@@ -1,0 +1,158 @@
+"""No phase is silent: what a status line says, how it fits, and that nothing of it stands where nobody looks."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jumar.progress import Counter, Part, Work, silent
+from jumar.surfaces.output import Voice
+from jumar.surfaces.progress import Live
+from jumar.surfaces.status import Status, clock, columns
+
+
+def busy(*, round_of: tuple[int, int] | None = None) -> Status:
+    """A run of sixty tests, twelve of which are done after two seconds."""
+    status = Status(title="gcd", best=(9, 17))
+    status.begin("running the tests (turn)", 100.0)
+    if round_of:
+        status.count(Part.ROUND, *round_of, 100.0)
+    status.count(Part.TESTS, 0, 60, 100.0)
+    status.count(Part.TESTS, 12, 60, 102.0)
+    return status
+
+
+def test_it_says_what_is_done_how_much_how_fast_and_how_long_it_may_take() -> None:
+    assert busy(round_of=(2, 4)).text(102.0, 120) == (
+        "gcd: running the tests (turn) [##........] round 2/4 12/60 tests 6.0/s ETA 0:08 0:02 best 9/17"
+    )
+
+
+@pytest.mark.parametrize(
+    ("width", "said"),
+    [
+        (70, "gcd: running the tests (turn) 12/60 6.0/s ETA 0:08 0:02 best 9/17"),
+        (46, "running the tests (turn) 12/60 ETA 0:08 0:02"),
+        (39, "running the tests (turn) 12/60 0:02"),
+        (20, "running the tests (t"),
+    ],
+)
+def test_the_least_important_is_left_out_first(width: int, said: str) -> None:
+    assert busy().text(102.0, width) == said
+
+
+@given(st.integers(1, 120), st.text(max_size=30), st.text(min_size=1, max_size=40))
+def test_it_never_takes_more_columns_than_there_are(width: int, title: str, work: str) -> None:
+    status = Status(title=title)
+    status.begin(work, 0.0)
+    status.count(Part.CANDIDATES, 94, 0, 7.0)
+    assert columns(status.text(7.5, width)) <= width
+
+
+def test_without_a_total_there_is_a_count_and_no_guess() -> None:
+    status = Status()
+    status.begin("asking for a candidate (fix)", 0.0)
+    status.count(Part.CANDIDATES, 0, 0, 0.0)
+    status.count(Part.CANDIDATES, 40, 0, 4.0)
+    assert status.text(4.0, 120) == "asking for a candidate (fix) 40 candidates 10/s 0:04"
+
+
+def test_another_process_has_a_rate_of_its_own() -> None:
+    status = busy()
+    status.count(Part.TESTS, 1, 60, 110.0)
+    status.count(Part.TESTS, 3, 60, 111.0)
+    assert "3.0/s" in status.text(111.0, 120)
+
+
+def test_tests_are_counted_as_their_records_come() -> None:
+    told: list[tuple[object, int, int]] = []
+    counter = Counter(lambda what, done, total: told.append((what, done, total)))
+
+    counter.hear([["hello", {}]])
+    counter.hear([["collected", ["a", "b"]]])
+    counter.hear([["start", "a"]])
+    counter.hear([["result", "a", "passed", 1, "", "", ""], ["start", "b"]])
+
+    assert told == [(Part.TESTS, 0, 2), (Part.TESTS, 0, 2), (Part.TESTS, 1, 2)]
+    silent(Work.COPYING)
+
+
+def test_a_clock() -> None:
+    assert [clock(s) for s in (0.4, 65, 3671)] == ["0:00", "1:05", "1:01:11"]
+
+
+def test_where_there_is_no_terminal_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with Live(Voice()) as live:
+        live.tell(Work.COPYING)
+        live.tell(Part.FILES, 3, 0)
+        live.line("a line")
+
+    assert capsys.readouterr().err == "a line\n"
+
+
+def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with Live(Voice(quiet=True)) as live:
+        live.tell(Work.COPYING)
+        live.line("a line")
+
+    assert capsys.readouterr().err == ""
+
+
+SLOW = """
+import threading
+from jumar.progress import Part, Work
+from jumar.surfaces.output import Voice
+from jumar.surfaces.progress import Live
+
+voice = Voice()
+with Live(voice) as live:
+    live.tell(Work.COLLECTING)
+    for done in range(1, 13):
+        live.tell(Part.TESTS, done, 60)
+        threading.Event().wait(0.15)
+    voice.say("in between")
+    threading.Event().wait(0.3)
+voice.say("the end")
+"""
+
+
+@pytest.mark.slow
+def test_on_a_terminal_of_40_columns_the_line_moves_each_second_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    (tmp_path / "slow.py").write_text(SLOW)
+    env = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
+    with subprocess.Popen(
+        [sys.executable, str(tmp_path / "slow.py")], stdin=theirs, stdout=theirs, stderr=theirs, env=env
+    ) as child:
+        os.close(theirs)
+        data = b""
+        while select.select([ours], [], [], 20)[0]:
+            try:
+                data += os.read(ours, 1 << 16)
+            except OSError:  # the other end is closed
+                break
+        assert child.wait() == 0
+    os.close(ours)
+
+    said = data.decode().replace("\r\n", "\n")
+    frames = re.findall(r"\r([^\r\n\x1b]+)\x1b\[K", said)
+    assert len(frames) >= 5
+    assert all(len(frame) < 40 for frame in frames)
+    assert frames[-1].startswith("collecting the tests ")
+    assert "12/60" in frames[-1]
+    assert "\x1b[3" not in said, "no colour"
+    assert "\r\x1b[Kin between\n" in said, "what is written takes the place of the status line"
+    assert said.endswith("\r\x1b[Kthe end\n")
