@@ -92,7 +92,7 @@ def test_the_log_shows_a_reason_whole_and_in_one_line(tmp_path: Path, capsys: py
     made, _ = told(tmp_path, Terms(judge=refusing))
     capsys.readouterr()
 
-    assert call(("log", "show", "--all", str(made.folder))) == 0
+    assert call(("log", "show", str(made.folder), "--all")) == 0
 
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(made.entries())

@@ -12,14 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from boxes import s3
+from court import Court
 from jumar.disk import trees
 from jumar.disk.objects import Store
 from jumar.disk.store.deltas import SUFFIX
 from jumar.disk.store.lease import LEASES, PARTS, SHARED, held
+from jumar.disk.store.linking import LinkingStore
 from jumar.disk.store.shared import discard, objects_of, share
 from jumar.disk.store.sweep import sweep
 from jumar.disk.trees import Kind, Node
 from jumar.errors import BadInput, Infra
+from jumar.verify.room import exchanged
+from jumar.workspace import Workspace
 
 
 @pytest.fixture
@@ -205,3 +210,47 @@ def test_writers_and_sweeps_at_the_same_moment_lose_nothing(root: Path) -> None:
         swept += sweep(root, []).objects
     assert [writer.returncode for writer in writers] == [0, 0]
     assert swept
+
+
+@pytest.mark.slow
+def test_a_room_of_links_cannot_be_written_by_the_tests_that_run_in_it(tmp_path: Path) -> None:
+    box = s3()
+    if not box.layered:
+        pytest.skip("S3 HAS NO OVERLAY HERE: rooms are copies")
+    court = Court(tmp_path)
+    court.verifier.store, court.verifier.sandbox = LinkingStore(court.store.root), box
+    tree = court.tree({
+        "data.txt": "as it was\n",
+        "test_data.py": "import os, pathlib\nHERE = pathlib.Path(__file__).parent / 'data.txt'\n\n\n"
+        "def test_write():\n    with HERE.open('a') as file:\n        file.write('more\\n')\n"
+        "    HERE.chmod(0o777)\n    os.truncate(HERE, 3)\n"
+        "    os.utime(HERE, (1, 1))\n    assert HERE.read_text() == 'as '\n",
+    })  # fmt: skip
+    court.collect(tree)
+    before = {path: (path.stat().st_mode, path.stat().st_size) for path in court.store.root.glob("??/*")}
+
+    assert court.outcomes(court.judge(tree)) == {"test_write": "passed"}
+    assert court.outcomes(court.judge(tree)) == {"test_write": "passed"}
+    assert {path: (path.stat().st_mode, path.stat().st_size) for path in court.store.root.glob("??/*")} == before
+    assert court.store.get(court.store.manifest(tree)["data.txt"].sha256) == b"as it was\n"
+
+
+def test_what_is_put_into_a_room_of_links_changes_no_object(tmp_path: Path) -> None:
+    store = LinkingStore(tmp_path / "objects")
+    run, plain = store.put_all([b"#!/bin/sh\n", b"a = 1\n"])
+    tree = store.keep({"a.py": Node(Kind.FILE, plain), "b.sh": Node(Kind.FILE, run, executable=True)})
+    store.materialise(tree, tmp_path / "room")
+    assert [(tmp_path / "room" / name).stat().st_nlink for name in ("a.py", "b.sh")] == [2, 1]
+    assert (tmp_path / "room" / "b.sh").stat().st_mode & 0o100
+
+    exchanged(tmp_path / "room", {"a.py": b"a = 2\n"})
+
+    assert store.get(plain) == b"a = 1\n"
+    assert store.capture(tmp_path / "room") != tree
+
+
+def test_a_workspace_is_never_another_name_of_an_object(tmp_path: Path) -> None:
+    store = LinkingStore(tmp_path / "objects")
+    tree = store.keep({"a.py": Node(Kind.FILE, store.put(b"a = 1\n"))})
+    Workspace(tmp_path / "work", store).reset(tree)
+    assert (tmp_path / "work" / "a.py").stat().st_nlink == 1

@@ -111,9 +111,9 @@ def _merged(store: Store, top: int, change: Change, there: Node | None) -> Chang
     """*change* and what was changed there meanwhile, in one file."""
     path, old, new = change.path, change.old, change.new
     if there is None or new is None or old is None:
-        deeds = ("deleted" if there is None else "made" if old is None else "changed"), "deleted" if new is None else ""
-        ours = deeds[1] or ("made" if old is None else "changed")
-        return Conflict(path, f"{path!r} was {deeds[0]} while the run worked, which {ours} it")
+        theirs = "deleted" if there is None else "made" if old is None else "changed"
+        ours = "deleted" if new is None else "made" if old is None else "changed"
+        return Conflict(path, f"{path!r} was {theirs} while the run worked, and was {ours} by the run")
     if {old.kind, new.kind, there.kind} != {Kind.FILE} or not there.sha256:
         return Conflict(path, f"{path!r} was changed while the run worked, and is no file on one of the sides")
     mine, runs = _read(top, path)

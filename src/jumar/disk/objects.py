@@ -128,11 +128,14 @@ class Store:
         Raises:
             Infra: if *dest* holds something already, or the disk refuses.
         """
+        self._lay_out(tree, dest, Aligner(self.get, lambda _: False, self._clone, fresh=True))
+
+    def _lay_out(self, tree: str, dest: Path, aligner: Aligner) -> None:
         with beneath.disk(f"cannot lay out a tree in {dest}"):
             dest.mkdir(parents=True, exist_ok=True)
             if any(dest.iterdir()):
                 raise Infra(f"cannot lay out a tree in {dest}: it is not empty")
-            self._align(dest, self.manifest(tree), Aligner(self.get, lambda _: False, self._clone, fresh=True))
+            self._align(dest, self.manifest(tree), aligner)
 
     def align(self, folder: Path, manifest: Manifest, skip: Callable[[str], bool] = lambda _: False) -> None:
         """Make *folder* equal to *manifest*, byte for byte. What is never part of a tree stays where its folder does.

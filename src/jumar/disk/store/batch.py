@@ -111,7 +111,7 @@ class Batch:
 
     def _write(self, name: str, data: bytes) -> None:
         path = self._root / PARTS / f"{self._written.lease.name}-{uuid4().hex}"
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         self._open[name] = (path, fd)
         beneath.write_all(fd, data)
         if len(self._open) >= _BATCH:
