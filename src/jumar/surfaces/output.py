@@ -28,6 +28,11 @@ class Voice(msgspec.Struct):
         if not self.json:
             click.echo(printable(text))
 
+    def aside(self, text: str) -> None:
+        """A line on standard error, of what goes on; silent where that was asked for."""
+        if not self.quiet:
+            click.echo(printable(text), err=True)
+
     def progress(self) -> Console:
         """Where progress goes."""
         return Console(stderr=True, quiet=self.quiet, highlight=False, soft_wrap=True)

@@ -122,8 +122,8 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
 
     voice = Voice(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
     settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen), environment())
-    attendant = Attendant()
     with Live(voice) as live:
+        attendant = Attendant(live.line, quiet=voice.quiet)
         if settled.unread:
             live.line(f"{', '.join(settled.unread)} of the task: set, and without effect in this version")
         result = attendant.run(
@@ -150,8 +150,8 @@ def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: 
 
     voice = Voice(json=as_json, quiet=quiet)
     raised = {name: cap for name, cap in limits.items() if cap is not None}
-    attendant = Attendant()
     with Live(voice) as live:
+        attendant = Attendant(live.line, quiet=voice.quiet)
         result = attendant.run(
             lambda: harness.resume(run_dir, limits=raised, environ=environment(), begun=_following(live, attendant))
         )
@@ -173,7 +173,8 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
 
     voice = Voice(json=as_json, quiet=quiet)
     settled = with_options(load_task(task), options_of({"model": "repair", **chosen}))
-    scored = Attendant().run(lambda: score_tree(settled, tree, python=python, environ=environment()))
+    attendant = Attendant(voice.aside, quiet=quiet)
+    scored = attendant.run(lambda: score_tree(settled, tree, python=python, environ=environment()))
     if scored is None:
         return voice.interrupted()
     for warning in scored.warnings:
