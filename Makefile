@@ -57,6 +57,7 @@ bench: $(READY)
 	$(BIN)/python bench/footer.py
 	$(BIN)/python bench/hook.py
 	$(BIN)/python bench/cost.py
+	$(BIN)/python bench/flat.py
 	$(BIN)/python bench/cheats.py
 
 docs: $(READY)

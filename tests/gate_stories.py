@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from gates import CALC, FILES, WORDS, Terms, claim, edit, gated, id_of, judged, write
+from gates import CALC, FILES, TEST_CALC, WORDS, Terms, claim, edit, gated, id_of, judged, write
 from jumar.core.budget import Budget
 from jumar.core.policy import Gate
 from jumar.core.ratchet import Ratchet, Rule, Ties
@@ -43,6 +43,16 @@ SUB_ID = "test_sub.py::test_sub"
 MAKE_SUB = edit("calc.py", "def neg", "def sub(a, b):\n    return a - b\n\n\ndef neg")
 REFACTORS = Switches(model_may_run_tests=True, allow_refactor=True)
 PLANNED = "submit_plan"
+CONFIGURED = {
+    "docs/notes.md": "Sums and products.\n",
+    "docs/more.md": "More.\n",
+    "requirements.txt": "rate==2\n",
+    "pyproject.toml": "[project]\nname = 'calc'\n",
+    "tox.ini": "[tox]\n",
+}
+CODEMODS = Switches(model_may_run_tests=True, allow_codemod=True)
+RENAMES = Switches(model_may_run_tests=True, allow_codemod=True, codemod_renames=("test_calc.py",))
+LEFT_RED = "refactor mode is left green or not at all: "
 GREEN_START = {"files": ALL_GREEN}
 BORN_GREEN = {**GREEN_START, "instruction": "subtract"}
 MAY_REFACTOR = {**BORN_GREEN, "switches": REFACTORS}
@@ -53,6 +63,10 @@ NEW_NEG = "from calc import neg\n\n\ndef test_twice():\n    assert neg(neg(1)) =
 
 def plan(*steps: dict[str, object]) -> Line:
     return call(PLANNED, steps=list(steps))
+
+
+def replacing(pattern: str, replacement: str) -> Line:
+    return call("replace_in_files", pattern=pattern, replacement=replacement)
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +102,16 @@ def rated(files: Mapping[str, bytes]) -> dict[str, str | TestResult]:
     found, outcome = judged(files), "passed" if b"rate==2" in files["requirements.txt"] else "failed"
     assert not isinstance(found, Void)
     return {**found, "test_rate.py::test_rate": outcome}
+
+
+def configured(files: Mapping[str, bytes]) -> Mapping[str, str | TestResult] | Void:
+    """As `judged`, where pyproject.toml can break a test, or let all pass."""
+    found, settings = judged(files), files["pyproject.toml"]
+    assert not isinstance(found, Void)
+    if b"rigged" in settings:
+        return dict.fromkeys(found, "passed")
+    broken = b"broken" in settings or (b"doubled" in settings and b"two" in files["calc.py"])
+    return {**found, id_of("neg"): "failed"} if broken else found
 
 
 STORIES: dict[str, Story] = {
@@ -870,31 +894,126 @@ STORIES: dict[str, Story] = {
         stop=StopReason.GREEN,
         terms=MAY_REFACTOR,
     ),
-    "a refactoring that is left red goes back, byte for byte, and the mode is left": Story(
+    "leaving refactor mode with a red test is refused, the edits stay, and the agent mends them": Story(
         turns=(
             both(call("set_mode", mode="refactor"), edit("calc.py", "a + b", "b + a"), write("sums.py", "ONE = 1\n")),
             both(BREAK_NEG, call("delete_file", path="requirements.txt")),
-            both(call("set_mode", mode="strict"), edit("calc.py", "a + b", "b + a")),
-            DONE,
+            both(call("set_mode", mode="strict"), edit("words.py", "text.lower()", "str(text).lower()")),
+            both(edit("calc.py", "return a\n", "return -a\n"), call("set_mode", mode="strict")),
+            both(edit("calc.py", "b + a", "a + b"), DONE),
         ),
-        says=(YES,) * 6 + ("no test asks for an edit of calc.py", YES),
-        back=("refactor mode is left green or not at all: 4 of 5 passed, the best has 5",),
-        runs=2,
+        says=(
+            *(YES,) * 5,
+            LEFT_RED + "4 of 5 passed; red is test_calc.py::test_neg. Refusal 1 of 3: mend it and try again",
+            *(YES,) * 3,
+            "no test asks for an edit of calc.py",
+            YES,
+        ),
+        tree={
+            "calc.py": CALC_BOTH.replace("a + b", "b + a"),
+            "sums.py": "ONE = 1\n",
+            "words.py": WORDS_UPPER.replace("text.lower()", "str(text).lower()"),
+            "requirements.txt": None,
+        },
+        runs=3,
         stop=StopReason.GREEN,
         terms=MAY_REFACTOR,
+    ),
+    "final in refactor mode with a red test is refused, the agent mends it and ends green": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), BREAK_NEG, DONE),
+            both(edit("calc.py", "return a\n", "return 0 - a\n"), DONE),
+        ),
+        says=(YES, YES, LEFT_RED + "4 of 5 passed", YES, YES),
+        tree={"calc.py": CALC_BOTH.replace("return -a", "return 0 - a")},
+        runs=3,
+        stop=StopReason.GREEN,
+        terms=MAY_REFACTOR,
+    ),
+    "after three refusals in a row all edits since refactor mode was entered go back, and the run is stalled": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), write("sums.py", "ONE = 1\n"), BREAK_NEG, DONE),
+            both(edit("calc.py", "a + b", "b + a"), call("set_mode", mode="strict")),
+            both(BREAK_LOWER, DONE, edit("calc.py", "b + a", "a + b")),
+        ),
+        says=(
+            *(YES,) * 3,
+            "Refusal 1 of 3",
+            YES,
+            "Refusal 2 of 3: mend it",
+            YES,
+            "test_neg, test_words.py::test_lower. Refusal 3 of 3: all edits since it was entered go back, and the run",
+        ),
+        back=(LEFT_RED + "3 of 5 passed",),
+        runs=4,
+        stop=StopReason.STALLED,
+        terms=MAY_REFACTOR,
+    ),
+    "final again on the same files runs no test again, and counts as a refusal": Story(
+        turns=(both(call("set_mode", mode="refactor"), BREAK_NEG, DONE), DONE, DONE),
+        says=(YES, YES, "Refusal 1 of 3", "Refusal 2 of 3", "Refusal 3 of 3"),
+        back=(LEFT_RED,),
+        runs=2,
+        stop=StopReason.STALLED,
+        terms=MAY_REFACTOR,
+    ),
+    "refusals are counted anew once refactor mode was left and entered again": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), BREAK_NEG, DONE),
+            DONE,
+            both(edit("calc.py", "return a\n", "return -a\n"), call("set_mode", mode="strict")),
+            both(call("set_mode", mode="refactor"), BREAK_LOWER, DONE),
+            both(edit("words.py", "return text\n", "return text.lower()\n"), DONE),
+        ),
+        says=(
+            *(YES, YES, "Refusal 1 of 3", "Refusal 2 of 3", YES, YES),
+            *(YES, YES, "Refusal 1 of 3", YES, YES),
+        ),
+        runs=3,
+        stop=StopReason.GREEN,
+        terms=MAY_REFACTOR,
+    ),
+    "evidence that cannot be used is no green to leave refactor mode with": Story(
+        turns=(both(call("set_mode", mode="refactor"), write("sums.py", "# FORGED\n"), DONE), DONE, DONE),
+        says=(YES, YES, "no usable evidence: forged. Refusal 1 of 3", "Refusal 2 of 3", "Refusal 3 of 3"),
+        back=(LEFT_RED + "no usable evidence: forged",),
+        runs=2,
+        stop=StopReason.STALLED,
+        terms=MAY_REFACTOR,
+    ),
+    "refactor mode is left at once where nothing was edited, and final in it needs green all the same": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), call("set_mode", mode="strict"), claim("add"), ADD),
+            both(call("set_mode", mode="refactor"), DONE),
+            DONE,
+            DONE,
+        ),
+        says=(
+            *(YES,) * 5,
+            LEFT_RED + "3 of 5 passed; red is test_calc.py::test_mul, test_words.py::test_upper. Refusal 1 of 3",
+            "Refusal 2 of 3",
+            "Refusal 3 of 3",
+        ),
+        tree={"calc.py": CALC_ADD},
+        runs=2,
+        stop=StopReason.STALLED,
+        terms={"switches": REFACTORS},
+    ),
+    "tests that were red when refactor mode was entered must be green when it is left": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), ADD, MUL, call("set_mode", mode="strict")),
+            both(UPPER, call("set_mode", mode="strict")),
+        ),
+        says=(YES, YES, YES, LEFT_RED + "4 of 5 passed; red is test_words.py::test_upper", YES),
+        tree=ALL_GREEN,
+        runs=3,
+        stop=StopReason.GREEN,
+        terms={"switches": REFACTORS},
     ),
     "final in refactor mode keeps what is green": Story(
         turns=(both(call("set_mode", mode="refactor"), edit("calc.py", "a + b", "b + a"), DONE),),
         says=(YES,) * 3,
         tree={"calc.py": CALC_BOTH.replace("a + b", "b + a")},
-        runs=2,
-        stop=StopReason.GREEN,
-        terms=MAY_REFACTOR,
-    ),
-    "final in refactor mode puts back what is not": Story(
-        turns=(both(call("set_mode", mode="refactor"), BREAK_NEG, DONE),),
-        says=(YES,) * 3,
-        back=("refactor mode is left green or not at all",),
         runs=2,
         stop=StopReason.GREEN,
         terms=MAY_REFACTOR,
@@ -906,6 +1025,30 @@ STORIES: dict[str, Story] = {
         runs=2,
         stop=StopReason.TURNS,
         terms={**MAY_REFACTOR, "budget": Budget(attempts=None, turns=1)},
+    ),
+    "the turns are used up in refactor mode: what is not green goes back": Story(
+        turns=(both(call("set_mode", mode="refactor"), BREAK_NEG, DONE),),
+        says=(YES, YES, "Refusal 1 of 3"),
+        back=(LEFT_RED + "4 of 5 passed",),
+        runs=2,
+        stop=StopReason.TURNS,
+        terms={**MAY_REFACTOR, "budget": Budget(attempts=None, turns=1)},
+    ),
+    "the last attempt is a green leave: the run ends green": Story(
+        turns=(both(call("set_mode", mode="refactor"), edit("calc.py", "a + b", "b + a"), DONE),),
+        says=(YES,) * 3,
+        tree={"calc.py": CALC_BOTH.replace("a + b", "b + a")},
+        runs=2,
+        stop=StopReason.GREEN,
+        terms={**MAY_REFACTOR, "budget": Budget(attempts=1)},
+    ),
+    "the last attempt is a red leave: everything goes back, and the cap is why": Story(
+        turns=(both(call("set_mode", mode="refactor"), BREAK_NEG, DONE),),
+        says=(YES, YES),
+        back=(LEFT_RED + "4 of 5 passed",),
+        runs=2,
+        stop=StopReason.ATTEMPTS,
+        terms={**MAY_REFACTOR, "budget": Budget(attempts=1)},
     ),
     "no test run is left in refactor mode: nothing of it stays": Story(
         turns=(both(RUN, call("set_mode", mode="refactor"), edit("calc.py", "a + b", "b + a")),),
@@ -920,7 +1063,10 @@ STORIES: dict[str, Story] = {
                 claim("add"),
                 call("set_mode", mode="refactor"),
                 edit("test_calc.py", "== 3", "== 4"),
+                write("conftest.py", "import calc\n"),
+                call("set_mode", mode="strict"),
                 edit("docs/notes.md", "Sums", "x"),
+                edit("pyproject.toml", "[project]", "[tool]"),
                 DONE,
             ),
         ),
@@ -929,11 +1075,79 @@ STORIES: dict[str, Story] = {
             "the gate is refactor: edits need no claims now",
             "the mode is refactor already",
             "test_calc.py is read-only",
+            "conftest.py is read-only",
+            YES,
             "docs/notes.md is not among the editable files",
+            "pyproject.toml is read-only",
             YES,
         ),
         stop=StopReason.GREEN,
         terms=MAY_REFACTOR,
+    ),
+    "docs, new files, dependencies and configuration are edited in refactor mode, and kept": Story(
+        turns=(
+            both(
+                call("set_mode", mode="refactor"),
+                edit("docs/notes.md", "Sums", "Sums and products"),
+                write("docs/more.md", "More.\n"),
+                edit("requirements.txt", "rate==1", "rate==2"),
+                edit("pyproject.toml", "[project]", "[project]\nname = 'calc'"),
+                write("tox.ini", "[tox]\n"),
+                DONE,
+            ),
+        ),
+        says=(YES,) * 7,
+        tree=CONFIGURED,
+        runs=2,
+        stop=StopReason.GREEN,
+        terms={**MAY_REFACTOR, "judge": configured},
+    ),
+    "configuration under which a test comes out differently is refused": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), edit("pyproject.toml", "[project]", "broken = 1"), DONE),
+            both(edit("pyproject.toml", "broken", "mended"), DONE),
+        ),
+        says=(
+            *(
+                YES,
+                YES,
+                LEFT_RED + "with pyproject.toml as edited, test_calc.py::test_neg came out differently. Refusal 1",
+            ),
+            *(YES, YES),
+        ),
+        tree={"pyproject.toml": "mended = 1\n"},
+        stop=StopReason.GREEN,
+        terms={**MAY_REFACTOR, "judge": configured},
+    ),
+    "configuration that makes red tests pass counts for nothing in the verdict": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), edit("pyproject.toml", "[project]", "rigged = 1"), DONE),
+            DONE,
+            DONE,
+        ),
+        says=(YES, YES, LEFT_RED + "2 of 5 passed; red is test_calc.py::test_add", "Refusal 2", "Refusal 3"),
+        back=(LEFT_RED + "2 of 5 passed",),
+        runs=1,
+        stop=StopReason.STALLED,
+        terms={"switches": REFACTORS, "judge": configured},
+    ),
+    "an edit for a red test must also be green under the configuration that was kept before it": Story(
+        turns=(
+            both(call("set_mode", mode="refactor"), edit("pyproject.toml", "[project]", "doubled = 1")),
+            both(call("set_mode", mode="strict"), write("test_sub.py", SUB)),
+            both(
+                claim(SUB_ID, "calc.py"),
+                edit("calc.py", "def neg", "two = 2\n\n\ndef sub(a, b):\n    return a - b\n\n\ndef neg"),
+            ),
+            both(MAKE_SUB, DONE),
+        ),
+        says=(YES,) * 8,
+        back=("it cost what was green: test_calc.py::test_neg",),
+        repairs=((SUB_ID,),),
+        tree={"calc.py": CALC_SUB, "pyproject.toml": "doubled = 1\n", "test_sub.py": SUB},
+        runs=4,
+        stop=StopReason.GREEN,
+        terms={**MAY_REFACTOR, "judge": configured},
     ),
     "the mode is set in the middle of a turn": Story(
         turns=(both(claim("add"), ADD, call("set_mode", mode="refactor"), call("set_mode", mode="off"), DONE),),
@@ -951,14 +1165,151 @@ STORIES: dict[str, Story] = {
         terms={**BORN_GREEN, "gate": Gate.REFACTOR, "verify": "true"},
     ),
     "the same where the command fails": Story(
-        turns=(both(edit("calc.py", "a + b", "b + a"), DONE),),
-        says=(YES, YES),
-        back=(
-            "refactor mode is left green or not at all: 5 of 5 passed, the best has 5; the command of [gate] verify",
+        turns=(both(edit("calc.py", "a + b", "b + a"), DONE), DONE, DONE),
+        says=(
+            YES,
+            LEFT_RED + "5 of 5 passed; the command of [gate] verify failed. Refusal 1 of 3",
+            "Refusal 2 of 3",
+            "Refusal 3 of 3",
         ),
+        back=(LEFT_RED + "5 of 5 passed; the command of [gate] verify failed",),
         runs=2,
-        stop=StopReason.GREEN,
+        stop=StopReason.STALLED,
         terms={**BORN_GREEN, "gate": Gate.REFACTOR, "verify": "false"},
+    ),
+    "all tests are green and the command is not: the run is not green before anything is done": Story(
+        turns=(DONE, DONE, DONE),
+        says=(LEFT_RED + "5 of 5 passed; the command of", "Refusal 2 of 3", "Refusal 3 of 3"),
+        stop=StopReason.STALLED,
+        terms={**GREEN_START, "gate": Gate.REFACTOR, "verify": "false"},
+    ),
+    # Codemod mode
+    "codemod mode is the person's switch": Story(
+        turns=(both(call("set_mode", mode="codemod"), replacing("a", "b"), DONE),),
+        says=(
+            "codemod mode is the person's switch, and it is off: pass --allow-codemod",
+            "switched off in this run",
+            YES,
+        ),
+        terms={"switches": REFACTORS},
+    ),
+    "one replacement over many files that keeps every outcome is kept, also where tests are red": Story(
+        turns=(both(call("set_mode", mode="codemod"), replacing(r"\btext\b", "words"), claim("add"), ADD, DONE),),
+        says=(YES,) * 5,
+        tree={"words.py": WORDS.replace("text", "words"), "calc.py": CALC_ADD},
+        runs=3,
+        terms={"switches": CODEMODS},
+    ),
+    "a codemod that costs a green test goes back, all of it, and the mode is left": Story(
+        turns=(
+            both(call("set_mode", mode="codemod"), replacing("return", "return 1 +"), edit("calc.py", "a", "b")),
+            DONE,
+        ),
+        says=(YES, YES, "no red test was claimed for calc.py", YES),
+        back=("a codemod keeps every outcome, and test_calc.py::test_neg was passed and is failed",),
+        runs=2,
+        terms={"switches": CODEMODS},
+    ),
+    "a codemod that turns a red test green changes an outcome, and goes back": Story(
+        turns=(both(call("set_mode", mode="codemod"), replacing("a - b", "a + b"), DONE),),
+        says=(YES, YES, YES),
+        back=("test_calc.py::test_add was failed and is passed",),
+        runs=2,
+        terms={"switches": CODEMODS},
+    ),
+    "a command is a codemod, and everything else waits until the mode is left": Story(
+        turns=(
+            both(
+                call("run_command", command="s/text/words/"),
+                replacing("text", "words"),
+                call("set_mode", mode="codemod"),
+                edit("calc.py", "a - b", "a + b"),
+                write("test_new.py", SUB),
+                claim("add"),
+                call("run_command", command="ls"),
+                call("run_command", command="s/text/words/"),
+                DONE,
+            ),
+        ),
+        says=(
+            "run_command is for codemod mode",
+            "replace_in_files is for codemod mode",
+            YES,
+            "calc.py was not changed: codemod mode takes one command",
+            "test_new.py was not changed: codemod mode takes one command",
+            "the gate is codemod",
+            *(YES,) * 3,
+        ),
+        tree={"words.py": WORDS.replace("text", "words")},
+        runs=2,
+        terms={"switches": CODEMODS},
+    ),
+    "a command that is forbidden ends the run": Story(
+        turns=(both(call("set_mode", mode="codemod"), call("run_command", command="git push --force"), DONE),),
+        says=(YES, "git push of this kind rewrites"),
+        stop=StopReason.GUARDRAIL,
+        terms={"switches": CODEMODS},
+    ),
+    "a command that does not end is no edit": Story(
+        turns=(both(call("set_mode", mode="codemod"), call("run_command", command="forever"), DONE),),
+        says=(YES, "did not end within 300 s", YES),
+        terms={"switches": CODEMODS},
+    ),
+    "a codemod touches no test": Story(
+        turns=(
+            both(
+                call("set_mode", mode="codemod"),
+                call("run_command", command="s/add/plus/"),
+                call("run_command", command="rm test_words.py"),
+                call("run_command", command="mv calc.py test_more.py"),
+                replacing("sums", "all"),
+                DONE,
+            ),
+        ),
+        says=(YES, *("which is read-only for a codemod: nothing of it was kept (--codemod-renames",) * 3, YES, YES),
+        terms={"switches": CODEMODS},
+    ),
+    "a pure rename in tests is kept where the person allowed it by a pattern": Story(
+        turns=(both(call("set_mode", mode="codemod"), replacing(r"\bneg\b", "negative"), claim("add"), ADD, DONE),),
+        says=(YES,) * 5,
+        tree={
+            "calc.py": CALC_ADD.replace("neg", "negative"),
+            "test_calc.py": TEST_CALC.replace("import add, mul, neg", "import add, mul, negative").replace(
+                "assert neg(", "assert negative("
+            ),
+        },
+        runs=3,
+        terms={"switches": RENAMES},
+    ),
+    "a rename in tests of what the pattern does not name is refused": Story(
+        turns=(both(call("set_mode", mode="codemod"), call("run_command", command="s/lower/small/"), DONE),),
+        says=(YES, "it changes test_words.py, which is read-only for a codemod", YES),
+        terms={"switches": RENAMES},
+    ),
+    "more than a rename in tests is refused": Story(
+        turns=(
+            both(
+                call("set_mode", mode="codemod"),
+                replacing(r"== 6", "== 8"),
+                replacing(r"\bassert\b", "checked"),
+                replacing(r"\bneg\(", "negative("),
+                replacing(r"\bneg\b", "add"),
+                replacing(r"\bneg\b", "test_all"),
+                replacing(r"assert mul", "mul"),
+                DONE,
+            ),
+        ),
+        says=(
+            YES,
+            "6 becomes 8, and they are no identifiers",
+            "the code that the run began with does not define assert",
+            "neg is renamed in some places only",
+            "add, which neg becomes, stands there already",
+            "a name that runners take for their own",
+            "more than names changes",
+            YES,
+        ),
+        terms={"switches": RENAMES},
     ),
     # Plans
     "plans that are refused, and why": Story(

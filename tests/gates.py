@@ -16,15 +16,16 @@ from jumar.core.budget import Budget
 from jumar.core.guard import Guard
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Rule
-from jumar.core.settings import Settings, Switches
+from jumar.core.settings import Route, Settings, Suite, Switches
 from jumar.core.state import replay
 from jumar.core.verdict import Blame, Cause, Outcome, TestResult, Void
 from jumar.disk.objects import Store
+from jumar.globs import spec
 from jumar.journal import Journal
 from jumar.kernel import Kernel
 from jumar.models.script import Line
 from jumar.parts import Parts, at_once
-from jumar.ports import Answer, Ask, Site, Verifier
+from jumar.ports import Answer, Ask, Ran, Site, Verifier
 from jumar.runners.pytest import plugin
 from jumar.shell import Shell
 from jumar.testing import FakeClock, FakeVerifier, Judge
@@ -178,6 +179,31 @@ def _raising(kind: type[Exception]) -> Callable[[], None]:
     return stop
 
 
+class Scripted:
+    """Commands as a story has them: `s/OLD/NEW/` in all Python files, `rm PATH`, `mv PATH PATH`; others do nothing."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    async def run(self, tree: str, command: str, seconds: float) -> Ran:
+        """What it says, and nothing is kept."""
+        return (await self.edit(tree, command, seconds))[0]
+
+    async def edit(self, tree: str, command: str, seconds: float) -> tuple[Ran, str]:  # noqa: ARG002  the port's
+        """The same, and the tree that is left."""
+        left, words = dict(self.store.manifest(tree)), command.split()
+        if command.startswith("s/"):
+            old, new = command.split("/")[1:3]
+            python = {path: node for path, node in left.items() if path.endswith(".py")}
+            texts = [self.store.get(node.sha256).replace(old.encode(), new.encode()) for node in python.values()]
+            digests = self.store.put_all(texts)
+            left |= {path: replace(python[path], sha256=sha) for path, sha in zip(python, digests, strict=True)}
+        elif words[0] in ("rm", "mv"):
+            node = left.pop(words[1])
+            left |= {words[2]: node} if words[0] == "mv" else {}
+        return Ran(exit=None if command == "forever" else 0, output=command), self.store.keep(left)
+
+
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """What a story about the gate may vary."""
 
@@ -194,6 +220,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     rule: Rule = Rule()
     instruction: str = ""
     verify: str = ""
+    routes: Mapping[str, Route] = {}
+    suite: Suite = Suite()
     judge: Judge = judged
     verifier: Callable[[Store, tuple[str, ...], str], Verifier] | None = None
     """What judges, given the expected ids and the first tree; None: `judge`."""
@@ -231,19 +259,24 @@ def gated(folder: Path, lines: tuple[Line, ...], terms: Terms | None = None) -> 
         editable=lambda path: not path.startswith("docs/"),
         protected=closed.__contains__,
         authorable=lambda path: path not in closed and bool(plugin.test_files((path,), ())),
+        refactorable=lambda path: path not in (*tests, "conftest.py"),
+        steering=lambda path: path in ("pyproject.toml", "tox.ini"),
+        renamable=spec(terms.switches.codemod_renames),
     )
     agent = Driver(workspace.paths(), tuple(sorted(closed)), terms.switches, terms.gate)
     model, fake = terms.model or Cutting(lines, terms.cut), FakeVerifier(store, expected, terms.judge)
     verifier = terms.verifier(store, expected, tree) if terms.verifier else fake
     parts = Parts(
         workspace=workspace, verifier=verifier, route=lambda _tier: model, agent=agent, guard=guard, clock=FakeClock(),
-        sites=terms.sites, sleep=at_once,
+        sites=terms.sites, sleep=at_once, commands=Scripted(store),
     )  # fmt: skip
     first = ev.RunStart(
         run="story", task="gate", agent=agent.name, model="script", test_policy=TestPolicy.ON_WRITE, gate=terms.gate,
         budget=terms.budget, expected=expected, tree=tree,
         settings=Settings(
-            rule=terms.rule, instruction=terms.instruction, switches=terms.switches, verify=terms.verify
+            rule=terms.rule, instruction=terms.instruction, switches=terms.switches, verify=terms.verify,
+            routes=dict(terms.routes),
+            suite=terms.suite,
         ),
     )  # fmt: skip
     journal, shell = Journal.create(folder), Shell(parts)

@@ -42,7 +42,7 @@ class Run:
         return replay((ev.Entry(0, 0.0, first),))
 
     async def act(self, call: ToolCall) -> Told:
-        """`slow` waits until it may go on, `final` ends the run, `break` breaks it."""
+        """`slow` waits until it may go on, `final` and `escalate` end the run, `break` breaks it."""
         self.log.append(f"{self.folder.name} {call.name} begins")
         self.calls.append(call)
         await anyio.lowlevel.checkpoint()
@@ -53,7 +53,8 @@ class Run:
         if call.name == "bug":
             raise LookupError("nobody thought of this")
         self.log.append(f"{self.folder.name} {call.name} ends")
-        return Told(admitted=True, text="done", stop=StopReason.FINAL if call.name == "final" else None)
+        ends = {"final": StopReason.FINAL, "escalate": StopReason.ESCALATED}
+        return Told(admitted=True, text="done", stop=ends.get(call.name))
 
 
 class House:

@@ -17,7 +17,7 @@ from jumar.core.policy import Gate
 from jumar.surfaces.claim import claimed
 from jumar.surfaces.hook import ruled
 from jumar.surfaces.hook_disk import Refused
-from jumar.surfaces.hook_rule import BEGIN, FAILED, POST, PRE, PROMPT, STOP, answered, refusal
+from jumar.surfaces.hook_rule import BEGIN, FAILED, POST, PRE, PROMPT, STOP, SUBAGENT_STOP, answered, refusal
 
 FAST = Path(jumar.surfaces.hook_fast.__file__)
 
@@ -59,7 +59,9 @@ class Answer(msgspec.Struct, frozen=True):
 class Host:
     """One conversation in one repository."""
 
-    def __init__(self, root: Path, name: str = "one", *, processes: bool = False, gate: Gate = Gate.STRICT) -> None:
+    def __init__(
+        self, root: Path, name: str = "one", *, processes: bool = False, gate: Gate | None = Gate.STRICT
+    ) -> None:
         """With *processes* the hook is started as a host starts it; else it is called, which is quicker."""
         self.root, self.name, self._processes, self._gate = root, name, processes, gate
         kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "JUMAR_HOST")}
@@ -74,7 +76,7 @@ class Host:
         """Send *raw* to the hook for *event*."""
         if not self._processes:
             return Answer(0, self._called(event, raw) or {}, "")
-        argv = [sys.executable, "-I", "-S", str(FAST), event, seconds, self._gate.value]
+        argv = [sys.executable, "-I", "-S", str(FAST), event, seconds, *([self._gate.value] if self._gate else [])]
         done = subprocess.run(argv, input=raw, capture_output=True, env=self.environ, timeout=120, check=False)
         said = json.loads(done.stdout) if done.stdout else {}
         return Answer(done.returncode, said, done.stderr.decode())
@@ -112,6 +114,10 @@ class Host:
         """The agent is done."""
         return self.event(STOP, stop_hook_active=again)
 
+    def subagent_stops(self, agent: str, *, again: bool = False) -> Answer:
+        """A subagent is done."""
+        return self.event(SUBAGENT_STOP, stop_hook_active=again, agent_id=agent, agent_type="general-purpose")
+
     def edit(self, path: str, old: str, new: str) -> str:
         """The agent edits as the host lets it: why it did not, or what came back afterwards; empty: it is edited."""
         file = self.root / path
@@ -147,6 +153,12 @@ class Host:
         ended = subprocess.run(argv, cwd=self.root, env=self.environ, capture_output=True, text=True, check=False)
         assert ended.returncode in (0, 1), ended.stderr
         return ended.returncode == 0, ended.stdout
+
+
+def quick(host: Host) -> Host:
+    """*host*, whose hooks believe the first run in no sandbox: for what is not about verdicts."""
+    host.environ = {**host.environ, "JUMAR_HOOK_SANDBOX": "S0", "JUMAR_HOOK_CONFIRM": "0"}
+    return host
 
 
 def git(root: Path, *arguments: str) -> str:

@@ -118,7 +118,9 @@ def main(folder: Path, group: int, many: int, real: bool) -> StopReason:  # noqa
     async def work() -> StopReason:
         if there:
             return (await resume(there[0], environ=os.environ, begun=begun)).stop
-        chosen = Options(model=f"script:{folder / 'script.jsonl'}", attempts=5, confirm=0, sandbox="S0")
+        chosen = Options(
+            agent="pipeline", model=f"script:{folder / 'script.jsonl'}", attempts=5, confirm=0, sandbox="S0"
+        )
         task = with_options(load_task(folder / "task"), chosen)
         return (await start(task, runs, environ=os.environ, begun=begun)).stop
 

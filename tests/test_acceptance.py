@@ -16,6 +16,7 @@ from jumar.core.acceptance import STRONG_BITS
 from jumar.core.settings import Suite
 from jumar.core.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.ports import Verification
+from jumar.progress import Tell, silent
 from jumar.sandbox.none import Unconfined
 from jumar.verify.acceptance import accepted
 from jumar.verify.fresh import Experience, HeldOut
@@ -42,6 +43,7 @@ class Dice:
     experience: Experience = field(default_factory=Experience)
     seeds: list[int | None] = field(default_factory=list)
     weaker: str = ""
+    tell: Tell = silent
 
     async def weakened(self) -> str:
         return self.weaker

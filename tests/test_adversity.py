@@ -146,7 +146,18 @@ def test_a_signal_ends_interrupted_and_the_run_goes_on_later(tmp_path: Path, num
     for name, text in SLOW_TASK.items():
         (task / name).write_text(text)
     (tmp_path / "s.jsonl").write_text(json.dumps({"content": "PASSING = 9\n"}))
-    argv = [sys.executable, "-m", "jumar.surfaces.cli", "run", "task", "--model", "script:s.jsonl", "--json"]
+    argv = [
+        sys.executable,
+        "-m",
+        "jumar.surfaces.cli",
+        "run",
+        "task",
+        "--agent",
+        "pipeline",
+        "--model",
+        "script:s.jsonl",
+        "--json",
+    ]
     process = subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr
     for line in process.stderr:  # the plain line that says that the tests are running

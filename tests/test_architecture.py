@@ -94,6 +94,7 @@ def test_what_runs_in_the_task_s_interpreter_imports_nothing_of_jumar(child: str
 def test_only_the_verifier_and_git_start_processes() -> None:
     allowed = {
         "disk/ignored.py",
+        "disk/merge.py",
         "disk/patch.py",
         "harness/import_git.py",
         "harness/import_pypi.py",

@@ -15,8 +15,9 @@ from cheating import Project, attacks, lookalikes, named
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Cause, Ended, reconcile
 from jumar.errors import BadInput
+from jumar.harness.archive.changes import apply_best
 from jumar.harness.result import Result
-from jumar.harness.runs import apply_best, start
+from jumar.harness.runs import start
 from jumar.options import Options, with_options
 from jumar.ports import Record
 from jumar.runners.pytest import PytestRunner
@@ -59,7 +60,9 @@ def run_with(tmp_path: Path, files: dict[str, str], tests: dict[str, str] | None
         (task / path).write_text(text)
     reply = {"tool_calls": [{"name": "write_files", "arguments": {"files": files}}]}
     (tmp_path / "script.jsonl").write_text(json.dumps(reply))
-    chosen = Options(model=f"script:{tmp_path / 'script.jsonl'}", timeout_seconds=30, confirm=0, sandbox="S0")
+    chosen = Options(
+        agent="pipeline", model=f"script:{tmp_path / 'script.jsonl'}", timeout_seconds=30, confirm=0, sandbox="S0"
+    )
     settled = with_options(load_task(task), chosen)
     return anyio.run(lambda: start(settled, tmp_path / "runs", environ={}))
 

@@ -62,7 +62,7 @@ BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
     ("unknown gate", GOOD, ("run", ".", "--model", "repair", "--gate", "open"), "strict"),
     ("unknown ratchet", GOOD, ("run", ".", "--model", "repair", "--ratchet", "sum"), "identity"),
     ("unknown ties", GOOD, ("run", ".", "--model", "repair", "--ties", "flip"), "revert"),
-    ("unknown agent", GOOD, ("run", ".", "--model", "repair", "--agent", "me"), "unknown agent"),
+    ("unknown agent", GOOD, ("run", ".", "--model", "repair", "--agent", "me"), "of --agent; known are driver"),
     ("unknown option", GOOD, ("run", ".", "--modle", "repair"), "--model"),
     ("contradiction", GOOD, ("run", ".", "--model", "repair", "--test-policy", "on_final"), "on_write"),
     (
@@ -164,7 +164,7 @@ def test_what_nobody_watches_runs_in_no_weak_sandbox_that_nobody_typed(
 ) -> None:
     lay(tmp_path / "task", GOOD)
     lay(tmp_path, {"script.jsonl": SCRIPT})
-    run = ("run", "task", "--model", "script:script.jsonl", "-q", "--profile", "overnight")
+    run = ("run", "task", "--agent", "pipeline", "--model", "script:script.jsonl", "-q", "--profile", "overnight")
     monkeypatch.delenv("JUMAR_RUN_SANDBOX")
     with monkeypatch.context() as lacking:  # a machine without bubblewrap, nor its wheel
         lacking.setenv("PATH", str(lay(tmp_path / "bin", {})))
@@ -185,7 +185,7 @@ def test_a_run_is_scored_shown_applied_and_left_alone_when_green(jumar: Called, 
     task = lay(tmp_path / "task", GOOD)
     lay(tmp_path, {"script.jsonl": SCRIPT})
 
-    code, out, err = jumar("run", "task", "--model", "script:script.jsonl", "--json", "--apply")
+    code, out, err = jumar("run", "task", "--agent", "pipeline", "--model", "script:script.jsonl", "--json", "--apply")
     result = json.loads(out.splitlines()[-1])
 
     assert (code, result["stop"], result["best"]) == (0, "green", {"passed": 1, "total": 1})
@@ -205,7 +205,7 @@ def test_the_original_is_not_touched_without_apply(jumar: Called, tmp_path: Path
     task = lay(tmp_path / "task", GOOD)
     lay(tmp_path, {"script.jsonl": SCRIPT})
 
-    assert jumar("run", "task", "--model", "script:script.jsonl", "-q")[0] == 0
+    assert jumar("run", "task", "--agent", "pipeline", "--model", "script:script.jsonl", "-q")[0] == 0
 
     assert {p.name: p.read_bytes() for p in task.iterdir()} == {k: str(v).encode() for k, v in GOOD.items()}
 
@@ -253,7 +253,7 @@ def test_held_out_tests_judge_a_score_and_enter_no_workspace(jumar: Called, tmp_
     lay(tmp_path / "task", {**GOOD, "hidden/test_more.py": hidden, "task.toml": "[tests]\nhidden = 'hidden'\n"})
     lay(tmp_path, {"script.jsonl": SCRIPT})
 
-    code, out, _ = jumar("run", "task", "--model", "script:script.jsonl", "--json", "-q")
+    code, out, _ = jumar("run", "task", "--agent", "pipeline", "--model", "script:script.jsonl", "--json", "-q")
     run = Path(json.loads(out.splitlines()[-1])["events"]).parent
     scored = json.loads(jumar("score", "task", str(run), "--json")[1].splitlines()[-1])
 
@@ -266,7 +266,9 @@ def test_held_out_tests_judge_a_score_and_enter_no_workspace(jumar: Called, tmp_
 def test_caps_can_be_raised_by_resume(jumar: Called, tmp_path: Path) -> None:
     lay(tmp_path / "task", GOOD)
     lay(tmp_path, {"script.jsonl": SCRIPT})
-    code, out, _ = jumar("run", "task", "--model", "script:script.jsonl", "--json", "--attempts", "1")
+    code, out, _ = jumar(
+        "run", "task", "--agent", "pipeline", "--model", "script:script.jsonl", "--json", "--attempts", "1"
+    )
     run = str(Path(json.loads(out.splitlines()[-1])["events"]).parent)
 
     assert code == 1
@@ -282,6 +284,8 @@ def test_doctor_tells_what_works(jumar: Called, tmp_path: Path) -> None:
 
     code, out, _ = jumar("doctor", "--json")
 
-    checks = {c["name"]: c["ok"] for c in json.loads(out.splitlines()[-1])["checks"]}
+    found = json.loads(out.splitlines()[-1])
+    checks = {c["name"]: c["ok"] for c in found["checks"]}
     assert code == 0
+    assert {"name", "value", "source"} <= set(found["settings"][0])
     assert all(checks[name] for name in ("python", "pytest", "git", "disk", "runs", "temporary"))

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from gate_stories import ADD, DONE, RUN, Story, played
 from gates import claim, judged
+from jumar.agents.repair import Repair
 from jumar.chain import Mark
+from jumar.core.events import Localisation
+from jumar.core.reply import ToolCall
 from jumar.core.verdict import Cause, TestResult, Void
 from jumar.harness.result import result_of
 from jumar.models.script import Line
 from jumar.surfaces.cli import call
+from jumar.surfaces.notices import LONGEST
 from jumar.surfaces.output import Voice
-from jumar.surfaces.progress import LONGEST, Live
+from jumar.surfaces.progress import Live
+from jumar.testing import FakeVerifier
 from stories import IDS, Terms, World, judge, program, world
 from test_cli import GOOD, lay
 from turns import Heard, both, ended, swift
@@ -86,7 +92,7 @@ def test_the_log_shows_a_reason_whole_and_in_one_line(tmp_path: Path, capsys: py
     made, _ = told(tmp_path, Terms(judge=refusing))
     capsys.readouterr()
 
-    assert call(("log", "show", str(made.folder))) == 0
+    assert call(("log", "show", "--all", str(made.folder))) == 0
 
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(made.entries())
@@ -132,8 +138,8 @@ def test_the_report_names_flaky_tests_even_where_it_is_quiet(
     lay(tmp_path, {"s.jsonl": json.dumps({"content": "def f():\n    return 2\n"}) + "\n"})
     named = "flaky    test_app.py::test_shaky\n"
 
-    ran = call(("run", str(task), "--model", f"script:{tmp_path / 's.jsonl'}", "-q", "--confirm", "2",
-                "--runs", str(tmp_path / "runs")))  # fmt: skip
+    ran = call(("run", str(task), "--agent", "pipeline", "--model", f"script:{tmp_path / 's.jsonl'}", "-q",
+                "--confirm", "2", "--runs", str(tmp_path / "runs")))  # fmt: skip
     assert ran == 0
     assert named in capsys.readouterr().out
 
@@ -141,3 +147,49 @@ def test_the_report_names_flaky_tests_even_where_it_is_quiet(
     (tmp_path / "seen").write_bytes(b"")
     assert call(("score", str(task), str(task), "-q", "--confirm", "4")) == 1
     assert named in capsys.readouterr().out
+
+
+def test_a_person_is_told_why_a_reply_of_the_pipeline_was_rejected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replies = (Line(content="def broken(:"), Line(content=""), Line(content=program(17)))
+    made = world(tmp_path, (), Terms(model=Heard(replies)))
+    with Live(Voice()) as live:
+        made.kernel.watch = live.watch
+        anyio.run(made.kernel.run)
+    made.journal.close()
+
+    said = [line for line in capsys.readouterr().err.splitlines() if "rejected" in line]
+    assert len(said) == 2
+    assert said[0].startswith("app: the reply was rejected: there is no fenced block, and the text of app.py is not")
+    assert said[1] == "app: the reply was rejected: the reply is empty"
+
+
+class Blind(FakeVerifier):
+    """Nothing can be traced."""
+
+    async def localise(
+        self,
+        tree: str,
+        red: Sequence[str],  # noqa: ARG002  the port's signature
+        green: Sequence[str],  # noqa: ARG002  as above
+        seconds: float | None = None,  # noqa: ARG002  as above
+    ) -> Localisation:
+        """A failure, with its reason."""
+        return Localisation(tree=tree, suspects=(), problem="no line of the editable files ran")
+
+
+def test_a_localisation_that_fails_says_so_on_the_console(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = Line(tool_calls=(ToolCall("final", {"message": "nothing found"}),))
+    made = world(tmp_path, (), Terms(agent=Repair(), model=Heard((nothing,))))
+    made.kernel.shell._parts = replace(  # noqa: SLF001  the one part that the story needs otherwise
+        made.kernel.shell._parts,  # noqa: SLF001  as above
+        verifier=Blind(made.store, IDS, judge),
+    )
+    with Live(Voice()) as live:
+        made.kernel.watch = live.watch
+        anyio.run(made.kernel.run)
+    made.journal.close()
+
+    said = capsys.readouterr().err
+    assert said.count("localisation failed, so every line is searched alike: no line of the editable files ran") == 1

@@ -74,7 +74,7 @@ class TestARecordThatWasChanged:
 
         with pytest.raises(BadInput, match="the run other is not here"):
             again(replace(record, run="other"), run, tmp_path / "room")
-        with pytest.raises(BadInput, match="there is no runner 'none'"):
+        with pytest.raises(BadInput, match="unknown runner 'none'"):
             again(replace(record, runner="none"), run, tmp_path / "room")
         with pytest.raises(BadInput, match=r"the suite of story:\d+ is none"):
             again(replace(record, suite='{"runner": 3}'), run, tmp_path / "room")

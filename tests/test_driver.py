@@ -507,7 +507,7 @@ def test_the_protocol_is_explained_in_text_mode_alone(tmp_path: Path) -> None:
     assert "```action edit_file" in plain.model.prompts[0][0].content
     assert "```action" not in tooled.model.prompts[0][0].content
     assert [t.name for t in tooled.agent.tools] == [
-        "list_files", "read_file", "search", "write_file", "edit_file", "delete_file", "final",
+        "list_files", "read_file", "search", "write_file", "edit_file", "delete_file", "escalate", "final",
     ]  # fmt: skip
 
 

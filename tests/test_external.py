@@ -281,6 +281,24 @@ class TestAnAgentWithAShell:
         claimed = [e.claimed for e in outing.events(ev.Write) if isinstance(e, ev.Write)]
         assert claimed == [(RED,)]
 
+    def test_that_ends_a_refactoring_red_is_told_and_goes_on_and_after_the_third_time_all_goes_back(
+        self, tmp_path: Path
+    ) -> None:
+        script = """
+            told = sys.argv[1]
+            turn = 1 + ("time 1 of 3" in told) + 2 * ("time 2 of 3" in told)
+            print(turn, pathlib.Path("app.py").read_text().strip())
+            ask()
+            write("app.py", "PASSING = %d\\n" % (4 + turn))
+        """
+        with wire.Server() as server:
+            terms = Terms(gate=Gate.REFACTOR, words=("{prompt}",), budget=Budget(attempts=9))
+            outing = Outing(tmp_path, script, server, terms)
+            end = outing.run()
+        assert end.stop is StopReason.STALLED
+        assert [outing.said(n).strip() for n in (2, 3)] == ["2 PASSING = 5", "3 PASSING = 6"]
+        assert outing.snapshot()["app.py"][0] == FILES["app.py"]
+
     @pytest.mark.slow
     def test_whose_claimed_edit_stays_red_is_told_in_its_next_turn(self, tmp_path: Path) -> None:
         script = f"""

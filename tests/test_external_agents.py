@@ -128,7 +128,7 @@ class TestTheCommandLine:
         (task / "agent.py").write_text(PRELUDE + script)
         words = ("--agent", "external", "--agent-command", f"{sys.executable} {task / 'agent.py'} {{model}}")
         with wire.Server() as server:
-            code, told, stderr = jumar(task, server, *words, "--budget-tokens", "18000", "--turn-seconds", "60")
+            code, told, stderr = jumar(task, server, *words, "--budget-tokens", "9800", "--turn-seconds", "60")
             folder = Path(told["events"]).parent
             assert (code, told["stop"]) == (3, "budget"), stderr
             assert (folder / "output" / "agent-001.txt").read_text() == "402\n"
@@ -161,9 +161,9 @@ class TestTheCommandLine:
     )
     def test_refuses_what_cannot_work(self, task: Path, chosen: Json, why: str) -> None:
         environ = {**os.environ, "GEMINI_API_KEY": "x"}
-        options = Options(**{"agent": "external", "model": "openai:x", "confirm": 0, "sandbox": "S0", **chosen})
+        fields = {"agent": "external", "model": "openai:x", "confirm": 0, "sandbox": "S0", **chosen}
         with pytest.raises(BadInput, match=why):
-            with_options(load_task(task / "task"), options, environ)
+            with_options(load_task(task / "task"), Options(**fields), environ)
 
     def test_lets_a_key_through_only_where_nobody_counts(self, task: Path) -> None:
         environ = {**os.environ, "GEMINI_API_KEY": "x"}

@@ -226,7 +226,8 @@ SAMPLE = (
     "of several greens only the one that costs a green goes back",
     "a claim that ended is open again once another claim's edit was kept, and not before",
     "a new test beside a claimed edit that stays red",
-    "a refactoring that is left red goes back, byte for byte, and the mode is left",
+    "after three refusals in a row all edits since refactor mode was entered go back, and the run is stalled",
+    "final in refactor mode with a red test is refused, the agent mends it and ends green",
     "a test that is green keeps its text, and new ones come beside it",
 )
 
@@ -241,7 +242,11 @@ def test_and_so_does_a_longer_one(tmp_path: Path, name: str) -> None:
     stopped_everywhere(tmp_path, STORIES[name])
 
 
-TAKEN_BACK = {"edits after final are not made", "a runner that breaks down is held against no claim"}
+TAKEN_BACK = {
+    "edits after final are not made",
+    "a runner that breaks down is held against no claim",
+    "the last attempt is a green leave: the run ends green",
+}
 """Who goes on with a run takes back its last word, and a fault of the machine."""
 
 

@@ -543,7 +543,7 @@ def test_forged_claims_admit_nothing_that_stays(host: Host) -> None:
 
 
 @pytest.mark.slow
-def test_a_refactoring_needs_no_claims_and_stays_only_if_all_is_green(host: Host) -> None:
+def test_a_refactoring_needs_no_claims_and_is_not_left_red(host: Host) -> None:
     host = Host(host.root, gate=Gate.REFACTOR)
     (host.root / "calc.py").write_text(RIGHT)
     host.prompt()
@@ -556,10 +556,33 @@ def test_a_refactoring_needs_no_claims_and_stays_only_if_all_is_green(host: Host
 
     host.prompt()
     assert host.edit("calc.py", "b * a", "b + a") == ""
-    assert "calc.py went back" in host.stop().blocked
-    assert host.edit("calc.py", "b * a", "a * b") == ""
+    assert "test_calc.py::test_mul. Refusal 1 of 3: mend it" in host.stop().blocked
+    assert (host.root / "calc.py").read_text() == RIGHT.replace("a * b", "b + a")
+    assert host.edit("calc.py", "b + a", "a * b") == ""
     assert host.stop(again=True).said == {}
     assert (host.root / "calc.py").read_text() == RIGHT
+
+    host.prompt()
+    assert host.edit("calc.py", "a * b", "b + a") == ""
+    assert "Refusal 1 of 3" in host.stop().blocked
+    assert "Refusal 2 of 3" in host.stop().blocked
+    assert "calc.py went back" in host.stop().blocked
+    assert (host.root / "calc.py").read_text() == RIGHT
+    assert host.edit("calc.py", "a * b", "b * a") == ""
+    assert host.stop().blocked == ""
+
+
+@pytest.mark.slow
+def test_the_files_that_set_the_gate_are_closed_to_the_agent_and_heard_by_the_session(host: Host) -> None:
+    (host.root / "jumar.toml").write_text("[run]\nratchet = 'identity'\nattempts = 4\n", "utf-8")
+    host = Host(host.root, gate=Gate.REFACTOR)
+    host.prompt()
+
+    assert "read-only" in host.edit("jumar.toml", "identity", "count")
+    assert "read-only" in host.write("task.toml", "[run]\ngate = 'off'\n")
+    journal = next((host.root / ".jumar" / "hook" / "runs").glob("*/events.jsonl"))
+    first = json.loads(journal.read_text("utf-8").splitlines()[0])
+    assert (first["settings"]["rule"]["ratchet"], first["budget"]["attempts"]) == ("identity", 4)
 
 
 @pytest.mark.slow

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from jumar.core.budget import Budget
-from jumar.core.policy import TestPolicy
+from jumar.core.policy import Gate, TestPolicy
 from jumar.core.settings import Price
 from jumar.errors import BadInput
 from jumar.models.providers import PROVIDERS
@@ -33,8 +34,7 @@ BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
     ("a price below zero", GOOD, (*LOCAL, "--price", "-1,2"), "--price"),
     ("a base URL that is none", GOOD, ("--model", "openai:x", "--base-url", "localhost"), "base URL"),
     ("a password in the base URL", GOOD, ("--model", "openai:x", "--base-url", "http://a:b@h/v1"), "password"),
-    ("tests for a model that has none", GOOD, (*LOCAL, "--agent", "driver", *LATE, "never"), "on_write"),
-    ("tests at the end and before", GOOD, (*LOCAL, "--agent", "driver", *LATE, "on_final"), "once, at the end"),
+    ("tests for a model that has none", GOOD, (*LOCAL, "--agent", "driver", *LATE, "never"), "use on_final"),
     ("tests for whole files", GOOD, (*LOCAL, "--agent", "pipeline", "--model-may-run-tests"), "--agent driver"),
     ("actions for whole files", GOOD, (*LOCAL, "--agent", "pipeline", "--text-actions"), "--agent driver"),
     ("an unknown policy for the driver", GOOD, (*LOCAL, "--agent", "driver", "--test-policy", "sometimes"), "on_final"),
@@ -107,20 +107,30 @@ def test_a_key_chooses_its_provider_s_usual_models(task: Callable[[str], Task]) 
     chosen = with_options(task(""), Options(), {"ANTHROPIC_API_KEY": "sk-test"})
 
     assert chosen.model.startswith("anthropic:")
-    assert chosen.agent == "pipeline"
+    assert (chosen.agent, chosen.gate) == ("driver", Gate.STRICT)
     assert chosen.chosen_routes["mid"].model == chosen.model
     assert chosen.chosen_routes["cheap"].model not in ("", chosen.model)
-    assert [r.max_output_tokens for r in chosen.chosen_routes.values()][:2] == [8192, 16384]
 
 
-def test_a_chosen_model_is_asked_by_both_tiers_of_the_loop(task: Callable[[str], Task]) -> None:
+def test_default_limits_of_output_tokens_are_those_of_the_design(task: Callable[[str], Task]) -> None:
+    tables = "[routes.frontier]\nmodel = 'anthropic:claude-opus-5-5'\n"
+    routes = with_options(task(tables), Options(model="anthropic:claude-haiku-5-5")).chosen_routes
+
+    limits = {tier: route.max_output_tokens for tier, route in routes.items()}
+    assert limits == {"cheap": 16_384, "mid": 8_192, "frontier": 16_384}
+
+
+def test_a_model_by_flag_sets_the_tiers_that_no_route_names(task: Callable[[str], Task]) -> None:
     tables = "[routes.cheap]\nmodel = 'openai:small'\nmax_output_tokens = 50\n[routes.frontier]\nmodel = 'openai:big'\n"
     routes = with_options(task(tables), Options(model="openai:mine", price="1,2,0.5")).chosen_routes
 
     assert {tier: route.model for tier, route in routes.items()} == {
-        "cheap": "openai:mine", "mid": "openai:mine", "frontier": "openai:big",
+        "cheap": "openai:small", "mid": "openai:mine", "frontier": "openai:big",
     }  # fmt: skip
     assert routes["cheap"].max_output_tokens == 50
+    assert routes["cheap"].price is None
+    alone = with_options(task(""), Options(model="openai:mine")).chosen_routes
+    assert {tier: route.model for tier, route in alone.items()} == {"cheap": "openai:mine", "mid": "openai:mine"}
     assert routes["mid"].price == Price(input=1, output=2, cached=0.5)
 
 
@@ -136,17 +146,21 @@ def test_routes_of_the_configuration(task: Callable[[str], Task]) -> None:
     assert chosen.chosen_routes["mid"].price is None
 
 
+PIPED = Options(model="openai:x", agent="pipeline")
+FREE = Options(model="openai:x", agent="driver", price="free")
+
+
 @pytest.mark.parametrize(
     ("tables", "options", "budget"),
     [
         ("", Options(model="repair"), Budget(attempts=20, seconds=120)),
-        ("", Options(model="openai:x", agent="pipeline"), Budget(attempts=5)),
-        ("", Options(model="openai:x", agent="driver"), Budget(attempts=None, turns=40)),
-        ("", Options(model="openai:x", agent="driver", attempts=3, turns=9), Budget(attempts=3, turns=9)),
-        ("", Options(model="openai:x", profile="workday"), Budget(attempts=5, usd=10, seconds=8 * 3600)),
-        ("budget.usd = 0.5\n", Options(model="openai:x", profile="overnight"), Budget(usd=0.5, seconds=12 * 3600)),
-        ("[budget]\nusd = 0.5\n", Options(model="openai:x", usd=2.0), Budget(attempts=5, usd=2.0)),
-        ("", Options(model="openai:x", profile="workday", ledger="l.db"), Budget(attempts=5)),
+        ("", Options(model="openai:x", agent="pipeline"), Budget(attempts=5, usd=10, seconds=8 * 3600)),
+        ("", FREE, Budget(attempts=None, turns=40)),
+        ("", replace(FREE, attempts=3, turns=9), Budget(attempts=3, turns=9)),
+        ("", replace(PIPED, profile="workday"), Budget(attempts=5, usd=10, seconds=8 * 3600)),
+        ("budget.usd = 0.5\n", replace(PIPED, profile="overnight"), Budget(usd=0.5, seconds=12 * 3600)),
+        ("[budget]\nusd = 0.5\n", replace(PIPED, usd=2.0), Budget(attempts=5, usd=2.0)),
+        ("", replace(PIPED, profile="workday", ledger="l.db"), Budget(attempts=5)),
         ("", Options(model="repair", profile="workday"), Budget(attempts=20, usd=10, seconds=8 * 3600)),
     ],
 )  # fmt: skip
@@ -154,10 +168,16 @@ def test_budgets(task: Callable[[str], Task], tables: str, options: Options, bud
     assert with_options(task(tables), options).budget == budget
 
 
-@pytest.mark.parametrize("policy", ["on_final", "never"])
-def test_contradictions_are_refused_from_the_library_too(task: Callable[[str], Task], policy: str) -> None:
-    with pytest.raises(BadInput, match="on_write"):
-        with_options(task(""), Options(model="openai:x", agent="driver", test_policy=policy, model_may_run_tests=True))
+def test_under_never_the_model_may_not_run_tests_from_the_library_either(task: Callable[[str], Task]) -> None:
+    with pytest.raises(BadInput, match="under test policy never the model sees no test result"):
+        with_options(task(""), Options(model="openai:x", agent="driver", test_policy="never", model_may_run_tests=True))
 
-    chosen = with_options(task(""), Options(model="openai:x", agent="driver", test_policy=policy))
-    assert chosen.test_policy is TestPolicy(policy)
+    chosen = with_options(task(""), Options(model="openai:x", agent="driver", test_policy="never"))
+    assert chosen.test_policy is TestPolicy.NEVER
+
+
+@pytest.mark.parametrize("policy", ["on_write", "on_final"])
+def test_whether_the_model_may_run_tests_is_apart_from_when_they_run(task: Callable[[str], Task], policy: str) -> None:
+    asked = Options(model="openai:x", agent="driver", gate="off", test_policy=policy, model_may_run_tests=True)
+
+    assert with_options(task(""), asked).switches.model_may_run_tests

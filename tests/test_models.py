@@ -652,9 +652,8 @@ class TestRouter:
         assert by_tier("cheap").name == "openai:gpt-6-luna"
         assert by_tier("mid") is by_tier("mid")
 
-    def test_frontier_is_never_asked(self) -> None:
-        with pytest.raises(BadInput, match="never used inside the retry loop"):
-            routes(self.SETTINGS, self.ENVIRON)("frontier")
+    def test_the_frontier_route_is_a_model_like_any_other(self) -> None:
+        assert routes(self.SETTINGS, self.ENVIRON)("frontier").name == "anthropic:claude-opus-5-5"
 
     def test_an_unknown_tier_is_refused(self) -> None:
         with pytest.raises(BadInput, match="known are cheap, mid"):

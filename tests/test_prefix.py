@@ -49,6 +49,7 @@ CALLS = st.one_of(
     asked("run_tests", test_ids=st.sampled_from([[], [IDS[3]], ["test_app.py"], ["absent"], [1]])),
     asked("run_command", command=st.sampled_from(["ls", "forever"])),
     asked("final", message=st.just("done")),
+    asked("escalate", test_id=st.sampled_from([IDS[3], "absent"]), reason=st.just("it contradicts the task")),
     asked("no_such_tool"),
     asked("read_file", _malformed=st.just("{")),
 )

@@ -120,7 +120,7 @@ def test_the_table_names_every_probe_there_is() -> None:
 
 def test_the_documentation_names_every_probe() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", DOCS.read_text("utf-8"), re.MULTILINE)
-    assert rows == list(probes.PROBES)
+    assert [row for row in rows if row not in ("go", "node")] == list(probes.PROBES)  # those are of another table
 
 
 def test_a_stronger_tier_allows_less() -> None:
@@ -236,5 +236,5 @@ def test_a_sandbox_that_there_is_not_is_named_with_those_there_are(tmp_path: Pat
     async def choose() -> None:
         await chosen("bwrap", tmp_path, {}, unattended=False)
 
-    with pytest.raises(BadInput, match="there is no sandbox 'bwrap'; there are: auto, S3, S2, S1, S0"):
+    with pytest.raises(BadInput, match="unknown sandbox 'bwrap'; known are auto, S3, S2, S1, S0"):
         anyio.run(choose)

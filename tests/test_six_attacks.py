@@ -71,7 +71,18 @@ def run(folder: Path, files: dict[str, str], capsys: pytest.CaptureFixture[str])
         (folder / "toy" / path).write_text(text)
     reply = {"tool_calls": [{"name": "write_files", "arguments": {"files": files}}]}
     (folder / "script.jsonl").write_text(json.dumps(reply) + "\n")
-    code = call(["run", str(folder / "toy"), "--model", f"script:{folder / 'script.jsonl'}", "--json", "-q"])
+    code = call(
+        [
+            "run",
+            str(folder / "toy"),
+            "--agent",
+            "pipeline",
+            "--model",
+            f"script:{folder / 'script.jsonl'}",
+            "--json",
+            "-q",
+        ]
+    )
     result: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert "error" not in result, result
     return code, result

@@ -89,7 +89,6 @@ class TestLoading:
 
         assert (task.budget.usd, task.budget.tokens) == (0.5, 7)
         assert task.prices["a:b"].output == 2
-        assert task.budget_set == {"usd", "tokens", "attempts"}
 
     def test_config_is_read_instead_of_jumar_toml(self, folder: Path) -> None:
         (folder.parent / "jumar.toml").write_text("[budget]\nusd = 9\n")
@@ -270,29 +269,37 @@ class TestInterpreter:
             interpreter(load_task(folder), str(folder / "gcd.py"))
 
 
+Chosen = dict[str, Any]
+
+
+def offline(**more: Any) -> Chosen:
+    """Fields of options of the offline model."""
+    return {"model": "repair", **more}
+
+
 def chosen(**more: Any) -> Options:
     """Options of the offline model."""
-    return Options(model="repair", **more)
+    return Options(**offline(**more))
 
 
-CHOICES = {
-    "model": (Options(model="gpt"), "unknown model 'gpt'; known are repair, script:FILE"),
-    "no model": (Options(), "or pass --model repair"),
-    "model of no provider": (Options(model="script"), "unknown model 'script'"),
-    "agent": (chosen(agent="robot"), "unknown agent 'robot'; known are"),
-    "agent and model": (chosen(agent="pipeline"), "do not go together"),
-    "policy": (chosen(test_policy="sometimes"), "of --test-policy; known are on_write, on_final, never"),
-    "gate": (chosen(gate="open"), "of --gate; known are off, strict, refactor"),
-    "ratchet": (chosen(ratchet="x"), "of --ratchet; known are count, identity"),
-    "ties": (chosen(ties="x"), "of --ties; known are keep, revert"),
-    "contradiction": (chosen(gate="strict", test_policy="never"), "gate strict needs test results"),
-    "repair without tests": (chosen(test_policy="on_final"), "the repair agent lives on test results"),
-    "timeout": (chosen(timeout_seconds=0), "--timeout must be more than zero seconds"),
-    "test timeout": (chosen(test_timeout_seconds=float("nan")), "--test-timeout must be more than zero seconds"),
-    "attempts": (chosen(attempts=0), "--attempts must be 1 or more"),
-    "usd": (chosen(usd=-0.5), "--budget-usd must be 0 or more"),
-    "missing test": (chosen(tests=("test_no.py",)), "--test test_no.py: no such file"),
-    "test outside": (chosen(tests=("../x.py",)), "--test ../x.py"),
+CHOICES: dict[str, tuple[Chosen, str]] = {
+    "model": ({"model": "gpt"}, "unknown model 'gpt'; known are repair, script:FILE"),
+    "no model": ({}, "or pass --model repair"),
+    "model of no provider": ({"model": "script"}, "unknown model 'script'"),
+    "agent": (offline(agent="robot"), "unknown value 'robot' of --agent; known are"),
+    "agent and model": (offline(agent="pipeline"), "do not go together"),
+    "policy": (offline(test_policy="sometimes"), "of --test-policy; known are on_write, on_final, never"),
+    "gate": (offline(gate="open"), "of --gate; known are off, refactor, strict"),
+    "ratchet": (offline(ratchet="x"), "of --ratchet; known are count, identity"),
+    "ties": (offline(ties="x"), "of --ties; known are keep, revert"),
+    "contradiction": (offline(gate="strict", test_policy="never"), "gate strict needs test results"),
+    "repair without tests": (offline(test_policy="on_final"), "the repair agent lives on test results"),
+    "timeout": (offline(timeout_seconds=0), "--timeout must be more than zero seconds"),
+    "test timeout": (offline(test_timeout_seconds=float("nan")), "--test-timeout must be more than zero seconds"),
+    "attempts": (offline(attempts=0), "--attempts must be 1 or more"),
+    "usd": (offline(usd=-0.5), "--budget-usd must be 0 or more"),
+    "missing test": (offline(tests=("test_no.py",)), "--test test_no.py: no such file"),
+    "test outside": (offline(tests=("../x.py",)), "--test ../x.py"),
 }
 
 
@@ -300,9 +307,9 @@ class TestOptions:
     """What the command line chose."""
 
     @pytest.mark.parametrize(("options", "said"), CHOICES.values(), ids=CHOICES)
-    def test_what_cannot_work_is_refused(self, folder: Path, options: Options, said: str) -> None:
+    def test_what_cannot_work_is_refused(self, folder: Path, options: Chosen, said: str) -> None:
         with pytest.raises(BadInput) as caught:
-            with_options(load_task(folder), options)
+            with_options(load_task(folder), Options(**options))
         assert said in str(caught.value)
 
     def test_an_unknown_runner_is_refused(self, folder: Path) -> None:

@@ -266,7 +266,7 @@ def test_an_origin_that_changed_is_left_alone(work: Workspace, tmp_path: Path) -
     work.write("pkg/a.py", b"a = 2\n")
     work.write("pkg/b.py", b"b\n")
     (origin / "pkg" / "b.py").write_bytes(b"mine\n")
-    with pytest.raises(BadInput, match=r"'pkg/b\.py' was changed while the run worked; nothing was applied"):
+    with pytest.raises(BadInput, match=r"nothing was applied: 'pkg/b\.py' was made while the run worked"):
         apply(Store(tmp_path / "objects"), base, work.tree, origin)
     assert (origin / "pkg" / "a.py").read_bytes() == b"a = 1\n"
     (origin / "pkg" / "b.py").unlink()

@@ -106,6 +106,10 @@ class Echo:
         await anyio.lowlevel.checkpoint()
         return Ran(exit=None if command == "forever" else 0, output=command)
 
+    async def edit(self, tree: str, command: str, seconds: float) -> tuple[Ran, str]:
+        """The same, and the tree as it was."""
+        return await self.run(tree, command, seconds), tree
+
 
 class Turns(msgspec.Struct):
     """A run of the driver, its model, and what it may be made of again."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from jumar.core.policy import Gate, TestPolicy
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from jumar.harness.door import run
     from jumar.harness.result import Result
     from jumar.options import Options
-
-__version__ = version("jumar")
 
 __all__ = [
     "BadInput",
@@ -36,6 +33,10 @@ _LATE = {"run": "jumar.harness.door", "Result": "jumar.harness.result", "Options
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":  # reading the metadata of a package takes longer than importing all of the core
+        from importlib.metadata import version  # noqa: PLC0415  as above
+
+        return version("jumar")
     if name not in _LATE:
         raise AttributeError(f"module 'jumar' has no attribute {name!r}")
     return getattr(__import__(_LATE[name], fromlist=[name]), name)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from jumar import reading
 from jumar.authored import rewritten
+from jumar.codemod import codemod
 from jumar.commands import commanded
 from jumar.core import events as ev
 from jumar.core.claims import warnings
@@ -52,13 +53,17 @@ def gated(action: Action, state: RunState) -> Sequence[ev.Event]:
             said = "\n".join(warnings(steps)) or f"{len(steps)} steps"
             told = {"ok": True, "output": head_and_tail(said, reading.ROOM)}
             return (ev.Plan(steps=steps), ev.Observation(name=action.name, call_id=action.call_id, content=told))
-        case "set_mode" if state.book.mode is not Gate.REFACTOR:  # it is entered at once, and left when it was judged
-            return (ev.Mode(from_=state.book.mode, to=Gate.REFACTOR),)
+        case "set_mode":  # what it must be judged for was judged before it was admitted
+            return (ev.Mode(from_=state.book.mode, to=Gate(str(action.args["mode"]))),)
     return ()
 
 
 async def execute(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     """Run the command that *action* asks for, on a copy of the workspace's tree."""
+    if state.book.mode is Gate.CODEMOD or action.name == "replace_in_files":
+        return await codemod(parts, action, state, last=last)
+    if not state.run.settings.switches.model_may_run_commands and state.run.settings.switches.allow_codemod:
+        return (cut_off(action, "run_command is for codemod mode: call set_mode('codemod') first", last=last),)
     if parts.commands is None:
         return (cut_off(action, "run_command is switched off in this run", last=last),)
     if reason := (ruling := commanded(str(action.args["command"]))).reason:
@@ -75,6 +80,8 @@ def struck(event: ev.Event, secrets: tuple[str, ...]) -> ev.Event:
         return replace(event, content=cleaned(event.content, secrets))
     if secrets and isinstance(event, ev.ActionTaken):
         return replace(event, args=cleaned(event.args, secrets), reason=clean(event.reason, secrets))
+    if secrets and isinstance(event, ev.Codemod):
+        return replace(event, **{n: clean(getattr(event, n), secrets) for n in ("command", "pattern", "replacement")})
     return event
 
 
@@ -107,6 +114,8 @@ def _forbidden(action: Action, state: RunState) -> str:
         return ""
     if not state.run.settings.switches.model_may_run_tests:
         return "run_tests is switched off in this run: the tests run by themselves when they are due"
+    if state.run.test_policy is TestPolicy.NEVER:
+        return "run_tests is refused under test policy never: nobody in this run sees a test result"
     waiting = state.coalesces and state.best is not None and state.tree != state.best.tree
     # One is for the end, or for the edits that wait for their verdict.
     cap, held = state.run.budget.test_runs, waiting or state.run.test_policy is TestPolicy.ON_FINAL

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from jumar.acting import act
 from jumar.authored import rewritten
 from jumar.core import events as ev
 from jumar.core.gate import Action, writable
 from jumar.core.guard import Hit
+from jumar.core.leaving import needs_verdict
 from jumar.core.policy import Gate
 from jumar.core.run import RunState
 from jumar.disk import trees
@@ -16,28 +19,42 @@ from jumar.disk.trees import Kind, Manifest
 from jumar.errors import BadInput, Infra
 from jumar.leaks import leaking
 from jumar.parts import Parts
+from jumar.ports import Push
 
 NAMED = 5
 """Paths that a sentence names."""
 
 
-async def pushed(parts: Parts, state: RunState) -> Sequence[ev.Event]:
-    """Wait for what the host asks for; first what changed in the workspace meanwhile is ruled on. Empty: it leaves."""
+async def pushed(parts: Parts, state: RunState, held: Push | None = None) -> tuple[Sequence[ev.Event], Push | None]:
+    """Wait for what the host asks for; first what changed in the workspace meanwhile is ruled on. Empty: it leaves.
+
+    What would leave refactor mode waits for a verdict: it is *held*, and comes again.
+    """
     if parts.host is None:
         raise Infra("this run waits for a host, and has none")
-    push = await parts.host.next(state)
+    push = held or await parts.host.next(state)
     if push is None:
-        return ()
+        return (), None
     before = found(parts, state)
     if any(isinstance(event, ev.Guardrail) for event in before):
         taken = ev.ActionTaken(name=push.action.name, args={}, admitted=False, reason="the run ends", last=push.last)
-        return (*before, taken)
-    return (*before, *_done(parts, push.action, state, last=push.last))
+        return (*before, taken), None
+    action = push.action
+    if not action.fault and needs_verdict(replace(state, tree=parts.workspace.tree), action.name, action.args):
+        asked = ev.ActionTaken(
+            name="leave", args={"by": action.name, "message": action.message}, admitted=True, last=True
+        )
+        return (*before, asked), push
+    return (*before, *_done(parts, action, state, last=push.last)), None
 
 
 def _done(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     if action.name in ("look", "ask_model", "turn_end"):
         return (ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last),)
+    if action.name == "stop":  # the host has ruled on it: it is written down
+        why = str(action.args.get("why", ""))
+        args = {name: value for name, value in action.args.items() if name != "why"}
+        return (ev.ActionTaken(name=action.name, args=args, admitted=not why, reason=why, last=last),)
     return act(parts, action, state, last=last)
 
 

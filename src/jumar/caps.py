@@ -1,7 +1,8 @@
-"""What a run may use: what was chosen, else the lower of a profile's and the task's, else what its agent takes."""
+"""Caps of a run: what was typed, else the lower of the person's and the task's, else the agent's own."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -10,6 +11,9 @@ from jumar.core.agent import DRIVER, REPAIR
 from jumar.core.budget import PROFILES, Budget
 from jumar.core.run import HOST
 from jumar.errors import BadInput
+from jumar.nearest import suggestion
+from jumar.precedence import Authority, InForce, settle, shown
+from jumar.run_settings import CAPS, SETTINGS
 
 if TYPE_CHECKING:
     from jumar.options import Options
@@ -23,6 +27,14 @@ BOUNDS = {
 """What an agent may use where nobody chose: proposals of `repair` are screened, so a right one comes early; a driver
 reads and edits in small steps."""
 
+USUAL_PROFILE = "workday"
+
+UNCAPPED = "workday, as the model costs money and you set no cap; --budget-usd sets one"
+"""Where the caps of that profile come from, if nobody chose it."""
+
+
+UNMETERED = "workday, as only time stops what --allow-unmetered lets through; --seconds sets another cap"
+
 
 def ledger_caps(options: Options) -> Budget | None:
     """The caps of a new ledger: the profile's, with another sum where one was given."""
@@ -32,42 +44,75 @@ def ledger_caps(options: Options) -> Budget | None:
         return None
     if options.ledger_usd is not None and not 0 < options.ledger_usd < float("inf"):
         raise BadInput(f"--ledger-usd must be more than 0, not {options.ledger_usd:g}")
-    caps = _profile(options) or Budget(attempts=None)
+    caps = profile_of(options) or Budget(attempts=None)
     return caps if options.ledger_usd is None else replace(caps, usd=options.ledger_usd)
 
 
-def _profile(options: Options) -> Budget | None:
+def profile_of(options: Options) -> Budget | None:
+    """The caps of the profile that was chosen; None: none was.
+
+    Raises:
+        BadInput: on an unknown one.
+    """
     if options.profile is not None and options.profile not in PROFILES:
-        raise BadInput(f"unknown profile {options.profile!r}; known are {', '.join(PROFILES)}")
+        raise BadInput(f"unknown profile {options.profile!r}; {suggestion(options.profile, PROFILES)}")
     return PROFILES[options.profile] if options.profile else None
 
 
-def budget_of(task: Task, options: Options, agent: str) -> Budget:
-    """What was chosen, else the lower of the profile's and the task's, else the agent's own.
+def caps_in_force(
+    task: Task, options: Options, agent: str, *, paid: bool, from_environment: bool = False
+) -> dict[str, InForce]:
+    """The caps of a run, by name: what was typed, else the lower of the task's and the person's, else the agent's own.
 
-    A profile is the person's choice: a file that comes with a task may ask for less, never for more.
+    Where the model may cost money (*paid*) and nobody named a sum, the whole profile `workday` applies.
     """
-    budget, taken = task.budget, set(task.budget_set)
-    profile = None if options.ledger else _profile(options)
+    rows = {
+        name: settle(
+            SETTINGS[name], getattr(options, name), task.files, _given(name, from_environment=from_environment)
+        )
+        for name in CAPS
+    }
+    usual = BOUNDS.get(agent, Budget())
+    profile = None if options.ledger else profile_of(options)
     for name in ("usd", "seconds") if profile else ():
-        low, own = getattr(profile, name), getattr(budget, name)
-        budget = replace(budget, **{name: low if own is None else min(low, own)})
-        taken.add(name)
-    if usual := BOUNDS.get(agent):
-        for name in {"attempts", "turns", "seconds"} - taken:
-            if name == "attempts" or getattr(usual, name) is not None:
-                budget = replace(budget, **{name: getattr(usual, name)})
-    for name, least in _LEAST.items():
-        value = getattr(options, name)
-        if value is None:
-            continue
-        if not least <= value < float("inf"):
-            raise BadInput(f"{flag(name)} must be {least} or more, not {value}")
-        budget = replace(budget, **{name: value})
-    return budget
+        source = f"{'JUMAR_RUN_PROFILE=' if from_environment else '--profile '}{options.profile}"
+        rows[name] = _at_most(rows[name], getattr(profile, name), source)
+    if paid and not profile and not options.ledger:
+        rows |= _workday(rows)
+    if options.allow_unmetered and rows["seconds"].value is None:
+        rows["seconds"] = InForce("seconds", PROFILES[USUAL_PROFILE].seconds, UNMETERED)
+    for name in CAPS:
+        if rows[name].value is None:
+            cap = getattr(usual, name)
+            rows[name] = InForce(name, cap, "default" if cap is None or agent not in BOUNDS else f"default of {agent}")
+    return rows
 
 
-_LEAST = {"attempts": 1, "turns": 1, "test_runs": 1, "usd": 0, "seconds": 0, "tokens": 0}
+def _given(name: str, *, from_environment: bool) -> str:
+    return SETTINGS[name].variable if from_environment else ""
+
+
+def _at_most(row: InForce, cap: float, source: str) -> InForce:
+    """*row*, or *cap* where that is lower or nobody typed another one."""
+    if row.authority is Authority.TYPED or (row.value is not None and float(row.value) <= cap):
+        return row
+    lost = (f"{shown(row.value)} of {row.source}",) if row.value is not None else ()
+    return InForce(row.name, cap, source, Authority.TYPED, (*row.overridden, *lost))
+
+
+def _workday(rows: Mapping[str, InForce]) -> dict[str, InForce]:
+    """The caps that the profile `workday` sets where the model costs money: all, or none if a sum was named.
+
+    A sum that only the task names may be lower than the profile's, not higher: it is not the person's own.
+    """
+    workday, usd, seconds = PROFILES[USUAL_PROFILE], rows["usd"], rows["seconds"]
+    if usd.value is not None:
+        foreign = usd.authority is Authority.TASK
+        return {"usd": _at_most(usd, workday.usd or 0.0, UNCAPPED)} if foreign else {}
+    found = {"usd": replace(usd, value=workday.usd, source=UNCAPPED)}
+    if seconds.authority <= Authority.TASK:
+        found["seconds"] = _at_most(seconds, workday.seconds or 0.0, UNCAPPED)
+    return found
 
 
 def flag(name: str) -> str:

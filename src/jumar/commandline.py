@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumar.config import LONGEST_SECONDS
 from jumar.core.outside import Outside
 from jumar.errors import BadInput
 from jumar.models.providers import PROVIDERS
@@ -39,39 +38,56 @@ def outside_of(options: Options, agent: str, environ: Mapping[str, str]) -> Outs
     Raises:
         BadInput: if there is no command or no such program, or an option has no effect or cannot work.
     """
+    refuse_idle(options, agent)
+    if agent != EXTERNAL or options.agent_command is None:
+        return Outside()
+    return Outside(
+        argv=words(options.agent_command, environ),
+        turn_seconds=options.turn_seconds,
+        metered=not options.allow_unmetered,
+        variables=_let_through(options, environ),
+    )
+
+
+def refuse_idle(options: Options, agent: str) -> None:
+    """Refuse options for an external agent where *agent* is another, and what such an agent lacks or cannot have.
+
+    Raises:
+        BadInput: naming the first of them.
+    """
+    if agent == EXTERNAL and options.agent_command is None:
+        raise BadInput("--agent external needs a command: --agent-command 'mini -t {prompt} -y'")
+    if agent == EXTERNAL and options.record is not None:
+        raise BadInput("--record keeps replies for agents of ours; the journal has what an external agent was answered")
     chosen = {
         "--agent-command": options.agent_command is not None,
         "--agent-env": bool(options.agent_env),
         "--turn-seconds": options.turn_seconds is not None,
         "--allow-unmetered": options.allow_unmetered,
     }
-    if agent != EXTERNAL:
-        if idle := [flag for flag, given in chosen.items() if given]:
-            raise BadInput(f"{idle[0]} is for --agent {EXTERNAL}, and the agent is {agent}; leave it out")
-        return Outside()
-    if options.agent_command is None:
-        raise BadInput("--agent external needs a command: --agent-command 'mini -t {prompt} -y'")
-    if options.record is not None:
-        raise BadInput("--record keeps replies for agents of ours; the journal has what an external agent was answered")
-    seconds = options.turn_seconds
-    if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
-        raise BadInput(f"--turn-seconds must be more than zero and at most {LONGEST_SECONDS}, not {seconds:g}")
-    return Outside(
-        argv=words(options.agent_command, environ),
-        turn_seconds=seconds,
-        metered=not options.allow_unmetered,
-        variables=_let_through(options, environ),
-    )
+    if agent != EXTERNAL and (idle := [flag for flag, given in chosen.items() if given]):
+        raise BadInput(f"{idle[0]} is for --agent {EXTERNAL}, and the agent is {agent}; leave it out")
 
 
-def _let_through(options: Options, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The variables that the agent is given as they are."""
+def check_command(options: Options) -> None:
+    """Refuse a command that cannot be split into words, and variables that no external agent may be given.
+
+    Raises:
+        BadInput: as it says.
+    """
+    if options.agent_command is not None:
+        split(options.agent_command)
     keys = {key for provider in PROVIDERS for key in provider.keys}
     for name in options.agent_env:
         if name in OWN:
             raise BadInput(f"--agent-env {name}: the agent is given a {name} of its own; leave it out")
         if name in keys and not options.allow_unmetered:
             raise BadInput(f"--agent-env {name}: a key would go around the budget; let the agent use the proxy")
+
+
+def _let_through(options: Options, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables that the agent is given as they are."""
+    for name in options.agent_env:
         if name not in environ:
             raise BadInput(f"--agent-env {name}: it is not set; set it, or leave it out")
     return tuple(dict.fromkeys(options.agent_env))
@@ -83,16 +99,26 @@ def words(command: str, environ: Mapping[str, str]) -> tuple[str, ...]:
     Raises:
         BadInput: if there are none, a quote is open, or there is no such program on the PATH of *environ*.
     """
+    found = split(command)
+    program = shutil.which(found[0], path=environ.get("PATH"))
+    if program is None:
+        raise BadInput(f"--agent-command: there is no program {found[0]!r}; install it, or give its path")
+    return (str(Path(program).absolute()) if os.sep in found[0] else found[0], *found[1:])
+
+
+def split(command: str) -> list[str]:
+    """The words of *command*, as a shell splits them.
+
+    Raises:
+        BadInput: if there are none, or a quote is open.
+    """
     try:
         found = shlex.split(command)
     except ValueError as error:
         raise BadInput(f"--agent-command {command!r} cannot be read: {str(error).lower()}") from None
     if not found:
         raise BadInput("--agent-command is empty; give one such as 'mini -t {prompt} -y'")
-    program = shutil.which(found[0], path=environ.get("PATH"))
-    if program is None:
-        raise BadInput(f"--agent-command: there is no program {found[0]!r}; install it, or give its path")
-    return (str(Path(program).absolute()) if os.sep in found[0] else found[0], *found[1:])
+    return found
 
 
 def takes(argv: tuple[str, ...], place: str) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import msgspec
 
@@ -16,6 +15,8 @@ from jumar.core.budget import Budget
 from jumar.core.guard import escape
 from jumar.core.settings import Price
 from jumar.errors import BadInput
+from jumar.run_settings import LARGEST
+from jumar.unknown_keys import refuse_unknown
 
 Texts = str | tuple[str, ...]
 """One file or text, or several."""
@@ -41,6 +42,10 @@ class FilesTable(Table, frozen=True, kw_only=True):
 
     editable: tuple[str, ...] | None = None
     protected: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    """Files that git ignores and that belong to the tree all the same."""
+    exclude: tuple[str, ...] = ()
+    """Files that are left out of the tree, beside what git ignores."""
 
 
 class TestsTable(Table, frozen=True, kw_only=True):
@@ -51,12 +56,14 @@ class TestsTable(Table, frozen=True, kw_only=True):
     runner: str = ""
     """Absent: told by the files at the root."""
     command: str = ""
-    """Of runner `junit`: what runs the tests; `{ids}` and `{report}` are filled in."""
+    """What runs the tests. With `report`, for runner `junit`: `{ids}` and `{report}` are filled in. Without, it is one
+    test, whose outcome is the exit status (runner `command`)."""
     report: str = ""
     """Of runner `junit`: the report it writes."""
     select: tuple[str, ...] = ()
     timeout_seconds: float = 120.0
-    test_timeout_seconds: float = 30.0
+    test_timeout_seconds: float | None = None
+    """Absent: 30; for a test command, which is one test, that of the whole."""
     verify_timeout_seconds: float | None = None
     """For `[gate] verify`; absent is `timeout_seconds`."""
     hidden: str = ""
@@ -111,6 +118,8 @@ class TaskFile(Table, frozen=True, kw_only=True):
     files: FilesTable = FilesTable()
     tests: TestsTable = TestsTable()
     budget: Budget = Budget()
+    run: dict[str, Any] = {}
+    """Keys and values as in `jumar.run_settings`, which checks them."""
     context: ContextTable = ContextTable()
     gate: GateTable = GateTable()
     pipeline: PipelineTable = PipelineTable()
@@ -148,28 +157,13 @@ def parse(raw: Raw, where: str) -> TaskFile:
     Raises:
         BadInput: on an unknown key, a wrong type or a number out of range.
     """
-    _refuse_unknown(raw, TaskFile, "", where)
+    refuse_unknown(raw, TaskFile, where)
     try:
         tables = msgspec.convert(raw, TaskFile)
     except msgspec.ValidationError as error:
         raise BadInput(f"{where}: {_type_sentence(str(error))}") from error
     _refuse_numbers(msgspec.to_builtins(tables), "", where)
     return tables
-
-
-WAITING = ("routes.frontier",)
-"""Tables and keys that a task may have and that nothing here reads yet: whoever sets one is told."""
-
-
-def waiting(raw: Raw) -> tuple[str, ...]:
-    """Which of `WAITING` are set in *raw*."""
-    found = []
-    for name in WAITING:
-        table, _, key = name.partition(".")
-        value = raw.get(table, {})
-        if value and (not key or key in value):
-            found.append(name)
-    return tuple(found)
 
 
 def merged(low: Raw, high: Raw) -> Raw:
@@ -212,24 +206,6 @@ def _refuse_seen(root: Path, inside: str, hidden: str, where: str) -> None:
         raise BadInput(f"{where}: {said}: no agent sees held-out tests, so keep them in a folder apart")
 
 
-def _refuse_unknown(raw: Raw, struct: type[msgspec.Struct], table: str, where: str) -> None:
-    hints = get_type_hints(struct)
-    for key, value in raw.items():
-        if key not in hints:
-            label = f"table [{table}{key}]" if isinstance(value, Mapping) else f"key {key!r}"
-            near = difflib.get_close_matches(key, hints, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(hints))}"
-            raise BadInput(f"{where}: unknown {label} in {f'[{table[:-1]}]' if table else 'the file'}; {hint}")
-        if not isinstance(value, Mapping):
-            continue
-        if isinstance(hints[key], type) and issubclass(hints[key], msgspec.Struct):
-            _refuse_unknown(value, hints[key], f"{table}{key}.", where)
-        elif (inner := get_args(hints[key])[1:]) and inner[0] is Price:
-            for name, price in value.items():
-                if isinstance(price, Mapping):
-                    _refuse_unknown(price, Price, f'{table}{key}."{name}".', where)
-
-
 def _type_sentence(message: str) -> str:
     """What msgspec says of a wrong type, in the words of the file."""
     what, _, place = message.partition(" - at `$.")
@@ -251,13 +227,10 @@ def _words(kinds: str) -> str:
     return " or ".join(said.get(k, k) for k in kinds.split(" | ") if k != "null" or kinds == "null")
 
 
-LARGEST = 2**53
-"""Beyond it a float skips whole numbers, and JSON readers part ways."""
-
 LONGEST_SECONDS = 1_000_000
 """Eleven days: what is longer is a slip, and some clocks cannot count it."""
 
-_MAY_BE_ZERO = re.compile(r"budget\..*|prices\..*|tests\.confirm")
+_MAY_BE_ZERO = re.compile(r"budget\..*|run\..*|prices\..*|tests\.confirm")
 
 
 def _refuse_numbers(value: object, place: str, where: str) -> None:

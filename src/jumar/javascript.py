@@ -106,6 +106,16 @@ class JavaScriptRunner:
         )
 
 
+def installed_packages(origin: Path) -> tuple[Mapping[str, Path], tuple[Path, ...]]:
+    """The links to the packages of *origin* and of the workspaces in it, and the folders that those are read from."""
+    links, seen = dict[str, Path](), list[Path]()
+    for folder in (origin, *_workspaces(origin)) if (origin / "package.json").is_file() else ():
+        if (folder / PACKAGES).is_dir():
+            links.update(_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
+            seen += _seen(folder / PACKAGES, origin)
+    return links, tuple(dict.fromkeys(seen))
+
+
 def _node(node: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
     """The program that *node* starts, or *node* and why that cannot be found."""
     if toolchain.binary(node, ("node", "nodejs")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -11,12 +11,12 @@ from jumar.core.claims import FAILURES, Stage, groups
 from jumar.core.edit import Refused, reapplied
 from jumar.core.effects import Rebuild
 from jumar.core.policy import Trigger
-from jumar.core.prompts import OUTPUT_LIMIT, head_and_tail
 from jumar.core.run import RunState
 from jumar.core.turn import Trial, judgement, named, next_trial
 from jumar.core.verdict import Ended, Verdict
+from jumar.frozen import frozen
 from jumar.parts import Parts
-from jumar.ports import Checked, Verification
+from jumar.ports import Verification
 from jumar.workspace import Workspace
 
 REMEMBERED = 8
@@ -27,16 +27,19 @@ Memory = dict[tuple[str, tuple[str, ...]], Verification]
 
 async def verified(parts: Parts, memory: Memory, state: RunState) -> Verification:
     """The verdict on the workspace's tree; under a gate the same question is not put to the runner twice."""
-    also = _written_ids(parts, state)
-    asked = (state.tree, (*state.expected, *also))
+    also = written_ids(parts, state)
+    tree = frozen(parts, state, state.tree)
+    asked = (tree, (*state.expected, *also))
     if not asked[1]:  # a repository without tests: only a command says anything of it
-        return Verification(verdict=Verdict({}), ended=Ended.NORMAL, executions=0, duration_ms=0, output="")
+        return Verification(
+            verdict=Verdict({}), ended=Ended.NORMAL, executions=0, duration_ms=0, output="", grade="", sandbox=""
+        )
     known = memory.get(asked) if state.coalesces else None
     if known is not None:
         return replace(known, executions=0, duration_ms=0)
-    control = state.best.tree if state.best is not None else state.run.tree
+    control = frozen(parts, state, state.best.tree) if state.best is not None else state.run.tree
     extra = asked[1][len(state.run.expected) :]
-    done = await parts.verifier.verify(state.tree, state.accepted, control=control, also=extra)
+    done = await parts.verifier.verify(tree, state.accepted, control=control, also=extra)
     if done.verdict.void is None:
         memory[asked] = done
         while len(memory) > REMEMBERED:
@@ -83,13 +86,6 @@ def tests_of(trigger: Trigger, state: RunState, done: Verification) -> ev.Tests:
         duration_ms=done.duration_ms,
         tree=state.tree,
     )
-
-
-def both(shown: Mapping[str, object], command: str, checked: Checked) -> dict[str, object]:
-    """The results of the tests, and of the *command* that guards refactor mode."""
-    said = f"{command}: {'succeeded' if checked.ok else 'failed'}\n{checked.output}".rstrip()
-    output = "\n".join(str(part) for part in (shown.get("output", ""), said) if part)
-    return {"ok": bool(shown.get("ok")) and checked.ok, "output": head_and_tail(output, OUTPUT_LIMIT)}
 
 
 def rebuilt(workspace: Workspace, effect: Rebuild, state: RunState) -> Sequence[ev.Event]:
@@ -180,7 +176,7 @@ def _edits(numbers: Sequence[int], state: RunState, *, tests: bool) -> str:
     return ", ".join(dict.fromkeys(edit.path for edit in edits)) + (f" for {named(ids)}" if ids else "")
 
 
-def _written_ids(parts: Parts, state: RunState) -> tuple[str, ...]:
+def written_ids(parts: Parts, state: RunState) -> tuple[str, ...]:
     """The tests in files that this run wrote, beyond those that are expected already."""
     book = state.book
     paths = {*book.authored, *(book.turn[n].path for n in book.trying if book.turn[n].test)}

@@ -45,7 +45,7 @@ class Kernel:
         Raises:
             Infra: if not even the end could be written down; the journal and the best tree are intact.
         """
-        while self.state.phase is not Phase.ENDED:
+        while not self.ended:
             await checkpoint()  # effects may come one after the other without a pause, and others want to be heard
             effect = next_effect(self.state, self.agent, self._halt)
             self.watch(self.state, effect)
@@ -56,6 +56,11 @@ class Kernel:
             except JumarError as broken:
                 self._fail(broken, effect)
         return self.state
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run has ended in this process."""
+        return self.state.phase is Phase.ENDED
 
     def record(self, events: Sequence[Event]) -> None:
         """Put the events of one effect on disk, then believe them."""
@@ -85,7 +90,7 @@ class Kernel:
     def _fail(self, broken: JumarError, effect: Effect) -> None:
         """The machine failed: once more than that, and not even the end can be written down."""
         before = self._halt if self._halt is not None and self._halt.stop is StopReason.INFRA else None
-        verifying = isinstance(effect, Verify)
+        verifying = isinstance(effect, Verify) and not effect.asked
         if before is not None and (before.unverifiable or not verifying):
             raise Infra(str(broken)) from broken
         self._halt = Halt(StopReason.INFRA, before.why if before else str(broken), unverifiable=verifying)

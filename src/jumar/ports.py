@@ -60,14 +60,13 @@ Record = list[object]
 
 
 class Site(msgspec.Struct, frozen=True):
-    """Where a test stands in its file, read from the syntax tree."""
+    """The place of a test in its file, read from the syntax tree."""
 
     id: str
     """Its native id, `path::name`, without parameters."""
     start: int
-    """Its first line, counted from 1, decorators and attributes included."""
+    """Its first line, counted from 1, decorators and attributes included; *end* is its last one."""
     end: int
-    """Its last line."""
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,15 +75,13 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] = {}
     """Added to the scrubbed environment: where toolchains and their caches lie."""
     links: Mapping[str, Path] = {}
-    """Path in the room, absent from the tree -> what a symbolic link there leads to (`node_modules`); where that is
-    relative, it leads to a place in the room."""
+    """Path in the room, absent from the tree -> target of a symbolic link there, where relative also in the room."""
     readable: tuple[Path, ...] = ()
     """Toolchains, packages and caches that must be seen where nothing else is, each at its own path."""
     missing: str = ""
     """Why this runner cannot work here, and what to do, in one sentence; empty: it can."""
     probe: tuple[str, ...] = ()
-    """A quick command that succeeds where the toolchain can be reached; empty: there is none. `doctor` runs it in a
-    sandbox."""
+    """A quick command that succeeds where a sandbox shows the toolchain; empty: there is none."""
 
 
 class Runner(Protocol):
@@ -95,10 +92,7 @@ class Runner(Protocol):
     """Of the evidence it gives: `D` authenticated by a plug-in of ours inside it, `X` what the runner itself says."""
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """What it needs of the folder the task came from and of the person's *environ*.
-
-        It looks at names, and where a name on PATH is a shim asks that through `verify.toolchain`.
-        """
+        """What it needs of the folder the task came from and of the person's *environ*; a shim on PATH is asked."""
         ...
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
@@ -138,14 +132,15 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     green: tuple[str, ...]
     localisation: Localisation | None
     position: int
-    """How many replies this model has given in this run: where a script or recording goes on."""
+    """Replies of this model in this run so far: where a script or recording goes on."""
     refused: frozenset[str]
     """`Action.digest` of every proposal that was verified or refused already."""
     seed: int
     seconds: float | None
-    """What is left of the run's time; None is no cap."""
+    """What the answer may take of the run's time; None is no cap."""
+    tried: int = 0
+    """Candidates that were screened in this run before."""
     tools: tuple[Tool, ...] = ()
-    """What the model may call; empty is nothing."""
     measured: tuple[int, int] = (0, 0)
     """The first messages of an append-only conversation and the tokens they took, as the provider counted them:
     only what follows them has to be estimated. (0, 0): nothing was measured."""
@@ -234,10 +229,14 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Commands(Protocol):
-    """Runs commands for a model, confined, in a copy of the tree that is thrown away afterwards."""
+    """Runs commands for a model, confined, in a copy of the tree."""
 
     async def run(self, tree: str, command: str, seconds: float) -> Ran:
         """Run *command* with a shell in a fresh copy of *tree*, for at most *seconds*."""
+        ...
+
+    async def edit(self, tree: str, command: str, seconds: float) -> tuple[Ran, str]:
+        """The same, and the tree that the command left: all that it wrote there is in it."""
         ...
 
 
@@ -284,10 +283,18 @@ class Verifier(Protocol):
         """
         ...
 
+    async def plain(
+        self, tree: str, accepted: Mapping[str, Outcome] | None, *, also: Sequence[str] = ()
+    ) -> Verification:
+        """Run all expected ids of *tree*, and those in *also*, once: no green is accepted, and it is no verdict."""
+        ...
+
     async def check(self, tree: str, command: str, seconds: float) -> Checked:
         """Run the shell *command* in a room of *tree*, for at most *seconds*: `[gate] verify`."""
         ...
 
-    async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:
-        """Which lines the red tests run and the green ones do not."""
+    async def localise(
+        self, tree: str, red: Sequence[str], green: Sequence[str], seconds: float | None = None
+    ) -> Localisation:
+        """Which lines the red tests run and the green ones do not; what was seen after *seconds* has to do."""
         ...

@@ -21,6 +21,32 @@ class Project(msgspec.Struct, frozen=True):
 _SCRIPTS = ("*.js", "*.jsx", "*.mjs", "*.cjs", "*.ts", "*.tsx", "*.mts", "*.cts")
 _SCRIPT_TESTS = ("tests/", "test/", "__tests__/", "__mocks__/", "__snapshots__/", "*.test.*", "*.spec.*")
 
+COMMAND = "command"
+"""The runner of tests that a command of the task's runs, and that tell no more than its exit status."""
+
+TEST_NAMES = (
+    "test_*.*", "*_test.*", "*_tests.*", "*_spec.*", "*.test.*", "*.spec.*", "*.bats", "*.t", "*_SUITE.erl",
+    "*Test.java", "*Tests.java", "Test*.java", "*Test.kt", "*Tests.kt", "*Test.php", "*Test.cs", "*Tests.cs",
+    "*Test.scala", "*Spec.scala", "*Test.groovy", "*Spec.groovy", "*Tests.swift", "*Spec.hs",
+)  # fmt: skip
+"""What files with tests are called, in any language."""
+
+TEST_FOLDERS = frozenset(
+    {"tests", "test", "__tests__", "spec", "__mocks__", "__snapshots__", "testdata", "e2e", "cypress"}
+)
+"""Folders whose files are tests, and what tests need."""
+
+BUILD_FILES = (
+    "Makefile", "makefile", "GNUmakefile", "*.mk", "Justfile", "justfile", ".justfile", "Taskfile.y*ml",
+    "noxfile.py", "tasks.py", "Rakefile", "Gemfile*", "build.gradle*", "settings.gradle*", "gradle/", "gradlew*",
+    "pom.xml", "mvnw*", ".mvn/", "build.sbt", "CMakeLists.txt", "CMakePresets.json", "*.cmake", "meson.build",
+    "meson_options.txt", "configure", "configure.ac", "BUILD", "BUILD.bazel", "WORKSPACE*", "MODULE.bazel", ".bazelrc",
+    "SConstruct", "wscript", "composer.json", "phpunit.xml*", "mix.exs", "rebar.config", "dune-project", "*.cabal",
+    "stack.yaml", "Package.swift", "*.csproj", "*.fsproj", "*.sln", "Directory.Build.*", "build.zig*", "deno.json*",
+    ".mocharc*", "karma.conf*", "playwright.config*", "turbo.json", "nx.json",
+)  # fmt: skip
+"""Files by which a test command decides what to run: with them, as with a test, a red could be edited away."""
+
 PYTHON = Project("pytest", ("*.py",), ("tests/", "test/", "test_*.py", "*_test.py", "conftest.py"))
 
 PROJECTS = {
@@ -31,6 +57,7 @@ PROJECTS = {
         Project("jest", _SCRIPTS, _SCRIPT_TESTS),
         Project("go", ("*.go",), ("*_test.go", "testdata/")),
         Project("cargo", ("*.rs",), ("tests/", "benches/")),
+        Project(COMMAND, ("*",), (*(f"{folder}/" for folder in sorted(TEST_FOLDERS)), *TEST_NAMES)),
     )
 }
 """Runner -> its kind of project. For any other runner a task names its files itself; until then it is as for Python."""
@@ -46,10 +73,17 @@ def of_runner(runner: str) -> Project:
 
 def runner_in(root: Path) -> str:
     """The runner of the project in *root*: by its `go.mod`, `Cargo.toml` or `package.json`, else pytest's."""
+    return recognised_runner(root) or PYTHON.runner
+
+
+def recognised_runner(root: Path) -> str:
+    """The runner that the files at *root* tell; empty: none of them tells one."""
+    if _is_python(root):
+        return PYTHON.runner
     for name, runner in (("go.mod", "go"), ("Cargo.toml", "cargo")):
-        if (root / name).is_file() and not _is_python(root):
+        if (root / name).is_file():
             return runner
-    return (_scripted(root) if not _is_python(root) else "") or PYTHON.runner
+    return _scripted(root)
 
 
 def _is_python(root: Path) -> bool:

@@ -76,7 +76,7 @@ def matches(files: Mapping[str, bytes], pattern: str, path: str, seconds: float 
 
     A search that takes longer than *seconds* is given up.
     """
-    wanted = _compiled(pattern)
+    wanted = compiled_pattern(pattern)
     if isinstance(wanted, str):
         return _no(wanted)
     if path and not any(within(p, path) for p in files):
@@ -99,7 +99,7 @@ def within(path: str, folder: str) -> bool:
     return not inside or path == inside or path.startswith(f"{inside}/")
 
 
-def _compiled(pattern: str) -> regex.Pattern[str] | str:
+def compiled_pattern(pattern: str) -> regex.Pattern[str] | str:
     """*pattern*, ready to search with, or why it is not: no expression, or one that could take the machine's memory.
 
     What Python does not know is refused: the rest that `regex` knows (recursion, approximate matches, sets of strings)

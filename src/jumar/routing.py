@@ -1,10 +1,12 @@
-"""Which model each tier asks. What a person chose wins over the tables, the tables over what ships."""
+"""Routes: the model that each tier asks. `--model` sets the tiers that no route of the files names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from jumar.core.agent import DRIVER, FRONTIER, PIPELINE
+from jumar.core.policy import Gate
 from jumar.core.settings import Price, Route
 from jumar.errors import BadInput
 from jumar.models.providers import DEFAULT_MAX_OUTPUT, PROVIDERS, check_base_url, provider_of
@@ -15,19 +17,31 @@ if TYPE_CHECKING:
     from jumar.task import Task
 
 LOOP_TIERS = ("cheap", "mid")
-"""Those that a run's loop asks; `frontier` is for what happens once."""
+"""Those that a run's loop asks; `frontier` is for the plan, which is made once."""
 
 
-def keyed_model(environ: Mapping[str, str]) -> str:
-    """The usual model of the first provider whose key is set; empty if there is none."""
+def tiers_of(agent: str, gate: Gate, routes: Mapping[str, Route], *, review: bool = True) -> tuple[str, ...]:
+    """The tiers that *agent* asks under *gate*, where *routes* has them."""
+    if agent == PIPELINE and review:
+        return ("mid", "cheap")
+    plans = agent == DRIVER and gate is not Gate.OFF and FRONTIER in routes
+    return ("mid", FRONTIER) if plans else ("mid",)
+
+
+def keyed_model(environ: Mapping[str, str]) -> tuple[str, str]:
+    """The usual model of the first provider whose key is set, and the variable that holds it; both empty: none is."""
     for provider in PROVIDERS:
-        if provider.needs_key and any(environ.get(variable, "").strip() for variable in provider.keys):
-            return f"{provider.name}:{provider.models['mid']}"
-    return ""
+        for variable in provider.keys if provider.needs_key else ():
+            if environ.get(variable, "").strip():
+                return f"{provider.name}:{provider.models['mid']}", variable
+    return "", ""
 
 
-def routes_of(task: Task, options: Options, model: str) -> dict[str, Route]:
-    """Tier -> route for a run whose `mid` model is *model*. `--model` sets `cheap` and `mid` alike.
+def routes_of(task: Task, options: Options, model: str, *, named: bool) -> dict[str, Route]:
+    """Tier -> route for a run whose `mid` model is *model*.
+
+    Where somebody *named* it, it is also asked by each tier of the loop that no route names; else those ask what ships
+    beside it.
 
     Raises:
         BadInput: if a provider is unknown, or a price or a base URL cannot be read.
@@ -35,15 +49,13 @@ def routes_of(task: Task, options: Options, model: str) -> dict[str, Route]:
     if options.base_url is not None:
         check_base_url(options.base_url)
     chosen_price = parse_price(options.price) if options.price is not None else None
-    rows: dict[str, Row] = {"cheap": task.routes.cheap, "mid": task.routes.mid, "frontier": task.routes.frontier}
-    chosen = bool(options.model or task.model)
     found = {}
-    for tier, row in rows.items():
-        name = model if tier == "mid" or (chosen and tier in LOOP_TIERS) else row.model or _usual(model, tier, task)
+    for tier, row in _rows(task).items():
+        name = _model(tier, task, options, (model, named))
         if not name:
             continue
-        provider_of(name)
-        own = chosen_price or task.own_prices.get(name)
+        # A price is that of the model it was given with; on a server of one's own it holds for all that is there.
+        own = (chosen_price if name == model or options.base_url else None) or task.own_prices.get(name)
         found[tier] = Route(
             model=name,
             max_output_tokens=row.max_output_tokens or DEFAULT_MAX_OUTPUT[tier],
@@ -52,6 +64,40 @@ def routes_of(task: Task, options: Options, model: str) -> dict[str, Route]:
             base_url=options.base_url or "",
         )
     return found
+
+
+def replaced_routes(task: Task, options: Options, model: str, source: str) -> Iterator[str]:
+    """One line for each route of the files that names another model than the one that will be asked.
+
+    *source* is what named *model*.
+    """
+    for tier, row in _rows(task).items():
+        name = _model(tier, task, options, (model, True))
+        if row.model and name != row.model:
+            asked = f"the tier {tier} asks {name}" if name else f"the tier {tier} asks nobody"
+            why = "--base-url" if tier != "mid" else source
+            yield f"{asked} ({why}), not {row.model} of [routes.{tier}]"
+
+
+def _rows(task: Task) -> dict[str, Row]:
+    return {"cheap": task.routes.cheap, "mid": task.routes.mid, "frontier": task.routes.frontier}
+
+
+def _model(tier: str, task: Task, options: Options, mid: tuple[str, bool]) -> str:
+    """The model that *tier* asks; empty: it has no route."""
+    model, named = mid
+    row = _rows(task)[tier]
+    # A server of one's own speaks one wire: a route of another provider would send the code elsewhere.
+    elsewhere = bool(row.model and options.base_url) and provider_of(row.model) != provider_of(model)
+    if tier == "mid" or (elsewhere and tier in LOOP_TIERS):
+        name = model
+    elif elsewhere:
+        name = ""
+    else:
+        name = row.model or (model if named and tier in LOOP_TIERS else _usual(model, tier, task))
+    if name:
+        provider_of(name)
+    return name
 
 
 def _usual(model: str, tier: str, task: Task) -> str:

@@ -10,6 +10,7 @@ from jumar.core import effects
 from jumar.core import events as ev
 from jumar.core.agent import Request
 from jumar.core.budget import Cost, reserve
+from jumar.core.holding import search_seconds
 from jumar.core.policy import Gate, TestPolicy, Trigger
 from jumar.core.prompts import feedback
 from jumar.core.reply import Reply
@@ -17,12 +18,16 @@ from jumar.core.run import RunState
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Outcome
 from jumar.errors import Infra
-from jumar.judging import both, given_up, rebuilt, test_runs, tests_of, verified
+from jumar.frozen import Plain, both, check, joined, plain_run
+from jumar.judging import given_up, rebuilt, test_runs, tests_of, verified
 from jumar.parts import Parts
-from jumar.ports import Ask, Verification
+from jumar.ports import Ask, Push, Verification
 
 Slow = effects.Verify | effects.Localise | effects.Call | effects.Execute | effects.Await
 """Effects that take time."""
+
+LOCALISING = 0.25
+"""The share of a run's remaining time that finding the suspicious lines may take."""
 
 Done = Sequence[ev.Event] | effects.Halt
 
@@ -34,8 +39,12 @@ class Shell:
         self._parts = parts
         self._memory: dict[tuple[str, tuple[str, ...]], Verification] = {}
         """The newest verdicts by tree and ids: a tree is not run again for the same question."""
+        self._plain: Plain = {}
+        """The plain runs that were made, likewise."""
         self._sent = False
         """Whether the call in flight has left: before that it costs nothing."""
+        self._held: Push | None = None
+        """What a host asked for and waits for a verdict."""
         self.clock = parts.clock
 
     async def perform(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
@@ -53,7 +62,8 @@ class Shell:
             case effects.Call():
                 return await self._call(effect, state)
             case effects.Await():
-                return await pushed(self._parts, state)
+                events, self._held = await pushed(self._parts, state, self._held)
+                return events
 
     def do(self, effect: effects.Effect, state: RunState) -> Done:  # noqa: C901, PLR0911  one line per effect
         """Do what takes no time to speak of and must not be cut in half."""
@@ -70,6 +80,8 @@ class Shell:
                 return (*given_up(state), ev.BestFound(tree=attempt.tree, score=attempt.score))
             case effects.GoBack(to, why):
                 return self._go_back(to, why)
+            case effects.Refuse(why):
+                return (ev.Refusal(why=why, tree=state.tree),)
             case effects.Rebuild():
                 return rebuilt(self._parts.workspace, effect, state)
             case effects.Switch(to):
@@ -84,9 +96,12 @@ class Shell:
     def seconds_left(self, effect: effects.Effect, state: RunState) -> float | None:
         """How long *effect* may take before the cap on seconds is reached; None is for ever.
 
-        The last verification is not cut short: its time was set aside before. A ledger's time is for calls.
+        The last verification is not cut short, nor is that of what a search found: its time was set aside before. A
+        ledger's time is for calls.
         """
-        if isinstance(effect, effects.Verify) and effect.trigger is Trigger.FINAL:
+        if isinstance(effect, effects.Verify) and (
+            effect.trigger is Trigger.FINAL or (self._parts.agent.localises and effect.trigger is Trigger.WRITE)
+        ):
             return None
         cap, since = state.run.budget.seconds, state.last_ts
         held = state.run.settings.suite.timeout_seconds if state.run.test_policy is TestPolicy.ON_FINAL else 0.0
@@ -116,13 +131,16 @@ class Shell:
     async def _verify(self, trigger: Trigger, state: RunState) -> Sequence[ev.Event]:
         only = state.asked_tests if trigger is Trigger.MODEL else None
         done = await verified(self._parts, self._memory, state)
-        events = list(test_runs(done, state))
+        events: list[ev.Event] = list(test_runs(done, state))
         shown = feedback(done.verdict, only or ())
-        if (command := state.run.settings.verify) and state.book.mode is Gate.REFACTOR and trigger is Trigger.TURN:
-            checked = await self._parts.verifier.check(state.tree, command, state.run.settings.verify_seconds)
+        if plain := await plain_run(self._parts, self._plain, state, done):
+            events.append(plain[0])
+            shown = joined(shown, plain)
+        guards = state.book.mode in (Gate.REFACTOR, Gate.CODEMOD) and trigger in (Trigger.TURN, Trigger.BASELINE)
+        if guards and (checked := await check(self._parts, state)):
             status, outcome = ("pass", Outcome.PASSED) if checked.ok else ("fail", Outcome.FAILED)
             events.append(ev.TestRun(test_id=ev.CHECK, status=status, outcome=outcome, duration_ms=checked.duration_ms))
-            shown = both(shown, command, checked)
+            shown = both(shown, state.run.settings.verify, checked)
         return (
             *events,
             tests_of(trigger, state, done),
@@ -131,7 +149,9 @@ class Shell:
 
     async def _localise(self, state: RunState) -> Sequence[ev.Event]:
         red, green = _sides(state)
-        return (await self._parts.verifier.localise(state.tree, red, green),)
+        left = self.seconds_left(effects.Localise(), state)
+        seconds = None if left is None else left * LOCALISING
+        return (await self._parts.verifier.localise(state.tree, red, green, seconds),)
 
     def _reserve(self, request: Request, state: RunState) -> Done:
         model, ask = self._parts.route(request.tier), self._ask(request, state)
@@ -142,11 +162,9 @@ class Shell:
         self._sent = False
         if cap:
             why = f"the next call could pass the cap on {cap}"
-            return (
-                (_forgone(request.stage, why),)
-                if request.optional
-                else effects.Halt(StopReason.BUDGET, why, patient=True)
-            )
+            if request.optional:
+                return (_forgone(request.stage, why),)
+            return effects.Halt(StopReason.BUDGET, why, patient=True)
         return (
             ev.ModelRequest(
                 tier=request.tier,
@@ -197,6 +215,7 @@ class Shell:
         )
         texts = {path: data.decode() for path, data in files.items() if _is_text(data)}
         red, green = _sides(state)
+        left = self.seconds_left(effects.Call(request), state)
         return Ask(
             request=request,
             messages=agent.messages(state, texts),
@@ -210,7 +229,8 @@ class Shell:
             position=state.replies,
             refused=state.refused,
             seed=settings.seed,
-            seconds=self.seconds_left(effects.Call(request), state),
+            seconds=left if left is None or not agent.localises else search_seconds(left, state),
+            tried=state.tried,
         )
 
     def _go_back(self, to: str, why: str) -> Done:
@@ -255,7 +275,7 @@ def _run_end(state: RunState) -> ev.RunEnd:
         raise Infra("the end cannot be written before the last word")
     return ev.RunEnd(
         stop=final.stop,
-        best=state.best.score if state.best else None,
+        best=state.best.score if state.best and state.expected else None,
         usd=state.spend.usd,
         tokens=state.spend.tokens,
         test_runs=state.spend.test_runs,

@@ -15,15 +15,9 @@ import msgspec
 from jumar.config import (
     ContextTable,
     PipelineTable,
-    Raw,
     Routes,
     TaskFile,
-    TestsTable,
-    merged,
-    parse,
-    read_tables,
     refuse_paths,
-    waiting,
 )
 from jumar.confinement import AUTO
 from jumar.core.budget import Budget
@@ -33,14 +27,15 @@ from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Rule
 from jumar.core.settings import Context, Price, Route, Settings, Suite, Switches
 from jumar.disk.ignored import Ignored
+from jumar.disk.weight import Weight
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
-from jumar.projects import of_runner, runner_in
+from jumar.precedence import FileSettings, InForce
+from jumar.projects import COMMAND, PYTHON, Project, of_runner, recognised_runner
 from jumar.sources import decode_source
+from jumar.suites import runner_of_tests, steered, suite_of
+from jumar.task_files import DEFAULTS_FILE, TASK_FILE, read_files
 from jumar.verify.toolchain import python_behind
-
-TASK_FILE = "task.toml"
-DEFAULTS_FILE = "jumar.toml"
 
 VENVS = (".venv", "venv")
 
@@ -62,6 +57,14 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     protected: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     """Globs of what never enters a workspace: the reference, hidden tests, the task file, virtual environments."""
+    include: tuple[str, ...] = ()
+    """Globs of what belongs to the tree though git ignores it."""
+    exclude: tuple[str, ...] = ()
+    """Globs of what is left out beside that."""
+    left_out: Ignored | None = None
+    """What git ignores there; None: nobody has looked yet."""
+    weight: Weight = Weight()
+    """How much its tree holds; nothing: nobody has looked yet."""
     reference: Path | None = None
     hidden: Path | None = None
     suite: Suite = Suite()
@@ -69,10 +72,14 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     expected: tuple[str, ...] = ()
     """The ids that judge; empty is whatever the runner collects."""
     budget: Budget = Budget()
-    unread: tuple[str, ...] = ()
-    """Tables and keys that were set and have no effect yet."""
-    budget_set: frozenset[str] = frozenset()
-    """The caps that somebody chose; an agent may have defaults of its own for the others."""
+    files: tuple[FileSettings, ...] = ()
+    """The settings of `[run]` in the files that were read, the highest file first."""
+    in_force: tuple[InForce, ...] = ()
+    """The settings of the run, each with its source."""
+    notes: tuple[str, ...] = ()
+    """One line each: what was set and is not in force, and which cap nobody set."""
+    named: frozenset[str] = frozenset()
+    """The keys that a file set, as `table.key`."""
     context: ContextTable = ContextTable()
     verify: str = ""
     """`[gate] verify`: the command of the last gate."""
@@ -85,6 +92,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     test_policy: TestPolicy = TestPolicy.ON_WRITE
     gate: Gate = Gate.OFF
+    gate_chosen: bool = False
+    """Whether a person chose it: else a repository without tests begins in refactor mode."""
     rule: Rule = Rule()
     seed: int = 0
     chosen_routes: Mapping[str, Route] = {}
@@ -109,22 +118,16 @@ def load_task(path: Path, config: Path | None = None) -> Task:
 
     Args:
         path: What the person named.
-        config: A file of defaults; without it, `jumar.toml` in the folder or beside it is used if there is one.
+        config: A file of defaults of the person's; without it, `jumar.toml` in the folder and beside it are read.
 
     Raises:
         BadInput: if anything is missing, unreadable or contradicts itself; nothing was run.
     """
-    root, task_file = _locate(path)
-    defaults = config or next((p for p in (root / DEFAULTS_FILE, root.parent / DEFAULTS_FILE) if p.is_file()), None)
-    low: Raw = read_tables(defaults) if defaults else {}
-    high: Raw = read_tables(task_file) if task_file else {}
-    raw = merged(low, high)
-    tables = parse(raw, str(task_file or defaults or path))
-    task = _built(root, tables, frozenset(raw.get("budget", {})), str(task_file or defaults or path))
+    found = read_files(path, config)
+    task = _built(found.root, found.tables, found.where)
     _refuse_undecodable(task)
-    theirs = defaults is not None and not defaults.resolve().is_relative_to(root)
-    own = parse(low, str(defaults)).prices if theirs else {}
-    return msgspec.structs.replace(task, unread=waiting(raw), own_prices=own)
+    task = msgspec.structs.replace(task, own_prices=found.own_prices, files=found.settings, named=found.named)
+    return steered(task)
 
 
 def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
@@ -159,10 +162,13 @@ def settings_for(
         in_place=task.in_place is not None,
         skip=task.in_place.lines if task.in_place else (),
         tracked=task.in_place.tracked if task.in_place else (),
+        include=task.in_place.include if task.in_place else (),
+        tree_bytes=task.weight.bytes,
         verify=task.verify,
         verify_seconds=task.verify_timeout_seconds,
         sandbox=task.sandbox,
         ledger=str(task.ledger) if task.ledger else "",
+        notes=task.notes,
     )
 
 
@@ -201,24 +207,7 @@ def targets(task: Task) -> tuple[str, ...]:
     return tuple(p for p in sorted(files.union(unmade(task.editable, files))) if editable(p) and not closed(p))
 
 
-def _locate(path: Path) -> tuple[Path, Path | None]:
-    """The folder of a task and its task file, if it has one."""
-    try:
-        there, folder = path.exists(), path.is_dir()
-        root = path.resolve()
-        task_file = root / TASK_FILE if folder and (root / TASK_FILE).exists() else None
-    except (OSError, ValueError, RuntimeError) as error:
-        raise BadInput(f"cannot look at {path}: {error}") from error
-    if folder:
-        return root, task_file
-    if not there:
-        raise BadInput(f"there is no {path}; name a task file, or a folder with a {TASK_FILE} or a repository in it")
-    if path.suffix != ".toml":
-        raise BadInput(f"{path} is no task: name a task file (*.toml) or a folder")
-    return root.parent, root
-
-
-def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str) -> Task:
+def _built(root: Path, tables: TaskFile, where: str) -> Task:
     name = tables.task.name or root.name or "task"
     if not NAME.fullmatch(name):
         raise BadInput(f"{where}: the name {name!r} cannot be part of a folder's name; set a plain [task] name")
@@ -226,8 +215,8 @@ def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str)
     refuse_paths(root, tables, folders, where)
     withheld = [line for f in folders.values() if f for line in _hiding(root, f)]
     withheld += [f"/{v}/" for v in VENVS if (root / v / "pyvenv.cfg").is_file()]
-    tests = msgspec.structs.replace(tables.tests, runner=tables.tests.runner or runner_in(root))
-    kind = of_runner(tests.runner)
+    tests = msgspec.structs.replace(tables.tests, runner=runner_of_tests(tables.tests, root))
+    kind = of_runner(tests.runner) if tables.tests.runner else _kind(root, tests.runner, withheld)
     task = Task(
         root=root,
         name=name,
@@ -235,42 +224,37 @@ def _built(root: Path, tables: TaskFile, budget_set: frozenset[str], where: str)
         env=tables.task.env,
         editable=kind.sources if tables.files.editable is None else tables.files.editable,
         protected=(*tables.files.protected, *kind.tests) if tables.files.editable is None else tables.files.protected,
-        withheld=(*withheld, f"/{TASK_FILE}", f"/{DEFAULTS_FILE}", "/task.checks.json"),
+        withheld=(*withheld, *tables.files.exclude, f"/{TASK_FILE}", f"/{DEFAULTS_FILE}", "/task.checks.json"),
+        include=tables.files.include,
+        exclude=tables.files.exclude,
         reference=root / tables.task.reference if tables.task.reference else None,
         hidden=root / tests.hidden if tests.hidden else None,
-        suite=_suite(tests, tables.task.env),
+        suite=suite_of(tests, tables.task.env),
         verify_timeout_seconds=tests.verify_timeout_seconds or tests.timeout_seconds,
         expected=tuple(dict.fromkeys(tests.expected)),
         budget=tables.budget,
-        budget_set=budget_set,
         context=tables.context,
         verify=tables.gate.verify,
         pipeline=tables.pipeline,
         routes=tables.routes,
         prices=tables.prices,
     )
-    spec(task.editable), spec(task.protected)  # refused here, before anything runs
+    for globs in (task.editable, task.protected, task.include, task.exclude):
+        spec(globs)  # refused here, before anything runs
     return task
+
+
+def _kind(root: Path, runner: str, withheld: Iterable[str]) -> Project:
+    """The kind of project that *root* holds: of a language that no runner is for, all files but tests are its code."""
+    if runner != PYTHON.runner or recognised_runner(root):
+        return of_runner(runner)
+    return PYTHON if any(path.endswith(".py") for path in tree_files(root, withheld)) else of_runner(COMMAND)
 
 
 def _hiding(root: Path, folder: str) -> tuple[str, ...]:
     """What keeps *folder* out of the tree, under the name it was given and under its own."""
     names = {normpath(folder.strip("/")), relpath((root / folder).resolve(), root.resolve())}
     return tuple(literal(name) for name in sorted(names) if not name.startswith(".."))
-
-
-def _suite(tests: TestsTable, env: Mapping[str, str]) -> Suite:
-    return Suite(
-        runner=tests.runner,
-        select=tests.select,
-        env=dict(env),
-        timeout_seconds=tests.timeout_seconds,
-        test_timeout_seconds=min(tests.test_timeout_seconds, tests.timeout_seconds),
-        command=tests.command,
-        report=tests.report,
-        command_for=tests.command_for,
-        confirm=tests.confirm,
-    )
 
 
 def _refuse_undecodable(task: Task) -> None:

@@ -58,6 +58,7 @@ class FakeVerifier:
     def __init__(self, store: Store, expected: Sequence[str], judge: Judge) -> None:
         self._store, self._expected, self._judge = store, tuple(expected), judge
         self.asked: list[str] = []
+        self.plainly: list[str] = []
 
     async def verify(
         self,
@@ -81,11 +82,26 @@ class FakeVerifier:
         ids = tuple(dict.fromkeys((*self._expected, *also)))
         return _verification(reconcile(ids, report, own if accepted is None else accepted), Ended.NORMAL)
 
+    async def plain(
+        self, tree: str, accepted: Mapping[str, Outcome] | None, *, also: Sequence[str] = ()
+    ) -> Verification:
+        """As `verify`; remembered apart."""
+        self.plainly.append(tree)
+        done = await self.verify(tree, accepted, control=tree, also=also)
+        self.asked.pop()
+        return done
+
     async def check(self, tree: str, command: str, seconds: float) -> Checked:  # noqa: ARG002  as above
         """`true` succeeds, everything else fails."""
         return Checked(ok=command == "true", output=command, duration_ms=1)
 
-    async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:  # noqa: ARG002  as above
+    async def localise(
+        self,
+        tree: str,
+        red: Sequence[str],  # noqa: ARG002  as above
+        green: Sequence[str],  # noqa: ARG002  as above
+        seconds: float | None = None,  # noqa: ARG002  as above
+    ) -> Localisation:
         """Nothing is suspicious."""
         return Localisation(tree=tree, suspects=())
 
@@ -113,6 +129,8 @@ async def check_verifier(verifier: Verifier, expected: Sequence[str], good: str,
         hold(verdict.green is green, "green is every expected id passed, whatever was judged before")
         hold(done.executions >= 1, "a verification that ran counts its processes")
     red = (await verifier.verify(bad, {}, control=good)).verdict.red_ids
+    once = (await verifier.plain(good, {})).verdict
+    hold(once.green and tuple(once.results) == tuple(expected), "a plain run has the outcomes of a verdict")
     found = await verifier.localise(bad, red, tuple(i for i in expected if i not in red))
     hold(found.tree == bad, "a localisation names its tree")
     hold(list(found.suspects) == sorted(found.suspects, key=lambda s: -s[2]), "the most suspicious comes first")

@@ -34,6 +34,9 @@ async def check_runner(
     `passing`, `failing`, `broken_import` (its file does not import or compile) and `broken_fixture` (its set-up
     fails). `several` has three tests in one file, of which the first passes, the second fails and the last never ends.
 
+    A runner whose one test stands for the whole suite says so by an attribute `single = True`. It is held to what can
+    be told without names: its `several` has a test that passes and one that never ends.
+
     Args:
         runner: the adapter.
         into: an empty directory to work in.
@@ -52,6 +55,9 @@ async def check_runner(
     hold(not any(set(Path(p).parts) & {"..", "/"} for p in around.links), "a link lies in the room")
     hold(runner.grade in ("D", "X"), "the grade of the evidence is authenticated (D) or what the runner says (X)")
     trial = _Trial(runner, suite, into, around, environ)
+    if getattr(runner, "single", False):
+        await _check_single(trial)
+        return
     await _check_outcomes(trial, await _check_names(trial))
     await _check_selection(trial)
 
@@ -143,6 +149,27 @@ async def _check_outcomes(trial: _Trial, ids: Sequence[str]) -> None:
         hold(done.executions == 1, "ids are judged together, by one process")
 
 
+async def _check_single(trial: _Trial) -> None:
+    """Hold a runner whose one test stands for the whole suite: a pass or no pass, and never for ever."""
+    tests = trial.runner.test_files(trial.samples["passing"], ())
+    hold(bool(tests), "the names of test files are known")
+    hold(not trial.sites("passing", tests), "no test of a file is an id of its own")
+    found = {name: await trial.collect(name) for name in ("passing", "broken_import", "several")}
+    ids = found["passing"].ids
+    hold(len(ids) == 1 and all(f.ids == ids and not f.anomaly for f in found.values()), f"there is one id: {found}")
+    for name in ("passing", "failing", "broken_import", "broken_fixture"):
+        done = await trial.judge(name, (*ids, f"{ids[0]}_that_is_not_there"))
+        hold(done.verdict.void is None and done.ended is Ended.NORMAL, f"the sample {name} can be judged")
+        said, absent = done.verdict.results.values()
+        outcome = Outcome.PASSED if name == "passing" else Outcome.FAILED
+        hold(said.outcome is outcome, f"the sample {name} comes out as {outcome}, not as {said.outcome}")
+        hold(said.outcome is Outcome.PASSED or bool(said.excerpt), f"the sample {name} says why")
+        hold(said.blame is None, "an exit status does not tell what a test fell over")
+        hold(absent.outcome not in (Outcome.PASSED, *EXCUSED), "a test that is not there has not passed")
+        hold(done.executions == 1, "the suite is run once, by one process")
+    await _check_end(trial, ids, ids[0])
+
+
 async def _check_selection(trial: _Trial) -> None:
     """Hold that what was asked for is run, nothing else, and not for ever."""
     found = await trial.collect("several")
@@ -153,6 +180,11 @@ async def _check_selection(trial: _Trial) -> None:
         hold(done.ended is Ended.NORMAL and done.executions == 1, "nothing is run but what was asked for, all at once")
         said = [r.outcome for r in done.verdict.results.values()]
         hold(said == outcomes, f"each of the asked ids has its own outcome: {said}")
+    await _check_end(trial, found.ids, endless)
+
+
+async def _check_end(trial: _Trial, ids: Sequence[str], endless: str) -> None:
+    """Hold that the sample `several` comes to an end, by the limit of a test or by that of the whole."""
     hurried = replace(trial.suite, timeout_seconds=WHOLE_SECONDS + 1, test_timeout_seconds=1.0)
     patient = replace(trial.suite, timeout_seconds=WHOLE_SECONDS, test_timeout_seconds=600.0)
     ended: dict[str, Verification] = {}
@@ -161,7 +193,7 @@ async def _check_selection(trial: _Trial) -> None:
         ended[name] = await trial.judge("several", asked, suite)
 
     async with anyio.create_task_group() as both:
-        both.start_soon(note, "test", found.ids, hurried)
+        both.start_soon(note, "test", ids, hurried)
         both.start_soon(note, "whole", (endless,), patient)
     last = ended["test"].verdict.results[endless]
     ended_it = ended["test"].ended is Ended.NORMAL and last.outcome is Outcome.TIMEOUT and last.blame is Blame.CODE

@@ -86,3 +86,10 @@ def test_a_proposal_is_named_by_what_it_writes() -> None:
 )
 def test_contradictions(policy: str, gate: str, agent: str, *, refused: bool) -> None:
     assert refused is (contradiction(TestPolicy(policy), Gate(gate), agent) is not None)
+
+
+@pytest.mark.parametrize(("policy", "refused"), [("on_write", False), ("on_final", False), ("never", True)])
+def test_a_model_may_run_tests_unless_it_may_see_no_result(policy: str, *, refused: bool) -> None:
+    why = contradiction(TestPolicy(policy), Gate.OFF, "driver", model_runs_tests=True)
+
+    assert refused is (why is not None)

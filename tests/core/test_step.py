@@ -83,6 +83,8 @@ class World:
                 return (ev.ActionTaken(name=stage, args={}, admitted=False, reason=why, last=True),)
             case effects.Localise() | effects.Execute() | effects.Rebuild() | effects.Switch() | effects.Await():
                 return ()
+            case effects.Refuse(why):
+                return (ev.Refusal(why=why, tree=state.tree),)
 
     def _verified(self, trigger: Trigger, state: RunState) -> tuple[ev.Event, ...]:
         said = next(self._judged, frozenset(IDS))

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from jumar.agents import syntax, whole
+from jumar.agents import meant, syntax, whole
 from jumar.agents.fences import Fence
 
 UNCLOSED = "a fenced block is never closed: the reply was cut off, or the file holds fences (use a longer one)"
 
 
 def chosen(
-    plain: str, blocks: list[Fence], targets: tuple[str, ...], current: Mapping[str, str]
+    plain: str,
+    blocks: list[Fence],
+    targets: tuple[str, ...],
+    current: Mapping[str, str],
+    imported: Mapping[str, frozenset[str]],
 ) -> dict[str, str] | str:
-    """The text for each target that the blocks give, or why that cannot be told."""
+    """The text for each target that the blocks give, or why that cannot be told.
+
+    *imported*: for each target, the names that the tests import from it.
+    """
     if len(targets) == 1 and (text := _spanning(plain, blocks, targets[0])):
         return {targets[0]: text}
     if not blocks or not all(block.closed for block in blocks):
@@ -25,7 +32,7 @@ def chosen(
     by: dict[str, list[Fence]] = {}
     for block, owner in zip(blocks, owners, strict=True):
         by.setdefault(owner if isinstance(owner, str) else "", []).append(block)
-    return _given(by, _Asked(targets, current))
+    return _given(by, _Asked(targets, current, imported))
 
 
 class _Asked(NamedTuple):
@@ -33,6 +40,7 @@ class _Asked(NamedTuple):
 
     targets: tuple[str, ...]
     current: Mapping[str, str]
+    imported: Mapping[str, frozenset[str]]
 
 
 def _given(by: dict[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
@@ -41,11 +49,28 @@ def _given(by: dict[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
     free = by.pop("", [])
     owned = {path: by.pop(path) for path in targets if path in by}
     if not owned and len(targets) > 1:
-        return f"no fenced block is preceded by the path of one of {', '.join(targets)}"
+        return _unnamed(free, by, asked)
     if not owned and not free:
         return _strange(next(iter(by)), targets)
     found = _named(owned, free) if owned else _only(free, targets[0], asked.current)
     return found if isinstance(found, str) else _half(found, free, by, asked) or found
+
+
+def _unnamed(free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
+    """The text that one block without a path gives for the one file that it can be, or why that cannot be told."""
+    paths = ", ".join(asked.targets)
+    blocks = [b for b in free if b.text.strip() and any(syntax.fits(b.label, path) for path in asked.targets)]
+    found: tuple[str, ...] = ()
+    if len(blocks) == 1 and not strange:
+        present = {path: _top(path, asked.current.get(path)) for path in asked.targets}
+        found = meant.candidates(blocks[0], present, asked.imported)
+    if len(found) == 1:
+        return _unfit(blocks[0], found[0]) or {found[0]: blocks[0].text}
+    some = f"; the block could be {' or '.join(found)}" if found else ""
+    return (
+        f"no fenced block is preceded by the path of one of {paths}{some}: write the path of the file on the line "
+        "before its fence"
+    )
 
 
 def _half(found: Mapping[str, str], free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _Asked) -> str:

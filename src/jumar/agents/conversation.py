@@ -1,4 +1,4 @@
-"""The conversation is rebuilt from the state, and it only grows: what was sent stays a byte-identical prefix."""
+"""The conversation follows from the state alone, and it only grows: what was sent stays a byte-identical prefix."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from jumar.core import events as ev
 from jumar.core.agent import Message
 from jumar.core.gate import WRITES
 from jumar.core.policy import Gate, TestPolicy
-from jumar.core.prompts import OUTPUT_LIMIT, head_and_tail
+from jumar.core.prompts import NO_TEST, OUTPUT_LIMIT, head_and_tail
 from jumar.core.reply import ToolCall
 from jumar.core.retry import UNUSABLE
-from jumar.core.run import RunState
+from jumar.core.run import RunState, Said
 
 REASON_LIMIT = 4_000
 """Characters of a reason that are told: it may repeat what the model wrote."""
@@ -21,29 +21,45 @@ EMPTY = "(an empty reply)"
 
 UNPERFORMED = "not performed"
 AGAIN = "the run had ended with this, and was taken up again: go on"
+ENDINGS = ("final", "escalate")
+"""Actions that end the run: what is told of them is for a run that goes on afterwards."""
 NEXT = "Next: edit_claim(test_id, edit_target) for a red test, then its edit."
 DONE = "All green: write a failing test first, or end the work."
+FIRST = "Next: write a failing test, in a new test file and nothing else in that turn."
 """The footers of a test result under the strict gate; what they cost is measured in `bench/footer.py`."""
 LATER = "; the tests run when the run ends"
 
 
-def messages(state: RunState, system: str, task: str) -> tuple[Message, ...]:
-    """What is sent next: *system*, *task* with the test results of before the first question, and all that followed.
+class Conversation:
+    """The messages of a run, rebuilt from its state. A memo: it reads only the events that it has not read before.
 
-    Both texts must not depend on anything that changes in a run.
+    It answers as if it remembered nothing. What it has read is known by identity, as one cell of the state's linked
+    list of events; a state whose list does not hold that cell is read from the start.
     """
-    told = _Told(system, task, state.run)
-    for event in state.history:
-        told.hear(event)
-    told.send()
-    return tuple(told.messages)
+
+    def __init__(self) -> None:
+        self._read: Said | None = None
+        self._told: _Told | None = None
+
+    def messages(self, state: RunState, system: str, task: str) -> tuple[Message, ...]:
+        """The next prompt: *system*, *task* with the test results of before the first question, and all that followed.
+
+        Both texts must not depend on anything that changes in a run.
+        """
+        told, events = self._told, state.since(self._read)
+        if told is None or events is None or not told.fits(system, task, state.run):
+            told, events = _Told(system, task, state.run), state.history
+        for event in events:
+            told.hear(event)
+        self._told, self._read = told, state.talk
+        return told.all
 
 
 def account(events: Iterable[ev.Event], run: ev.RunStart) -> str:
     """What *events* of *run*, those that one action led to, tell a model, as one text."""
     told = _Told("", "", run)
     for event in events:
-        if not (isinstance(event, ev.ActionTaken) and event.name == "final" and event.admitted):
+        if not (isinstance(event, ev.ActionTaken) and event.name in ENDINGS and event.admitted):
             told.hear(event)
     return told.text
 
@@ -52,53 +68,88 @@ class _Told:
     """A conversation as it is told, event by event."""
 
     def __init__(self, system: str, task: str, run: ev.RunStart) -> None:
-        self.messages: list[Message] = []
         self._system, self._task, self._policy = system, task, run.test_policy
         self._strict = run.gate is Gate.STRICT
+        self._sent: tuple[Message, ...] = ()
+        """Up to the newest request. It is long, and copied once for each: two tuples are added, which is cheapest."""
+        self._replies: list[Message] = []
+        """What was answered to it."""
+        self._all: tuple[Message, ...] = ()
+        """As `all`; empty where it has to be put together again."""
         self._calls: tuple[ToolCall, ...] = ()
         self._done: list[list[str]] = []
         """What came of each action of the newest reply, in their order."""
         self._loose: list[str] = []
         """What happened since something was sent and belongs to no action."""
 
+    def fits(self, system: str, task: str, run: ev.RunStart) -> bool:
+        """Whether it would be told in the same way from the start."""
+        own = (self._system, self._task, self._policy, self._strict)
+        return own == (system, task, run.test_policy, run.gate is Gate.STRICT)
+
     def hear(self, event: ev.Event) -> None:
         """Take in one more event."""
         match event:
             case ev.ModelRequest():
-                self.send()
+                self._send()
+                return
             case ev.ModelCall(error=error, reply=reply) if not error or error in UNUSABLE:
                 said = reply.content or ("" if reply.tool_calls else EMPTY)
-                self.messages.append(Message("assistant", said, reply.tool_calls, reply.opaque))
+                self._replies.append(Message("assistant", said, reply.tool_calls, reply.opaque))
                 self._calls = reply.tool_calls
+            case ev.ActionTaken(name="plan" | "leave"):
+                # The call for a plan was not made: whoever is asked instead need not know. The action that asked to
+                # leave a mode is told of when it was ruled on.
+                pass
             case ev.ActionTaken():
                 self._done.append([part for part in (_action(event, self._policy),) if part])
             case ev.Observation(name=name, content=content):
-                footer = (DONE if content.get("ok") else NEXT) if self._strict and name == "driver.run_tests" else ""
-                self._add("\n".join(filter(None, (_shown(name, content), footer))))
+                self._add("\n".join(filter(None, (_shown(name, content), self._footer(name, content)))))
             case ev.Revert(why=why):
                 self._add(why if why.startswith("taken") else f"taken back: {why}")
+        self._all = ()
 
-    def send(self) -> None:
-        """All that was heard leaves: nothing may be added to it any more."""
-        if not self.messages:
-            self.messages += _opening(self._system, self._task, self._loose)
-            self._loose = []
-        for n, call in enumerate(self._calls):
-            said = _joined(self._done[n]) if n < len(self._done) else UNPERFORMED
-            self.messages.append(Message("tool", said, call_id=call.id, name=call.name))
-        if not self._calls and self._done:
-            parts = [_joined(part) for part in self._done]
-            numbered = len(parts) > 1
-            said = "\n\n".join(f"{n}. {part}" if numbered else part for n, part in enumerate(parts, 1))
-            self.messages.append(Message("user", said))
-        if self._loose:
-            self.messages.append(Message("user", _joined(self._loose)))
-        self._calls, self._done, self._loose = (), [], []
+    @property
+    def all(self) -> tuple[Message, ...]:
+        """The messages, with what was heard since the newest request: it would leave with the next one."""
+        if not self._all:
+            self._all = self._sent + (*self._replies, *self._unsent())  # noqa: RUF005  said at `_sent`
+        return self._all
 
     @property
     def text(self) -> str:
         """What was heard and not sent yet."""
         return "\n".join(part for parts in (self._loose, *self._done) for part in parts)
+
+    def _send(self) -> None:
+        """All that was heard leaves: nothing may be added to it any more."""
+        self._sent, self._replies = self.all, []
+        self._calls, self._done, self._loose = (), [], []
+
+    def _unsent(self) -> list[Message]:
+        """The messages that were not sent yet."""
+        found: list[Message] = []
+        loose = self._loose
+        if not self._sent:
+            found += _opening(self._system, self._task, loose)
+            loose = []
+        for n, call in enumerate(self._calls):
+            said = _joined(self._done[n]) if n < len(self._done) else UNPERFORMED
+            found.append(Message("tool", said, call_id=call.id, name=call.name))
+        if not self._calls and self._done:
+            parts = [_joined(part) for part in self._done]
+            numbered = len(parts) > 1
+            said = "\n\n".join(f"{n}. {part}" if numbered else part for n, part in enumerate(parts, 1))
+            found.append(Message("user", said))
+        if loose:
+            found.append(Message("user", _joined(loose)))
+        return found
+
+    def _footer(self, name: str, content: Mapping[str, object]) -> str:
+        """What is best done next after the results of tests, under the strict gate."""
+        if not self._strict or name != "driver.run_tests":
+            return ""
+        return DONE if content.get("ok") else FIRST if content.get("output") == NO_TEST else NEXT
 
     def _add(self, part: str) -> None:
         (self._done[-1] if self._done else self._loose).append(part)
@@ -118,7 +169,7 @@ def _action(taken: ev.ActionTaken, policy: TestPolicy) -> str:
     if not taken.admitted:
         reason = head_and_tail(taken.reason, REASON_LIMIT)
         return reason if taken.name == "none" else f"{taken.name} was not performed: {reason}"
-    if taken.name == "final":
+    if taken.name in ENDINGS:
         return AGAIN
     files = taken.args.get("files")
     if taken.name == "edit_claim":

@@ -7,10 +7,12 @@ from textwrap import dedent
 
 from msgspec.structs import replace
 
-from jumar.agents import conversation, prose, tools
+from jumar.agents import prose, tools
+from jumar.agents.conversation import Conversation
 from jumar.agents.toolbox import offers
-from jumar.core.agent import TURN, Message, Request, Tool
+from jumar.core.agent import FRONTIER, TURN, Message, Request, Tool
 from jumar.core.gate import Action
+from jumar.core.planning import PLAN, has_planner, plans_now
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.reply import Reply, ToolCall
 from jumar.core.run import RunState
@@ -23,7 +25,8 @@ SYSTEM = dedent("""\
     You are a programmer at work on one repository, and you see and change it only through actions. Look at what you
     need, change as little as the task asks for, and act in every reply. Paths are relative to the root of the
     repository, with forward slashes. The tests that judge the work are read-only. The actions of one reply are
-    performed one after the other.""").replace("\n", " ")
+    performed one after the other. Where a test contradicts the task or another test, call escalate instead of bending
+    the code to it.""").replace("\n", " ")
 
 POLICIES = {
     TestPolicy.ON_WRITE: (
@@ -31,7 +34,7 @@ POLICIES = {
         "back: the files are then as they were before it, and you are told. "
         "The work ends by itself when the tests that were red pass; end it with final when there is nothing left to do."
     ),
-    TestPolicy.ON_FINAL: "The tests run once, when the work ends. End it with final when it is done.",
+    TestPolicy.ON_FINAL: "The tests judge the work once, when it ends. End it with final when it is done.",
     TestPolicy.NEVER: "The work is judged when it has ended. End it with final when it is done.",
 }
 """What a model must know of each policy, where there is no gate."""
@@ -47,8 +50,10 @@ STRICT = (
     "were red pass; end it with final when there is nothing left to do."
 )
 REFACTOR = (
-    "This is refactor mode: edits need no claims, and what the tests say now must stay. When you leave the mode (or "
-    "end the work with final) everything must be green, else all edits since you entered go back."
+    "This is refactor mode: edits need no claims, and what the code does must stay the same. Every file may be edited "
+    "but tests: code, docs, configuration, dependencies. To leave the mode (or to end the work with final) everything "
+    "must be green: with anything red you are told and go on from there; after three refusals in a row all edits since "
+    "you entered go back, and the work ends."
 )
 """What a model must know of the gate."""
 
@@ -58,7 +63,14 @@ CUT = "the reply was cut off at its greatest length, and this may be a part of w
 MOST = 50
 """Actions of one reply that are performed: more than anyone can mean without having seen what came of the first."""
 
+PLANNING = (
+    "Your first reply is the plan, and nothing else: submit_plan(steps), each step with the test that will show it and "
+    "the file that test stands in."
+)
+"""What is asked of the model that makes the plan."""
+
 ASKED = "Between changes run_tests shows the results whenever you ask."
+UNJUDGED = "What you run so is for you to see: it judges nothing, and nothing is taken back for it."
 
 
 GATES = {Gate.STRICT: STRICT, Gate.REFACTOR: REFACTOR}
@@ -82,13 +94,16 @@ class Driver:
     ) -> None:
         self._listing, self._protected, self._text = listing, protected, switches.text_actions
         self._offers = offers(switches, gate)
+        self._conversation = Conversation()
         # A memo of one entry, asked for by identity: the same reply to the same run has the same actions, so that
         # `actions` answers as if it were not there. It is asked once for every action of a reply.
         self._newest: tuple[tuple[object, ...], tuple[Action, ...]] = ((), ())
         self.tools: tuple[Tool, ...] = () if self._text else tuple(offer.tool for offer in self._offers)
 
-    def request(self, state: RunState) -> Request | None:  # noqa: ARG002  the port's signature
-        """Always one more turn: the caps, the tests or the model itself end the run."""
+    def request(self, state: RunState) -> Request | None:
+        """Always one more turn: the caps, the tests or the model itself end the run. The first may be the plan's."""
+        if plans_now(state):
+            return Request(FRONTIER, PLAN, optional=True)
         return Request("mid", TURN)
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  it reads for itself
@@ -96,15 +111,23 @@ class Driver:
         system = [
             SYSTEM,
             GATES.get(state.run.gate) or POLICIES[state.run.test_policy],
-            ASKED if any(offer.name == "run_tests" for offer in self._offers) else "",
+            self._asking(state.run.test_policy),
             prose.guide(self._offers) if self._text else "",
         ]
         task = [
-            state.run.settings.instruction or "Make the failing tests pass.",
+            state.run.settings.instruction or _usual_task(state),
+            _guarding(state),
+            PLANNING if has_planner(state.run) else "",
             f"The files of the repository:\n{_listed(self._listing)}",
             f"Read-only, among them the tests:\n{_listed(self._protected)}" if self._protected else "",
         ]
-        return conversation.messages(state, *("\n\n".join(filter(None, parts)) for parts in (system, task)))
+        return self._conversation.messages(state, *("\n\n".join(filter(None, parts)) for parts in (system, task)))
+
+    def _asking(self, policy: TestPolicy) -> str:
+        """What the model must know of run_tests, where it has it."""
+        if not any(offer.name == "run_tests" for offer in self._offers):
+            return ""
+        return f"{ASKED} {UNJUDGED}" if policy is TestPolicy.ON_FINAL else ASKED
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
         """One action for each tool call, or for each block of the plain-text protocol; at least one."""
@@ -142,6 +165,22 @@ class Driver:
     def _how(self) -> str:
         """In few words: the actions stand in the first message, and this may come turn after turn."""
         return f"begin a block with ```{prose.WORD} NAME" if self._text else "call a tool"
+
+
+def _usual_task(state: RunState) -> str:
+    """What there is to do where nobody said."""
+    tested = state.run.expected or not state.run.settings.verify
+    return "Make the failing tests pass." if tested else "Make the command that guards this work succeed."
+
+
+def _guarding(state: RunState) -> str:
+    """The command that must succeed when refactor mode is left, where there is one."""
+    verify = state.run.settings.verify
+    return f"The command that must succeed when refactor mode is left: {verify}" if verify and _refactors(state) else ""
+
+
+def _refactors(state: RunState) -> bool:
+    return state.run.gate is Gate.REFACTOR or state.run.settings.switches.allow_refactor
 
 
 def _listed(paths: Iterable[str]) -> str:

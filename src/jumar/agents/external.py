@@ -8,6 +8,7 @@ from textwrap import dedent
 from jumar.core import events as ev
 from jumar.core.agent import Message, Request, Tool
 from jumar.core.gate import Action
+from jumar.core.leaving import REFUSALS, why_red
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.prompts import OUTPUT_LIMIT, head_and_tail
 from jumar.core.quoting import fenced, plain
@@ -30,6 +31,12 @@ QUIET = dedent("""\
     You are in the root of the repository, in a copy that is yours. The files are judged as you leave them. Processes
     that you leave running are ended with you. The git history is new, and thrown away.""")
 
+WAY_OUT = dedent("""\
+    Where a test contradicts the task or another test, do not bend the code to it. This ends the work, and a person
+    decides:
+
+        jumar escalate TEST 'what it contradicts, and how'""")
+
 STRICT = dedent("""\
     An edit needs a red test that asks for it. Before you change a file that is no test, say which failing test the edit
     is for:
@@ -42,8 +49,9 @@ STRICT = dedent("""\
     failing test first, in a new test file, change nothing else, and end.""")
 
 REFACTOR = dedent("""\
-    This is a refactoring: no claims are needed, what the code does must stay the same, and all that you change is taken
-    back unless everything that was green is green when you have ended.""")
+    This is a refactoring: no claims are needed, and what the code does must stay the same. Every file may be changed
+    but tests: code, docs, configuration, dependencies. When you have ended, all tests must be green: if they are not,
+    you are told what is red and go on from there; after the third time in a row all that you changed goes back.""")
 
 
 class External:
@@ -82,18 +90,42 @@ class External:
             state.run.settings.instruction or "Make the failing tests pass.",
             PLACE if policy is TestPolicy.ON_WRITE else QUIET,
             rules,
+            WAY_OUT,
             f"Read-only, whatever is done to them is undone:\n{closed}" if closed else "",
             _results(state),
-            _gone_back(state.history),
+            _refused(state),
+            _gone_back(_newest(state)),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _results(state: RunState) -> str:
-    """The results of the best tree: that is what lies in the folder."""
-    if state.run.test_policy is not TestPolicy.ON_WRITE or not state.shown:
+    """The results of what lies in the folder: the best tree, or in refactor mode one that is not green yet."""
+    shown = state.seen if state.best is not None and state.tree != state.best.tree else state.shown
+    if state.run.test_policy is not TestPolicy.ON_WRITE or not shown:
         return ""
-    return f"The tests, on the files as they are now:\n\n{fenced(str(state.shown.get('output', '')))}"
+    return f"The tests, on the files as they are now:\n\n{fenced(str(shown.get('output', '')))}"
+
+
+def _refused(state: RunState) -> str:
+    """Why the refactoring has not ended with the agent's newest turn."""
+    if not state.book.refusals:
+        return ""
+    said = f"time {state.book.refusals} of {REFUSALS} in a row"
+    return (
+        f"You have ended, and it is not green: {why_red(state)} ({said}). What you changed lies there as you left it."
+    )
+
+
+def _newest(state: RunState) -> list[ev.Event]:
+    """The end of the conversation, from the last turn but one on, oldest first."""
+    events: list[ev.Event] = []
+    cell, ends = state.talk, 0
+    while cell is not None and ends < 2:  # noqa: PLR2004  said above
+        events.append(cell.event)
+        ends += isinstance(cell.event, ev.ActionTaken) and cell.event.name == "turn_end"
+        cell = cell.rest
+    return events[::-1]
 
 
 def _gone_back(history: Sequence[ev.Event]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from jumar.agents import tools
+from jumar.agents import meant, tools
 from jumar.agents.replies import extract
 from jumar.core import events as ev
 from jumar.core import prompts
@@ -15,7 +16,7 @@ from jumar.core.policy import TestPolicy
 from jumar.core.prompts import Texts
 from jumar.core.reply import Reply
 from jumar.core.review import violations
-from jumar.core.run import RunState
+from jumar.core.run import RunState, Said
 from jumar.core.settings import Settings
 
 Files = dict[str, str | None]
@@ -37,6 +38,25 @@ def too_large(current: Mapping[str, str]) -> str:
         f"the pipeline writes whole files, at most {LARGEST:,} characters of them, and those that may be edited here "
         f"have {size:,} (most of them {most}): name fewer in [files] editable, or pass --agent driver"
     )
+
+
+@dataclass
+class _Kept:
+    """The texts of the targets that were kept, and the newest write, of which that is not known yet.
+
+    A write that is not kept is reverted. One that the run had to stop before is reverted, and reverted to when the
+    run goes on: what was reverted an even number of times stands.
+    """
+
+    kept: dict[str, str]
+    written: ev.ActionTaken | None = None
+    by: list[ev.ModelCall] = field(default_factory=list)
+    """The usable replies that led to it."""
+    stands: bool = True
+    calls: list[ev.ModelCall] = field(default_factory=list)
+    """The usable replies since."""
+    read: Said | None = None
+    """The newest event that was read: what is asked again reads on from there."""
 
 
 class Pipeline:
@@ -65,6 +85,8 @@ class Pipeline:
     ) -> None:
         self._targets, self._review = targets, settings is not None and settings.switches.review
         self._tests, self._first = dict(tests or {}), dict(current or {})
+        self._memory = _Kept(dict(self._first))
+        self._imported = meant.imports(self._tests, targets)
 
     def request(self, state: RunState) -> Request | None:
         """`write` first; with a draft `review`, then `rewrite`; `fix` after.
@@ -105,7 +127,7 @@ class Pipeline:
                 return (self._rewritten(state.reply, state),)
         if state.reply.tool_calls and not state.flaw:
             return tools.actions(state.reply.tool_calls)
-        found = state.flaw or self._files(state.reply, self._kept(state))
+        found = state.flaw or self._files(state.reply, self.kept(state))
         if isinstance(found, str):
             return (tools.unparsable(found),)
         return (Action("draft" if state.stage == "write" and self._reviews(state) else "write_files", files=found),)
@@ -120,7 +142,7 @@ class Pipeline:
 
     def _rewritten(self, reply: Reply, state: RunState) -> Action:
         """The draft with the files of the rewrite over it; a rewrite that cannot be used leaves the draft."""
-        kept, draft = self._kept(state), self._draft(state)
+        kept, draft = self.kept(state), self._draft(state)
         found = state.flaw or self._files(reply, kept | draft)
         if not isinstance(found, str):
             files = {**draft, **found}
@@ -130,23 +152,41 @@ class Pipeline:
         return Action("rewrite", fault=f"the rewrite cannot be used, the draft is written: {found}")
 
     def _draft(self, state: RunState) -> dict[str, str]:
-        found = self._files(state.draft, self._kept(state)) if state.draft else {}
+        found = self._files(state.draft, self.kept(state)) if state.draft else {}
         return {} if isinstance(found, str) else {path: text for path, text in found.items() if text is not None}
 
-    def _kept(self, state: RunState) -> dict[str, str]:
+    def kept(self, state: RunState) -> dict[str, str]:
         """The texts of the targets in the best tree: the first ones, and over them what was written and kept since.
 
         The journal names what was written by its hash; the texts are in the replies before it.
         """
-        kept = dict(self._first)
-        for written, calls in _writes(state):
-            hashes = written.args.get("files")
-            texts = self._said(calls, kept)
-            for path, digest in hashes.items() if isinstance(hashes, dict) else ():
-                if not digest:
-                    kept.pop(path, None)
-                elif (text := texts.get(str(digest))) is not None:
-                    kept[path] = text
+        memory, events = replace(self._memory), state.since(self._memory.read)
+        if events is None:
+            memory, events = _Kept(dict(self._first)), state.history
+        for event in events:
+            match event:
+                case ev.ModelCall(error=""):
+                    memory.calls = [*memory.calls, event] if event.stage in ("review", "rewrite") else [event]
+                case ev.ActionTaken(admitted=True) if event.name in WRITES:
+                    memory.kept = self._with_write(memory)
+                    memory.written, memory.by, memory.stands = event, memory.calls, True
+                case ev.Revert():
+                    memory.stands = not memory.stands
+        memory.read, self._memory = state.talk, memory
+        return self._with_write(memory)
+
+    def _with_write(self, memory: _Kept) -> dict[str, str]:
+        """The texts that are kept, with those of the newest write if it stands."""
+        kept = dict(memory.kept)
+        if memory.written is None or not memory.stands:
+            return kept
+        hashes = memory.written.args.get("files")
+        texts = self._said(memory.by, kept)
+        for path, digest in hashes.items() if isinstance(hashes, dict) else ():
+            if not digest:
+                kept.pop(path, None)
+            elif (text := texts.get(str(digest))) is not None:
+                kept[path] = text
         return kept
 
     def _said(self, calls: list[ev.ModelCall], kept: dict[str, str]) -> dict[str, str]:
@@ -169,28 +209,7 @@ class Pipeline:
             return "the reply is empty"
         if reply.cut:
             return "the reply was cut off at the most tokens it may have; answer more briefly, with the complete file"
-        return extract(reply.content, self._targets, current)
-
-
-def _writes(state: RunState) -> Iterator[tuple[ev.ActionTaken, list[ev.ModelCall]]]:
-    """The writes that were kept, oldest first, each with the usable replies since the write before it.
-
-    A write that is not kept is reverted. One that the run had to stop before is reverted, and reverted to when the
-    run goes on: what was reverted an even number of times stands.
-    """
-    found: list[tuple[ev.ActionTaken, list[ev.ModelCall]]] = []
-    calls: list[ev.ModelCall] = []
-    stands = True
-    for event in state.history:
-        match event:
-            case ev.ModelCall(error=""):
-                calls = [*calls, event] if event.stage in ("review", "rewrite") else [event]
-            case ev.ActionTaken(admitted=True) if event.name in WRITES:
-                yield from found if stands else ()
-                found, stands = [(event, calls)], True
-            case ev.Revert():
-                stands = not stands
-    yield from found if stands else ()
+        return extract(reply.content, self._targets, current, self._imported)
 
 
 def _reviewed(reply: Reply, flaw: str) -> Action:

@@ -21,8 +21,10 @@ MAIN = {
     "write_file": "text",
     "search": "pattern",
     "run_command": "command",
+    "escalate": "reason",
     "final": "message",
     "run_tests": "test_ids",
+    "replace_in_files": "pattern",
     "submit_plan": "steps",
 }
 """Which argument of an action is the body of its block. The body of `edit_file` has two sections."""
@@ -47,6 +49,11 @@ EXAMPLES = {
     ),
     "set_mode": "```action set_mode mode=refactor\n```",
     "run_command": "```action run_command\npython -c 'import app; print(app.total([1, 2]))'\n```",
+    "replace_in_files": "```action replace_in_files replacement=new_total paths=src/**/*.py\n\\bold_total\\b\n```",
+    "escalate": (
+        "```action escalate test_id=tests/test_app.py::test_sum\n"
+        "The task asks for 0 on an empty list, this test for None.\n```"
+    ),
     "final": "```action final\nThe sum is right now.\n```",
 }
 """One block for each action."""

@@ -21,16 +21,21 @@ LUCKY = frozenset({"lt", "gt", "amp", "quot"})
 
 
 def extract(
-    content: str, targets: tuple[str, ...], current: Mapping[str, str] | None = None
+    content: str,
+    targets: tuple[str, ...],
+    current: Mapping[str, str] | None = None,
+    imported: Mapping[str, frozenset[str]] | None = None,
 ) -> dict[str, str | None] | str:
     """The whole new text of each file in *content*, or one sentence, told to the model, on why there is none.
 
     *targets* are the paths that may be written, relative and with `/`. *current* holds their present texts, as far as
     known: then a half of a file can be told from a rewrite, and line ends and a byte order mark follow the file.
+    *imported* holds the names that the tests import from each target (`meant.imports`).
 
     What is read, in this order: reasoning before the answer is dropped; the whole reply, if it is code of the one
     target and nothing else; the fenced blocks. A block belongs to the path that its info string, the line or heading
     before it, or its first comment names; with one target a block without a name may be that file if its label fits.
+    With several targets the only block of a reply may go without a path if its names show which one it is (`meant`).
     A block whose text stands in a chosen file is a quotation. A reply is refused if a fence is never closed, if two
     different blocks could be the same file, if a block that nobody took could be a target that no other block is, if
     names contradict each other, and if a text is not the whole file in the language of its path (`whole.missing`).
@@ -50,7 +55,7 @@ def extract(
         found: dict[str, str] | str = {targets[0]: text}
         prose = ""
     else:
-        found = chosen(plain, blocks, targets, current)
+        found = chosen(plain, blocks, targets, current, imported or {})
     if isinstance(found, str):
         return found
     files: dict[str, str | None] = {}

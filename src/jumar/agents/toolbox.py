@@ -122,13 +122,34 @@ ALL = (
     ),
     Offer(
         "set_mode",
-        "Enter refactor mode (edits without claims; nothing is kept unless all is green when you leave), or leave it.",
-        (Argument("mode", "string", "refactor or strict."),),
+        "Where the person allows it, enter refactor mode (edits without claims, of docs and configuration too; all "
+        "must be green when you leave) or codemod mode (one command or replacement over many files, kept if every test "
+        "comes out as before); or leave it.",
+        (Argument("mode", "string", "refactor, codemod or strict."),),
     ),
     Offer(
         "run_command",
-        "Run a shell command in a copy of the repository that is thrown away: it can try things, but changes nothing.",
+        "Run a shell command in a copy of the repository. The copy is thrown away: it can try things, but changes "
+        "nothing. In codemod mode what it changed is kept if every test comes out as before.",
         (Argument("command", "string", "The command line."),),
+    ),
+    Offer(
+        "replace_in_files",
+        "In codemod mode: replace all that matches a regular expression, in all files. Kept if every test comes out as "
+        "before.",
+        (
+            Argument("pattern", "string", "A regular expression in Python's syntax, matched in a file's whole text."),
+            Argument("replacement", "string", "What comes in its place; \\1 stands for the first group."),
+            Argument("paths", "array", "Globs of the files to change; without it, all.", required=False, default=()),
+        ),
+    ),
+    Offer(
+        "escalate",
+        "End the work because a test contradicts the task or another test. A person decides; the test stays as it is.",
+        (
+            Argument("test_id", "string", "Id of the test that cannot be right."),
+            Argument("reason", "string", "What it contradicts, and how."),
+        ),
     ),
     Offer(
         "final",
@@ -141,12 +162,13 @@ ALL = (
 
 def offers(switches: Switches, gate: Gate = Gate.OFF) -> tuple[Offer, ...]:
     """The tools that *switches* and the *gate* leave on."""
-    refactoring = gate is Gate.REFACTOR or switches.allow_refactor
+    modes = gate is Gate.REFACTOR or switches.allow_refactor or switches.allow_codemod
     off = {
         "run_tests": not switches.model_may_run_tests,
-        "run_command": not switches.model_may_run_commands,
+        "run_command": not (switches.model_may_run_commands or switches.allow_codemod),
+        "replace_in_files": not switches.allow_codemod,
         "edit_claim": gate is not Gate.STRICT,
         "submit_plan": gate is Gate.OFF,
-        "set_mode": gate is Gate.OFF or not refactoring,
+        "set_mode": gate is Gate.OFF or not modes,
     }
     return tuple(offer for offer in ALL if not off.get(offer.name))

@@ -29,7 +29,11 @@ def action(call: ToolCall, offers: Sequence[Offer]) -> Action:
     offer = next((o for o in offers if o.name == call.name), None)
     if offer is None:
         if any(o.name == call.name for o in ALL):
-            person = ": refactor mode is the person's switch (--allow-refactor)" if call.name == "set_mode" else ""
+            person = (
+                ": its modes are the person's switches (--allow-refactor, --allow-codemod)"
+                if call.name in ("set_mode", "replace_in_files")
+                else ""
+            )
             return faulty(call, f"{call.name} is switched off in this run{person}")
         names = ", ".join(o.name for o in offers)
         return faulty(call, f"there is no tool {call.name[:EXCERPT]!r}; there are {names}")

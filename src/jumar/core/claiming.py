@@ -31,6 +31,8 @@ def acted(book: Book, *, last: bool) -> Book:
 def wrote(state: RunState, write: ev.Write) -> Book:
     """An edit waits for its verdict. In refactor mode nothing waits: the mode is judged as a whole, with its tests."""
     book = state.book
+    if book.mode is Gate.CODEMOD:
+        return book
     if book.mode is Gate.REFACTOR:
         return replace(book, authored=tuple(dict.fromkeys((*book.authored, *([write.path] if write.test else ())))))
     edit = Edited(write.path, write.before, write.after, write.claimed, write.test)

@@ -83,8 +83,14 @@ class Book(msgspec.Struct, frozen=True):
     """Whether the turn is over: its edits are judged next."""
     parked: bool = False
     """Whether the run stopped before they were, and the workspace is without them."""
-    leaving: bool = False
-    """Whether refactor mode is about to be left."""
+    outer: Gate = Gate.STRICT
+    """The mode that codemod mode was entered from, and goes back to."""
+    codemod: bool = False
+    """Whether the one edit of codemod mode was made."""
+    leaving: str = ""
+    """By which action an agent that is not ours has asked to leave refactor mode: it waits for the verdict."""
+    refusals: int = 0
+    """How many times in a row leaving refactor mode was refused."""
 
     def covering(self, path: str) -> tuple[str, ...]:
         """The tests that an edit of *path*, made now, was claimed for.

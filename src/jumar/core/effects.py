@@ -27,6 +27,11 @@ class Verify(msgspec.Struct, frozen=True):
 
     trigger: Trigger
 
+    @property
+    def asked(self) -> bool:
+        """Whether the model asked for it: where it fails, the last verification is still owed."""
+        return self.trigger is Trigger.MODEL
+
 
 class Localise(msgspec.Struct, frozen=True):
     """Find the lines that the red tests run."""
@@ -92,6 +97,12 @@ class Rebuild(msgspec.Struct, frozen=True):
     why: str
 
 
+class Refuse(msgspec.Struct, frozen=True):
+    """Keep the workspace as it is, although it is not green: refactor mode is not left."""
+
+    why: str
+
+
 class Switch(msgspec.Struct, frozen=True):
     """Change the mode of the gate."""
 
@@ -113,6 +124,6 @@ class Close(msgspec.Struct, frozen=True):
 
 
 Effect = (
-    Verify | Localise | Reserve | Call | Cancel | Act | Execute | Forgo | Keep | GoBack | Rebuild | Switch | Await
-    | Finish | Close
+    Verify | Localise | Reserve | Call | Cancel | Act | Execute | Forgo | Keep | GoBack | Rebuild | Refuse | Switch
+    | Await | Finish | Close
 )  # fmt: skip

@@ -5,16 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from jumar.core.budget import Budget
+from jumar.core.fact import Fact
+from jumar.core.mode_events import Codemod as Codemod  # noqa: PLC0414  an event like the others here
+from jumar.core.mode_events import Mode as Mode  # noqa: PLC0414  an event like the others here
+from jumar.core.mode_events import PlainRun as PlainRun  # noqa: PLC0414  an event like the others here
+from jumar.core.mode_events import Refusal as Refusal  # noqa: PLC0414  an event like the others here
 from jumar.core.policy import Gate, TestPolicy, Trigger
 from jumar.core.ratchet import Score
 from jumar.core.reply import Reply
 from jumar.core.settings import Settings
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Blame, Outcome, Void
-
-
-class Fact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
-    """What all events share: they are decoded strictly, by their type."""
 
 
 class RunStart(Fact, frozen=True, kw_only=True, tag="run_start"):
@@ -167,6 +168,8 @@ class Localisation(Fact, frozen=True, kw_only=True, tag="localisation"):
 
     tree: str
     suspects: tuple[tuple[str, int, float], ...]
+    problem: str = ""
+    """Why it says less than it should, in a sentence; empty: it is whole."""
     duration_ms: int = 0
 
 
@@ -211,13 +214,6 @@ class Plan(Fact, frozen=True, kw_only=True, tag="plan"):
     steps: tuple[PlanStep, ...]
 
 
-class Mode(Fact, frozen=True, kw_only=True, tag="mode", rename={"from_": "from"}):
-    """Strict or refactor."""
-
-    from_: Gate
-    to: Gate
-
-
 class Guardrail(Fact, frozen=True, kw_only=True, tag="guardrail"):
     """A hard rule was hit; the run ends."""
 
@@ -238,6 +234,7 @@ class RunEnd(Fact, frozen=True, kw_only=True, tag="run_end"):
 
     stop: StopReason
     best: Score | None
+    """None where no test has judged the run."""
     usd: float
     tokens: int
     test_runs: int
@@ -262,8 +259,9 @@ class Limit(Fact, frozen=True, kw_only=True, tag="limit"):
 
 
 Event = (
-    RunStart | ModelRequest | ModelCall | ActionTaken | Write | EditClaim | TestRun | Tests | Observation
-    | Localisation | BestFound | Revert | Repair | Plan | Mode | Guardrail | Final | RunEnd | Resume | Limit
+    RunStart | ModelRequest | ModelCall | ActionTaken | Write | EditClaim | TestRun | PlainRun | Tests | Observation
+    | Localisation | BestFound | Revert | Repair | Plan | Mode | Codemod | Refusal | Guardrail | Final | RunEnd | Resume
+    | Limit
 )  # fmt: skip
 
 

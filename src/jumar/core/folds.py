@@ -7,16 +7,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from jumar.core import claiming
+from jumar.core import claiming, modes, removals, segments
 from jumar.core import events as ev
-from jumar.core.agent import TURN
+from jumar.core.agent import FRONTIER, REPAIR, TURN
 from jumar.core.budget import settle
 from jumar.core.claims import Book
 from jumar.core.gate import WRITES
+from jumar.core.holding import run_seconds
+from jumar.core.leaving import REFUSALS
+from jumar.core.planning import PLAN
 from jumar.core.policy import COUNTED, Gate, TestPolicy, Trigger
 from jumar.core.retry import UNUSABLE, again, pause
 from jumar.core.run import EXTERNAL, HOSTED, Cell, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stall import mark, remembered
+from jumar.core.stop import Escalation
 from jumar.core.verdict import EXCUSED, Cause
 
 
@@ -40,9 +44,10 @@ def _called(state: RunState, call: ev.ModelCall) -> RunState:
     if not call.error or call.error in UNUSABLE:
         flaw = f"the model gave no usable answer: {_said(call)}" if call.error else ""
         state = replace(state, spend=replace(spend, turns=spend.turns + 1), tries=0, actions_done=0, flaw=flaw)
-        if counted and not call.assumed:  # a longer conversation never takes fewer tokens than a shorter one did
+        # A longer conversation never takes fewer tokens than a shorter one did; another model counts otherwise.
+        if counted and not call.assumed and call.tier != FRONTIER:
             state = replace(state, measured=(counted[0], max(counted[1], state.measured[1])))
-        return replace(state, reply=call.reply, stage=call.stage)
+        return replace(state, reply=call.reply, stage=call.stage, tried=state.tried + _screened(call))
     if not answered:
         return state
     tries = state.tries + 1
@@ -52,6 +57,12 @@ def _called(state: RunState, call: ev.ModelCall) -> RunState:
         return _taken_up(replace(state, tries=0))
     many = f" ({tries} tries)" if tries > 1 else ""
     return replace(state, tries=0, fault=f"the model gave no answer: {_said(call)}{many}")
+
+
+def _screened(call: ev.ModelCall) -> int:
+    """How many candidates a search tried for its answer."""
+    tried = call.reply.opaque.get("tried") if call.stage == REPAIR else None
+    return tried if isinstance(tried, int) else 0
 
 
 def _said(call: ev.ModelCall) -> str:
@@ -69,7 +80,7 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
     if state.run.agent != EXTERNAL or action.name == "turn_end":
         recent = remembered(recent, mark(action, f"{state.tree} {len(state.refused)}"))
     book = claiming.acted(state.book, last=action.last)
-    state = replace(state, actions_done=state.actions_done + 1, recent=recent, book=book)
+    state = modes.acted(replace(state, actions_done=state.actions_done + 1, recent=recent, book=book), action)
     reply = state.reply
     if action.last:
         state = replace(state, reply=None, flaw="")
@@ -81,23 +92,29 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
             return replace(state, expired=message)
         case "final":
             return replace(state, said=message) if action.admitted else state
+        case "escalate" if action.admitted:
+            return replace(state, escalated=Escalation(str(action.args["test_id"]), str(action.args["reason"])))
         case "run_tests" if action.admitted:
             ids = action.args.get("test_ids")
             return replace(state, asked_tests=tuple(map(str, ids)) if isinstance(ids, list | tuple) else ())
-        case "set_mode" if action.admitted and state.book.mode is Gate.REFACTOR:
-            return replace(state, book=replace(book, leaving=True))
         case "ask_model":
             return replace(state, asking=action.admitted)
-        case "turn_end" if state.run.test_policy is not TestPolicy.ON_WRITE:  # it is shown nothing that it could mend
-            return replace(state, said="the agent has ended")
+        case "turn_end" if _shows_nothing(state):
+            return replace(state, said=modes.ENDED)
         case "draft":
             return replace(state, draft=reply)
         case "review" | "rewrite":
             clean = not action.admitted or not message
             return _taken_up(state) if clean else replace(state, violations=message)
-        case name if name == "unparsable" or (name in WRITES and state.stage != TURN):
+        case name if name == "unparsable" or (name in WRITES and state.stage not in (TURN, PLAN)):
             return _proposed(state, action)
     return state
+
+
+def _shows_nothing(state: RunState) -> bool:
+    """Whether an agent that has ended a turn would be shown nothing that it could mend in another one."""
+    unguarded = not state.expected and state.book.mode is Gate.REFACTOR and not state.run.settings.verify
+    return unguarded or state.run.test_policy is not TestPolicy.ON_WRITE
 
 
 def _proposed(state: RunState, action: ev.ActionTaken) -> RunState:
@@ -111,18 +128,25 @@ def _proposed(state: RunState, action: ev.ActionTaken) -> RunState:
 
 def _wrote(state: RunState, write: ev.Write) -> RunState:
     book = claiming.wrote(state, write) if state.coalesces else state.book
-    return replace(state, tree=write.tree, written=True, book=book)
+    gone = removals.wrote(state.removals, write) if book.mode is Gate.OFF else state.removals
+    return replace(state, tree=write.tree, written=True, book=book, removals=gone)
 
 
 def _ran(state: RunState, run: ev.TestRun) -> RunState:
     return replace(state, runs=Cell(run, state.runs))
 
 
+def _ran_plain(state: RunState, run: ev.PlainRun) -> RunState:
+    return replace(state, plain=run, executions=state.executions + run.executions)
+
+
 def _tested(state: RunState, tests: ev.Tests) -> RunState:
     runs, checked = _runs(state)
-    green = frozenset(i for i, run in runs.items() if run.status == "pass")
+    guarded = checked is not None
+    differs = state.plain.differs if state.plain is not None else ()
+    green = frozenset(i for i, run in runs.items() if run.status == "pass").difference(differs)
     outcomes = {i: run.outcome for i, run in runs.items()}
-    judged = Judged(tests, outcomes, green, checked)
+    judged = Judged(tests, outcomes, green, checked is not False, guarded, state.plain)
     baseline = tests.trigger is Trigger.BASELINE
     asked = tests.trigger is Trigger.MODEL
     harness = tests.void is not None and tests.void.cause is Cause.HARNESS
@@ -135,12 +159,14 @@ def _tested(state: RunState, tests: ev.Tests) -> RunState:
     return replace(
         state,
         runs=None,
+        plain=None,
         judged=state.judged if asked else judged,
         wavering=tuple(dict.fromkeys((*state.wavering, *tests.flaky))),
         book=claiming.tested(state, tests, runs),
         written=asked and state.written,
         asked_tests=None,
-        born_green=state.born_green or (baseline and tests.ok),
+        # Where there is no test yet, too: what turns green first need not be all that was asked for.
+        born_green=state.born_green or (baseline and (tests.ok or (tests.void is None and not tests.total))),
         spend=spend,
         executions=state.executions + tests.executions,
         baseline_runs=state.baseline_runs + baseline,
@@ -151,10 +177,14 @@ def _tested(state: RunState, tests: ev.Tests) -> RunState:
     )
 
 
-def _runs(state: RunState) -> tuple[dict[str, ev.TestRun], bool]:
-    """The results of the verification at hand, in the order of its ids, and whether the command beside it succeeded."""
+def _runs(state: RunState) -> tuple[dict[str, ev.TestRun], bool | None]:
+    """The results of the verification at hand, in the order of its ids, and whether the command beside it succeeded.
+
+    None: there was no command.
+    """
     found: list[ev.TestRun] = []
-    checked, cell = True, state.runs
+    checked: bool | None = None
+    cell = state.runs
     while cell is not None:
         run, cell = cell.run, cell.rest
         if run.test_id == ev.CHECK:
@@ -172,8 +202,10 @@ def _kept(state: RunState, _best: ev.BestFound) -> RunState:
     judged = state.judged
     if judged is None:
         raise IllegalEvent("nothing was judged that could be kept")
-    state = replace(state, book=claiming.kept(state))
-    return replace(state, best=judged.attempt, evidence=judged.tests, shown=state.seen, told="")
+    state = replace(state, book=claiming.kept(state), removals=removals.kept(state.removals))
+    seconds = run_seconds(judged, state.run.settings.suite)
+    state = replace(state, best=judged.attempt, evidence=judged.tests, shown=state.seen, told="", run_seconds=seconds)
+    return modes.kept(state)
 
 
 def _reverted(state: RunState, revert: ev.Revert) -> RunState:
@@ -182,8 +214,10 @@ def _reverted(state: RunState, revert: ev.Revert) -> RunState:
     unjudged = state.unjudged
     state = replace(state, book=claiming.reverted(state, revert))
     if revert.to == state.postponed:
-        return replace(state, tree=revert.to, postponed="", written=True)
-    postponed = state.tree if state.best is not None and unjudged else ""
+        return replace(state, tree=revert.to, postponed="", written=True, removals=state.postponed_removals)
+    given_up = state.book.refusals >= REFUSALS
+    postponed = state.tree if state.best is not None and unjudged and not given_up else ""
+    state = replace(state, removals=removals.reverted(state.removals), postponed_removals=state.removals)
     # What is tried next was not verified either, though it may be a tree that was.
     written = state.written if not state.coalesces else bool(state.book.turn) and not state.book.parked
     return replace(state, tree=revert.to, told=revert.why, postponed=postponed, written=written)
@@ -205,44 +239,8 @@ def _planned(state: RunState, plan: ev.Plan) -> RunState:
     return replace(state, book=replace(state.book, plan=plan.steps))
 
 
-def _switched(state: RunState, mode: ev.Mode) -> RunState:
-    return replace(state, book=replace(state.book, mode=mode.to, leaving=False, claims=()))
-
-
 def _hit(state: RunState, guardrail: ev.Guardrail) -> RunState:
     return replace(state, hit=guardrail)
-
-
-def _limited(state: RunState, limit: ev.Limit) -> RunState:
-    new = limit.new if limit.new is None or limit.name in ("usd", "seconds") else int(limit.new)
-    budget = replace(state.run.budget, **{limit.name: new})
-    return replace(state, start=replace(state.run, budget=budget))
-
-
-def _resumed(state: RunState, _resume: ev.Resume) -> RunState:
-    """A new segment: what an open request had reserved counts as spent, and the last segment's end is no end."""
-    spend = state.spend
-    if state.request is not None:
-        spend = settle(spend, state.request.reserved_usd, state.request.reserved_tokens)
-    closed = state.phase is Phase.CLOSED
-    said = state.said if closed or state.end is None else None  # who resumes an ended run wants it to try again
-    # A segment after an end has its own verification at its end.
-    anew = state.end is not None and state.run.test_policy is TestPolicy.ON_FINAL
-    return replace(
-        state,
-        spend=spend,
-        request=None,
-        asking=False,
-        fault="",
-        expired="",
-        judged=None if anew else state.judged,
-        recent=(),
-        tries=0,
-        pause=0.0,
-        said=said,
-        end=None,
-        final=state.final if closed else None,
-    )
 
 
 def _closed(state: RunState, final: ev.Final) -> RunState:
@@ -260,18 +258,21 @@ FOLDS: dict[type[ev.Event], Callable[[RunState, Any], RunState]] = {
     ev.ActionTaken: _acted,
     ev.Write: _wrote,
     ev.TestRun: _ran,
+    ev.PlainRun: _ran_plain,
     ev.Tests: _tested,
     ev.Observation: _observed,
     ev.BestFound: _kept,
     ev.EditClaim: _claimed,
     ev.Repair: _failed,
     ev.Plan: _planned,
-    ev.Mode: _switched,
+    ev.Mode: modes.switched,
+    ev.Refusal: modes.refused,
+    ev.Codemod: modes.modified,
     ev.Revert: _reverted,
     ev.Localisation: _localised,
     ev.Guardrail: _hit,
-    ev.Limit: _limited,
-    ev.Resume: _resumed,
+    ev.Limit: segments.limited,
+    ev.Resume: segments.resumed,
     ev.Final: _closed,
     ev.RunEnd: _ended,
 }

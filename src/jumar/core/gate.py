@@ -9,10 +9,15 @@ import msgspec
 from jumar.core.claims import Book, provides, red_ids, why_not_red
 from jumar.core.events import PlanStep
 from jumar.core.guard import Guard, Hit, escape, misnamed, refusal
+from jumar.core.leaving import refused_leave, why_no_codemod
 from jumar.core.policy import Gate
 from jumar.core.run import RunState
 from jumar.core.turn import named
 
+ONE_EDIT = (
+    "codemod mode takes one command (run_command) or one replacement (replace_in_files), which is judged as one edit; "
+    "set_mode('strict') leaves it"
+)
 WRITES = frozenset({"write_file", "write_files", "edit_file", "delete_file"})
 """Actions that change files."""
 
@@ -60,13 +65,19 @@ class Ruling(msgspec.Struct, frozen=True):
     hit: Hit | None = None
 
 
-def admits(action: Action, state: RunState, guard: Guard) -> Ruling:
+def admits(action: Action, state: RunState, guard: Guard) -> Ruling:  # noqa: PLR0911  one case per action
     """Rule on *action* before it touches the disk: same state, same action, same answer."""
     if action.fault:
         return _no(action.fault)
     match action.name:
+        case "final":
+            return _ruled(refused_leave(state, action.name, action.args))
         case "edit_claim":
             return _claim(str(action.args["test_id"]), str(action.args["edit_target"]), state, guard)
+        case "replace_in_files" if state.book.mode is not Gate.CODEMOD:
+            return _no("replace_in_files is for codemod mode: call set_mode('codemod') first")
+        case "escalate":
+            return _escalation(str(action.args["test_id"]), str(action.args["reason"]), state)
         case "set_mode":
             return _mode(str(action.args["mode"]), state)
         case "submit_plan":
@@ -77,13 +88,17 @@ def admits(action: Action, state: RunState, guard: Guard) -> Ruling:
     return YES
 
 
-def writable(path: str, state: RunState, guard: Guard) -> Ruling:
+def writable(path: str, state: RunState, guard: Guard) -> Ruling:  # noqa: PLR0911  one line per reason
     """Rule on a change of the file *path*, whichever way it comes."""
     if hit := escape(path):
         return Ruling(admitted=False, reason=f"{path!r} leads outside the workspace", hit=hit)
     mode = state.book.mode
+    if mode is Gate.CODEMOD:
+        return _no(f"{path} was not changed: {ONE_EDIT}")
     if mode is not Gate.OFF and guard.authorable(path):
-        return _no(why) if (why := misnamed(path)) else YES
+        return _ruled(misnamed(path) or "")
+    if mode is Gate.REFACTOR and guard.refactorable(path):
+        return _ruled(misnamed(path) or "")
     if why := refusal(path, guard):
         return _no(why)
     if mode is not Gate.STRICT or state.book.covering(path):
@@ -135,10 +150,21 @@ def _claim(test_id: str, target: str, state: RunState, guard: Guard) -> Ruling: 
     return YES
 
 
-def _mode(mode: str, state: RunState) -> Ruling:
+def _escalation(test_id: str, reason: str, state: RunState) -> Ruling:
+    """Any test that the run knows may be escalated, red or green: it is for a person to decide who is right."""
+    if test_id not in state.book.newest and test_id not in state.expected:
+        near = tuple(i for i in state.expected if test_id and test_id in i) or red_ids(state.book.newest)
+        there = named(near or state.expected) or "none"
+        return _no(f"there is no test {test_id!r} in this run; there is {there}: name the one that contradicts")
+    if not reason.strip():
+        return _no(f"say in `reason` what {test_id} contradicts: the instruction, or which other test, and how")
+    return YES
+
+
+def _mode(mode: str, state: RunState) -> Ruling:  # noqa: PLR0911  one line per reason
     book, switches = state.book, state.run.settings.switches
-    if mode not in (Gate.STRICT, Gate.REFACTOR):
-        return _no(f"there is no mode {mode[:60]!r}; there are strict and refactor")
+    if mode not in (Gate.STRICT, Gate.REFACTOR, Gate.CODEMOD):
+        return _no(f"there is no mode {mode[:60]!r}; there are strict, refactor and codemod")
     if mode == book.mode:
         return _no(f"the mode is {mode} already")
     if book.mode is Gate.OFF:
@@ -147,7 +173,9 @@ def _mode(mode: str, state: RunState) -> Ruling:
         return _no("refactor mode is the person's switch, and it is off: pass --allow-refactor")
     if book.turn:
         return _no("edits of this turn wait for their verdict: set the mode in a turn of its own")
-    return YES
+    if mode == Gate.CODEMOD:
+        return _ruled(why_no_codemod(state))
+    return _ruled(refused_leave(state, "set_mode", {"mode": mode}))
 
 
 def _plan(steps: tuple[PlanStep, ...], state: RunState, guard: Guard) -> Ruling:  # noqa: PLR0911  one line per reason
@@ -176,3 +204,8 @@ YES = Ruling(admitted=True)
 
 def _no(reason: str) -> Ruling:
     return Ruling(admitted=False, reason=reason)
+
+
+def _ruled(reason: str) -> Ruling:
+    """Refused for *reason*; empty: admitted."""
+    return _no(reason) if reason else YES

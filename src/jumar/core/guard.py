@@ -43,6 +43,12 @@ class Guard(msgspec.Struct, frozen=True):
     protected: Matches
     authorable: Matches = nothing
     """Which files may be written as new tests: test files by their names that did not come with the task."""
+    refactorable: Matches = nothing
+    """Which files refactor mode may edit: all but tests, and what is jumar's own."""
+    renamable: Matches = nothing
+    """In which tests a codemod may rename identifiers: those the person named."""
+    steering: Matches = nothing
+    """Which files steer the runner: in a verdict they are those that the run began with."""
 
 
 def unmade(editable: Iterable[str], files: Collection[str]) -> tuple[str, ...]:

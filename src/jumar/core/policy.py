@@ -21,6 +21,8 @@ class Gate(StrEnum):
     OFF = "off"
     STRICT = "strict"
     REFACTOR = "refactor"
+    CODEMOD = "codemod"
+    """Never of a whole run: it is entered for one edit."""
 
 
 class Trigger(StrEnum):
@@ -50,9 +52,11 @@ def contradiction(policy: TestPolicy, gate: Gate, agent: str, *, model_runs_test
         return (
             f"the repair agent lives on test results during the run, and under '{policy}' there are none; use on_write"
         )
-    if model_runs_tests and policy is not TestPolicy.ON_WRITE:
-        when = "once, at the end" if policy is TestPolicy.ON_FINAL else "never"
-        return f"under test policy {policy} the tests run {when}, so the model cannot run them; use on_write"
+    if model_runs_tests and policy is TestPolicy.NEVER:
+        return (
+            "under test policy never the model sees no test result, and one that may run tests would; "
+            "use on_final or on_write, or leave --model-may-run-tests out"
+        )
     if model_runs_tests and agent not in ("driver", "host"):
         return f"agent {agent} calls no tools: a model that may run tests needs --agent driver"
     return None

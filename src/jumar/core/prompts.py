@@ -42,6 +42,9 @@ NAMES_LIMIT = 2_000
 FOCUS = 12_000
 """Characters of a test file above which a fix is not shown the tests in it that pass."""
 
+NO_TEST = "There is no test yet."
+"""What a model is shown of a verification in a repository without tests."""
+
 OUTPUT_LIMIT = 12_000
 """Characters of test output a model is shown at most; the full text is in the run's `output/`."""
 
@@ -200,6 +203,8 @@ def feedback(verdict: Verdict, only: Collection[str] = ()) -> dict[str, object]:
     """
     if verdict.void is not None:
         return {"ok": False, "output": f"no usable evidence: {plain(verdict.void.reason)}"}
+    if not verdict.results:
+        return {"ok": False, "output": NO_TEST}
     lines = [f"{verdict.passed} of {verdict.total} passed"]
     if only:
         lines.insert(0, f"{len(verdict.green_ids & set(only))} of the {len(set(only))} you asked for passed; in all:")

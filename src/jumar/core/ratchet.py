@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -52,11 +53,20 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ties: Ties = Ties.KEEP
 
 
-def holds(attempt: Attempt, best: Attempt | None, rule: Rule) -> bool:
-    """Whether *attempt* becomes the best; if not, the workspace goes back to *best*."""
+def holds(attempt: Attempt, best: Attempt | None, rule: Rule, deleted: Sequence[str] = ()) -> bool:
+    """Whether *attempt* becomes the best; if not, the workspace goes back to *best*.
+
+    *deleted* are files of the best tree that it does not have and did not move: at a tie they are not given away.
+    """
     if best is None:
         return True
     if rule.ratchet is Ratchet.IDENTITY and not best.green_ids <= attempt.green_ids:
         return False
-    new, old = attempt.score.rank, best.score.rank
-    return new > old or (new == old and rule.ties is Ties.KEEP)
+    if ties(attempt, best):
+        return rule.ties is Ties.KEEP and not deleted
+    return attempt.score.rank > best.score.rank
+
+
+def ties(attempt: Attempt, best: Attempt | None) -> bool:
+    """Whether *attempt* is neither better nor worse than *best*."""
+    return best is not None and attempt.score.rank == best.score.rank

@@ -12,7 +12,9 @@ from jumar.core.budget import Spend
 from jumar.core.claims import Book
 from jumar.core.policy import Gate, TestPolicy
 from jumar.core.ratchet import Attempt, Score
+from jumar.core.removals import Removals
 from jumar.core.reply import Reply
+from jumar.core.stop import Escalation
 from jumar.core.verdict import Outcome
 
 HOST = "host"
@@ -56,6 +58,10 @@ class Judged(msgspec.Struct, frozen=True):
     green_ids: frozenset[str]
     checked: bool = True
     """Whether the command that guards refactor mode was green, where one was run."""
+    commanded: bool = False
+    """Whether it was run."""
+    plain: ev.PlainRun | None = None
+    """The run under configuration that was edited; None: none was."""
 
     @property
     def attempt(self) -> Attempt:
@@ -132,9 +138,17 @@ class RunState(msgspec.Struct, frozen=True):
     """Whether a file was written, or written again, since the newest verification."""
     postponed: str = ""
     """A tree that was written and, because the run had to stop, not verified; empty is none."""
+    removals: Removals = Removals()
+    """What the workspace's tree deletes of the best one, where there is no gate."""
+    postponed_removals: Removals = Removals()
+    """The same of `postponed`."""
     refused: frozenset[str] = frozenset()
     """Digests of all proposals that were verified or refused in this run."""
     localisation: ev.Localisation | None = None
+    tried: int = 0
+    """Candidates that were screened in this run."""
+    run_seconds: float = 0.0
+    """How long one run of the tests takes that ends green, as measured on the best tree."""
     seen: Mapping[str, object] = {}
     """The newest observation of test results."""
     shown: Mapping[str, object] = {}
@@ -143,6 +157,8 @@ class RunState(msgspec.Struct, frozen=True):
     """Why the newest proposal was not kept; empty when it was."""
     said: str | None = None
     """The model's own last word."""
+    escalated: Escalation | None = None
+    """The test that the agent gave up on because it contradicts something."""
     expired: str = ""
     """The model's word that its time ended before its candidates did; empty is none."""
     fault: str = ""
@@ -155,6 +171,8 @@ class RunState(msgspec.Struct, frozen=True):
     """What the gate knows."""
     asking: bool = False
     """Whether a host's agent waits for the answer of its model."""
+    plain: ev.PlainRun | None = None
+    """The plain run of the verification at hand."""
     runs: Cell | None = None
     """The `test_run` events of the verification at hand, newest first."""
 
@@ -168,9 +186,15 @@ class RunState(msgspec.Struct, frozen=True):
     @property
     def history(self) -> tuple[ev.Event, ...]:
         """The conversation, oldest first."""
+        return self.since(None) or ()
+
+    def since(self, known: Said | None) -> tuple[ev.Event, ...] | None:
+        """What was added to the conversation after the cell *known*, oldest first; None: it does not hold that cell."""
         events: list[ev.Event] = []
         cell = self.talk
-        while cell is not None:
+        while cell is not known:
+            if cell is None:
+                return None
             events.append(cell.event)
             cell = cell.rest
         return tuple(reversed(events))

@@ -18,7 +18,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Files, folders or ids given to the runner; empty is the runner's own discovery."""
     command: str = ""
     """For the runner `junit`: what runs the tests and writes a report, split as a shell splits words, run without one.
-    `{ids}` stands for the names of the asked tests, one word each, and `{report}` for the path of the report."""
+    `{ids}` stands for the names of the asked tests, one word each, and `{report}` for the path of the report. For the
+    runner `command`: the one test, whose outcome is its exit status."""
     report: str = ""
     """Where that command writes its report, relative to the tree."""
     command_for: str = ""
@@ -30,6 +31,11 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """For one test."""
     confirm: int = 0
     """Fresh runs that must agree before a tree is called green; 0: the first one is believed, at grade D."""
+
+    @property
+    def single(self) -> bool:
+        """Whether one test stands for the whole suite: no result tells which test of which file failed."""
+        return self.runner == "command"
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,6 +80,10 @@ class Switches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     model_may_run_commands: bool = False
     allow_refactor: bool = False
     """Whether the model may enter refactor mode."""
+    allow_codemod: bool = False
+    """Whether the model may enter codemod mode."""
+    codemod_renames: tuple[str, ...] = ()
+    """Globs of the test files in which a codemod may rename an identifier; without them it touches no test."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,6 +109,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Lines with gitignore semantics: what git ignores there is a person's own, and in no tree."""
     tracked: tuple[str, ...] = ()
     """Files that git knows there, whatever the lines say."""
+    include: tuple[str, ...] = ()
+    """Globs of what belongs to the tree there all the same."""
+    tree_bytes: int = 0
+    """What the files of the first tree weigh; 0: not known."""
     verify: str = ""
     """`[gate] verify`: the command that must be green before refactor mode is left; empty is all expected ids."""
     verify_seconds: float = 120.0
@@ -110,5 +124,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Their ids."""
     flaky: tuple[str, ...] = ()
     """Ids of the task whose outcome changed on its untouched tree: they judge nothing."""
+    needed: tuple[str, ...] = ()
+    """Files that git ignores and that the red tests of the untouched tree name: they may be red for want of them."""
     ledger: str = ""
     """Path of the ledger this run draws on; empty is none."""
+    notes: tuple[str, ...] = ()
+    """One line each: settings that were asked for and are not in force, and caps that nobody set."""

@@ -19,6 +19,7 @@ _OPEN: dict[type[ev.Event], Phase | None] = {
     ev.EditClaim: Phase.OPEN,
     ev.Plan: Phase.OPEN,
     ev.Mode: Phase.OPEN,
+    ev.Codemod: Phase.OPEN,
     ev.Repair: Phase.OPEN,
     ev.Localisation: Phase.OPEN,
     ev.Observation: Phase.OPEN,
@@ -26,6 +27,7 @@ _OPEN: dict[type[ev.Event], Phase | None] = {
     ev.Revert: None,
     ev.Write: None,
     ev.TestRun: Phase.TESTING,
+    ev.PlainRun: Phase.TESTING,
     ev.Tests: None,
     ev.Final: Phase.CLOSED,
     ev.Limit: Phase.OPEN,
@@ -39,17 +41,19 @@ TRANSITIONS: dict[Phase, dict[type[ev.Event], Phase | None]] = {
     Phase.WRITTEN: {
         ev.Write: Phase.WRITTEN,
         ev.TestRun: Phase.TESTING,
+        ev.PlainRun: Phase.TESTING,
         ev.Tests: Phase.JUDGED,
         ev.Revert: Phase.OPEN,
         ev.Limit: Phase.WRITTEN,
         ev.Resume: Phase.WRITTEN,
     },
-    Phase.TESTING: {ev.TestRun: Phase.TESTING, ev.Tests: None},
+    Phase.TESTING: {ev.TestRun: Phase.TESTING, ev.PlainRun: Phase.TESTING, ev.Tests: None},
     Phase.JUDGED: {
         ev.Observation: Phase.JUDGED,
         ev.Repair: Phase.JUDGED,
         ev.BestFound: Phase.OPEN,
         ev.Revert: Phase.OPEN,
+        ev.Refusal: Phase.OPEN,
         ev.Final: Phase.CLOSED,
         ev.Limit: Phase.JUDGED,
         ev.Resume: None,
@@ -60,7 +64,7 @@ TRANSITIONS: dict[Phase, dict[type[ev.Event], Phase | None]] = {
 """Phase -> event -> next phase. None: the event and the state pick it (see `_picked`)."""
 
 
-_SPOKEN = ev.ModelRequest | ev.ModelCall | ev.ActionTaken | ev.Observation | ev.Revert
+_SPOKEN = ev.ModelRequest | ev.ModelCall | ev.ActionTaken | ev.Observation | ev.Revert | ev.Refusal
 """What a conversation is rebuilt from."""
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from jumar.core.agent import FRONTIER, Strategy
-from jumar.core.budget import CAPS, exhausted
-from jumar.core.claims import red_ids, stands
 from jumar.core.effects import (
     Act,
     Await,
@@ -20,14 +20,17 @@ from jumar.core.effects import (
     Keep,
     Localise,
     Rebuild,
+    Refuse,
     Reserve,
     Switch,
     Verify,
 )  # fmt: skip
+from jumar.core.ending import own_end, untested_end
+from jumar.core.leaving import RULE, is_judged, needs_verdict, why_not_kept, why_red
+from jumar.core.planning import plans_now
 from jumar.core.policy import Gate, TestPolicy, Trigger
-from jumar.core.ratchet import holds
-from jumar.core.run import HOST, HOSTED, IllegalEvent, Judged, Phase, RunState
-from jumar.core.stall import stalled
+from jumar.core.ratchet import holds, ties
+from jumar.core.run import HOSTED, IllegalEvent, Judged, Phase, RunState
 from jumar.core.stop import StopReason
 from jumar.core.turn import judgement, named, next_trial
 from jumar.core.verdict import Cause
@@ -59,7 +62,7 @@ def next_effect(state: RunState, agent: Strategy, halt: Halt | None = None) -> E
 
 def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # noqa: PLR0911  as below
     policy = state.run.test_policy
-    ending = halt or _end(state, agent)
+    ending = halt or own_end(state, agent)
     if (due := _due(state, ending)) is not None:
         return due
     if ending:
@@ -69,8 +72,10 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # 
         if policy is TestPolicy.ON_FINAL and unknown and not ending.unverifiable:
             return Verify(Trigger.FINAL)
         if state.best is not None and state.tree != state.best.tree:
-            return GoBack(state.best.tree, "the best tree is what is shipped")
-        return Finish(ending)
+            refactoring = state.book.mode is Gate.REFACTOR and is_judged(state)
+            shipped = "the best tree is what is shipped"
+            return GoBack(state.best.tree, f"{RULE}: {why_red(state)}" if refactoring else shipped)
+        return Finish(untested_end(state, ending))
     if policy is TestPolicy.ON_WRITE and state.best is None:
         return Verify(Trigger.BASELINE)
     return _turn(state, agent)
@@ -83,18 +88,20 @@ def _due(state: RunState, ending: Halt | None) -> Effect | None:
         return None
     if not (ending is None or ending.patient or ending.stop in _PATIENT):
         return None
-    if state.postponed:
-        return GoBack(state.postponed, _AGAIN)
+    if state.postponed:  # at the end, what was seen red already waits for the next segment
+        known = book.mode is Gate.REFACTOR and is_judged(replace(state, tree=state.postponed))
+        return None if ending and known else GoBack(state.postponed, _AGAIN)
+    if book.mode is Gate.CODEMOD:
+        return Verify(Trigger.TURN) if state.tree != best.tree else Switch(book.outer) if book.codemod else None
     if book.mode is Gate.REFACTOR:
-        if state.tree != best.tree:
-            return Verify(Trigger.TURN) if book.leaving or ending else None
-        return Switch(Gate.STRICT) if book.leaving and not ending else None
+        asked = book.leaving or (ending and state.tree != best.tree)
+        return Verify(Trigger.TURN) if asked and not is_judged(state) else None
     return Verify(Trigger.TURN) if book.turn and (book.over or ending) else None
 
 
 _AGAIN = "taken up again: it was never verified"
 
-_PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.STALLED, StopReason.TURNS)
+_PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.ESCALATED, StopReason.STALLED, StopReason.TURNS)
 """Reasons to stop that leave the time to judge what was done before."""
 
 
@@ -107,6 +114,10 @@ def _owed(state: RunState, ending: Halt) -> bool:
     return state.draft is not None and state.run.test_policy is not TestPolicy.ON_WRITE and not later
 
 
+_SLOW = ("run_command", "replace_in_files")
+"""Actions that take time."""
+
+
 def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one line per effect reads best
     """The next thing of the agent's own: an action of its reply, or a question."""
     if state.postponed:
@@ -116,13 +127,15 @@ def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one lin
     if state.reply is not None:
         actions = agent.actions(state)
         action, last = actions[state.actions_done], state.actions_done + 1 == len(actions)
-        return Execute(action, last) if action.name == "run_command" and not action.fault else Act(action, last)
+        if not action.fault and needs_verdict(state, action.name, action.args):
+            return Verify(Trigger.TURN)
+        return Execute(action, last) if action.name in _SLOW and not action.fault else Act(action, last)
     request = agent.request(state)
     if request is None and state.run.agent in HOSTED:
         return Await()
     if request is None:
         raise IllegalEvent("an agent with nothing left to ask has ended the run already")
-    if request.tier == FRONTIER:
+    if request.tier == FRONTIER and not plans_now(state):
         return Finish(Halt(StopReason.INFRA, "the agent asks the frontier model within the loop of attempts"))
     if agent.localises and (state.localisation is None or state.localisation.tree != _home(state)):
         return Localise()
@@ -139,23 +152,34 @@ def _judge(state: RunState) -> Effect:
         return Finish(Halt(StopReason.INFRA, void.reason))
     if judged.tests.trigger is Trigger.TURN and state.book.mode is not Gate.OFF:
         return _gate(state, judged)
-    if void is None and holds(judged.attempt, state.best, state.run.settings.rule):
+    if void is None and holds(judged.attempt, state.best, state.run.settings.rule, state.removals.deleted):
         return Keep(judged.attempt)
-    return GoBack(_home(state), _lower(state) if void is None else "no usable evidence")
+    return GoBack(_home(state), _not_kept(state, judged) if void is None else "no usable evidence")
 
 
 def _gate(state: RunState, judged: Judged) -> Effect:
     """A verdict on claimed edits, or on a refactoring: what is good stays, byte for byte, and the rest goes back."""
+    if state.book.mode is Gate.CODEMOD:
+        why = why_not_kept(state)
+        return GoBack(_home(state), f"a codemod keeps every outcome, and {why}") if why else Keep(judged.attempt)
     if state.book.mode is Gate.REFACTOR:
-        green = judged.tests.void is None and judged.tests.passed == judged.tests.total and judged.checked
-        why = "refactor mode is left green or not at all"
-        command = "" if judged.checked else "; the command of [gate] verify failed"
-        return Keep(judged.attempt) if green else GoBack(_home(state), f"{why}: {_lower(state)}{command}")
+        return Refuse(why) if (why := why_red(state)) else Keep(judged.attempt)
     found = judgement(state)
     trial = next_trial(state.book, found)
     if trial is None:
         return Keep(judged.attempt)
     return Rebuild(trial.left, trial.dropped, found.why)
+
+
+def _not_kept(state: RunState, judged: Judged) -> str:
+    """Why the ratchet does not move up to the newest verdict."""
+    deleted = state.removals.deleted
+    if not (deleted and ties(judged.attempt, state.best)):
+        return _lower(state)
+    return (
+        f"it deletes {named(deleted)}, and no more tests pass than before: a deletion is kept where more tests pass, "
+        "a file may be moved if its text stays as it is"
+    )
 
 
 def _lower(state: RunState) -> str:
@@ -167,74 +191,3 @@ def _lower(state: RunState) -> str:
 def _home(state: RunState) -> str:
     """Where the workspace goes back to: the best tree, or the untouched one."""
     return state.best.tree if state.best is not None else state.run.tree
-
-
-def _end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: PLR0911  one line per reason reads best
-    """The run's own reason to stop, or None."""
-    if state.hit is not None:
-        return Halt(StopReason.GUARDRAIL, f"{state.hit.rule}: {state.hit.what}")
-    if state.fault:
-        return Halt(StopReason.INFRA, state.fault)
-    if (state.green and not _unstarted(state, agent) and not _unplanned(state)) or _checked(state):
-        return Halt(StopReason.GREEN)
-    if state.expired:
-        return Halt(StopReason.BUDGET, state.expired)
-    if state.said is not None:
-        return Halt(StopReason.FINAL, state.said)
-    if why := _given_up(state):
-        return Halt(StopReason.STALLED, why)
-    if agent.loops and state.run.agent != HOST and stalled(state.recent):
-        return Halt(StopReason.STALLED, "the same action came three times in six")
-    if state.reply is not None:
-        return _capped(state, _WITHIN_A_TURN)
-    if capped := _capped(state):
-        return capped
-    idle = state.run.agent not in HOSTED and agent.request(state) is None
-    return Halt(StopReason.FINAL, "the agent has nothing left to try") if idle else None
-
-
-def _checked(state: RunState) -> bool:
-    """Whether a refactoring without a test has ended, and the command that guards it was green on what is shipped."""
-    judged, best = state.judged, state.best
-    if state.said is None or state.expected or judged is None or best is None or not state.run.settings.verify:
-        return False
-    return judged.tests.trigger is Trigger.TURN and judged.checked and judged.tests.tree == best.tree == state.tree
-
-
-def _unplanned(state: RunState) -> bool:
-    """Green from the start, and a test of the plan is not: the work that was planned is not done."""
-    steps = state.book.plan if state.born_green else ()
-    return any(step.test_id and stands(step, state.book.newest) != "green" for step in steps)
-
-
-def _given_up(state: RunState) -> str:
-    """Why no claim can be made any more; empty: one can, or none was given up."""
-    book = state.book
-    if not book.ended or book.claims or book.turn or set(red_ids(book.newest)) - book.ended:
-        return ""
-    return f"two edits for {named(tuple(sorted(book.ended)))} did not turn it green, and nothing else is red"
-
-
-def _unstarted(state: RunState, agent: Strategy) -> bool:
-    """Green from the start with something to do: the instruction asks for more than the tests do."""
-    if state.run.agent == HOST:
-        return state.said is None
-    if state.said is not None or not state.run.settings.instruction:
-        return False
-    return state.born_green if agent.loops else state.spend.attempts == 0 and not agent.localises
-
-
-_WITHIN_A_TURN = ("attempts", "test_runs")
-"""Caps that the actions of one reply can use up."""
-
-
-def _capped(state: RunState, names: tuple[str, ...] = CAPS) -> Halt | None:
-    last_test = state.run.test_policy is TestPolicy.ON_FINAL
-    held_seconds = state.run.settings.suite.timeout_seconds if last_test else 0.0
-    cap = exhausted(state.run.budget, state.spend, held_seconds, names)
-    if cap is None:
-        return None
-    stop = {"attempts": StopReason.ATTEMPTS, "turns": StopReason.TURNS}.get(cap, StopReason.BUDGET)
-    held = f" but for the {held_seconds:g} held for the last verification" if held_seconds and cap == "seconds" else ""
-    patient = cap not in ("attempts", "test_runs", "seconds")
-    return Halt(stop, f"the cap on {cap} is used up{held}", patient=patient)

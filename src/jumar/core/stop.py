@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+import msgspec
+
 
 class StopReason(StrEnum):
     """The typed end of a run."""
@@ -13,10 +15,20 @@ class StopReason(StrEnum):
     TURNS = "turns"
     STALLED = "stalled"
     FINAL = "final"
+    UNTESTED = "untested"
+    """It stopped without green, and there is no test at all: none was expected, and none was written."""
+    ESCALATED = "escalated"
     BUDGET = "budget"
     GUARDRAIL = "guardrail"
     INFRA = "infra"
     INTERRUPTED = "interrupted"
+
+
+class Escalation(msgspec.Struct, frozen=True):
+    """A test of which the agent says that it contradicts the instruction or another test: a person must decide."""
+
+    test_id: str
+    reason: str
 
 
 USAGE_EXIT = 2
@@ -28,8 +40,15 @@ EXIT_CODES: dict[StopReason, int] = {
     StopReason.TURNS: 1,
     StopReason.STALLED: 1,
     StopReason.FINAL: 1,
+    StopReason.UNTESTED: 1,
+    StopReason.ESCALATED: 1,
     StopReason.BUDGET: 3,
     StopReason.GUARDRAIL: 4,
     StopReason.INFRA: 5,
     StopReason.INTERRUPTED: 130,
 }
+
+
+def exit_of(stop: StopReason, *, scored: bool) -> int:
+    """The exit code of a run that stopped so; ending by itself is no failure where no test has judged the run."""
+    return 0 if stop is StopReason.FINAL and not scored else EXIT_CODES[stop]

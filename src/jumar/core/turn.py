@@ -62,13 +62,14 @@ def judgement(state: RunState) -> Judgement:
     edits = [book.turn[n] for n in book.trying]
     if judged.tests.void is not None:
         return Judgement(void=judged.tests.void.reason)
+    if judged.plain is not None and judged.plain.void is not None:
+        return Judgement(void=f"with {named(judged.plain.paths)} as edited: {judged.plain.void.reason}")
     claimed = dict.fromkeys(i for edit in edits for i in edit.claims)
-    before = state.best.green_ids if state.best is not None else frozenset[str]()
     wrong = {edit.path: _wrong(edit, state) for edit in edits if edit.test}
     return Judgement(
         green=judged.green_ids.intersection(claimed),
         red=_unfulfilled(book, judged.green_ids),
-        lost=tuple(i for i in state.expected if i in before and i not in judged.green_ids),
+        lost=() if _turned_red(state, edits) else _lost(state, judged.green_ids),
         wrong={path: why for path, why in wrong.items() if why},
     )
 
@@ -154,9 +155,37 @@ def _flat(parts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(sorted({n for part in parts for n in part}))
 
 
+def _green_before(state: RunState) -> frozenset[str]:
+    return state.best.green_ids if state.best is not None else frozenset()
+
+
+def _lost(state: RunState, green: frozenset[str]) -> tuple[str, ...]:
+    """The expected tests that were green and are not among those that are *green* now."""
+    before = _green_before(state)
+    return tuple(i for i in state.expected if i in before and i not in green)
+
+
+def _turned_red(state: RunState, edits: Sequence[Edited]) -> bool:
+    """Whether *edits* are new tests alone, which a test command can only show by turning red as a whole."""
+    return state.run.settings.suite.single and bool(edits) and all(edit.test for edit in edits)
+
+
+def _unseen(edit: Edited, state: RunState) -> str:
+    """Why a test command did not turn red by the test file that *edit* wrote; empty: it did."""
+    before = _green_before(state)
+    for test_id, run in state.book.latest.items():
+        if test_id not in before and edit.path not in state.book.authored:
+            return f"{test_id} was red before {edit.path}, so it cannot show a new test to be red: turn it green first"
+        if run.status == "pass":
+            return f"{test_id} stays green with {edit.path}: the command must run the new test, and that must fail"
+    return ""
+
+
 def _wrong(edit: Edited, state: RunState) -> str:
     """Why the test file that *edit* wrote is not one whose new tests were seen red; empty: it is."""
-    before = state.best.green_ids if state.best is not None else frozenset[str]()
+    if state.run.settings.suite.single:
+        return _unseen(edit, state)
+    before = _green_before(state)
     own = {i: run for i, run in state.book.latest.items() if run.file == edit.path}
     if not own:
         return f"{edit.path} holds no test that the runner knows: a new test file needs tests of its own, seen red"

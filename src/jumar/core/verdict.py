@@ -154,6 +154,10 @@ class Verdict(msgspec.Struct, frozen=True):
         return tuple(i for i, r in self.results.items() if i not in self.green_ids and r.outcome is not Outcome.FLAKY)
 
 
+CHANGED = "it passed in one run and did not in another, on the same files"
+"""Why a test is flaky."""
+
+
 def unsteady(verdict: Verdict, flaky: Iterable[str], why: str) -> Verdict:
     """*verdict*, where the ids *flaky* turned out to come out differently on the same tree."""
     changed = {i: TestResult(i, Outcome.FLAKY, 0, why, Blame.TEST) for i in flaky if i in verdict.results}

@@ -22,11 +22,18 @@ _USABLE = 0o600
 """What the owner may do with every file that is laid out, whatever was done to the one it replaces."""
 
 
+Clone = Callable[[str, int, int], bool]
+"""From a hash, an empty open file and a size to a file that shares its blocks with the object; False: it cannot."""
+
+
 class Aligner(msgspec.Struct, frozen=True):
     """Makes folders equal to trees. What *skip* names is neither read nor written nor removed, at any depth."""
 
     get: Get
     skip: Skip
+    clone: Clone
+    fresh: bool = False
+    """Whether the folder is new and nobody counts on it before it is whole: files are made under their own names."""
 
     def align(self, folder: int, wanted: Folder, path: str = "") -> None:
         """Make the open *folder*, at *path* with a slash at its end, hold exactly *wanted*, and what is no tree's.
@@ -60,7 +67,7 @@ class Aligner(msgspec.Struct, frozen=True):
     def _empty(self, folder: int, name: str, path: str) -> None:
         """Remove the folder *name*, which no tree has; where it holds something to be skipped, only the rest goes."""
         if not trees.leftover(name):
-            if trees.ignored(name) or self.skip(path[:-1]) or self.skip(path):
+            if trees.ignored(name) or self.skip(path):
                 return
             with beneath.inside(folder, name, unlock=True) as inner:
                 if beneath.lstat(inner, trees.VENV) is not None:
@@ -75,11 +82,9 @@ class Aligner(msgspec.Struct, frozen=True):
         if path.count("/") > walk.DEEPEST:
             return False
         for name in beneath.names(folder):
-            if self.skip(path + name):
+            if walk.skipped(self.skip, folder, name, path + name):
                 return True
             if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                if self.skip(f"{path}{name}/"):
-                    return True
                 with beneath.inside(folder, name, unlock=True) as inner:
                     if self._spares(inner, f"{path}{name}/"):
                         return True
@@ -90,18 +95,28 @@ class Aligner(msgspec.Struct, frozen=True):
         found = beneath.lstat(folder, name)
         if found is not None and _equals(folder, name, found.st_mode, node):
             return
-        data, temporary = self.get(node.sha256), beneath.passing()
+        data, temporary = self.get(node.sha256), name if self.fresh else beneath.passing()
         try:
             if node.kind is Kind.LINK:
                 os.symlink(data, os.fsencode(temporary), dir_fd=folder)
             else:
-                beneath.create(folder, temporary, data, executable=node.executable)
+                self._create(folder, temporary, node, data)
                 if found is not None and stat.S_ISREG(found.st_mode):
                     _keep_bits(folder, temporary, stat.S_IMODE(found.st_mode), executable=node.executable)
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            if not self.fresh:
+                os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             beneath.remove(folder, temporary)
             raise
+
+    def _create(self, folder: int, name: str, node: Node, data: bytes) -> None:
+        """Make the file *name*: with blocks of the object where that can be, else with a copy of them."""
+
+        def fill(fd: int) -> None:
+            if not self.clone(node.sha256, fd, len(data)):
+                beneath.write_all(fd, data)
+
+        beneath.make(folder, name, fill, executable=node.executable)
 
 
 def _keep_bits(folder: int, name: str, bits: int, *, executable: bool) -> None:

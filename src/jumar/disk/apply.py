@@ -1,16 +1,18 @@
-"""A person's folder is written only if it still is what the run began with; each file appears whole or not at all."""
+"""Writes what a run changed onto a person's folder: three-way where that moved on, all of it or nothing of it."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
 from jumar.disk import beneath, trees
+from jumar.disk.merge import merge
 from jumar.disk.objects import Store
 from jumar.disk.trees import Kind, Manifest, Node
 from jumar.errors import BadInput
@@ -22,47 +24,129 @@ class Change(msgspec.Struct, frozen=True):
     path: str
     old: Node | None
     new: Node | None
+    data: bytes | None = None
+    """Of a file, merged from both sides; None: those of `new`."""
 
 
-def apply(store: Store, base: str, best: str, origin: Path) -> tuple[str, ...]:
+class Conflict(msgspec.Struct, frozen=True):
+    """A path that cannot become what the run made of it."""
+
+    path: str
+    why: str
+
+
+class Conflicts(BadInput):
+    """Nothing was written, since some paths were changed on both sides."""
+
+    def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
+        super().__init__(f"nothing was applied: {'; '.join(c.why for c in conflicts)}")
+        self.conflicts = conflicts
+
+
+def apply(
+    store: Store, base: str, best: str, origin: Path, closed: Callable[[str], bool] = lambda _: False
+) -> tuple[str, ...]:
     """Write what *best* changed in *base* onto *origin*; the paths written, sorted. What is so already is left alone.
 
     Raises:
-        BadInput: naming the path of *origin* that is no longer what *base* has; nothing was written then.
+        Conflicts: naming each path of *origin* that was changed too, in the same place; nothing was written then.
+        BadInput: if a path is *closed*; nothing was written.
         Infra: if the disk refuses half-way; the files written before stay, each of them whole.
     """
-    old, new = trees.spelt_out(store.manifest(base)), trees.spelt_out(store.manifest(best))
-    changes = [Change(path, old.get(path), new.get(path)) for path in trees.difference(old, new)]
     with beneath.disk(f"cannot write to {origin}"), beneath.root(origin) as top:
-        due = [change for change in changes if _due(top, change, old)]
+        due = plan(store, base, best, top)
+        for change in due:
+            if closed(change.path):
+                raise BadInput(f"nothing was applied: {change.path!r} is one of the task's own tests")
         for change in reversed(due):
             if change.old is not None and (change.new is None or change.new.kind is not change.old.kind):
                 _take_away(top, change)
         for change in due:
             if change.new is not None:
-                _put(top, change.path, change.new, store)
+                data = change.data if change.data is not None else _data(store, change.new)
+                _put(top, change.path, change.new, data)
     return tuple(change.path for change in due)
 
 
-def _due(top: int, change: Change, old: Manifest) -> bool:
-    """Whether *change* is still to be made.
+def plan(store: Store, base: str, best: str, top: int) -> tuple[Change, ...]:
+    """What is to be written below the open folder *top*, sorted by path.
 
     Raises:
-        BadInput: if what stands there is neither the old nor the new.
+        Conflicts: as `apply`.
+        OSError: if something cannot be read.
     """
-    there = _standing(top, change.path)
+    old, new = trees.spelt_out(store.manifest(base)), trees.spelt_out(store.manifest(best))
+    changed = trees.difference(old, new)
+    due: list[Change] = []
+    conflicts: list[Conflict] = []
+    for change in (Change(path, old.get(path), new.get(path)) for path in changed):
+        found = _due(store, top, change, old)
+        if isinstance(found, Conflict):
+            conflicts.append(found)
+        elif found is not None:
+            due.append(found)
+    if conflicts:
+        raise Conflicts(tuple(conflicts))
+    return tuple(due)
+
+
+def _due(store: Store, top: int, change: Change, old: Manifest) -> Change | Conflict | None:
+    """What is still to be done of *change*: nothing, all, or a merge of it with what stands there."""
+    path, there = change.path, _standing(top, change.path)
     if there == change.new:
-        return False
+        return None
+    if change.new is not None and (blocked := _blocked(top, path, old)):
+        return Conflict(path, f"{path!r} lies beneath {blocked!r}, which is a link or a file there; move it away")
     if there != change.old:
-        raise BadInput(f"{change.path!r} was changed while the run worked; nothing was applied: use best.patch instead")
+        return _merged(store, top, change, there)
     if there is not None and there.kind is Kind.DIR and change.new is not None:
-        with beneath.parent(top, change.path) as (folder, name), beneath.inside(folder, name) as inner:
-            for other in beneath.names(inner):
-                if f"{change.path}/{other}" not in old:
-                    raise BadInput(
-                        f"{change.path!r} must become a file, but holds {other!r}, unknown to the run; move it away"
-                    )
-    return True
+        for other in _inside(top, path):
+            if f"{path}/{other}" not in old:
+                why = f"{path!r} must become a file, but holds {other!r}, unknown to the run; move it away"
+                return Conflict(path, why)
+    return change
+
+
+def _merged(store: Store, top: int, change: Change, there: Node | None) -> Change | Conflict | None:
+    """*change* and what was changed there meanwhile, in one file."""
+    path, old, new = change.path, change.old, change.new
+    if there is None or new is None or old is None:
+        deeds = ("deleted" if there is None else "made" if old is None else "changed"), "deleted" if new is None else ""
+        ours = deeds[1] or ("made" if old is None else "changed")
+        return Conflict(path, f"{path!r} was {deeds[0]} while the run worked, which {ours} it")
+    if {old.kind, new.kind, there.kind} != {Kind.FILE} or not there.sha256:
+        return Conflict(path, f"{path!r} was changed while the run worked, and is no file on one of the sides")
+    mine, runs = _read(top, path)
+    data = merge(store.get(old.sha256), mine, store.get(new.sha256))
+    if data is None:
+        return Conflict(path, f"{path!r} was changed while the run worked, in the same lines or as no text")
+    executable = new.executable if new.executable is not old.executable else runs
+    if data == mine and executable is runs:
+        return None
+    return Change(path, there, Node(Kind.FILE, sha256(data).hexdigest(), executable), data)
+
+
+def _data(store: Store, node: Node) -> bytes:
+    return b"" if node.kind is Kind.DIR else store.get(node.sha256)
+
+
+def _inside(top: int, path: str) -> list[str]:
+    with beneath.parent(top, path) as (folder, name), beneath.inside(folder, name) as inner:
+        return beneath.names(inner)
+
+
+def _read(top: int, path: str) -> tuple[bytes, bool]:
+    with beneath.parent(top, path) as (folder, name):
+        return beneath.read(folder, name)
+
+
+def _blocked(top: int, path: str, old: Manifest) -> str:
+    """The folder above *path* that is a link or a file there, and was none when the run began; empty: there is none."""
+    for folder in reversed(tuple(trees.above(path))):
+        found = _standing(top, folder)
+        if found is not None and found.kind is not Kind.DIR and found != old.get(folder):
+            return folder
+    return ""
 
 
 def _standing(top: int, path: str) -> Node | None:
@@ -97,7 +181,7 @@ def _take_away(top: int, change: Change) -> None:
         os.fsync(folder)
 
 
-def _put(top: int, path: str, node: Node, store: Store) -> None:
+def _put(top: int, path: str, node: Node, data: bytes) -> None:
     with beneath.parent(top, path, create=True) as (folder, name):
         if node.kind is Kind.DIR:
             if beneath.lstat(folder, name) is None:
@@ -105,7 +189,7 @@ def _put(top: int, path: str, node: Node, store: Store) -> None:
         else:
             temporary = beneath.passing()
             try:
-                _make(folder, temporary, node, store.get(node.sha256), beneath.lstat(folder, name))
+                _make(folder, temporary, node, data, beneath.lstat(folder, name))
                 os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 beneath.remove(folder, temporary)

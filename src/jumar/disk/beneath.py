@@ -158,9 +158,16 @@ def link(folder: int, name: str) -> bytes:
 
 def create(folder: int, name: str, data: bytes, *, executable: bool = False) -> None:
     """Make the regular file *name* in *folder*; nothing may be there yet, so nothing can be written through."""
+    make(folder, name, lambda fd: write_all(fd, data), executable=executable)
+
+
+def make(folder: int, name: str, fill: Callable[[int], None], *, executable: bool = False) -> None:
+    """As `create`, with what *fill* writes to the open file."""
     fd = os.open(name, _NEW, 0o777 if executable else 0o666, dir_fd=folder)
-    with open(fd, "wb", buffering=0) as file:  # noqa: PTH123  a descriptor, not a path
-        write_all(file.fileno(), data)
+    try:
+        fill(fd)
+    finally:
+        os.close(fd)
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -23,8 +24,11 @@ from jumar.globs import literal, spec
 
 _SECONDS = 60
 _PASSED_ON = ("PATH", "HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL")
-_INERT = ("--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-"""Nothing that the repository's own settings name is started by what only reads."""
+_INERT = (
+    "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
+    "-c", "safe.directory=*",
+)  # fmt: skip
+"""Nothing that the repository's own settings name is started by what only reads, whoever owns it."""
 _RULES = ".gitignore"
 _RULE_BYTES = 1 << 20
 """Of a file of rules; further ones are none that a person wrote."""
@@ -41,9 +45,22 @@ class Ignored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tracked: tuple[str, ...] = ()
     """Files that git knows, whatever the lines say."""
 
+    include: tuple[str, ...] = ()
+    """Globs of what belongs to the tree all the same: the person named it."""
+    below: str = ""
+    """The folder of the repository that the paths are relative to, with a slash at its end; empty is its root."""
+
     def skip(self) -> Skip:
-        """Whether a path (a folder's with a slash at its end) is ignored."""
-        ignored, known = spec(self.lines), trees.spelt_out(dict.fromkeys(self.tracked, trees.EMPTY))
+        """Whether a path (a folder's with a slash at its end) is left out."""
+        return included(self._skip(), self.include) if self.include else self._skip()
+
+    def _skip(self) -> Skip:
+        rule, at = spec(self.lines), self.below
+        known = trees.spelt_out(dict.fromkeys(self.tracked, trees.EMPTY))
+
+        def ignored(path: str) -> bool:
+            return rule(at + path)
+
         closed = {p for p in known if any(ignored(folder + "/") for folder in (p, *trees.above(p)))}
 
         def skips(path: str) -> bool:
@@ -54,6 +71,49 @@ class Ignored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return skips
 
 
+def included(skip: Skip, include: tuple[str, ...]) -> Skip:
+    """*skip* without what the globs *include* name. Folders that may hold some of that are entered."""
+    wanted = spec(include)
+    ways = tuple(_fixed(line) for line in include if not line.startswith("!"))
+
+    def skips(path: str) -> bool:
+        hidden = skip(path) or any(skip(folder + "/") for folder in trees.above(path.removesuffix("/")))
+        if not hidden or wanted(path):
+            return False
+        # A folder without the way to anything that is named is not even looked into.
+        return not (path.endswith("/") and any(path.startswith(way) or way.startswith(path) for way in ways))
+
+    return skips
+
+
+def _fixed(line: str) -> str:
+    """The folder that all that the glob *line* matches lies in, with a slash at its end; empty: anywhere."""
+    parts = line.rstrip("/").lstrip("/").split("/")
+    if len(parts) == 1 and not line.startswith("/"):
+        return ""
+    fixed = list(takewhile(lambda part: not set(part) & set("*?[\\"), parts[:-1]))
+    return "".join(f"{part}/" for part in fixed)
+
+
+def left_out(root: Path, environ: Mapping[str, str]) -> Ignored:
+    """What is no part of a copy of *root*: what git ignores there, be it the repository or a folder in one.
+
+    A folder that is ignored itself is taken as it is.
+
+    Raises:
+        Infra: if git fails.
+    """
+    top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+    if top == root:
+        return ignored_in(root, environ)
+    below = root.relative_to(top).as_posix() + "/"
+    found = _read(top, root, environ)
+    if any(spec(found.lines)(folder + "/") for folder in (below[:-1], *trees.above(below[:-1]))):
+        return Ignored(HOSTS)
+    tracked = (path.removeprefix(below) for path in found.tracked if path.startswith(below))
+    return Ignored(found.lines, tuple(tracked), below=below)
+
+
 def ignored_in(root: Path, environ: Mapping[str, str]) -> Ignored:
     """What git ignores in *root* now. Where that is no repository of its own, nothing is.
 
@@ -62,13 +122,19 @@ def ignored_in(root: Path, environ: Mapping[str, str]) -> Ignored:
     """
     if not (root / ".git").exists():
         return Ignored(HOSTS)
+    return _read(root, root, environ)
+
+
+def _read(root: Path, within: Path, environ: Mapping[str, str]) -> Ignored:
+    """The rules of the repository *root* that can speak of *within*."""
     git = _git(root, environ)
     own = git("config", "--type=path", "--get", "core.excludesFile", fails=True).strip()
     home = environ.get("XDG_CONFIG_HOME") or (f"{environ['HOME']}/.config" if environ.get("HOME") else "")
     first = [Path(own) if own else Path(home) / "git" / "ignore"] if own or home else []
     exclude = git("rev-parse", "--git-path", "info/exclude").strip()
     lines = [line for file in (*first, root / exclude) for line in _rules(file, "")]
-    for file in _rule_files(root):
+    outer = (folder / _RULES for folder in reversed(within.parents) if folder.is_relative_to(root))
+    for file in (*(file for file in outer if file.is_file() and not file.is_symlink()), *_rule_files(within)):
         folder = file.parent.relative_to(root).as_posix()
         lines += _rules(file, "" if folder == "." else folder)
     with beneath.disk("cannot write to the temporary folder"), tempfile.NamedTemporaryFile() as rules:

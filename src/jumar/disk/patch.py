@@ -39,6 +39,35 @@ def best_patch(store: Store, base: str, best: str) -> bytes:
         BadInput: if there is no git.
         Infra: if git fails.
     """
+    return _compared(store, base, best, _DIFF)
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """How many lines of a file were changed; None: it is no text."""
+
+    path: str
+    added: int | None
+    removed: int | None
+
+
+def changed_lines(store: Store, base: str, best: str) -> tuple[Counted, ...]:
+    """How many lines *best* added and removed in each file of *base*, by path.
+
+    Raises:
+        BadInput: if there is no git.
+        Infra: if git fails.
+    """
+    rows = _compared(store, base, best, ("diff-tree", "-r", "--numstat", "-z", "--no-renames")).split(b"\0")
+    counted = []
+    for row in filter(None, rows):
+        added, removed, path = row.split(b"\t", 2)
+        numbers = [None if number == b"-" else int(number) for number in (added, removed)]
+        counted.append(Counted(path.decode(errors="surrogateescape"), numbers[0], numbers[1]))
+    return tuple(counted)
+
+
+def _compared(store: Store, base: str, best: str, words: tuple[str, ...]) -> bytes:
+    """What git prints for *words* and the trees *base* and *best*, or nothing where they are the same."""
     old, new = store.manifest(base), store.manifest(best)
     changed = trees.difference(old, new)
     if not changed:
@@ -51,7 +80,7 @@ def best_patch(store: Store, base: str, best: str) -> bytes:
         git("init", "--quiet", "--bare", "--template=", str(git.room / "git"))
         sides = [{path: side[path] for path in changed if path in side} for side in (old, new)]
         names = git.blobs(store, sides)
-        return git(*_DIFF, *(git.tree(side, names) for side in sides))
+        return git(*words, *(git.tree(side, names) for side in sides))
 
 
 def misfit(store: Store, patch: bytes, before: Manifest, after: Manifest) -> str:

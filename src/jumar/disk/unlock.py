@@ -26,11 +26,11 @@ def _below(folder: int, path: str, skip: Skip) -> bool:
     for name in beneath.names(folder):
         inner = path + name
         found = beneath.lstat(folder, name)
-        if found is None or trees.ignored(name) or skip(inner):
+        if found is None or trees.ignored(name) or walk.skipped(skip, folder, name, inner):
             continue
         if stat.S_ISREG(found.st_mode):
             changed |= _allowed(folder, name, _FILE)
-        elif stat.S_ISDIR(found.st_mode) and not skip(inner + "/"):
+        elif stat.S_ISDIR(found.st_mode):
             changed |= _allowed(folder, name, _FOLDER)
             if inner.count("/") >= walk.DEEPEST:  # deeper than any tree: it is refused as a whole
                 continue

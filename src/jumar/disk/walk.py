@@ -31,6 +31,8 @@ class Walk:
 
     def __init__(self, limit_bytes: int, skip: Callable[[str], bool]) -> None:
         self._limit = self._left = limit_bytes
+        self._hides = False
+        """Whether the folder that was left last holds only what was skipped, at any depth."""
         self._skip = skip
 
     def through(self, folder: int, path: str = "") -> Iterator[Found]:
@@ -38,30 +40,29 @@ class Walk:
         if path.count("/") >= DEEPEST:
             raise BadInput(f"{path[:60]!r}... is nested more than {DEEPEST} folders deep; no task is, so take it out")
         names = self._names(folder, path)
+        self._hides = False
         if path and trees.VENV in names:
             return
-        held = False
+        held = shown = False
         for name in names:
             inner = f"{path}/{name}" if path else name
-            if self._skip(inner) or self._skips_folder(folder, name, inner):
+            if skipped(self._skip, folder, name, inner):
                 # What holds something to be skipped is not empty, and nothing that a tree would speak of.
                 held = True
             elif not trees.ignored(name):
                 for found in self._at(folder, name, inner):
-                    held = True
+                    held = shown = True
                     yield found
+                held |= self._hides
         if path and not held:
             yield Found(path, Kind.DIR)
+        self._hides = held and not shown
 
     def _names(self, folder: int, path: str) -> list[str]:
         try:
             return beneath.names(folder)
         except OSError as fault:
             raise _unreadable(path or ".", fault) from fault
-
-    def _skips_folder(self, folder: int, name: str, path: str) -> bool:
-        found = beneath.lstat(folder, name) if self._skip(path + "/") else None
-        return found is not None and stat.S_ISDIR(found.st_mode)
 
     def _at(self, folder: int, name: str, path: str) -> Iterator[Found]:
         try:
@@ -98,6 +99,12 @@ class Walk:
                 f"{path!r} takes the task past {self._limit} bytes; move large data out of the task's folder"
             )
         return _unreadable(path, fault)
+
+
+def skipped(skip: Callable[[str], bool], folder: int, name: str, path: str) -> bool:
+    """Whether *skip* names *path*, which is *name* in *folder*: a folder is asked for with a slash at its end."""
+    found = beneath.lstat(folder, name)
+    return skip(path + "/" if found is not None and stat.S_ISDIR(found.st_mode) else path)
 
 
 def _unreadable(path: str, fault: OSError) -> BadInput:

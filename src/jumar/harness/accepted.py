@@ -67,6 +67,10 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """The tree without it, but with what was kept before it in the same turn."""
     after: Manifest
     green: Verified
+    before_it: Verified
+    """The newest verification of the tree that the turn began from: what a codemod is compared with."""
+    codemod: tuple[int, ev.Codemod] | None = None
+    """What made the edit, and the number of that event; None: it was claimed for red tests."""
     best: int
     """Number of the `best` event that kept it."""
     spent: Spent
@@ -105,6 +109,8 @@ class _Reader:
     runs: dict[str, tuple[int, ev.TestRun]] = field(default_factory=dict)
     verified: list[Verified] = field(default_factory=list)
     spent: Spent = field(default_factory=Spent)
+    codemod: tuple[int, ev.Codemod] | None = None
+    """A codemod of which the edits are."""
 
     def read(self, entry: ev.Entry) -> Iterator[Accepted | Left]:  # noqa: C901  one case per event reads best
         """Take one event in; what it accepted."""
@@ -114,6 +120,9 @@ class _Reader:
                 self._begin(event.tree)
             case ev.ModelCall():
                 self.spent = self.spent.with_call(event)
+            case ev.Codemod():
+                self._begin(self.base)
+                self.codemod = (seq, event)
             case ev.EditClaim():
                 self.claims.append((seq, event))
             case ev.Write():
@@ -136,7 +145,7 @@ class _Reader:
 
     def _begin(self, tree: str) -> None:
         """A new turn's edits begin from *tree*."""
-        self.base, self.writes, self.left, self.put_off = tree, [], None, None
+        self.base, self.writes, self.left, self.put_off, self.codemod = tree, [], None, None, None
 
     def _back(self, revert: ev.Revert) -> None:
         """Some edits of the turn went back, or all: for good, or until a run that had to stop is gone on with."""
@@ -152,6 +161,8 @@ class _Reader:
         green = next((v for v in reversed(self.verified) if v.tests.tree == tree), None)
         stay = range(len(self.writes)) if self.left is None else self.left
         groups = [g for g in _groups(self.writes, frozenset(stay)) if any(old.get(p) != new.get(p) for p in g.paths)]
+        if green is not None and self.codemod is not None and self.writes and self.left != ():
+            yield self._modified(old, new, green, seq)
         if green is None or not any(g.claimed for g in groups):
             return
         found: list[Accepted | Left] = []
@@ -171,6 +182,27 @@ class _Reader:
         if records:
             self.spent = Spent()
 
+    def _modified(self, old: Manifest, new: Manifest, green: Verified, best: int) -> Accepted:
+        """The record of a codemod: all its writes are one edit."""
+        spent, self.spent = self.spent, Spent()
+        return Accepted(
+            claims=(),
+            seqs=tuple(seq for seq, _ in self.writes),
+            before=old,
+            after=new,
+            green=green,
+            before_it=self._newest(),
+            codemod=self.codemod,
+            best=best,
+            spent=spent,
+            shared_by=1,
+        )
+
+    def _newest(self) -> Verified:
+        """The newest verification of the tree that the turn began from, or of any, where there is none."""
+        own = [v for v in self.verified if v.tests.tree == self.base]
+        return (own or self.verified)[-1]
+
     def _record(self, group: _Group, sides: tuple[Manifest, Manifest], green: Verified, best: int) -> Accepted | Left:
         first = group.writes[0][0]
         turned = tuple(i for i in group.claimed if i in green.runs and green.runs[i][1].status == "pass")
@@ -187,6 +219,7 @@ class _Reader:
             before=sides[0],
             after=sides[1],
             green=green,
+            before_it=self._newest(),
             best=best,
             spent=Spent(),
             shared_by=0,

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from jumar.agents.replies import extract
 from jumar.core import events as ev
-from jumar.core.agent import PIPELINE, REPAIR
+from jumar.core.agent import DRIVER, PIPELINE, REPAIR
 from jumar.core.run import HOST, RunState
-from jumar.core.settings import Settings, Switches
+from jumar.core.settings import Settings
 from jumar.errors import BadInput
 from jumar.harness.assembly import Place, runner_of
 from jumar.models.cassette import resumed, started
@@ -21,6 +21,7 @@ from jumar.models.replay import parse_cassette, read_cassette
 from jumar.models.router import ByTier, keys_in, routes
 from jumar.models.script import ScriptModel, parse_script, read_script
 from jumar.options import asks_provider
+from jumar.routing import tiers_of
 from jumar.task import Task, targets
 
 SCRIPT, CASSETTE, RECORD = "script.jsonl", "cassette.jsonl", "record"
@@ -51,14 +52,17 @@ def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
     kind, _, path = task.model.partition(":")
     if kind == "script":
         data = read_script(Path(path))
-        return Prepared(_reviewed(task, parse_script(data, task.model)), {SCRIPT: data})
+        script = parse_script(data, task.model)
+        return Prepared(_heard(_reviewed(task, script), script), {SCRIPT: data})
     if kind == "replay":
         data = read_cassette(Path(path))
         cassette = parse_cassette(data, task.model)
         return Prepared(replace(task, model=cassette.model, chosen_routes=cassette.routes), {CASSETTE: data})
     if not asks_provider(task.model):
         return Prepared(task)
-    _asked(routes(Settings(routes=dict(task.chosen_routes)), environ), task.agent, task.switches)
+    review = task.switches.review
+    by_tier = routes(Settings(routes=dict(task.chosen_routes)), environ)
+    _asked(by_tier, tiers_of(task.agent, task.gate, task.chosen_routes, review=review))
     if task.record is None:
         return Prepared(task)
     if task.record.is_dir():
@@ -72,9 +76,9 @@ def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
     return Prepared(task, {RECORD: str(task.record).encode()})
 
 
-def _asked(by_tier: ByTier, agent: str, switches: Switches) -> ByTier:
-    """*by_tier*, once the tiers that *agent* asks were found to be usable."""
-    for tier in ("mid", "cheap") if agent == PIPELINE and switches.review else ("mid",):
+def _asked(by_tier: ByTier, tiers: tuple[str, ...]) -> ByTier:
+    """*by_tier*, once the *tiers* that an agent asks were found to be usable."""
+    for tier in tiers:
         by_tier(tier)
     return by_tier
 
@@ -95,7 +99,8 @@ def answering(state: RunState, place: Place) -> ByTier:
         return lambda _tier: model
     if (cassette := place.folder / CASSETTE).is_file():
         return parse_cassette(cassette.read_bytes(), str(cassette)).of
-    by_tier = _asked(routes(run.settings, place.environ), run.agent, run.settings.switches)
+    tiers = tiers_of(run.agent, run.gate, run.settings.routes, review=run.settings.switches.review)
+    by_tier = _asked(routes(run.settings, place.environ), tiers)
     if (record := place.folder / RECORD).is_file():
         path, secrets = Path(record.read_text()), keys_in(run.settings, place.environ)
         there = path.exists()
@@ -120,7 +125,17 @@ def _repair(run: ev.RunStart, place: Place) -> ByTier:
     bounds = Bounds(SEARCH_SECONDS, CANDIDATES)
     fence = Fence(place.folder / "rooms", place.sandbox)
     model = RepairModel(place.store, suite, runner_of(suite.runner), fence, bounds)
+    model.tell = place.tell
     return lambda _tier: model
+
+
+def _heard(task: Task, script: ScriptModel) -> Task:
+    """*task* with a note where its driver reads nothing of what *script* says."""
+    first = script.line(0)
+    if task.agent != DRIVER or task.switches.text_actions or first is None or first.tool_calls or not first.content:
+        return task
+    said = f"{task.model} begins with content, and the driver reads tool_calls; --agent pipeline reads content"
+    return replace(task, notes=(*task.notes, said))
 
 
 def _reviewed(task: Task, script: ScriptModel) -> Task:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from jumar.agents.driver import Driver
-from jumar.agents.external import External
-from jumar.agents.host import Hosted
-from jumar.agents.pipeline import Pipeline, too_large
-from jumar.agents.repair import Repair
 from jumar.annotations import files_of, is_slug
 from jumar.core.agent import DRIVER, REPAIR, Strategy
 from jumar.core.events import RunStart
@@ -22,18 +18,24 @@ from jumar.core.run import EXTERNAL, HOST
 from jumar.core.settings import Settings
 from jumar.disk.ignored import Ignored
 from jumar.disk.objects import Store
+from jumar.disk.store.shared import objects_of
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.harness.confinement import weakened
 from jumar.harness.context import context_of
+from jumar.harness.missing import refuse_left_out
+from jumar.harness.modes import judged_sources, with_modes
+from jumar.harness.sources import allowed_bytes, leaves_out
 from jumar.plugins import load
-from jumar.ports import Commands, Runner, Sandbox
+from jumar.ports import Commands, Runner, Sandbox, Surroundings
+from jumar.progress import Part, Tell, Work, silent
 from jumar.projects import TESTS
 from jumar.sandbox.none import Unconfined
 from jumar.task import Task, guard_of, interpreter, settings_for
 from jumar.verify.command import confined_commands
 from jumar.verify.fresh import HeldOut
+from jumar.verify.programs import around, joined
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace import Workspace
 
@@ -49,11 +51,13 @@ class Place(msgspec.Struct, frozen=True):
     environ: Mapping[str, str]
     sandbox: Sandbox = Unconfined()
     """What its processes run in."""
+    tell: Tell = silent
+    """Is told of progress."""
 
     @classmethod
     def at(cls, folder: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None) -> Place:
         """The run directory *folder*."""
-        return cls(folder, Store(folder / "objects"), environ, sandbox or Unconfined())
+        return cls(folder, Store(objects_of(folder)), environ, sandbox or Unconfined())
 
 
 def runner_of(name: str) -> Runner:
@@ -66,14 +70,28 @@ def runner_of(name: str) -> Runner:
     return found
 
 
-def tree_of(store: Store, task: Task, folder: Path | None = None) -> str:
+def tree_of(store: Store, task: Task, folder: Path | None = None, tell: Tell = silent) -> str:
     """Keep the task's files (those of *folder* instead of the task's own, if given); the tree's hash.
 
-    What is withheld (the reference, hidden tests, the task file) is no part of it.
+    What is withheld (the reference, hidden tests, the task file) is no part of it, nor is what git ignores.
     """
+    tell(Work.COPYING, 0, 0)
     if task.in_place is not None:
-        return store.capture(task.root, skip=task.in_place.skip())
-    return store.capture(folder or task.root, skip=spec(task.withheld))
+        return store.capture(task.root, skip=_counted(task.in_place.skip(), tell))
+    withheld, ignored = spec(task.withheld), leaves_out(task).skip()
+    return store.capture(folder or task.root, skip=_counted(lambda path: withheld(path) or ignored(path), tell))
+
+
+def _counted(skip: Matches, tell: Tell) -> Matches:
+    """*skip*, which is asked of every path, and tells how many it was asked of."""
+    asked = count(1)
+
+    def skips(path: str) -> bool:
+        if not path.endswith("/"):
+            tell(Part.FILES, next(asked), 0)
+        return skip(path)
+
+    return skips
 
 
 def settings_of(task: Task, store: Store, tree: str, python: str | None) -> Settings:
@@ -104,8 +122,10 @@ def files_with(ids: Sequence[str], place: Place, tree: str, runner: Runner) -> t
 def workspace_of(place: Place, run: RunStart) -> Workspace:
     """Where the agent of *run* works: a folder of the run's own, or the repository itself."""
     folder, settings = place.folder / "workspace", run.settings
+    place.store.limit_bytes = allowed_bytes(settings.tree_bytes)
     if settings.in_place:
-        return Workspace(Path(settings.origin), place.store, Ignored(settings.skip, settings.tracked).skip())
+        rule = Ignored(settings.skip, settings.tracked, settings.include)
+        return Workspace(Path(settings.origin), place.store, rule.skip())
     return Workspace(folder, place.store)
 
 
@@ -124,34 +144,44 @@ def verifier_of(
         base=base,
         sources=lambda path: guard.editable(path) and not guard.protected(path),
         environ=place.environ,
-        around=runner.surroundings(Path(settings.origin), place.environ),
+        around=_around(runner, settings, place.environ),
         own=own,
         sandbox=place.sandbox,
+        tell=place.tell,
         weakened=lambda: weakened(place.sandbox, place.folder, place.environ),
         held_out=HeldOut(settings.hidden, settings.held_out),
     )
 
 
+def _around(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> Surroundings:
+    """What the processes of a task with *settings* need beside its tree; its commands may start any program."""
+    known = runner.surroundings(Path(settings.origin), environ)
+    if not (settings.verify or settings.suite.single):
+        return known
+    return joined(known, around(Path(settings.origin), environ), settings.suite.python)
+
+
 async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]:
-    """The ids that will judge: those the task names, else those its suite has.
+    """The ids that will judge: those the task names, else those its suite has; none where the gate can do without.
 
     Raises:
-        BadInput: if there are none, or the tests cannot even be collected.
+        BadInput: if there are none and only they could judge, or the tests cannot even be collected.
     """
+    verifier.tell(Work.COLLECTING, 0, 0)
     found = await verifier.collect(verifier.base)
     if found.anomaly:
         raise BadInput(found.anomaly)
-    if not found.ids and task.gate is Gate.REFACTOR and task.verify:
-        return ()
-    if not found.ids:
+    refuse_left_out(task, verifier.store.manifest(verifier.base), (broken.why for broken in found.broken.values()))
+    untested = not found.ids and not found.broken and not task.suite.select
+    if not found.ids and not (task.gate is not Gate.OFF and (untested or task.verify)):
         why = "".join(
             f"; {path}: {b.why.strip().splitlines()[-1]}" for path, b in found.broken.items() if b.why.strip()
         )
         where = f" in {', '.join(task.suite.select)}" if task.suite.select else ""
         raise BadInput(
-            f"no tests found{where} in {task.root}{why}: without a test nothing can be red, and nothing can be kept; "
-            "name them with --test, write one first, or work without claims with --gate refactor and a command in "
-            "[gate] verify that must stay green"
+            f"no tests found{where} in {task.root}{why}: nothing could judge the work; name the tests with --test, or "
+            "what runs them with --test-command 'make check', or let the driver write the first failing test: "
+            "--agent driver --gate strict -i '...'"
         )
     return found.ids
 
@@ -167,7 +197,7 @@ def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> Guard:
     def authorable(path: str) -> bool:
         return path not in came and bool(runner.test_files((path,), ())) and not closed(path)
 
-    return replace(guard, authorable=authorable)
+    return with_modes(replace(guard, authorable=authorable), settings, runner)
 
 
 def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifier]:
@@ -175,8 +205,11 @@ def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifi
     settings = run.settings
     runner = runner_of(settings.suite.runner)
     guard = gated(settings, runner, place.store.manifest(run.tree))
-    own = nothing if run.gate is Gate.OFF else guard.authorable
-    return runner, guard, verifier_of(place, settings, run.tree, run.expected, own)
+    # A test command knows no files: it has to see those that the run wrote, or they could not turn it red.
+    own = nothing if run.gate is Gate.OFF or settings.suite.single else guard.authorable
+    verifier = verifier_of(place, settings, run.tree, run.expected, own)
+    verifier.sources = judged_sources(guard, settings, run.gate)
+    return runner, guard, verifier
 
 
 def targets_of(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
@@ -192,11 +225,18 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
     Raises:
         BadInput: if there are too many files for an agent that writes them whole.
     """
-    manifest, guard = place.store.manifest(run.tree), guard_of(run.settings)
+    # Here, as a verdict alone needs no agent, and they take longer to import than all that judges.
+    from jumar.agents.driver import Driver  # noqa: PLC0415  as above
+    from jumar.agents.external import External  # noqa: PLC0415  as above
+    from jumar.agents.host import Hosted  # noqa: PLC0415  as above
+    from jumar.agents.repair import Repair  # noqa: PLC0415  as above
+
+    manifest, runner = place.store.manifest(run.tree), runner_of(run.settings.suite.runner)
+    guard = gated(run.settings, runner, manifest)
     files = tuple(path for path, node in sorted(manifest.items()) if node.kind is Kind.FILE)
-    runner = runner_of(run.settings.suite.runner)
     tests = tuple(p for p in files_with(run.expected, place, run.tree, runner) if p in manifest)
-    closed = tuple(p for p in files if guard.protected(p))
+    refactoring = run.gate is Gate.REFACTOR
+    closed = tuple(p for p in files if guard.protected(p) and not (refactoring and guard.refactorable(p)))
     if run.agent == REPAIR:
         return Repair()
     if run.agent == HOST:
@@ -205,7 +245,14 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
         return External(closed, metered=run.settings.outside.metered)
     if run.agent == DRIVER:
         return Driver(files, closed, run.settings.switches, run.gate)
-    targets = targets_of(run.settings, files)
+    return _pipeline(run, place, files, tests)
+
+
+def _pipeline(run: RunStart, place: Place, files: tuple[str, ...], tests: tuple[str, ...]) -> Strategy:
+    """The agent that writes whole files, given the *files* of the first tree and the *tests* among them."""
+    from jumar.agents.pipeline import Pipeline, too_large  # noqa: PLC0415  as in `agent_of`
+
+    manifest, targets = place.store.manifest(run.tree), targets_of(run.settings, files)
     if len(targets) > MANY:
         raise BadInput(
             f"the pipeline writes whole files and {len(targets)} may be edited here: name a few in [files] editable, "
@@ -228,7 +275,13 @@ async def commands_of(run: RunStart, place: Place) -> Commands | None:
         BadInput: if nothing on this machine can confine them.
     """
     settings = run.settings
-    if not settings.switches.model_may_run_commands:
+    switches = settings.switches
+    if not (switches.model_may_run_commands or switches.allow_codemod):
         return None
     box = place.sandbox if place.sandbox.tier == "S3" else None  # whatever the tests run in, commands get the strongest
-    return await confined_commands(place.store, place.folder, Path(settings.suite.python), place.environ, box)
+    try:
+        return await confined_commands(place.store, place.folder, Path(settings.suite.python), place.environ, box)
+    except BadInput:
+        if switches.model_may_run_commands:
+            raise
+        return None  # a codemod can still replace

@@ -18,7 +18,8 @@ from jumar.harness.assembly import Place, settings_of, tree_of, verifier_of
 from jumar.harness.import_pypi import with_packages
 from jumar.harness.importing import CHECKS, Sides, laid_out, write_task
 from jumar.ports import Collected
-from jumar.task import TASK_FILE, Task, load_task
+from jumar.task import Task, load_task
+from jumar.task_files import TASK_FILE
 from jumar.verify.verifier import TrustedVerifier
 
 ROUNDS = 2

@@ -1,11 +1,12 @@
 """Which sandbox a run gets: the strongest that withstands the probes here, or the one that was asked for, or none.
 
 Nothing is believed that was not tried: a sandbox is let loose on decoys where runs lie, and its tier is what that
-showed.
+showed. Where it was tried before, in the same circumstances, that result counts.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,8 +16,12 @@ import msgspec
 
 from jumar.confinement import AUTO, TIERS, Reach, Wrapped
 from jumar.errors import BadInput
+from jumar.harness.selftest import Memory, Passed
+from jumar.nearest import suggestion
 from jumar.ports import Sandbox
-from jumar.sandbox import landlock, probes, uid
+from jumar.sandbox import landlock, probes, seccomp, uid
+from jumar.sandbox.bwrap import Bubblewrap, programs
+from jumar.sandbox.circumstances import circumstances
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.none import Unconfined
 from jumar.sandbox.uid import AnotherUser
@@ -65,6 +70,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     """Why it is not what it was made for and what would mend it, in one sentence; empty: it is."""
     seconds: float = 0.0
+    remembered: float = 0.0
+    """When its probes were tried, in seconds since 1970, if that was at another start; 0: just now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,22 @@ class Shown:
         return self.sandbox.wrap(argv, room, private, reach)
 
 
-async def chosen(wanted: str, place: Path, environ: Mapping[str, str], *, unattended: bool) -> Sandbox:
+class Around(msgspec.Struct, frozen=True):
+    """What a sandbox is chosen in."""
+
+    place: Path
+    """An existing folder of ours, an absolute path, on the file system where rooms will lie."""
+    environ: Mapping[str, str]
+    """The person's environment; its PATH finds bubblewrap."""
+    apart: tuple[Path, ...] = ()
+    """Folders that the tree under test comes from: nothing that lies there is believed of a sandbox."""
+    anew: bool = False
+    """Whether the self-test runs whatever is remembered."""
+
+
+async def chosen(
+    wanted: str, place: Path, environ: Mapping[str, str], *, unattended: bool, apart: Sequence[Path] = ()
+) -> Sandbox:
     """The sandbox of a run.
 
     Args:
@@ -87,17 +109,19 @@ async def chosen(wanted: str, place: Path, environ: Mapping[str, str], *, unatte
         place: an existing folder of ours, an absolute path, on the file system where rooms will lie.
         environ: the person's environment; its PATH finds bubblewrap.
         unattended: nobody watches: `auto` is then S3 or nothing.
+        apart: folders that the tree under test comes from.
 
     Raises:
         BadInput: if there is no such sandbox here; the sentence says why, and what would mend it.
     """
     if wanted not in (AUTO, *TIERS):
-        raise BadInput(f"there is no sandbox {wanted!r}; there are: {', '.join((AUTO, *TIERS))}")
+        raise BadInput(f"unknown sandbox {wanted!r}; {suggestion(wanted, (AUTO, *TIERS))}")
     if wanted == "S0":
         return Unconfined()
     best: Sandbox = Unconfined()
     reasons = []
-    async for found, sandbox in _tried(place, environ, CANDIDATES if wanted == AUTO else (wanted,)):
+    around = Around(place, environ, tuple(apart))
+    async for found, sandbox in _tried(around, CANDIDATES if wanted == AUTO else (wanted,)):
         reasons += [found.why] if found.why else []
         if sandbox is not None and _rank(found.tier) < _rank(best.tier):
             best = sandbox if found.tier == sandbox.tier else Shown(sandbox, found.tier)
@@ -109,9 +133,9 @@ async def chosen(wanted: str, place: Path, environ: Mapping[str, str], *, unatte
     return best
 
 
-async def surveyed(place: Path, environ: Mapping[str, str]) -> tuple[Findings, ...]:
-    """How every candidate does here, the strongest first; see `chosen` for the arguments."""
-    return tuple([found async for found, _ in _tried(place, environ, CANDIDATES)])
+async def surveyed(place: Path, environ: Mapping[str, str], anew: bool = True) -> tuple[Findings, ...]:  # noqa: FBT001, FBT002  anyio.run takes no keywords
+    """How every candidate does here, the strongest first; without *anew* as it was seen before, where it was."""
+    return tuple([found async for found, _ in _tried(Around(place, environ, anew=anew), CANDIDATES)])
 
 
 async def weakened(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> str:
@@ -119,9 +143,11 @@ async def weakened(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) ->
     if sandbox.tier == "S0":
         return ""
     again = await reprobed(sandbox, place, environ)
+    worse = probes.beyond(sandbox.tier, again.possible)
+    if again.why or worse:
+        Memory(environ).forget()
     if again.why:
         return f"sandbox {sandbox.tier} does not start any more: {again.why}"
-    worse = probes.beyond(sandbox.tier, again.possible)
     return f"sandbox {sandbox.tier} does not hold any more: {_named(worse)}" if worse else ""
 
 
@@ -134,32 +160,74 @@ def forbidden() -> tuple[str, ...]:
     return tuple(found)
 
 
-async def _tried(
-    place: Path, environ: Mapping[str, str], candidates: Iterable[str]
-) -> AsyncIterator[tuple[Findings, Sandbox | None]]:
+async def _tried(around: Around, candidates: Iterable[str]) -> AsyncIterator[tuple[Findings, Sandbox | None]]:
     """The findings on each candidate, and the sandbox if there is one. Nothing is tried before it is asked for."""
+    memory = Memory(around.environ, (*around.apart, around.place))
     for candidate in candidates:
-        try:
-            sandbox = await _made(candidate, place, environ)
-        except BadInput as reason:
-            yield Findings(candidate=candidate, why=str(reason)), None
+        key = _key(candidate, around)
+        if not around.anew and (passed := memory.recall(key)) is not None and (known := _again(candidate, passed)):
+            yield known
             continue
-        result = await probed(sandbox, place, environ)
-        tier = "" if result.why else probes.tier_of(result.possible)
-        worse = probes.beyond(candidate, result.possible)
-        why = result.why or (_named(worse) if worse else "")
-        yield (
-            Findings(
-                candidate=candidate,
-                tier=tier,
-                possible=result.possible,
-                evidence=result.evidence,
-                tried=result.tried,
-                why=f"{candidate} does not hold here, {why}: {MEND[candidate]}" if why else "",
-                seconds=result.seconds,
-            ),
-            sandbox if tier else None,
-        )
+        found, sandbox = await _probed(candidate, around)
+        if sandbox is not None and not found.why:
+            memory.keep(key, _passed(found, sandbox))
+        yield found, sandbox
+
+
+def _key(candidate: str, around: Around) -> str:
+    """What the findings on *candidate* are kept under: it changes with anything that they depend on."""
+    found: tuple[Path, ...] = ()
+    with suppress(BadInput):
+        found = programs(around.environ) if candidate == "S3" else ()
+    return f"{candidate}-{circumstances(around.place, found)}"
+
+
+def _passed(found: Findings, sandbox: Sandbox) -> Passed:
+    box = sandbox if isinstance(sandbox, Bubblewrap) else None
+    return Passed(
+        candidate=found.candidate, possible=found.possible, evidence=dict(found.evidence), tried=found.tried,
+        program=str(box.program) if box else "", layered=box is not None and box.layered, at=time.time(),
+    )  # fmt: skip
+
+
+def _again(candidate: str, passed: Passed) -> tuple[Findings, Sandbox] | None:
+    """The findings and the sandbox that *passed* tells of; None if it cannot be *candidate*."""
+    tier = probes.tier_of(passed.possible)
+    if passed.candidate != candidate or _rank(tier) > _rank(candidate):
+        return None
+    sandbox: Sandbox = Landlocked() if candidate == "S2" else AnotherUser()
+    if candidate == "S3":
+        known = seccomp.program()
+        if known is None:
+            return None
+        sandbox = Bubblewrap(Path(passed.program), known, layered=passed.layered)
+    found = Findings(
+        candidate=candidate, tier=tier, possible=passed.possible, evidence=passed.evidence, tried=passed.tried,
+        remembered=passed.at,
+    )  # fmt: skip
+    return found, sandbox
+
+
+async def _probed(candidate: str, around: Around) -> tuple[Findings, Sandbox | None]:
+    """The findings on *candidate* as its probes show them now, and the sandbox if there is one."""
+    try:
+        sandbox = await _made(candidate, around.place, around.environ)
+    except BadInput as reason:
+        return Findings(candidate=candidate, why=str(reason)), None
+    result = await probed(sandbox, around.place, around.environ)
+    tier = "" if result.why else probes.tier_of(result.possible)
+    worse = probes.beyond(candidate, result.possible)
+    why = result.why or (_named(worse) if worse else "")
+    found = Findings(
+        candidate=candidate,
+        tier=tier,
+        possible=result.possible,
+        evidence=result.evidence,
+        tried=result.tried,
+        why=f"{candidate} does not hold here, {why}: {MEND[candidate]}" if why else "",
+        seconds=result.seconds,
+    )
+    return found, sandbox if tier else None
 
 
 async def _made(candidate: str, place: Path, environ: Mapping[str, str]) -> Sandbox:

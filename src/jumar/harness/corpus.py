@@ -12,6 +12,7 @@ from jumar.audit import verify
 from jumar.core import events as ev
 from jumar.disk import trees
 from jumar.disk.objects import Store
+from jumar.disk.store.shared import objects_of
 from jumar.errors import BadInput
 from jumar.harness.accepted import Left, accepted
 from jumar.harness.record import Record
@@ -73,7 +74,7 @@ def corpus_of(places: Iterable[Path]) -> Corpus:
     records: list[Record] = []
     left: list[str] = []
     for run, (folder, entries) in sorted(read.items()):
-        for one in _records(Trees(folder / "objects"), entries):
+        for one in _records(Trees(objects_of(folder)), entries):
             if isinstance(one, Record):
                 records.append(one)
             else:
@@ -108,7 +109,7 @@ def trees_in(folder: Path) -> Trees:
     Raises:
         BadInput: if its journal is damaged.
     """
-    store = Trees(folder / "objects")
+    store = Trees(objects_of(folder))
     for one in accepted(_journal(folder), store.manifest):
         if not isinstance(one, Left):
             store.draw(one.before)

@@ -17,9 +17,10 @@ from jumar.core.verdict import Verdict
 from jumar.disk.patch import misfit
 from jumar.disk.trees import Kind, Manifest
 from jumar.errors import BadInput
+from jumar.frozen import differing
 from jumar.harness.assembly import runner_of
 from jumar.harness.corpus import runs_in, trees_in
-from jumar.harness.record import File, Record, Text, edited, held, node
+from jumar.harness.record import CODEMOD, File, Record, Text, edited, held, node
 from jumar.harness.triples import Trees
 from jumar.journal import read
 from jumar.ports import Sandbox, Verification
@@ -218,6 +219,9 @@ def _differences(record: Record, verdicts: list[Verdict]) -> Iterator[str]:
         if verdict.void is not None:
             yield f"no usable evidence {when}: {verdict.void.reason}"
             return
+    if record.kind == CODEMOD:
+        yield from _changed(verdicts)
+        return
     for when, verdict in ((whens[0], before), (whens[2], again)):
         for test in record.tests:
             if why := _not_red(verdict, test.id):
@@ -229,6 +233,14 @@ def _differences(record: Record, verdicts: list[Verdict]) -> Iterator[str]:
     if lost := [i for i in before.results if i in before.green_ids and i not in after.green_ids]:
         more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
         yield f"the edit costs {', '.join(lost[:NAMED])}{more}"
+
+
+def _changed(verdicts: list[Verdict]) -> Iterator[str]:
+    """The tests that do not come out alike without a codemod, with it, and with it taken back."""
+    before, after, again = verdicts
+    for when, verdict in (("with the codemod", after), ("with the codemod taken back", again)):
+        for test_id in differing(before, verdict):
+            yield f"{when}: {test_id} does not come out as it did without it"
 
 
 def _not_red(verdict: Verdict, test_id: str) -> str:

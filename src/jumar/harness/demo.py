@@ -15,6 +15,7 @@ from jumar.core.state import replay
 from jumar.core.stop import StopReason
 from jumar.disk.objects import Store
 from jumar.disk.patch import readable_diff
+from jumar.disk.store.shared import objects_of
 from jumar.errors import BadInput
 from jumar.harness.recipes import Planted, Prepared
 from jumar.harness.result import Result
@@ -84,7 +85,7 @@ def _shown(prepared: Prepared, result: Result) -> Shown:
     folder = Path(result.events).parent
     entries = read_journal(folder)
     state = replay(entries)
-    diff = readable_diff(Store(folder / "objects"), state.run.tree, state.tree)
+    diff = readable_diff(Store(objects_of(folder)), state.run.tree, state.tree)
     return Shown(prepared, result, diff, candidates=_tried(folder))
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
-import msgspec
 from anyio.abc import TaskGroup
 
 from jumar.agents.external import External
@@ -16,11 +14,13 @@ from jumar.core import events as ev
 from jumar.core.gate import Action
 from jumar.core.outside import TURN_SECONDS, Outside
 from jumar.core.run import RunState
+from jumar.core.stop import StopReason
 from jumar.disk.beneath import disk
 from jumar.errors import Infra, JumarError
 from jumar.harness.agent_process import Ended, Turn, Workshop
 from jumar.harness.assembly import Place
 from jumar.harness.proxy import Doors, Knock, opened, serve, told
+from jumar.harness.wishes import Escalate, Wish, action_of, answer, parse
 from jumar.models.forms import Asked, Refusal
 from jumar.models.forward import ForwardedModel, Given
 from jumar.models.providers import key_of, provider_of
@@ -36,17 +36,10 @@ PAYMENT_REQUIRED = 402
 """What the agent is told where no further call is paid for: clients do not try that again."""
 
 
-class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of `POST /TOKEN/claim`."""
-
-    test_id: str
-    edit_target: str
-
-
 class Visit:
     """Somebody at the door, who waits."""
 
-    def __init__(self, wish: Asked | Claim, gone: Callable[[], bool]) -> None:
+    def __init__(self, wish: Asked | Wish, gone: Callable[[], bool]) -> None:
         self.wish, self.gone = wish, gone
         self.given = told(503, "unanswered", "the run went on without this request")
         self.done = anyio.Event()
@@ -127,7 +120,11 @@ class ExternalHost:
             return self._over
         if self._turn is None:
             return told(409, "no_turn", "no turn of the agent is under way")
-        wish = _claim(knock.body) if knock.form is None else self.model.asked(knock.form, knock.body, knock.headers)
+        wish = (
+            parse(knock.wish, knock.body)
+            if knock.form is None
+            else self.model.asked(knock.form, knock.body, knock.headers)
+        )
         if isinstance(wish, Refusal):
             return told(wish.status, "refused", wish.why)
         visit = Visit(wish, knock.gone)
@@ -140,7 +137,8 @@ class ExternalHost:
         why = f"{state.end.stop}: {state.end.why}" if state.end else "it goes on later"
         self._over = told(PAYMENT_REQUIRED, "run_ended", f"the run has ended ({why.rstrip(': ')})")
         if self._visit is not None and self._turn is not None:
-            self._visit.leave_with(self._over)
+            wish, escalated = self._visit.wish, state.end is not None and state.end.stop is StopReason.ESCALATED
+            self._visit.leave_with(answer(wish, state) if escalated and isinstance(wish, Escalate) else self._over)
             self._turn.go_on()
             with anyio.move_on_after(GRACE_SECONDS):
                 await self._turn.gone.wait()
@@ -159,10 +157,10 @@ class ExternalHost:
         visit, self._visit = self._visit, None
         if visit is None:
             return
-        if isinstance(visit.wish, Claim):
-            visit.leave_with(_ruling(state))
-        else:
+        if isinstance(visit.wish, Asked):
             visit.leave_with(self.model.given or visit.given)
+        else:
+            visit.leave_with(answer(visit.wish, state))
         self.model.pending = None
 
     def _begun(self, state: RunState) -> Turn:
@@ -193,26 +191,36 @@ class ExternalHost:
             return None
         await turn.stand_still()
         self._visit = heard
-        if isinstance(heard.wish, Claim):
-            return Push(action=Action("edit_claim", args=msgspec.structs.asdict(heard.wish)), last=False)
+        if isinstance(heard.wish, Escalate):
+            self._changed(turn)  # the run ends with it: what was done must have been paid for
+        if not isinstance(heard.wish, Asked):
+            return Push(action=action_of(heard.wish), last=False)
         turn.calls += 1
         self.model.pending, self.model.given = heard.wish, None
         return Push(action=Action("ask_model", args={"form": heard.wish.form.name}), last=False)
 
     def _ended(self, ended: Ended, turn: Turn) -> Push:
         self._turn = None
-        if not turn.calls:
-            changed = self._place.store.capture(self._folder) != turn.tree
-            if changed and self._outside.metered:
-                raise Infra(
-                    "the agent changed files without a call through the proxy, so nobody knows what it spent: let it "
-                    "use OPENAI_BASE_URL or ANTHROPIC_BASE_URL as it is given them, or pass --allow-unmetered"
-                )
-            if not changed and ended.exit != 0:
-                raise Infra(f"the agent's command did nothing ({ended.said}); see {turn.output}")
+        if not turn.calls and not self._changed(turn) and ended.exit != 0:
+            raise Infra(f"the agent's command did nothing ({ended.said}); see {turn.output}")
         # Nothing in it may differ from turn to turn by itself: that is how a run is seen to stall.
         args: dict[str, object] = {"exit": ended.exit} | ({"why": ended.why} if ended.why else {})
         return Push(action=Action("turn_end", args=args))
+
+    def _changed(self, turn: Turn) -> bool:
+        """Whether a turn without a call changed files, which must have been paid for elsewhere.
+
+        Raises:
+            Infra: if nobody allowed that.
+        """
+        if turn.calls or self._place.store.capture(self._folder) == turn.tree:
+            return False
+        if self._outside.metered:
+            raise Infra(
+                "the agent changed files without a call through the proxy, so nobody knows what it spent: let it "
+                "use OPENAI_BASE_URL or ANTHROPIC_BASE_URL as it is given them, or pass --allow-unmetered"
+            )
+        return True
 
     def _forget_history(self) -> None:
         """Take the agent's `.git` away, whatever it made of it: a link there leads elsewhere."""
@@ -237,26 +245,3 @@ def host_of(run: ev.RunStart, place: Place, agent: External) -> ExternalHost:
     key = key_of(provider_of(route.model), environ, route.base_url)
     model = ForwardedModel(route, key, price, keys_in(run.settings, environ))
     return ExternalHost(run.settings.outside, place, agent, model)
-
-
-def _claim(body: bytes) -> Claim | Refusal:
-    try:
-        return msgspec.json.decode(body, type=Claim)
-    except (msgspec.MsgspecError, UnicodeError) as error:
-        return Refusal(400, f'a claim is {{"test_id": "...", "edit_target": "..."}}: {error}')
-
-
-def _ruling(state: RunState) -> Given:
-    """What became of the newest claim, and of what was found when it was made."""
-    said: list[str] = []
-    cell, admitted = state.talk, False
-    while cell is not None and not (isinstance(cell.event, ev.ActionTaken) and cell.event.name == "edit_claim"):
-        cell = cell.rest
-    if cell is not None and isinstance(taken := cell.event, ev.ActionTaken):
-        admitted = taken.admitted
-        said.append(f"claimed: {taken.args.get('edit_target')}" if admitted else f"refused: {taken.reason}")
-    before = cell.rest.event if cell is not None and cell.rest is not None else None
-    if isinstance(before, ev.Revert) and before.found:
-        said.append(f"put back: {before.why}")
-    body = {"admitted": admitted, "text": "; ".join(said)}
-    return Given(200, {"content-type": "application/json"}, json.dumps(body).encode())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from jumar.disk.store.shared import RECORD, discard, share
 from jumar.errors import BadInput
 from jumar.globs import literal
 from jumar.task import Task
@@ -20,6 +21,8 @@ OWN = ".jumar"
 def leave_no_trace(runs: Path) -> None:
     """Take *runs* away again, and `.jumar` with it, unless others keep their runs there by now."""
     with suppress(OSError):
+        if not any((p / RECORD).exists() for p in runs.iterdir()):
+            discard(runs)
         if [p.name for p in runs.iterdir()] == [".gitignore"]:
             (runs / ".gitignore").unlink()
         runs.rmdir()
@@ -50,6 +53,7 @@ def fresh(runs: Path, name: str) -> Path:
             runs.mkdir(parents=True)
             (runs / ".gitignore").write_text("*\n")
         folder.mkdir()
+        share(folder)
     except OSError as error:
         raise BadInput(f"cannot make {folder}: {error.strerror}; choose another place with --runs") from None
     return folder

@@ -15,7 +15,7 @@ from jumar.core.guard import CONFIGURATION, escape
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.projects import PYTHON
-from jumar.task import TASK_FILE
+from jumar.task_files import TASK_FILE
 
 REFERENCE = "reference"
 """The folder of a task that holds the fix; it never enters a workspace."""

@@ -7,7 +7,9 @@ import copy
 from msgspec.structs import replace
 
 from jumar.core import events as ev
-from jumar.core.policy import TestPolicy
+from jumar.core.agent import REPAIR
+from jumar.core.policy import Gate, TestPolicy
+from jumar.core.run import HOST
 from jumar.core.settings import Settings
 from jumar.core.verdict import EXCUSED
 from jumar.disk.trees import overlay
@@ -23,7 +25,10 @@ from jumar.harness.assembly import (
     tree_of,
     verifier_of,
 )
+from jumar.harness.missing import needed_by
+from jumar.progress import Part, Work
 from jumar.task import Task
+from jumar.untested import ELSE, SET_VERIFY, verify_commands
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace import Workspace
 
@@ -37,18 +42,22 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
     Raises:
         BadInput: if there are none, or none that comes out the same twice, or nothing may be edited.
     """
-    tree = tree_of(place.store, task)
+    _refuse_search(task)
+    tree = tree_of(place.store, task, tell=place.tell)
     settings = replace(settings_of(task, place.store, tree, python), sandbox=place.sandbox.tier)
     found = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
+    if not found:
+        task = await _untested(task, place, settings, tree)
+        settings = replace(settings, verify=task.verify)
     settings = sealed(settings, files_with(found, place, tree, runner_of(settings.suite.runner)))
     if task.hidden:
         settings = await _held_out(task, place, settings, tree)
     if task.in_place is None:
         Workspace(place.folder / "workspace", place.store).reset(tree)
-    if not targets_of(settings, place.store.manifest(tree)):
+    if task.gate is not Gate.REFACTOR and not targets_of(settings, place.store.manifest(tree)):
         raise BadInput(f"no file of {task.root} may be edited: [files] editable names none that is not a test")
     judges = task.test_policy is not TestPolicy.NEVER
-    flaky = await unsteady_ids(verifier_of(place, settings, tree, found)) if judges else ()
+    flaky, texts = await unsteady_ids(verifier_of(place, settings, tree, found)) if judges else ((), ())
     expected = tuple(i for i in found if i not in flaky)
     if found and not expected:
         raise BadInput(f"every test of {task.root} comes out differently from run to run: none of them can judge")
@@ -62,23 +71,57 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
         budget=task.budget,
         expected=expected,
         tree=tree,
-        settings=replace(settings, flaky=flaky),
+        settings=replace(settings, flaky=flaky, needed=needed_by(task, place.store.manifest(tree), texts)),
     )
 
 
-async def unsteady_ids(verifier: TrustedVerifier) -> tuple[str, ...]:
-    """The expected ids that come out differently in fresh runs of the untouched tree, whatever its bug.
+def _refuse_search(task: Task) -> None:
+    if task.agent == REPAIR and task.suite.single:
+        raise BadInput(
+            "the repair agent needs tests that run one by one under pytest, and a test command is one test for the "
+            "whole suite; choose a model for another agent, or name the tests with --test in the place of the command"
+        )
+
+
+async def _untested(task: Task, place: Place, settings: Settings, tree: str) -> Task:
+    """*task*, which has no test: in refactor mode where no gate was chosen, with a command that guards it if one can.
+
+    Raises:
+        BadInput: if nobody said what to do.
+    """
+    if not (task.instruction or task.verify or task.agent == HOST):
+        raise BadInput(
+            f"there is no test in {task.root} and no instruction: say what to do with -i '...'; {SET_VERIFY}, {ELSE}"
+        )
+    if task.gate_chosen and task.gate is not Gate.REFACTOR:
+        return task
+    task = replace(task, gate=Gate.REFACTOR)
+    for command in () if task.verify else verify_commands(task, place.environ):
+        verifier = verifier_of(place, replace(settings, verify=command), tree, ())
+        # One that fails on the untouched files would send every edit back, whatever that did.
+        if (await verifier.check(tree, command, settings.verify_seconds)).ok:
+            return replace(task, verify=command)
+    return task
+
+
+async def unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The expected ids that come out differently in fresh runs of the untouched tree, and why the others are red.
 
     There are as many runs as confirm a green, and none where a single one does.
     """
     if verifier.suite.confirm < PAIR or not verifier.expected:
-        return ()
+        return (), ()
     judge = copy.copy(verifier)
     judge.suite = replace(verifier.suite, confirm=0)  # what changes is counted here
-    verdicts = [(await judge.verify(judge.base, None)).verdict for _ in range(verifier.suite.confirm)]
+    verdicts = []
+    verifier.tell(Work.STEADYING, 0, 0)
+    for number in range(1, verifier.suite.confirm + 1):
+        verifier.tell(Part.ROUND, number, verifier.suite.confirm)
+        verdicts.append((await judge.verify(judge.base, None)).verdict)
     greens = [verdict.green_ids for verdict in verdicts if verdict.void is None]
     always, ever = greens[0].intersection(*greens) if greens else frozenset(), frozenset[str]().union(*greens)
-    return tuple(i for i in verifier.expected if i in ever - always)
+    texts = tuple(r.excerpt for r in verdicts[0].results.values() if r.excerpt)
+    return tuple(i for i in verifier.expected if i in ever - always), texts
 
 
 async def _held_out(task: Task, place: Place, settings: Settings, tree: str) -> Settings:

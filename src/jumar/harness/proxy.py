@@ -17,6 +17,7 @@ import anyio
 import msgspec
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
+from jumar.harness.wishes import KINDS
 from jumar.models.forms import Form, form_at
 from jumar.models.forward import Given
 
@@ -44,13 +45,15 @@ CHUNK = 1 << 16
 
 
 class Knock(msgspec.Struct, frozen=True):
-    """A request that has the token: for a model (of some form), or for a claim (none)."""
+    """A request that has the token: for a model (of some form), or to the run itself (none)."""
 
     form: Form | None
     headers: Mapping[str, str]
     body: bytes
     gone: Callable[[], bool]
     """Whether whoever asked has hung up."""
+    wish: str = ""
+    """Which of `jumar.harness.wishes` is made to the run itself; empty: none."""
 
 
 Answering = Callable[[Knock], Awaitable[Given]]
@@ -71,7 +74,7 @@ class Doors(msgspec.Struct, frozen=True):
 
     @property
     def claims(self) -> str:
-        """The URL below which claims are made. It holds the token: a shell has no other place for it."""
+        """The URL of claims and escalations. It holds the token: a shell has no other place for it."""
         return f"{self.root}/{self.token}"
 
 
@@ -185,26 +188,28 @@ class _Visits:
         headers = _headers(request)
         if not self._is_ours(headers.get("host", "")):
             return told(421, "wrong_host", "this is a door of one run's agent, not a server of that name")
-        if not self._claims(request) and not self._has_token(headers):
+        if not self._wish(request) and not self._has_token(headers):
             return told(401, "unauthorized", "the token of this run is missing or wrong")
         return None
 
-    def _claims(self, request: h11.Request) -> bool:
+    def _wish(self, request: h11.Request) -> str:
+        """Which request to the run itself this is, by its path, which holds the token; empty: none."""
         path = request.target.partition(b"?")[0]
-        return hmac.compare_digest(path, f"/{self._doors.token}/claim".encode())
+        ours = {kind: f"/{self._doors.token}/{kind}".encode() for kind in KINDS}
+        return next((kind for kind, own in ours.items() if hmac.compare_digest(path, own)), "")
 
     async def _given(self, request: h11.Request, body: bytes, stream: SocketStream) -> Given:
         method, target = request.method.decode(), request.target.decode("latin-1")
-        path, claiming = target.partition("?")[0], self._claims(request)
+        path, wish = target.partition("?")[0], self._wish(request)
         if method == "GET" and path.rstrip("/").removeprefix("/v1") == "/models":
             return _document(200, {"object": "list", "data": [{"id": self._model, "object": "model", "created": 0}]})
-        form = None if claiming else form_at(target)
-        if method != "POST" or (form is None and not claiming):
-            return told(404, "not_found", f"there is no {method} {path if not claiming else 'claim'} here")
+        form = None if wish else form_at(target)
+        if method != "POST" or (form is None and not wish):
+            return told(404, "not_found", f"there is no {method} {wish or path} here")
         if body.count(b",") > VALUES:
             return told(413, "too_large", f"a request of more than {VALUES:,} values is no conversation")
         raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610  as above
-        return await self._answering(Knock(form, _headers(request), body, lambda: _hung_up(raw)))
+        return await self._answering(Knock(form, _headers(request), body, lambda: _hung_up(raw), wish))
 
     def _is_ours(self, host: str) -> bool:
         """Whether the client meant this machine: a name that was bent to lead here is another."""

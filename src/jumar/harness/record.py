@@ -1,4 +1,4 @@
-"""The record of one kept edit: every record has all keys, each of one type, and no list in it is ever empty."""
+"""The record of one kept edit: every record has all keys, each of one type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jumar.disk import beneath, trees
 from jumar.disk.trees import Kind, Manifest, Node
 from jumar.errors import BadInput
 
-SCHEMA = "jumar.corpus/1"
+SCHEMA = "jumar.corpus/2"
 """Stands in every record. Another number is for other fields."""
 
 KINDS = {"100644": Kind.FILE, "100755": Kind.FILE, "120000": Kind.LINK}
@@ -144,6 +144,23 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """For `git apply`."""
 
 
+RED_GREEN, CODEMOD = "red-green", "codemod"
+"""The kinds of records."""
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What made a codemod; all empty where the edit is none."""
+
+    seq: int = 0
+    """Of the `codemod` event."""
+    tool: str = ""
+    command: str = ""
+    pattern: str = ""
+    replacement: str = ""
+    renames: str = ""
+    """Where it touched tests: a JSON object, old identifier -> new one."""
+
+
 class Cost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All calls since the last turn of which an edit was kept. *shared_by* records of this turn name the same cost."""
 
@@ -159,6 +176,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """One triple."""
 
     schema: str
+    kind: str = RED_GREEN
+    """`red-green`, or `codemod`: an edit that kept the outcome of every test, and has no claimed ones."""
+    codemod: Made = Made()
     id: str
     """The run and the number of the edit's first `write`."""
     run: str
@@ -176,6 +196,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """All ids of the verification that kept the edit."""
     tests: tuple[Test, ...]
     red: tuple[Seen, ...]
+    """The verifications that those red results are of; of a codemod, the one that its outcomes were compared with."""
     edit: Edit
     green: Seen
     best_seq: int

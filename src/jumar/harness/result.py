@@ -9,9 +9,10 @@ import msgspec
 
 from jumar.chain import Mark
 from jumar.core.events import Entry
+from jumar.core.policy import Gate
 from jumar.core.run import RunState
 from jumar.core.state import IllegalEvent, reduce
-from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.core.stop import Escalation, StopReason, exit_of
 from jumar.errors import BadInput
 from jumar.journal import read_journal
 from jumar.verify.mutants import Probed
@@ -24,6 +25,10 @@ class Best(msgspec.Struct, frozen=True):
     total: int
 
 
+NOT_RUN = "not run"
+"""What people are told of tests that have judged nothing."""
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """One finished run."""
 
@@ -31,9 +36,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     stop: StopReason
     exit: int
-    passed: int
-    failed: int
-    errors: int
+    passed: int | None
+    """Of the best tree; None where no test has judged the run, which is not the same as 0. So are the next two."""
+    failed: int | None
+    errors: int | None
     total: int
     attempts: int
     usd: float
@@ -43,9 +49,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     executions: int
     seconds: float
     tree: str
-    best: Best
+    best: Best | None
+    """None as above."""
     events: str
     """Path of the journal."""
+    gate: str = Gate.OFF
+    """Which edits were admitted; `off`: no edit needed a red test, the ratchet alone decided."""
     grade: str = ""
     """Of the evidence for the best tree (`jumar.core.acceptance.Grade`); empty: nothing was verified."""
     sandbox: str = ""
@@ -57,24 +66,35 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What no verdict closes, with file and line."""
     probed: Probed | None = None
     """Whether the tests notice mutants of what was changed; None: it was not asked for, or nothing is green."""
+    notes: tuple[str, ...] = ()
+    """Settings that were asked for and were not in force, and caps that nobody set."""
     why: str = ""
+    escalated: Escalation | None = None
+    """The test that the agent says contradicts the instruction or another test, and why; None: it escalated none."""
     head: Mark = Mark()
     """Number and hash of the journal's last line: an anchor outside the journal for `jumar log verify`."""
+
+    @property
+    def standing(self) -> str:
+        """How the tests stand on the best tree, for people."""
+        if self.best is not None:
+            return f"{self.best.passed} of {self.best.total} passed"
+        return f"tests {NOT_RUN}" if self.stop is not StopReason.UNTESTED else "no tests"
 
 
 def result_of(state: RunState, folder: Path, head: Mark) -> Result:
     """The result of an ended run whose directory is *folder* and whose journal ends at *head*."""
-    end, score = state.end, state.best.score if state.best else None
+    end, score = state.end, state.best.score if state.best and state.expected else None
     stop = end.stop if end else StopReason.INFRA
     total = len(state.expected)
     return Result(
         run=state.run.run,
         task=state.run.task,
         stop=stop,
-        exit=EXIT_CODES[stop],
-        passed=score.passed if score else 0,
-        failed=score.failed if score else 0,
-        errors=score.errors if score else 0,
+        exit=exit_of(stop, scored=score is not None),
+        passed=score.passed if score else None,
+        failed=score.failed if score else None,
+        errors=score.errors if score else None,
         total=total,
         attempts=state.spend.attempts,
         usd=state.spend.usd,
@@ -84,13 +104,16 @@ def result_of(state: RunState, folder: Path, head: Mark) -> Result:
         executions=state.executions,
         seconds=round(state.spend.seconds, 3),
         tree=state.tree,
-        best=Best(score.passed if score else 0, total),
+        best=Best(score.passed, total) if score else None,
         events=str(folder / "events.jsonl"),
-        grade=state.evidence.grade if state.evidence else "",
-        sandbox=state.evidence.sandbox if state.evidence else "",
+        gate=state.run.gate,
+        notes=state.run.settings.notes,
+        grade=state.evidence.grade if state.evidence and score else "",
+        sandbox=state.evidence.sandbox if state.evidence and score else "",
         flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),
         warnings=state.evidence.warnings if state.evidence else (),
         why=end.why if end else "the run could not be ended in its journal",
+        escalated=state.escalated if stop is StopReason.ESCALATED else None,
         head=head,
     )
 

@@ -24,7 +24,6 @@ from jumar.core.policy import TestPolicy
 from jumar.core.run import HOST, Phase, RunState
 from jumar.core.state import replay
 from jumar.core.stop import StopReason
-from jumar.disk.apply import apply
 from jumar.disk.beneath import disk
 from jumar.disk.patch import best_patch
 from jumar.errors import BadInput
@@ -39,19 +38,23 @@ from jumar.harness.assembly import (
 from jumar.harness.confinement import chosen
 from jumar.harness.external import ExternalHost, host_of
 from jumar.harness.folders import fresh, leave_no_trace, without
+from jumar.harness.leaving import leave_workspace
 from jumar.harness.opening import first_event
-from jumar.harness.result import Result, result_of, state_in, state_of
+from jumar.harness.result import Result, result_of, state_of
+from jumar.harness.selftest import Memory
+from jumar.harness.sources import allowed_bytes, settled
 from jumar.journal import Journal
 from jumar.kernel import Kernel
 from jumar.ledger import Caps, Ledger
 from jumar.models.router import keys_in
 from jumar.parts import Parts, Unshared, at_once
+from jumar.progress import Tell, Work, silent, teller
 from jumar.shell import Shell
 from jumar.task import Task, interpreter
 from jumar.verify.mutants import probe
 
 Begun = Callable[[Kernel], None]
-"""Is handed the kernel before it runs: to watch it, or to halt it on a signal."""
+"""Is handed the kernel before it runs: to watch it, or to halt it on a signal. See also `jumar.progress.Telling`."""
 
 
 def _unattended(_kernel: Kernel) -> None:
@@ -68,7 +71,7 @@ async def start(
         Infra: if the machine failed before the end could be written down; the journal and the best tree are intact.
     """
     with ExitStack() as held:
-        running = await made(task, runs, Entry(environ, python), held)
+        running = await made(task, runs, Entry(environ, python, tell=teller(begun)), held)
         begun(running.kernel)
         result = await finished(running)
         if not task.probe or result.stop is not StopReason.GREEN:
@@ -85,6 +88,8 @@ class Entry(NamedTuple):
     python: str | None = None
     host: ports.Host | None = None
     """Where its actions come from, if not from a model of ours."""
+    tell: Tell = silent
+    """Is told of progress."""
 
 
 class Running(NamedTuple):
@@ -105,11 +110,13 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
     """
     interpreter(task, entry.python)  # refused before anything is made
     ready = prepared(task, entry.environ)
-    task = without(ready.task, runs, task.model)
+    task = settled(without(ready.task, runs, task.model), entry.environ)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
-    place = Place.at(fresh(runs, task.name), entry.environ)
+    place = replace(Place.at(fresh(runs, task.name), entry.environ), tell=entry.tell)
     try:
-        box = await chosen(task.sandbox, place.folder, entry.environ, unattended=task.unattended)
+        place.store.limit_bytes = allowed_bytes(task.weight.bytes)
+        entry.tell(Work.PROBING, 0, 0)
+        box = await chosen(task.sandbox, place.folder, entry.environ, unattended=task.unattended, apart=(task.root,))
         place = replace(place, sandbox=box)
         for name, data in ready.kept.items():
             (place.folder / name).write_bytes(data)
@@ -118,7 +125,9 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
         state = replay(journal.append((first,), time.time()))
         return await _running(place, journal, state, held, (entry.host, task.caps))
     except BaseException:
+        Memory(entry.environ).forget()  # it may have been the sandbox: the next start looks at it again
         held.close()
+        place.store.release()
         shutil.rmtree(place.folder, ignore_errors=True)
         if new:
             leave_no_trace(runs)
@@ -148,7 +157,7 @@ async def resume(
         BadInput: if there is no run, another process writes it, or its journal is damaged.
         Infra: as `start`.
     """
-    place = Place.at(folder, environ)
+    place = replace(Place.at(folder, environ), tell=teller(begun))
     with Journal.open(folder) as journal, ExitStack() as held:
         state = state_of(journal.entries)
         if state.start is None:
@@ -169,24 +178,15 @@ async def resume(
         return await finished(running)
 
 
-def apply_best(folder: Path) -> tuple[str, ...]:
-    """Write the tree that the run in *folder* ended with onto the folder its task came from; the paths written.
-
-    Raises:
-        BadInput: if a file there changed since the run began; nothing is written.
-    """
-    state = state_in(folder)
-    place = Place.at(folder, {})
-    return apply(place.store, state.run.tree, state.tree, Path(state.run.settings.origin))
-
-
 async def _confined(place: Place, state: RunState) -> Place:
     """*place* with the sandbox that the run began with: a weaker one would judge under other rules.
 
     Raises:
         BadInput: if this machine has none of that tier any more.
     """
-    sandbox = await chosen(state.run.settings.sandbox, place.folder, place.environ, unattended=False)
+    settings = state.run.settings
+    apart = (Path(settings.origin),) if settings.origin else ()
+    sandbox = await chosen(settings.sandbox, place.folder, place.environ, unattended=False, apart=apart)
     return replace(place, sandbox=sandbox)
 
 
@@ -279,6 +279,9 @@ def written(running: Running, state: RunState) -> Result:
     place, journal = running.place, running.journal
     with disk(f"the run has ended, but {place.folder} cannot be written"):
         (place.folder / "best.patch").write_bytes(best_patch(place.store, state.run.tree, state.tree))
+    if state.end is not None and state.end.stop is StopReason.INFRA:
+        Memory(place.environ).forget()
+    leave_workspace(place, state)
     return kept(place, result_of(state, place.folder, journal.mark))
 
 

@@ -12,12 +12,16 @@ from msgspec.structs import replace
 
 from jumar.core.verdict import Outcome, TestResult
 from jumar.disk.objects import Store
+from jumar.disk.store.shared import objects_of
 from jumar.disk.trees import difference, overlay
 from jumar.errors import BadInput
 from jumar.harness.assembly import Place, expected_ids, files_with, runner_of, sealed, settings_of, tree_of, verifier_of
 from jumar.harness.confinement import chosen
 from jumar.harness.result import state_in
+from jumar.harness.selftest import Memory
+from jumar.harness.sources import settled
 from jumar.ports import Verification
+from jumar.progress import Tell, Work, silent
 from jumar.task import Task, guard_of
 from jumar.verify.fresh import HeldOut
 from jumar.verify.mutants import Probed, probe
@@ -34,9 +38,10 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     bits: int
     """How many coins a forger of this green had to guess."""
     sandbox: str
-    passed: int
-    failed: int
-    errors: int
+    passed: int | None
+    """None where there is no usable evidence, which is not the same as 0. So are the next two."""
+    failed: int | None
+    errors: int | None
     total: int
     red: tuple[str, ...]
     """Tests that did not pass."""
@@ -48,7 +53,9 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     tree: str
 
 
-async def score_tree(task: Task, where: Path, *, python: str | None, environ: Mapping[str, str]) -> Scored:
+async def score_tree(
+    task: Task, where: Path, *, python: str | None, environ: Mapping[str, str], tell: Tell = silent
+) -> Scored:
     """Judge the tree in *where*: a folder, or the directory of a run, beside whose journal `score.json` is written.
 
     Raises:
@@ -56,12 +63,17 @@ async def score_tree(task: Task, where: Path, *, python: str | None, environ: Ma
     """
     if not where.is_dir():  # noqa: ASYNC240  one look, before anything runs
         raise BadInput(f"there is no folder {where}; name the tree to be judged, or the directory of a run")
+    task = settled(task, environ)
     is_run = (where / "events.jsonl").is_file()
     with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
         scratch = Path(temporary)
-        place = Place.at(scratch, environ, await chosen(task.sandbox, scratch, environ, unattended=False))
+        tell(Work.PROBING, 0, 0)
+        box = await chosen(task.sandbox, scratch, environ, unattended=False, apart=(task.root, where))
+        place = replace(Place.at(scratch, environ, box), tell=tell)
         folder = _laid_out(where, place.folder / "candidate") if is_run else where
         scored = await _scored(task, folder, place, python)
+    if scored.void:
+        Memory(environ).forget()  # it may have been the sandbox: the next start looks at it again
     if is_run:
         (where / "score.json").write_bytes(msgspec.json.format(msgspec.json.encode(scored)) + b"\n")
     return scored
@@ -69,13 +81,13 @@ async def score_tree(task: Task, where: Path, *, python: str | None, environ: Ma
 
 def _laid_out(run: Path, folder: Path) -> Path:
     """The tree that the run in *run* stands at, in *folder*."""
-    Store(run / "objects").materialise(state_in(run).tree, folder)
+    Store(objects_of(run)).materialise(state_in(run).tree, folder)
     return folder
 
 
 async def _scored(task: Task, folder: Path, place: Place, python: str | None) -> Scored:
     store = place.store
-    base, given = tree_of(store, task), tree_of(store, task, folder)
+    base, given = (tree_of(store, task, where, place.tell) for where in (None, folder))
     visible = guard_of(settings_of(task, store, base, python))
     candidate = store.overlay(base, given, lambda path: visible.editable(path) and not visible.protected(path))
     ignored = difference(store.manifest(candidate), store.manifest(given))
@@ -87,6 +99,7 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
     guard = guard_of(sealed(settings, files_with(expected, place, whole, runner_of(settings.suite.runner))))
     candidate = store.overlay(base, candidate, lambda path: guard.editable(path) and not guard.protected(path))
     verifier = verifier_of(place, settings, whole, expected)
+    verifier.tell(Work.JUDGING, 0, 0)
     done = await _verified(verifier, base, candidate, hidden)
     verdict, candidate = done.verdict, _with(store, candidate, hidden)
     probed = await probe(verifier, whole, candidate, seed=task.seed) if task.probe and verdict.green else None
@@ -96,9 +109,9 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None) ->
         grade=done.grade.removesuffix("+H") + ("+H" if task.hidden and verdict.void is None else ""),
         bits=done.bits,
         sandbox=done.sandbox,
-        passed=verdict.passed,
-        failed=verdict.failed,
-        errors=verdict.errors,
+        passed=None if verdict.void else verdict.passed,
+        failed=None if verdict.void else verdict.failed,
+        errors=None if verdict.void else verdict.errors,
         total=len(verifier.expected),
         red=verdict.red_ids,
         flaky=verdict.flaky_ids,

@@ -22,6 +22,7 @@ from jumar.disk.ignored import ignored_in
 from jumar.errors import BadInput, JumarError
 from jumar.harness import runs as entering
 from jumar.harness.runs import Entry, Running, made, written
+from jumar.harness.sources import named
 from jumar.ports import Push
 from jumar.task import Task
 
@@ -97,7 +98,7 @@ class Session:
         return self.running.kernel.state
 
     async def act(self, call: ToolCall) -> Told:
-        """Do what *call* asks for: a tool of the driver's by its name and arguments, or `look`.
+        """Do what *call* asks for: a tool of the driver's by its name and arguments, `look` or `stop`.
 
         Raises:
             BadInput: if the run has ended.
@@ -114,8 +115,8 @@ class Session:
 
     def _action(self, call: ToolCall) -> Action:
         run = self.state.run
-        if call.name == "look":
-            return Action("look", call_id=call.id)
+        if call.name in ("look", "stop"):  # a host's own, and no tool
+            return Action(call.name, call_id=call.id, args=call.arguments)
         every = replace(run.settings.switches, allow_refactor=True)  # whether it may is the gate's to say
         action = tools.action(call, offers(every, run.gate))
         asked = action.args.get("test_ids")
@@ -125,7 +126,8 @@ class Session:
         return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
 
     def _told(self, events: Sequence[ev.Event]) -> Told:
-        taken = next((e for e in events if isinstance(e, ev.ActionTaken)), None)
+        # What would leave refactor mode is ruled on last, when the tests have run.
+        taken = next((e for e in reversed(events) if isinstance(e, ev.ActionTaken)), None)
         reverts = [e for e in events if isinstance(e, ev.Revert)]
         end = self.state.end
         return Told(
@@ -153,7 +155,9 @@ async def opened(
     """
     door = _Door()
     if in_place:
-        task = replace(task, in_place=await to_thread.run_sync(ignored_in, task.root, environ))
+        rule = await to_thread.run_sync(ignored_in, task.root, environ)
+        own = replace(rule, lines=(*rule.lines, *task.exclude), include=(*task.include, *named(task)))
+        task = replace(task, in_place=own)
     with ExitStack() as held:
         held.callback(door.close)
         running = await made(task, runs, Entry(environ, python, door), held)

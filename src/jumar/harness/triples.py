@@ -19,7 +19,22 @@ from jumar.disk.patch import best_patch
 from jumar.disk.trees import Kind, Manifest
 from jumar.harness.accepted import Accepted, Claimed, Left, Verified
 from jumar.harness.assembly import runner_of
-from jumar.harness.record import SCHEMA, Claim, Cost, Edit, File, Green, Record, Red, Seen, Test, Text
+from jumar.harness.record import (
+    CODEMOD,
+    RED_GREEN,
+    SCHEMA,
+    Claim,
+    Cost,
+    Edit,
+    File,
+    Green,
+    Made,
+    Record,
+    Red,
+    Seen,
+    Test,
+    Text,
+)
 from jumar.options import OFFLINE
 
 
@@ -58,9 +73,12 @@ def record_of(store: Trees, start: ev.RunStart, kept: Accepted) -> Record | Left
         return Left(kept.seqs[0], "the name of a file in it is no UTF-8")
     before, after = store.draw(kept.before), store.draw(kept.after)
     patch = Text.of(best_patch(store, before, after))
-    reds = {claim.red.seq: claim.red for claim in kept.claims}
+    reds = {claim.red.seq: claim.red for claim in kept.claims} or {kept.before_it.seq: kept.before_it}
+    made = kept.codemod
     return Record(
         schema=SCHEMA,
+        kind=RED_GREEN if made is None else CODEMOD,
+        codemod=Made() if made is None else _made(*made),
         id=f"{start.run}:{kept.seqs[0]}",
         run=start.run,
         task=start.task,
@@ -86,6 +104,17 @@ def record_of(store: Trees, start: ev.RunStart, kept: Accepted) -> Record | Left
         green=_seen(kept.green, shown),
         best_seq=kept.best,
         cost=Cost(**msgspec.structs.asdict(kept.spent), shared_by=kept.shared_by),
+    )
+
+
+def _made(seq: int, event: ev.Codemod) -> Made:
+    return Made(
+        seq=seq,
+        tool=event.tool,
+        command=event.command,
+        pattern=event.pattern,
+        replacement=event.replacement,
+        renames=json.dumps(dict(event.renames), sort_keys=True) if event.renames else "",
     )
 
 

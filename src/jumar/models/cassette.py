@@ -9,10 +9,12 @@ from pathlib import Path
 
 import msgspec
 
+from jumar.core.agent import Message
 from jumar.core.budget import Cost
 from jumar.core.settings import Route
 from jumar.errors import BadInput, Infra
 from jumar.models.lines import Tokens, Usd, decoded, numbered, read_once
+from jumar.models.prefix import continues
 from jumar.models.secrets import clean
 from jumar.ports import Answer, Ask, Model
 
@@ -47,7 +49,7 @@ class Take(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     stage: str
     model: str
     digest: str
-    """Of what was sent: `digest_of`."""
+    """Of what was sent: see `Digests`."""
     worst: Cost
     """What was set aside for the call: the journal tells it, so the repeated one must."""
     answer: Answer | None = None
@@ -108,6 +110,7 @@ class Recorded:
     def __init__(self, model: Model, recorder: Recorder) -> None:
         self.name = model.name
         self._model, self._recorder = model, recorder
+        self._digests = Digests()
 
     def worst(self, ask: Ask) -> Cost:
         """The model's own, once it is on record that it was asked for."""
@@ -127,15 +130,42 @@ class Recorded:
             tier=ask.request.tier,
             stage=ask.request.stage,
             model=self.name,
-            digest=digest_of(ask),
+            digest=self._digests.of(ask),
             worst=worst,
             answer=answer,
         )
 
 
+class Digests:
+    """Sha256 of the messages and tools of a prompt, as JSON, with the addresses of objects masked.
+
+    A memo: of a prompt that begins with the whole of the one before only the rest is read.
+    """
+
+    def __init__(self) -> None:
+        self._newest: tuple[Message, ...] = ()
+        self._begun, self._read = sha256(b"[["), 0
+
+    def of(self, ask: Ask) -> str:
+        """The digest of *ask*."""
+        if not continues(self._newest, ask.messages):
+            self._begun, self._read = sha256(b"[["), 0
+        self._newest = ask.messages
+        for message in ask.messages[self._read :]:
+            self._begun.update((b"," if self._read else b"") + _masked(message))
+            self._read += 1
+        whole = self._begun.copy()
+        whole.update(b"]," + _masked(ask.tools) + b"]")
+        return whole.hexdigest()
+
+
+def _masked(value: object) -> bytes:
+    return ADDRESS.sub(b"0x", msgspec.json.encode(value))
+
+
 def digest_of(ask: Ask) -> str:
-    """Sha256 of the messages and tools of *ask*, with the addresses of objects masked."""
-    return sha256(ADDRESS.sub(b"0x", msgspec.json.encode((ask.messages, ask.tools)))).hexdigest()
+    """Sha256 of the messages and tools of *ask*; see `Digests`."""
+    return Digests().of(ask)
 
 
 def started(path: Path, model: str, routes: Mapping[str, Route], secrets: tuple[str, ...] = ()) -> Recorder:

@@ -18,7 +18,7 @@ from jumar.models.lines import MOST_TOKENS, MOST_USD
 from jumar.models.prices import Tariff
 from jumar.models.providers import PLACEHOLDER, provider_of
 from jumar.models.secrets import one_line
-from jumar.models.transcript import definitions, history, most_tokens, reply_of
+from jumar.models.transcript import Transcript, definitions, reply_of
 from jumar.ports import Answer, Ask
 
 if TYPE_CHECKING:
@@ -52,11 +52,15 @@ class LlmModel:
         self.name = route.model
         self._route, self._key, self._tariff = route, key, tariff
         self._provider = provider_of(route.model)
+        self._transcript = Transcript()
         self._secrets = tuple(s for s in {key: 0, **dict.fromkeys(secrets, 0)} if s != PLACEHOLDER)
 
     def worst(self, ask: Ask) -> Cost:
-        """No less than the call will cost: see `transcript.most_tokens`; every output token, nothing from a cache."""
-        prompt, output = most_tokens(ask.messages, ask.tools, ask.measured), self._route.max_output_tokens
+        """No less than the call will cost: see `Transcript.most_tokens`; every output token, nothing from a cache."""
+        prompt, output = (
+            self._transcript.most_tokens(ask.messages, ask.tools, ask.measured),
+            self._route.max_output_tokens,
+        )
         return Cost(self._tariff.worst(prompt, output), prompt + output)
 
     async def complete(self, ask: Ask) -> Answer:
@@ -65,7 +69,7 @@ class LlmModel:
         from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415  as above
 
         line = self._line(ask)
-        said, terms = history(ask.messages), self._terms(ask)
+        said, terms = self._transcript.history(ask.messages), self._terms(ask)
         parameters = ModelRequestParameters(function_tools=definitions(ask.tools))
         try:
             with anyio.move_on_after(line.seconds):

@@ -117,6 +117,14 @@ def tariff(route: Route) -> Tariff:
     return TableTariff(found)
 
 
+def costs(route: Route) -> bool:
+    """Whether calls of *route* may cost money; free is what its price, its place or the table says is free."""
+    try:
+        return tariff(route).worst(MILLION, MILLION) > 0
+    except BadInput:  # it is refused with this sentence before it is asked
+        return True
+
+
 def _found_for(route: Route) -> ModelInfo | None:
     provider, _, name = route.model.partition(":")
     return _found(name, provider, route.base_url)

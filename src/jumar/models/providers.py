@@ -10,11 +10,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from jumar.errors import BadInput
+from jumar.nearest import suggestion
 
 Wire = Literal["openai", "anthropic", "google"]
 """Chat completions, messages, generateContent: the three request formats there are."""
 
-DEFAULT_MAX_OUTPUT: Mapping[str, int] = {"cheap": 8192, "mid": 16384, "frontier": 16384}
+DEFAULT_MAX_OUTPUT: Mapping[str, int] = {"cheap": 16_384, "mid": 8_192, "frontier": 16_384}
 """Tier -> tokens a reply may have where nobody chose."""
 
 PLACEHOLDER = "no-key"
@@ -99,7 +100,7 @@ def provider_of(model: str) -> Provider:
     kind, _, name = model.partition(":")
     known = {provider.name: provider for provider in PROVIDERS}
     if kind not in known:
-        raise BadInput(f"unknown provider {kind!r} of the model {model!r}; known are {', '.join(known)}")
+        raise BadInput(f"unknown provider {kind!r} of the model {model!r}; {suggestion(kind, known)}")
     if not name.strip():
         raise BadInput(f"the model {model!r} has no name; write one such as {kind}:{known[kind].models['mid']}")
     if kind == "openrouter" and "/" not in name:

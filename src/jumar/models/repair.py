@@ -11,6 +11,7 @@ from jumar.core.reply import Reply, ToolCall
 from jumar.core.settings import Suite
 from jumar.errors import Infra
 from jumar.ports import Answer, Ask, Runner
+from jumar.progress import Part, Tell, silent
 from jumar.repair.candidates import Candidate
 from jumar.repair.screening import Fence, Ground
 from jumar.repair.search import Bounds, Search
@@ -21,13 +22,16 @@ from jumar.verify.room import Store
 CAVEAT = "A patch that passes is only as right as the tests."
 
 SPARE_SECONDS = 2.0
-"""Left of a run's time for the verification of what is found."""
+"""Left of an answer's time for the end of the screening processes."""
 
 
 class RepairModel:
     """Proposes the next candidate for the best tree, or says that it found none."""
 
     name = "repair"
+
+    tell: Tell = staticmethod(silent)
+    """Is told how many candidates were screened."""
 
     def __init__(self, store: Store, suite: Suite, runner: Runner, fence: Fence, bounds: Bounds) -> None:
         """*fence*: where candidates are screened, and in what; *bounds*: what one answer may use."""
@@ -53,24 +57,27 @@ class RepairModel:
             bounds.seconds + SPARE_SECONDS,
         )  # fmt: skip
         search = self._search
+        search.heard = lambda tried: self.tell(Part.CANDIDATES, tried, 0)
+        before = search.tried
         found = await _unwrapped(
             search.run(ground, bounds, lambda found: fingerprint(found.path, found.text) in ask.refused)
         )
-        counters: dict[str, object] = {"tried": search.tried, "survivors": search.survivors}
+        counters: dict[str, object] = {"tried": search.tried - before, "survivors": search.survivors}
+        tried = ask.tried + search.tried - before
         if found is None:
-            name, text = _ending(search)
+            name, text = _ending(tried, finished=search.finished)
             call = ToolCall(name, {"message": text}, f"repair_{ask.position}")
             return Answer(reply=Reply(text, (call,), counters))
-        text = f"{found.what} ({search.tried} candidates tried). {CAVEAT}"
+        text = f"{found.what} ({tried} candidates tried). {CAVEAT}"
         call = ToolCall("write_files", {"files": {found.path: found.text}}, f"repair_{ask.position}")
         return Answer(reply=Reply(text, (call,), counters))
 
 
-def _ending(search: Search) -> tuple[str, str]:
-    """The tool and the sentence with which a *search* that found nothing ends."""
-    if search.finished:
-        return "final", f"No small change makes the red tests pass; {search.tried} were tried"
-    return "out_of_time", f"The time ended after {search.tried} candidates; more seconds may find one"
+def _ending(tried: int, *, finished: bool) -> tuple[str, str]:
+    """The tool and the sentence with which a search that found nothing ends; *tried* counts the whole run."""
+    if finished:
+        return "final", f"No small change makes the red tests pass; {tried} were tried"
+    return "out_of_time", f"The time ended after {tried} candidates; more seconds may find one"
 
 
 def fingerprint(path: str, text: str) -> str:

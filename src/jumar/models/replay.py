@@ -9,7 +9,7 @@ from jumar.core.agent import Request
 from jumar.core.budget import Cost
 from jumar.core.reply import Reply
 from jumar.core.settings import Route
-from jumar.models.cassette import Take, digest_of, read_lines
+from jumar.models.cassette import Digests, Take, read_lines
 from jumar.models.lines import read_once, used_up
 from jumar.ports import Answer, Ask, Model
 
@@ -23,6 +23,7 @@ class ReplayModel:
     def __init__(self, takes: Mapping[Place, Take], name: str) -> None:
         self.name = name
         self._takes = takes
+        self._digests = Digests()
         self._made = {position: take for (position, _, _), take in takes.items() if take.answer}
 
     def worst(self, ask: Ask) -> Cost:
@@ -42,7 +43,7 @@ class ReplayModel:
         if take is None or take.answer is None:
             why = "was cut off or too dear when this was recorded, so there is no answer to it"
             return _mismatch(f"call {number} ({ask.request.stage}) {why}")
-        if take.digest != digest_of(ask):
+        if take.digest != self._digests.of(ask):
             return _mismatch(f"the conversation differs from the recording at call {number} ({take.stage})")
         return take.answer
 

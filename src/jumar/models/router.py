@@ -1,10 +1,9 @@
-"""A tier is a place to send calls to. The frontier one is never asked inside the retry loop."""
+"""Models by tier. The core decides which tier is asked when: `frontier` for the plan alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from jumar.core.agent import FRONTIER
 from jumar.core.settings import Route, Settings
 from jumar.errors import BadInput
 from jumar.models.llm import LlmModel
@@ -20,16 +19,14 @@ def routes(settings: Settings, environ: Mapping[str, str]) -> ByTier:
     """The models of *settings*, with the keys in *environ*; each is built when it is first asked for, once.
 
     Returns:
-        A function from tier to model. It raises BadInput on a tier that has no route, on `frontier`, and where the
-        provider, the key or the price is not known.
+        A function from tier to model. It raises BadInput on a tier that has no route, and where the provider, the key
+        or the price is not known.
     """
     built: dict[str, Model] = {}
 
     def by_tier(tier: str) -> Model:
-        if tier == FRONTIER:
-            raise BadInput("the frontier route is never used inside the retry loop; ask cheap or mid")
         if tier not in settings.routes:
-            known = ", ".join(t for t in settings.routes if t != FRONTIER) or "none"
+            known = ", ".join(settings.routes) or "none"
             raise BadInput(f"there is no route for the tier {tier!r}; known are {known}")
         if tier not in built:
             route = settings.routes[tier]

@@ -11,6 +11,7 @@ import msgspec
 
 from jumar.core.agent import Message, Tool
 from jumar.core.reply import Reply, ToolCall
+from jumar.models.prefix import continues
 from jumar.models.secrets import clean, cleaned
 
 if TYPE_CHECKING:
@@ -37,29 +38,90 @@ that does pack tighter, such as long runs of one character, is estimated by its 
 JSON_OBJECT = msgspec.json.Decoder(dict[str, object])
 
 
+class Transcript:
+    """The prompts of one model, as its client takes them, and their sizes.
+
+    A memo: of a prompt that begins with the whole of the one before only the rest is read. It answers as if it
+    remembered nothing.
+    """
+
+    def __init__(self) -> None:
+        self._newest: tuple[Message, ...] = ()
+        self._turns: list[ModelMessage] = []
+        """Up to the newest reply."""
+        self._parts: list[ModelRequestPart] = []
+        """What stands after it."""
+        self._turned, self._leading = 0, True
+        """How many messages those are, and whether all of them are the system's."""
+        self._said, self._whole = [0], [0]
+        """How many bytes the first n messages are: those that every provider counts, and all of them."""
+
+    def history(self, messages: Sequence[Message]) -> list[ModelMessage]:
+        """*messages* as the client takes them: what lies between two replies is one request."""
+        from pydantic_ai import messages as ai  # noqa: PLC0415  0.5 s, and not part of the core install
+
+        self._follow(messages)
+        for message in messages[self._turned :]:
+            self._leading = self._leading and message.role == "system"
+            if message.role == "assistant":
+                reply = _reply(message)
+                self._turns += [ai.ModelRequest(parts=self._parts), reply] if self._parts else [reply]
+                self._parts = []
+            else:
+                self._parts.append(_part(message, leading=self._leading))
+            self._turned += 1
+        return [*self._turns, ai.ModelRequest(parts=[*self._parts])] if self._parts else [*self._turns]
+
+    def most_tokens(self, messages: Sequence[Message], tools: Sequence[Tool], measured: tuple[int, int]) -> int:
+        """No fewer tokens than the provider will count for this prompt.
+
+        A token of a byte-pair encoding covers at least one byte, so there are never more of them than bytes. *measured*
+        (n, tokens) is what the provider counted for the first n messages and the tools: only the rest is estimated,
+        unless so few cannot be all of them.
+        """
+        self._follow(messages)
+        for message in messages[len(self._whole) - 1 :]:
+            said, beside = _said(message), _beside(message)
+            self._said.append(self._said[-1] + said)
+            self._whole.append(self._whole[-1] + said + beside)
+        count, tokens = measured
+        least = self._said[count] if 0 < count <= len(messages) else math.inf
+        if tokens > 0 and least <= tokens * MOST_BYTES_PER_TOKEN:
+            return tokens + self._whole[-1] - self._whole[count] + PER_MESSAGE * (len(messages) - count) + PER_REQUEST
+        schemas = sum(2 * _size(tool.parameters) + _size([tool.name, tool.description]) + PER_MESSAGE for tool in tools)
+        most = self._whole[-1] + PER_MESSAGE * len(messages) + PER_REQUEST
+        return most + (schemas + PER_TOOLS if tools else 0)
+
+    def _follow(self, messages: Sequence[Message]) -> None:
+        """Forget what was read if *messages* do not go on from there."""
+        messages = tuple(messages)
+        if not continues(self._newest, messages):
+            self._turns, self._parts, self._turned, self._leading = [], [], 0, True
+            self._said, self._whole = [0], [0]
+        self._newest = messages
+
+
 def history(messages: Sequence[Message]) -> list[ModelMessage]:
-    """*messages* as the client takes them: what lies between two replies is one request.
+    """*messages* as the client takes them; see `Transcript`."""
+    return Transcript().history(messages)
+
+
+def most_tokens(messages: Sequence[Message], tools: Sequence[Tool], measured: tuple[int, int]) -> int:
+    """No fewer tokens than the provider will count for this prompt; see `Transcript`."""
+    return Transcript().most_tokens(messages, tools, measured)
+
+
+def _part(message: Message, *, leading: bool) -> ModelRequestPart:
+    """The part of a request that *message* is.
 
     A `system` message that is not among the first ones goes as the user's: not every wire has a place for it.
     """
-    from pydantic_ai import messages as ai  # noqa: PLC0415  0.5 s, and not part of the core install
+    from pydantic_ai import messages as ai  # noqa: PLC0415  as above
 
-    turns: list[ModelMessage] = []
-    parts: list[ModelRequestPart] = []
-    leading = True
-    for message in messages:
-        leading = leading and message.role == "system"
-        if message.role == "assistant":
-            turns += [ai.ModelRequest(parts=parts)] if parts else []
-            parts = []
-            turns.append(_reply(message))
-        elif message.role == "tool":
-            parts.append(ai.ToolReturnPart(message.name, message.content, message.call_id))
-        elif message.role == "system" and leading:
-            parts.append(ai.SystemPromptPart(message.content))
-        else:
-            parts.append(ai.UserPromptPart(message.content))
-    return [*turns, ai.ModelRequest(parts=parts)] if parts else turns
+    if message.role == "tool":
+        return ai.ToolReturnPart(message.name, message.content, message.call_id)
+    system = message.role == "system" and leading
+    return ai.SystemPromptPart(message.content) if system else ai.UserPromptPart(message.content)
 
 
 def definitions(tools: Sequence[Tool]) -> list[ToolDefinition]:
@@ -100,21 +162,6 @@ def reply_of(response: ModelResponse, secrets: tuple[str, ...]) -> Reply:
     plain = all(part.keys() <= {"part_kind", "content"} and part["part_kind"] != "thinking" for part in parts)
     source = {k: dumped[k] for k in ("provider_name", "canonical_system") if dumped.get(k)}
     return Reply("".join(texts), tuple(calls), {} if plain else {"parts": parts, "source": source})
-
-
-def most_tokens(messages: Sequence[Message], tools: Sequence[Tool], measured: tuple[int, int]) -> int:
-    """No fewer tokens than the provider will count for this prompt.
-
-    A token of a byte-pair encoding covers at least one byte, so there are never more of them than bytes. *measured*
-    (n, tokens) is what the provider counted for the first n messages and the tools: only the rest is estimated, unless
-    so few cannot be all of them.
-    """
-    count, tokens = measured
-    said = sum(_said(m) for m in messages[:count]) if 0 < count <= len(messages) else math.inf
-    if tokens > 0 and said <= tokens * MOST_BYTES_PER_TOKEN:
-        return tokens + sum(_bytes(m) + PER_MESSAGE for m in messages[count:]) + PER_REQUEST
-    schemas = sum(2 * _size(tool.parameters) + _size([tool.name, tool.description]) + PER_MESSAGE for tool in tools)
-    return sum(_bytes(m) + PER_MESSAGE for m in messages) + PER_REQUEST + (schemas + PER_TOOLS if tools else 0)
 
 
 def _reply(message: Message) -> ModelResponse:
@@ -170,14 +217,13 @@ def _arguments(args: object, secrets: tuple[str, ...]) -> dict[str, object]:
     )
 
 
-def _bytes(message: Message) -> int:
-    named = len(message.name) + len(message.call_id)
-    opaque = _size(message.opaque) if message.opaque else 0
-    return _said(message) + 4 * named + opaque
+def _beside(message: Message) -> int:
+    """Bytes of the names in *message*, and of what the provider handed us to be kept: some count nothing for that."""
+    return 4 * (len(message.name) + len(message.call_id)) + (_size(message.opaque) if message.opaque else 0)
 
 
 def _said(message: Message) -> int:
-    """Bytes that every provider counts: of what it handed us to be kept, some count nothing."""
+    """Bytes of *message* that every provider counts."""
     calls = sum(_size([c.name, c.arguments, c.id]) for c in message.tool_calls)
     return len(message.content.encode("utf-8", "replace")) + calls
 

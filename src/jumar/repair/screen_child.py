@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 OPTIONS = ["--assert=plain", "--capture=no", "-q"]
 """Nobody reads what the tests print or why they fail, so nothing is spent on it."""
 
+TURNED = b'["turned"]\n'
+"""The line with which a candidate says that all red tests have passed under it."""
+
 REPORT_BYTES = 1 << 20
 """A candidate that writes more than this to our pipe is talking to it itself."""
 
@@ -94,7 +97,7 @@ class Server:
                     attempt.tell("misfit")
             os._exit(1)
         os.close(write)
-        data = _drained(read, time.monotonic() + job["wall"])
+        data = _drained(read, time.monotonic() + job["wall"], lambda: self._send(["turned", job["number"]]))
         for end in (os.killpg, os.kill):
             with contextlib.suppress(OSError):
                 end(pid, signal.SIGKILL)
@@ -115,9 +118,12 @@ def _lines(data: bytes, *, killed: bool) -> list[Any]:
     return lines
 
 
-def _drained(fd: int, deadline: float) -> bytes:
-    """What comes from *fd* until it ends, says that it is done, or the deadline passes."""
-    data = b""
+def _drained(fd: int, deadline: float, turned: Callable[[], object]) -> bytes:
+    """What comes from *fd* until it ends, says that it is done, or the deadline passes.
+
+    *turned* is called when all red tests have passed: the green ones take long, and the parent may not wait for them.
+    """
+    data, awaited = b"", True
     while not data.endswith((b'["done"]\n', b'["misfit"]\n')) and len(data) < REPORT_BYTES:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([fd], [], [], left)[0]:
@@ -126,6 +132,9 @@ def _drained(fd: int, deadline: float) -> bytes:
         if not piece:
             break
         data += piece
+        if awaited and TURNED in data:
+            awaited = False
+            turned()
     os.close(fd)
     return data
 

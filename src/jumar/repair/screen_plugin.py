@@ -133,6 +133,8 @@ class Attempt:
             failed += outcome != "passed"
             if failed >= self._config["hopeless"] and not turned:
                 return False
+        if not failed:
+            self.tell("turned")
         return bool(turned > self._job["floor"])
 
     def _greens(self, plugin: Plugin) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -104,11 +104,13 @@ def sighted(lines: Sequence[Sequence[Any]]) -> Sighting:
 class Worker:
     """Screens one trial at a time, in a warm process where it can and in a cold one where it must."""
 
-    def __init__(self, ground: Ground, stack: AsyncExitStack) -> None:
-        self._ground = ground
+    def __init__(self, ground: Ground, stack: AsyncExitStack, turned: Callable[[int], None]) -> None:
+        self._ground, self._turned = ground, turned
         self._stack = stack
         self._warm: Child | None = None
         self._cold: Child | None = None
+        self._measured: list[Child] = []
+        """Processes that know how the green tests come out without a change, and how long they take."""
         self._importing = False
         """Whether no change can be swapped in, because the tests do not import yet."""
 
@@ -124,7 +126,7 @@ class Worker:
             if self._cold is None:
                 raise Infra("the screening process did not start; run `jumar doctor`")
         files = {candidate.path: candidate.text} if candidate else {}
-        lines = await _exchange(self._cold, _job(trial, len(self._ground.green)) | {"files": files})
+        lines = await self._screened(self._cold, _job(trial, len(self._ground.green)) | {"files": files})
         if lines is None:
             self._cold = None
             return Sighting()
@@ -136,10 +138,22 @@ class Worker:
             self._importing = self._warm is None
         if self._warm is None:
             return None
-        lines = await _exchange(self._warm, _job(trial, len(self._ground.green)) | _swap(trial.candidate))
+        lines = await self._screened(self._warm, _job(trial, len(self._ground.green)) | _swap(trial.candidate))
         if lines is None:
             self._warm = None
         return lines
+
+    async def _screened(self, child: Child, job: Mapping[str, object]) -> list[Any] | None:
+        """The lines of *job*. Few candidates get to the green tests: those are measured for the first that does."""
+        lines = await _exchange(child, job, self._turned)
+        if not lines or ["kept"] not in lines or child in self._measured or not self._ground.green:
+            return lines
+        self._measured.append(child)
+        limit = self._ground.suite.test_timeout_seconds
+        baseline = {"number": -1, "baseline": True, "seconds": limit, "wall": self._ground.seconds, "floor": 0}
+        if await _exchange(child, baseline) is None:
+            return None
+        return await _exchange(child, job)
 
     async def _start(self, *, cold: bool) -> Child | None:
         """A process that is ready for trials, or None if it cannot be made ready."""
@@ -149,19 +163,20 @@ class Worker:
         child = await self._stack.enter_async_context(confined(invocation, ground.fence.around(room, ground.seconds)))
         while (record := await child.receive()) is not None:
             if record[0] == "ready":
-                limit = ground.suite.test_timeout_seconds
-                baseline = {"number": -1, "baseline": True, "seconds": limit, "wall": ground.seconds, "floor": 0}
-                return child if await _exchange(child, baseline) is not None else None
+                return child
             if record[0] == "unready":
                 return None
         return None
 
 
 @asynccontextmanager
-async def worker(ground: Ground) -> AsyncIterator[Worker]:
-    """A worker on *ground*; leaving ends its processes."""
+async def worker(ground: Ground, turned: Callable[[int], None] = lambda _: None) -> AsyncIterator[Worker]:
+    """A worker on *ground*; leaving ends its processes.
+
+    *turned* is called with the number of a trial under which all red tests pass, before the green ones are run.
+    """
     async with AsyncExitStack() as stack:
-        yield Worker(ground, stack)
+        yield Worker(ground, stack, turned)
 
 
 def _invocation(ground: Ground, room: Path, *, cold: bool) -> Invocation:
@@ -201,11 +216,16 @@ def _swap(candidate: Candidate | None) -> dict[str, object]:
     return {"path": candidate.path, "first": unit.first, "name": unit.name, "snippet": candidate.snippet}
 
 
-async def _exchange(child: Child, job: Mapping[str, object]) -> list[Any] | None:
-    """Send *job* and await its lines; None if the process is gone."""
+async def _exchange(
+    child: Child, job: Mapping[str, object], turned: Callable[[int], None] = lambda _: None
+) -> list[Any] | None:
+    """Send *job* and await its lines; None if the process is gone. *turned* as in `worker`."""
     await child.send(job)
+    number = int(str(job["number"]))
     while (record := await child.receive()) is not None:
-        if record[0] == "screened" and record[1] == job["number"]:
+        if record == ["turned", number]:
+            turned(number)
+        if record[0] == "screened" and record[1] == number:
             lines = record[2]
             return lines if isinstance(lines, list) else None
     return None

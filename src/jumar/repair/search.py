@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
@@ -37,6 +37,8 @@ class Search:
 
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
+        self.heard: Callable[[int], None] = lambda _tried: None
+        """Is told how many trials are judged, each time there is one more."""
         self._trials: dict[int, Trial] = {}
         """Trials that the strategy has not heard of yet."""
         self._seen: dict[int, Sighting] = {}
@@ -44,6 +46,8 @@ class Search:
         """Of trials that are not judged: before which trial the strategy hears of it, its index."""
         self._judged: list[tuple[int, int]] = []
         """The same, of trials that are judged and that the strategy has not heard of."""
+        self._turned: set[int] = set()
+        """Trials under which all red tests passed; the green ones may not have been run."""
         self._next = 0
         self._exhausted = False
         self.finished = False
@@ -55,30 +59,39 @@ class Search:
 
     async def run(self, ground: Ground, bounds: Bounds, refused: Callable[[Candidate], bool]) -> Candidate | None:
         """The next candidate worth proposing that is not *refused*; None if the bounds or the candidates end first."""
-        deadline = time.monotonic() + bounds.seconds
+        ends = anyio.current_time() + bounds.seconds
         jobs_in, jobs_out = anyio.create_memory_object_stream[Trial](inf)
         seen_in, seen_out = anyio.create_memory_object_stream[tuple[int, Sighting]](inf)
         found: Candidate | None = None
-        with anyio.move_on_at(anyio.current_time() + bounds.seconds), seen_out, jobs_in, jobs_out, seen_in:
-            async with anyio.create_task_group() as group:
-                for _ in range(bounds.workers):
-                    group.start_soon(_serve, ground, jobs_out, seen_in)
-                for trial in self._trials.values():
-                    if trial.index not in self._seen:
-                        jobs_in.send_nowait(trial)
-                while time.monotonic() < deadline:
-                    self._issue(jobs_in, bounds)
-                    last = self._exhausted or self._next >= bounds.attempts
-                    found = self._judge(refused, everything=last)
-                    self.finished = last and not self._pending
-                    if found is not None or not self._strategy.patient or self.finished:
-                        break
-                    if not self._out():
-                        continue
-                    index, sighting = await seen_out.receive()
-                    self._seen[index] = sighting
-                group.cancel_scope.cancel()
+        with seen_out:
+            with anyio.move_on_at(ends), jobs_in, jobs_out, seen_in:
+                async with anyio.create_task_group() as group:
+                    for _ in range(bounds.workers):
+                        group.start_soon(_serve, ground, jobs_out, seen_in, self._turned.add)
+                    for trial in self._trials.values():
+                        if trial.index not in self._seen:
+                            jobs_in.send_nowait(trial)
+                    while found is None and anyio.current_time() < ends and self._goes_on(jobs_in, bounds):
+                        found = self._judge(refused, everything=self._last(bounds))
+                        self.finished = self._last(bounds) and not self._pending
+                        if found is None and not self.finished and self._out():
+                            index, sighting = await seen_out.receive()
+                            self._seen[index] = sighting
+                    group.cancel_scope.cancel()
+            if found is None and not self.finished:
+                found = self._late(seen_out, refused)
         return found or self._second_best(refused)
+
+    def _goes_on(self, jobs: MemoryObjectSendStream[Trial], bounds: Bounds) -> bool:
+        """Hand out what is to be tried next, unless everything was tried or more is not worth the time."""
+        if self.finished or not self._strategy.patient:
+            return False
+        self._issue(jobs, bounds)
+        return True
+
+    def _last(self, bounds: Bounds) -> bool:
+        """Whether nothing more will be handed out."""
+        return self._exhausted or self._next >= bounds.attempts
 
     def _issue(self, jobs: MemoryObjectSendStream[Trial], bounds: Bounds) -> None:
         """Hand out trials, each chosen in the knowledge of the same sightings on every machine."""
@@ -119,11 +132,31 @@ class Search:
             entry = heappop(self._pending)
             heappush(self._judged, entry)
             self.tried += 1
+            self.heard(self.tried)
             candidate, sighting = self._trials[entry[1]].candidate, self._seen[entry[1]]
             if candidate is not None and self._strategy.full(sighting):
                 self.survivors += 1
                 if not refused(candidate):
                     return candidate
+        return None
+
+    def _late(
+        self, seen: MemoryObjectReceiveStream[tuple[int, Sighting]], refused: Callable[[Candidate], bool]
+    ) -> Candidate | None:
+        """A survivor that nobody has heard of, or that waits for trials which are not over: the time has ended.
+
+        A candidate under which all red tests pass will do where the time ended while the green ones were running.
+        """
+        with suppress(anyio.WouldBlock, anyio.EndOfStream):
+            while True:
+                index, sighting = seen.receive_nowait()
+                self._seen[index] = sighting
+        full = [index for index, sighting in self._seen.items() if self._strategy.full(sighting)]
+        unrefuted = [index for index in self._turned if index in self._trials and index not in self._seen]
+        for index in (*sorted(full), *sorted(unrefuted)):
+            candidate = self._trials[index].candidate
+            if candidate is not None and not refused(candidate):
+                return candidate
         return None
 
     def _second_best(self, refused: Callable[[Candidate], bool]) -> Candidate | None:
@@ -138,8 +171,10 @@ async def _serve(
     ground: Ground,
     jobs: MemoryObjectReceiveStream[Trial],
     seen: MemoryObjectSendStream[tuple[int, Sighting]],
+    turned: Callable[[int], None],
 ) -> None:
     """Screen what comes until nothing more does."""
-    async with worker(ground) as mine:
+    async with worker(ground, turned) as mine:
         async for trial in jobs:
-            await seen.send((trial.index, await mine.screen(trial)))
+            sighting = await mine.screen(trial)
+            seen.send_nowait((trial.index, sighting))  # no await: what was screened is not lost to the deadline

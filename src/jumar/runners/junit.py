@@ -15,19 +15,10 @@ from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.errors import BadInput
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
+from jumar.projects import TEST_FOLDERS, TEST_NAMES
 from jumar.sandbox.installed import on_path
 from jumar.verify import junit_boot
 from jumar.verify import records as decode
-
-PATTERNS = (
-    "test_*.py", "*_test.py", "*.test.*", "*.spec.*", "*_test.go", "*Test.java", "*Tests.java", "Test*.java",
-    "*Test.kt", "*Tests.kt", "*Test.php", "*_test.rb", "*_spec.rb", "*_test.exs", "*Test.cs", "*Tests.cs",
-    "*_test.cc", "*_test.cpp", "*Test.scala", "*Spec.scala", "*Test.groovy", "*Spec.groovy", "*Tests.swift",
-)  # fmt: skip
-"""What files with tests are called by the frameworks that write such reports."""
-
-FOLDERS = frozenset({"tests", "test", "__tests__", "spec"})
-"""Folders whose files are tests, and what tests need."""
 
 IDS, REPORT = "{ids}", "{report}"
 
@@ -63,8 +54,8 @@ class JunitRunner:
         chosen = {PurePosixPath(s.partition("::")[0]) for s in select}
 
         def holds_tests(path: PurePosixPath) -> bool:
-            named = any(fnmatch(path.name, pattern) for pattern in PATTERNS) or FOLDERS.intersection(path.parts[:-1])
-            return bool(named) or not chosen.isdisjoint((path, *path.parents))
+            named = any(fnmatch(path.name, pattern) for pattern in TEST_NAMES)
+            return named or not TEST_FOLDERS.isdisjoint(path.parts[:-1]) or not chosen.isdisjoint((path, *path.parents))
 
         return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 
@@ -76,7 +67,8 @@ class JunitRunner:
 def _invocation(suite: Suite, ids: Sequence[str]) -> Invocation:
     if not suite.command.strip() or not suite.report:
         raise BadInput(
-            "the runner junit needs [tests] command (what runs the tests) and report (where it writes its JUnit XML)"
+            "the runner junit needs [tests] command (what runs the tests) and report (where it writes its JUnit XML); "
+            'for a command that writes none, set [tests] runner = "command"'
         )
     report = PurePosixPath(suite.report)
     if report.is_absolute() or ".." in report.parts:

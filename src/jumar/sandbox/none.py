@@ -8,6 +8,11 @@ from pathlib import Path
 from jumar.confinement import Reach, Wrapped
 
 
+async def unchanged() -> str:
+    """Say that nothing has become weaker: where there is no sandbox, nothing can."""
+    return ""
+
+
 class Unconfined:
     """No sandbox (see `ports.Sandbox`)."""
 

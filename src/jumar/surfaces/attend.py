@@ -12,15 +12,16 @@ import signal
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
 from jumar.core.effects import Halt
-from jumar.core.run import Phase
 from jumar.core.stop import StopReason
 from jumar.errors import Stopped, is_stopped
-from jumar.kernel import Kernel
+
+if TYPE_CHECKING:
+    from jumar.kernel import Kernel
 
 Value = TypeVar("Value")
 
@@ -136,7 +137,7 @@ class Attendant:
     def _running(self) -> Kernel | None:
         """The kernel, until its run has ended."""
         kernel = self._kernel
-        return None if kernel is None or kernel.state.phase is Phase.ENDED else kernel
+        return None if kernel is None or kernel.ended else kernel
 
     @property
     def _why(self) -> Halt:

@@ -18,12 +18,12 @@ from jumar.core.claims import why_not_red
 from jumar.core.reply import ToolCall
 from jumar.errors import BadInput, Infra
 from jumar.harness.session import Session, Told
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.environment import environment
 from jumar.surfaces.hook import in_the_shell
 from jumar.surfaces.hook_disk import Refused, root_of
 from jumar.surfaces.hook_session import Desk, kept_out
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import speaking
 
 HOST = "JUMAR_HOST"
 """Where a run of ours that works an agent takes its claims: an address on this machine, with a token in its path."""
@@ -61,15 +61,25 @@ def asked(address: str, test_id: str, target: str) -> Claimed:
     """What the run that listens at *address* answers to the claim.
 
     Raises:
+        BadInput: as `send`.
+        Infra: as `send`.
+    """
+    return send(address, "claim", {"test_id": test_id, "edit_target": target})
+
+
+def send(address: str, kind: str, given: Mapping[str, str]) -> Claimed:
+    """What the run that listens at *address* answers to a request of a *kind* (`claim`, `escalate`).
+
+    Raises:
         BadInput: if *address* is none on this machine.
         Infra: if nothing answers there, or not as a run does.
     """
     parts = urlsplit(address)
     if parts.scheme != "http" or parts.hostname not in ("127.0.0.1", "localhost", "::1"):
         raise BadInput(f"{HOST} is {address!r}, no http address on this machine; unset it, or start the agent anew")
-    body = json.dumps({"test_id": test_id, "edit_target": target}).encode()
+    body = json.dumps(given).encode()
     request = urllib.request.Request(  # noqa: S310  http, on loopback, as was seen to
-        address.rstrip("/") + "/claim", body, {"Content-Type": "application/json"}, method="POST"
+        f"{address.rstrip('/')}/{kind}", body, {"Content-Type": "application/json"}, method="POST"
     )
     # A proxy of the person's knows nothing of this machine's loopback.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -77,7 +87,7 @@ def asked(address: str, test_id: str, target: str) -> Claimed:
         with opener.open(request, timeout=SECONDS) as answer:
             return msgspec.json.decode(answer.read(), type=Claimed)
     except (urllib.error.URLError, OSError, ValueError) as fault:
-        raise Infra(f"the run at {parts.hostname}:{parts.port} did not take the claim: {fault}") from fault
+        raise Infra(f"the run at {parts.hostname}:{parts.port} did not take the {kind}: {fault}") from fault
 
 
 async def claimed(here: Path, test_id: str, target: str, environ: Mapping[str, str]) -> Claimed:
@@ -87,12 +97,8 @@ async def claimed(here: Path, test_id: str, target: str, environ: Mapping[str, s
         BadInput: if there is none, or a path leads out of it.
         Infra: if the machine failed.
     """
-    try:
-        root = Path(root_of(str(here)))
-    except Refused as why:
-        raise BadInput(str(why)) from None
-    path, (file, mark, rest) = _relative(root, here, target), test_id.partition("::")
-    test_id = f"{_relative(root, here, file)}{mark}{rest}" if mark else test_id
+    root = root_around(here)
+    path, test_id = _relative(root, here, target), id_in(root, here, test_id)
     desk = Desk(root, environ)
     with desk.locked():
         before = desk.state()
@@ -104,6 +110,28 @@ async def claimed(here: Path, test_id: str, target: str, environ: Mapping[str, s
     if told.admitted:
         return Claimed(admitted=True, text=f"claimed: {path} may be edited to turn {test_id} green")
     return Claimed(admitted=False, text=" ".join(f"refused: {in_the_shell(told.reason)}".split()))
+
+
+def root_around(here: Path) -> Path:
+    """The root of the repository that the folder *here* lies in.
+
+    Raises:
+        BadInput: if it is no folder.
+    """
+    try:
+        return Path(root_of(str(here)))
+    except Refused as why:
+        raise BadInput(str(why)) from None
+
+
+def id_in(root: Path, here: Path, test_id: str) -> str:
+    """*test_id*, as somebody in the folder *here* names a test, with its file relative to *root*.
+
+    Raises:
+        BadInput: if that file is not in there.
+    """
+    file, mark, rest = test_id.partition("::")
+    return f"{_relative(root, here, file)}{mark}{rest}" if mark else test_id
 
 
 async def _tried(session: Session, test_id: str, path: str) -> Told:

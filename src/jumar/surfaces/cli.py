@@ -8,9 +8,9 @@ from importlib import import_module
 
 import click
 
-from jumar import __version__
 from jumar.core.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import JumarError
+from jumar.nearest import suggestion
 from jumar.surfaces.output import exit_code, fail
 
 COMMANDS = {
@@ -18,12 +18,17 @@ COMMANDS = {
     "run": ("jumar.surfaces.running:run", "work on a task until its tests pass or a cap is reached"),
     "resume": ("jumar.surfaces.running:resume", "go on with a run after a crash, an interrupt or a cap"),
     "score": ("jumar.surfaces.running:score", "a verdict on a tree, by the task's own tests alone"),
+    "runs": ("jumar.surfaces.archive.runs:runs", "the table of runs"),
+    "diff": ("jumar.surfaces.archive.diff:diff", "what a run changed"),
+    "apply": ("jumar.surfaces.archive.apply:apply", "write the best tree of a run onto the original"),
+    "clean": ("jumar.surfaces.archive.clean:clean", "remove runs by age, size or reason to stop"),
     "import": ("jumar.surfaces.importing:import_", "make a task from a real past bug (git, pypi)"),
     "corpus": ("jumar.surfaces.corpus:corpus", "what turned red tests green, as records; and replay them"),
     "log": ("jumar.surfaces.log:log", "read the journal of a run (show, verify, stats)"),
     "mcp": ("jumar.surfaces.mcp:mcp", "serve the gate to other agents as an MCP server"),
     "hook": ("jumar.surfaces.hook_install:hook", "gate Claude Code by hooks (install; and its events)"),
     "claim": ("jumar.surfaces.claim:claim", "say which red test an edit is for, in the shell of a gated agent"),
+    "escalate": ("jumar.surfaces.escalate:escalate", "end the run of a gated agent: a test contradicts something"),
     "doctor": ("jumar.surfaces.doctor:doctor", "what works here, what does not, and how to mend it"),
 }
 """Name -> where it lives, and its line of help. Each is imported only when it is called, so that help is quick."""
@@ -44,6 +49,14 @@ class Lazy(click.Group):
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that *args* begin with; an unknown one is refused with the nearest known one."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"unknown command {args[0]!r}; {suggestion(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  as above
         """The table of commands, without importing one."""
         with formatter.section("Commands"):
@@ -55,7 +68,7 @@ class Lazy(click.Group):
     epilog="Example: jumar run . --model repair (work on this repository until its tests pass)",
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "JUMAR"},
 )
-@click.version_option(__version__, prog_name="jumar")
+@click.version_option(package_name="jumar", prog_name="jumar")
 def jumar() -> None:
     """Tests decide when a coding agent may edit, what of its work is kept, and when it stops."""
 

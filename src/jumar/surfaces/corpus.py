@@ -21,9 +21,9 @@ from jumar.harness.corpus_replay import Means, Replayed, Status, replayed, sourc
 from jumar.harness.record import line, records
 from jumar.models.lines import read_once
 from jumar.surfaces.attend import Attendant
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.environment import environment
-from jumar.surfaces.output import Voice, printable
-from jumar.surfaces.running import speaking
+from jumar.surfaces.output import Voice
 from jumar.task import Task, interpreter
 
 STANDARD = "-"
@@ -64,10 +64,10 @@ def export(runs: tuple[Path, ...], out: Path, objects: Path | None, *, as_json: 
         keep_bases(found, objects)
     _write(out, data)
     for sentence in found.left:
-        voice.progress().print(printable(f"left out: {sentence}"), markup=False)
+        voice.note(f"left out: {sentence}")
     said = f"{len(found.records)} records of {found.runs} runs"
     if str(out) == STANDARD:
-        voice.progress().print(said, markup=False)
+        voice.note(said)
     voice.say("" if str(out) == STANDARD else said)
     voice.result(_exported(found, out, data))
     return 0 if found.records else 1
@@ -167,7 +167,7 @@ def replay(  # noqa: PLR0913  one parameter per option
 def _tell(voice: Voice, one: Replayed, number: int, total: int) -> None:
     """One row of the table, as soon as it is known."""
     rows = [f"{number:>{len(str(total))}}/{total}  {one.status:<10}  {one.id}", *(f"    {d}" for d in one.differs)]
-    voice.progress().print(printable("\n".join(rows)), markup=False)
+    voice.note("\n".join(rows))
 
 
 def _replayed(voice: Voice, done: list[Replayed], confirm: int) -> int:

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import click
 
+from jumar.core.policy import Gate
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.harness.demo import WHOLE_SECONDS, Shown, Summary, chosen, summary, work_through
 from jumar.harness.recipes import Planted, Prepared, Recipe, recipe_tasks, shipped
 from jumar.kernel import Kernel
 from jumar.surfaces.attend import Attendant
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.environment import cache_folder, environment
 from jumar.surfaces.output import Voice
 from jumar.surfaces.progress import Live
-from jumar.surfaces.running import RUNS, speaking
+from jumar.surfaces.running import RUNS, UNGATED
 
 PLEDGE = 5
 """So many bugs the demo promises to repair."""
@@ -53,8 +55,9 @@ class _Stage:
 
     def __init__(self, voice: Voice, live: Live, attendant: Attendant, shown: list[Shown]) -> None:
         self.voice, self.live, self.attendant, self.shown = voice, live, attendant, shown
+        self.tell = live.tell
 
-    def begun(self, kernel: Kernel) -> None:
+    def __call__(self, kernel: Kernel) -> None:
         """Follow the run that begins."""
         kernel.watch = self.live.watch
         self.attendant.begun(kernel)
@@ -63,7 +66,7 @@ class _Stage:
 async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage, whole_seconds: float) -> None:
     live = stage.live
     prepared = await recipe_tasks(cache_folder() / "sdists", runs.parent / "demo", recipes, _fetched(live))
-    async for one in work_through(chosen(prepared), runs, environment(), stage.begun, whole_seconds):
+    async for one in work_through(chosen(prepared), runs, environment(), stage, whole_seconds):
         stage.shown.append(one)
         _show(stage.voice, one)
 
@@ -80,7 +83,7 @@ def _show(voice: Voice, one: Shown) -> None:
     kind = "planted by us" if isinstance(recipe, Planted) else "real"
     voice.say(f"\n{recipe.task_name}  ({kind}: {recipe.bug})")
     voice.say(
-        f"  {result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s  "
+        f"  {result.stop}  {result.standing}  {result.seconds:.1f} s  "
         f"{one.candidates} candidates screened, {result.test_runs} verified"
     )
     voice.say(f"  journal  {result.events}")
@@ -91,6 +94,8 @@ def _show(voice: Voice, one: Shown) -> None:
 def _told(voice: Voice, shown: list[Shown], total: Summary, wanted: int) -> int:
     green = [s for s in shown if s.result.stop is StopReason.GREEN]
     planted = sum(s.planted for s in green)
+    if any(s.result.gate == Gate.OFF for s in shown):
+        voice.say(f"\n{UNGATED}")
     voice.say(
         f"\n{len(green)} of {len(shown)} bugs repaired ({len(green) - planted} real, {planted} planted) in "
         f"{total.seconds:.0f} s, for {total.usd:.2f} usd. A patch that passes is only as right as the tests."

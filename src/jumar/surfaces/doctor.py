@@ -18,12 +18,17 @@ import msgspec
 from jumar.errors import BadInput
 from jumar.models.clients import check_installed
 from jumar.models.providers import PROVIDERS
+from jumar.options import Options
+from jumar.precedence import shown
 from jumar.routing import keyed_model
+from jumar.suites import with_command
+from jumar.surfaces.command_options import TEST_COMMAND, speaking
 from jumar.surfaces.doctor_gate import Check, plans, runners, tests
 from jumar.surfaces.doctor_sandbox import sandboxes
+from jumar.surfaces.doctor_settings import settings_for_run
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import RUNS, speaking
+from jumar.surfaces.running import RUNS
 from jumar.task import interpreter, load_task
 from jumar.verify.command import confinable
 
@@ -34,22 +39,32 @@ ENOUGH_BYTES = 512 * 1024**2
 @click.argument("task", type=click.Path(path_type=Path), default=".")
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
+@TEST_COMMAND
+@click.option("--probe", is_flag=True, help="Run the self-test of the sandboxes again, whatever is remembered of it.")
 @speaking
-def doctor(task: Path, python: str | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
+def doctor(task: Path, python: str | None, runs: Path, test_command: str | None, *, probe: bool, **speech: bool) -> int:
     """Try what jumar needs for TASK: Python, the runners, git, disk, permissions, models, sandboxes."""
-    voice = Voice(json=as_json, quiet=quiet)
-    checks = tuple(_checks(task, python, runs))
+    voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
+    checks = tuple(_checks(task, python, runs, test_command, anew=probe))
     for check in checks:
         mark = "ok  " if check.ok else "FAIL" if check.needed else "warn"
         voice.say(f"{mark}  {check.name:<14}{check.found}" + (f"\n      mend: {check.mend}" if check.mend else ""))
     broken = [c for c in checks if c.needed and not c.ok]
-    voice.result({"ok": not broken, "checks": [msgspec.to_builtins(c) for c in checks]})
+    rows, notes = settings_for_run(task, environment())
+    for row in rows:
+        voice.say(f"set   {row.name:<14}{shown(row.value)}  ({row.source})")
+    for note in notes:
+        voice.say(f"note  {note}")
+    found = {"checks": checks, "settings": rows, "notes": notes}
+    voice.result(
+        {"ok": not broken} | {key: [msgspec.to_builtins(each) for each in many] for key, many in found.items()}
+    )
     return int(bool(broken))
 
 
-def _checks(task: Path, python: str | None, runs: Path) -> Iterator[Check]:
+def _checks(task: Path, python: str | None, runs: Path, test_command: str | None, *, anew: bool) -> Iterator[Check]:
     yield _python()
-    yield from _tests(task, python)
+    yield from _tests(task, python, test_command)
     yield from plans(runs)
     yield _git()
     yield _disk(runs)
@@ -57,7 +72,7 @@ def _checks(task: Path, python: str | None, runs: Path) -> Iterator[Check]:
     yield _system()
     yield _commands(task, python)
     yield _models()
-    yield from sandboxes(runs, environment())
+    yield from sandboxes(runs, environment(), anew=anew)
 
 
 def _python() -> Check:
@@ -66,16 +81,16 @@ def _python() -> Check:
     return Check("python", ok=ok, found=found, mend="" if ok else "install Python 3.11 or newer")
 
 
-def _tests(task: Path, flag: str | None) -> Iterator[Check]:
+def _tests(task: Path, flag: str | None, test_command: str | None) -> Iterator[Check]:
     try:
-        loaded = load_task(task)
+        loaded = with_command(load_task(task), Options(test_command=test_command))
         python = interpreter(loaded, flag)
     except BadInput as bad:
         yield Check("task", ok=False, found=str(bad), mend="name a folder with tests or a task file")
         yield from runners(None, environment())
         return
     yield Check("task", ok=True, found=str(task.resolve()))
-    yield from tests(loaded)
+    yield from tests(loaded, environment())
     probe = "import sys, pytest; print(pytest.__version__, 'with Python', sys.version.split()[0])"
     found, ok = _said([str(python), "-I", "-c", probe])
     mend = "" if ok else f"{python} -m pip install pytest, or pass --python"
@@ -135,7 +150,7 @@ def _models() -> Check:
     if not variables:
         mend = "set one such as ANTHROPIC_API_KEY, or pass --base-url of a local server, or --model repair"
         return Check("models", ok=False, needed=False, found="no key of a provider is set", mend=mend)
-    found = f"{', '.join(variables)} set: {keyed_model(environ)} where no model is chosen"
+    found = f"{', '.join(variables)} set: {keyed_model(environ)[0]} where no model is chosen"
     return Check("models", ok=True, needed=False, found=found)
 
 

@@ -8,18 +8,19 @@ from pathlib import Path
 import msgspec
 
 from jumar.core.claims import stands, warnings
-from jumar.errors import JumarError
+from jumar.errors import BadInput, JumarError
 from jumar.harness.assembly import runner_of
 from jumar.harness.reaching import unreachable
 from jumar.harness.result import state_in
 from jumar.plugins import names
+from jumar.projects import COMMAND
+from jumar.runners.command import argv_of
 from jumar.task import Task, tree_files
+from jumar.untested import ELSE, SET_VERIFY, verify_commands
+from jumar.verify.command_boot import unstartable
 
-UNTESTED = "no test file: nothing can be red, so under the gate no edit is admitted"
-OFFER = (
-    "write a test first; or, where code must change before it can be tested, jumar run --gate refactor with a command "
-    "in [gate] verify: edits need no claims then, and are kept only if the command is green"
-)
+UNTESTED = "no test file: jumar run -i '...' begins in refactor mode, in which edits need no claims"
+OFFER = f"{SET_VERIFY}; {ELSE}; or pass --gate strict, and the agent writes the first failing test"
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -40,7 +41,7 @@ def runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Check]:
     root = task.root if task else Path.cwd()
     for name in names("runners"):
         needed = task is not None and task.suite.runner == name
-        if name in ("pytest", "junit") and not needed:
+        if name in ("pytest", "junit", COMMAND) and not needed:
             continue
         around = runner_of(name).surroundings(root, environ)
         why = around.missing or unreachable(around, environ)
@@ -49,14 +50,33 @@ def runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Check]:
         yield Check(f"runner {name}", ok=not why, found=found, mend=mend, needed=needed)
 
 
-def tests(task: Task) -> Iterator[Check]:
-    """Whether *task* has tests at all."""
+def tests(task: Task, environ: Mapping[str, str]) -> Iterator[Check]:
+    """Whether *task* has tests at all, and else what could guard a refactoring of it."""
+    if task.suite.single:
+        yield _command(task, environ)
+        return
     files = tuple(tree_files(task.root, task.withheld))
     there = runner_of(task.suite.runner).test_files(files, task.suite.select)
     if there:
         yield Check("tests", ok=True, needed=False, found=f"{len(there)} test files for {task.suite.runner}")
     else:
-        yield Check("tests", ok=False, needed=False, found=UNTESTED, mend=OFFER)
+        guards = (task.verify,) if task.verify else verify_commands(task, environ)
+        said = f"; [gate] verify: {guards[0]}" if task.verify else ""
+        said = said or (f"; guarded by the first that succeeds: {', '.join(guards)}" if guards else "")
+        facts = {"verify": list(guards)}
+        yield Check("tests", ok=False, needed=False, found=UNTESTED + said, mend=OFFER, facts=facts)
+
+
+def _command(task: Task, environ: Mapping[str, str]) -> Check:
+    """Whether the test command of *task* can be started."""
+    try:
+        argv_of(task.suite.command)
+        why = unstartable(task.suite.command, environ.get("PATH", ""), task.root)
+    except BadInput as bad:
+        why = str(bad)
+    what, _, mend = why.partition(": ")
+    found = what if why else f"{task.suite.command}: one test, passed if it exits with status 0"
+    return Check("tests", ok=not why, found=found, mend=mend)
 
 
 def plans(runs: Path) -> Iterator[Check]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -15,10 +16,13 @@ from jumar.sandbox.probes import LACKS, PROBES, beyond
 from jumar.surfaces.doctor_gate import Check
 
 
-def sandboxes(runs: Path, environ: Mapping[str, str]) -> Iterator[Check]:
-    """The strongest tier that was shown below *runs*, which need not exist, and each other candidate."""
+def sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> Iterator[Check]:
+    """The strongest tier that was shown below *runs*, which need not exist, and each other candidate.
+
+    With *anew* all of them are tried now, and that is what is remembered.
+    """
     try:
-        found = survey(runs, environ)
+        found = survey(runs, environ, anew=anew)
     except (JumarError, OSError) as fault:
         yield Check("sandbox", ok=False, needed=False, found=f"could not be tried: {fault}", mend="see the lines above")
         return
@@ -35,7 +39,7 @@ def sandboxes(runs: Path, environ: Mapping[str, str]) -> Iterator[Check]:
             yield Check(f"sandbox {each.candidate}", ok=not each.why, needed=False, found=state, mend=each.why)
 
 
-def survey(runs: Path, environ: Mapping[str, str]) -> Sequence[Findings]:
+def survey(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequence[Findings]:
     """The findings on all candidates, tried in a folder that is gone afterwards.
 
     Raises:
@@ -45,7 +49,7 @@ def survey(runs: Path, environ: Mapping[str, str]) -> Sequence[Findings]:
     place = next(folder for folder in (runs.absolute(), *runs.absolute().parents) if folder.is_dir())
     with tempfile.TemporaryDirectory(prefix=".jumar-doctor-", dir=place) as folder:
         Path(folder).chmod(0o755)
-        return anyio.run(surveyed, Path(folder), environ)
+        return anyio.run(surveyed, Path(folder), environ, anew)
 
 
 def _said(found: Findings) -> str:
@@ -53,7 +57,9 @@ def _said(found: Findings) -> str:
     odd = beyond("S3", found.possible)
     said = f"{len(found.possible)} of {found.tried} probes possible"
     named = ", ".join(f"{PROBES[name]} ({name})" for name in odd)
-    return f"{said}: the room, {named}" if odd else f"{said}: writing to the room, as it must be"
+    said += f": the room, {named}" if odd else ": writing to the room, as it must be"
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.remembered)) if found.remembered else ""
+    return f"{said}; remembered from {when}, --probe tries again" if when else said
 
 
 def _stronger(found: Sequence[Findings], best: str) -> Iterator[str]:

@@ -15,15 +15,32 @@ import anyio
 
 from jumar.core.claims import red_ids
 from jumar.core.policy import Gate
+from jumar.core.quoting import one_line
 from jumar.core.reply import ToolCall
 from jumar.core.run import Phase, RunState
+from jumar.core.stop import StopReason
 from jumar.core.turn import named
 from jumar.errors import JumarError
 from jumar.harness.session import Session, Told
 from jumar.surfaces.environment import environment
 from jumar.surfaces.hook_disk import STATE, Refused
-from jumar.surfaces.hook_rule import EDITS, EVENTS, FAILED, POST, PRE, PROMPT, STOP, Answer, edited, read, refusal
+from jumar.surfaces.hook_rule import (
+    EDITS,
+    EVENTS,
+    FAILED,
+    POST,
+    PRE,
+    PROMPT,
+    STOP,
+    STOPS,
+    Answer,
+    edited,
+    read,
+    refusal,
+)  # fmt: skip
 from jumar.surfaces.hook_session import Desk
+from jumar.surfaces.hook_stop import rule, who_stops
+from jumar.untested import untested_line
 
 LOOK = ToolCall(name="look", arguments={})
 
@@ -39,13 +56,13 @@ OVER = "the run here has ended, and nothing can be judged until the next prompt:
 def main() -> None:
     """Answer the event named in the first argument, of the repository in the second, under the gate in a third."""
     event, root = sys.argv[1:3]
-    gate = Gate(sys.argv[3]) if len(sys.argv) > 3 else Gate.STRICT  # noqa: PLR2004  as the sentence above says
+    gate = Gate(sys.argv[3]) if len(sys.argv) > 3 else None  # noqa: PLR2004  as the sentence above says
     answer = ruled(event, sys.stdin.buffer.read(), Path(root), environment(), gate)
     if answer is not None:
         sys.stdout.write(json.dumps(answer))
 
 
-def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: Gate = Gate.STRICT) -> Answer:
+def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: Gate | None = None) -> Answer:
     """As `answered`, where a refusal is an answer, too."""
     desk = Desk(root, environ, gate)
     try:
@@ -78,8 +95,8 @@ async def answered(event: str, raw: bytes, desk: Desk) -> Answer:
                 return await _asked(desk, payload, name)
             case _ if event in (POST, FAILED):
                 return await _looked(desk, event, name)
-            case _ if event == STOP:
-                return await _stopped(desk, name, once=payload.get("stop_hook_active") is not True)
+            case _ if event in STOPS:
+                return await _stopped(desk, event, payload)
     raise Refused(f"{event} needs no full rule; it is one of {', '.join(EVENTS)}")
 
 
@@ -104,6 +121,8 @@ async def _prompted(desk: Desk, name: str) -> Answer:
 
 def _standing(session: Session) -> str:
     state = session.state
+    if not state.expected:
+        return f"jumar: {untested_line(state.run.settings.verify, state.book.mode)}"
     red = red_ids(state.book.newest)
     return f"jumar: {len(state.expected)} tests; red is {named(red)}" if red else (
         f"jumar: {len(state.expected)} tests, none red: an edit of code needs a failing test first"
@@ -138,30 +157,57 @@ async def _looked(desk: Desk, event: str, name: str) -> Answer:
     return refusal(event, _put_back(told)) if told.reverted else None
 
 
-async def _stopped(desk: Desk, name: str, *, once: bool) -> Answer:
-    """The host is about to stop: the edits of the turn are judged together, and what is not green goes back."""
+async def _stopped(desk: Desk, event: str, payload: dict[str, object]) -> Answer:
+    """The host or a subagent is about to stop: the edits so far are judged together, and what is open blocks."""
+    name, active = str(payload["session_id"]), payload.get("stop_hook_active") is True
+    turn = event != STOP  # whoever sent the subagent goes on
     state, seen = _seen(desk)
     if state.phase is Phase.ENDED:
-        changed = desk.closed(state, seen)
-        desk.again(name, turn=False)
-        return {"systemMessage": f"jumar: {OVER}{_named(changed)}"} if changed else None
+        said = _after_the_end(state, desk.closed(state, seen))
+        desk.again(name, turn=turn)
+        return {"systemMessage": f"jumar: {said}"} if said else None
     async with _session(desk) as session:
         looked = await session.act(LOOK)
         judged = await _judged(session)
-        desk.publish(session, name, turn=False)
+        news = _news(looked, judged)
+        stopping = rule(session.state, who_stops(event, payload), active=active, news=news)
+        if stopping.call is not None and session.state.phase is not Phase.ENDED:
+            await session.act(stopping.call)
+        desk.publish(session, name, turn=turn)
     desk.save(seen, looked.reverted)
-    if desk.gate is Gate.REFACTOR and judged is not None and judged.stop and judged.reverted and once:
+    if (
+        session.state.run.gate is Gate.REFACTOR
+        and judged is not None
+        and judged.stop
+        and judged.reverted
+        and not active
+    ):
         # A refactoring went back, and with that its run ended: the next try begins where this one did.
         async with desk.begun() as session:
-            desk.publish(session, name, turn=False)
+            desk.publish(session, name, turn=turn)
+    why = in_the_shell(stopping.why)[:LONGEST]
+    if stopping.blocks:
+        return {"decision": "block", "reason": f"jumar: {why}"}
+    if not why and judged is not None and judged.stop is StopReason.UNTESTED:
+        return {"systemMessage": "jumar: no test judged the edits of this turn"}
+    return {"systemMessage": f"jumar: the stop goes through, and this is open: {why}"} if why else None
+
+
+def _after_the_end(state: RunState, changed: tuple[str, ...]) -> str:
+    """What a person is told when the host stops after its run has ended."""
+    said = [f"{OVER}{_named(changed)}"] if changed else []
+    if state.escalated is not None:
+        said.append(f"the agent escalated {state.escalated.test_id}: {one_line(state.escalated.reason, LONGEST)}")
+    return "\n".join(said)
+
+
+def _news(looked: Told, judged: Told | None) -> str:
+    """What went back when the host stopped, and why; empty: nothing did."""
     lines = [_put_back(looked)] if looked.reverted else []
     if judged is not None and (judged.reverted or not judged.admitted):
         went = f"{', '.join(judged.reverted)} went back: {judged.why}" if judged.reverted else judged.reason
         lines.append(f"the edits of this turn were judged, and {went}\n{judged.text}")
-    if not lines:
-        return None
-    why = in_the_shell("\n".join(lines))[:LONGEST]
-    return {"decision": "block", "reason": f"jumar: {why}"} if once else {"systemMessage": f"jumar: {why}"}
+    return "\n".join(lines)
 
 
 async def _judged(session: Session) -> Told | None:

@@ -17,12 +17,12 @@ from jumar.core.policy import Gate
 from jumar.disk.beneath import passing
 from jumar.errors import BadInput
 from jumar.surfaces import hook_fast
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.hook_disk import Refused, root_of
-from jumar.surfaces.hook_rule import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP
+from jumar.surfaces.hook_rule import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, STOPS, SUBAGENT_STOP
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import speaking
 
-SECONDS = {PRE: 60, POST: 180, FAILED: 180, STOP: 900, PROMPT: 900, BEGIN: 30}
+SECONDS = {PRE: 60, POST: 180, FAILED: 180, STOP: 900, SUBAGENT_STOP: 900, PROMPT: 900, BEGIN: 30}
 """What the host waits for each event; most of it is for the tests of a whole turn, or of the beginning."""
 
 MARGIN_SECONDS = 10
@@ -31,7 +31,7 @@ MARGIN_SECONDS = 10
 MATCHED = (PRE, POST, FAILED)
 """Events of tools. They are asked about every tool: one that nobody knew when this was written may write, too."""
 
-CLOSED = (PRE, POST, FAILED, STOP)
+CLOSED = (PRE, POST, FAILED, *STOPS)
 """Events that a hook which does not even start must block."""
 
 Settings = dict[str, Any]

@@ -19,7 +19,9 @@ Full = Callable[[str, bytes, str, float], Answer]
 
 PRE, POST, FAILED, STOP = "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop"
 PROMPT, BEGIN = "UserPromptSubmit", "SessionStart"
-EVENTS = (PRE, POST, FAILED, STOP, PROMPT, BEGIN)
+SUBAGENT_STOP = "SubagentStop"
+STOPS = (STOP, SUBAGENT_STOP)
+EVENTS = (PRE, POST, FAILED, STOP, SUBAGENT_STOP, PROMPT, BEGIN)
 
 EDITS: dict[str, tuple[str, dict[str, type]]] = {
     "Edit": ("file_path", {"old_string": str, "new_string": str}),
@@ -47,7 +49,8 @@ INTRODUCTION = (
     "admitted in the shell, for that very file and a test that is red because of the code. Tests that came with the "
     "repository are read-only; write a new test file first where no test is red. When you stop, all claimed tests are "
     "run once: what leaves them red, or turns a green test red, goes back byte for byte. Changes by other ways (shell "
-    "commands, scripts) without a claim go back, too."
+    "commands, scripts) without a claim go back, too. Where a test contradicts the task or another test, run "
+    "`jumar escalate TEST_ID REASON` in the shell: that ends the work, and the person decides."
 )
 
 
@@ -121,13 +124,13 @@ def refusal(event: str, why: str, raw: bytes = b"") -> dict[str, object]:
         return {"hookSpecificOutput": {"hookEventName": PRE, **decision}}
     if event == FAILED:
         return {"hookSpecificOutput": {"hookEventName": FAILED, "additionalContext": why}}
-    if event == BEGIN or (event == STOP and again(raw)):
+    if event == BEGIN or (event in STOPS and again(raw)):
         return {"systemMessage": f"jumar: {why}"}
     return {"decision": "block", "reason": why}
 
 
 def again(raw: bytes) -> bool:
-    """Whether the Stop event in *raw* says that the host goes on already because a stop was blocked."""
+    """Whether the event of a stop in *raw* says that the host goes on already because a stop was blocked."""
     try:
         payload = json.loads(raw)
     except (ValueError, RecursionError):

@@ -19,20 +19,25 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.core.gate import writable
-from jumar.core.guard import Guard
+from jumar.core.guard import Guard, nothing
 from jumar.core.policy import Gate
 from jumar.core.run import HOST, Phase, RunState
 from jumar.disk import trees
 from jumar.disk.ignored import Ignored
 from jumar.disk.objects import Store
+from jumar.disk.store.lease import SHARED
+from jumar.disk.store.shared import is_run, objects_of
+from jumar.disk.store.sweep import sweep
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput, Infra, JumarError
+from jumar.harness.archive.find import runs_in
 from jumar.harness.assembly import Place, gated, runner_of, workspace_of
 from jumar.harness.result import state_in
 from jumar.harness.session import Session, opened, rejoined
 from jumar.options import Options, with_options
 from jumar.surfaces.hook_disk import CLOSED, FOLDER, LOCK, STATE, VERSION
 from jumar.task import Task, load_task
+from jumar.task_files import DEFAULTS_FILE, TASK_FILE
 
 WAIT_SECONDS = 60.0
 """How long a hook waits for another one that is judging."""
@@ -71,7 +76,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 class Desk:
     """Where the hooks of one repository meet. All but `locked` is called under the lock."""
 
-    def __init__(self, root: Path, environ: Mapping[str, str], gate: Gate = Gate.STRICT) -> None:
+    def __init__(self, root: Path, environ: Mapping[str, str], gate: Gate | None = None) -> None:
         self.root, self.environ, self.gate = root, environ, gate
         self.folder = root / FOLDER
         self.runs = self.folder / "runs"
@@ -120,7 +125,8 @@ class Desk:
         with _ungrouped():
             async with opened(task, self.runs, environ=self.environ, in_place=True) as session:
                 yield session
-        _prune(self.runs, KEPT)
+        if _prune(self.runs, KEPT):
+            sweep(self.runs / SHARED, runs_in(self.runs))
 
     @asynccontextmanager
     async def gone_on(self) -> AsyncIterator[Session]:
@@ -130,12 +136,17 @@ class Desk:
                 yield session
 
     def untouched(self) -> bool:
-        """Whether the newest run is open under this gate, nothing waits to be judged, and the folder is as it was."""
+        """Whether the newest run is open under this gate, nothing waits to be judged, and the folder is as it was.
+
+        Where nobody chose a gate and the run wrote the first tests, the next one begins under the strict gate.
+        """
         try:
             state, seen = self.seen()
         except JumarError:
             return False
-        rests = state.phase is not Phase.ENDED and not state.book.turn and state.book.mode is self.gate
+        tested = self.gate is None and bool(state.expected) and not state.run.expected
+        gate = self.gate or (Gate.STRICT if tested or state.run.expected else Gate.REFACTOR)
+        rests = state.phase is not Phase.ENDED and not state.book.turn and state.book.mode is gate
         return rests and seen == state.tree
 
     def seen(self) -> tuple[RunState, str]:
@@ -159,7 +170,7 @@ class Desk:
 
     def save(self, seen: str, paths: tuple[str, ...]) -> None:
         """Keep what the files *paths* of the tree *seen* were before they were put back: they may be a person's."""
-        store = Store(self.run() / "objects")
+        store = Store(objects_of(self.run()))
         files = {p: n for p, n in store.manifest(seen).items() if p in paths and n.kind is Kind.FILE}
         now = time.time_ns()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now // 10**9))
@@ -180,15 +191,17 @@ class Desk:
         """Why a change of *path* is refused by the newest run; empty: it is admitted."""
         folder = self.run()
         state = state_in(folder)
-        return kept_out(path, state) or writable(path, state, _guard(state, Store(folder / "objects"))).reason
+        return kept_out(path, state) or writable(path, state, _guard(state, Store(objects_of(folder)))).reason
 
     def publish(self, session: Session, name: str, *, turn: bool) -> None:
         """Say what the run of *session* admits now; *name* is the host's for its conversation."""
-        state, store = session.state, Store(session.folder / "objects")
+        state, store = session.state, Store(objects_of(session.folder))
         guard, files = _guard(state, store), store.manifest(state.tree)
         there = [path for path, node in files.items() if node.kind is not Kind.DIR]
         authored = tuple(path for path in there if guard.authorable(path))
         claimed = {c.path for c in state.book.claims} | {e.path for e in state.book.turn}
+        open_now = guard.refactorable if state.book.mode is Gate.REFACTOR else nothing
+        closed = (path for path in there if guard.protected(path) and not open_now(path))
         ended = f"the run ended ({state.end.stop})" if state.phase is Phase.ENDED and state.end else ""
         self._say(
             State(
@@ -197,7 +210,7 @@ class Desk:
                 bytes=(session.folder / JOURNAL).stat().st_size,
                 mode=state.book.mode,
                 claims={path: ids for path in sorted(claimed) if (ids := state.book.covering(path))},
-                tests=tuple(path for path in there if guard.protected(path) and path not in authored),
+                tests=tuple(path for path in closed if path not in authored),
                 authored=authored,
                 session=name,
                 turn=turn,
@@ -234,15 +247,18 @@ class Desk:
 def kept_out(path: str, state: RunState) -> str:
     """Why *path* can be no edit of the run in *state*, since no tree would hold it; empty: one would."""
     settings = state.run.settings
-    skip = Ignored(settings.skip, settings.tracked).skip()
+    skip = Ignored(settings.skip, settings.tracked, settings.include).skip()
     if trees.ignored(path) or skip(path) or any(skip(folder + "/") for folder in trees.above(path)):
         return f"{path} is part of no tree: git ignores it, or it is a history or a cache; no test could judge an edit"
     return ""
 
 
-def _prune(folder: Path, kept: int) -> None:
-    for old in sorted(path for path in folder.iterdir() if path.is_dir())[:-kept]:
-        shutil.rmtree(old, ignore_errors=True)
+def _prune(folder: Path, kept: int) -> bool:
+    """Remove all but the newest folders in *folder*; whether there were any."""
+    old = sorted(path for path in folder.iterdir() if is_run(path))[:-kept]
+    for path in old:
+        shutil.rmtree(path, ignore_errors=True)
+    return bool(old)
 
 
 @contextmanager
@@ -278,12 +294,14 @@ def _acquired(fd: int) -> None:
 ANY_PYTHON = ("*.py",)
 
 
-def _task(root: Path, environ: Mapping[str, str], gate: Gate) -> Task:
+def _task(root: Path, environ: Mapping[str, str], gate: Gate | None) -> Task:
     """The repository as a task: every file may be edited where nobody said which, but for what is the person's."""
-    confirm, sandbox = environ.get("JUMAR_HOOK_CONFIRM", ""), environ.get("JUMAR_HOOK_SANDBOX") or None
+    confirm, sandbox = (environ.get(f"JUMAR_HOOK_{n}") or environ.get(f"JUMAR_RUN_{n}") for n in ("CONFIRM", "SANDBOX"))
     if confirm and not confirm.isdecimal():
-        raise BadInput(f"JUMAR_HOOK_CONFIRM is {confirm!r}, and must be a number of fresh runs")
+        raise BadInput(f"JUMAR_HOOK_CONFIRM (or JUMAR_RUN_CONFIRM) is {confirm!r}, and must be a number of fresh runs")
     options = Options(agent=HOST, gate=gate, confirm=int(confirm) if confirm else None, sandbox=sandbox)
     task = with_options(load_task(root), options, environ)
     editable = ("*",) if task.editable == ANY_PYTHON else task.editable
-    return replace(task, editable=editable, protected=(*task.protected, *(f"/{name}/" for name in CLOSED)))
+    # An agent that could write these would choose its own gate at the next prompt.
+    steering = (f"/{TASK_FILE}", f"/{DEFAULTS_FILE}")
+    return replace(task, editable=editable, protected=(*task.protected, *(f"/{name}/" for name in CLOSED), *steering))

@@ -14,9 +14,9 @@ from jumar.harness.import_git import git_sides
 from jumar.harness.import_pypi import Release, pypi_sides
 from jumar.harness.importing import Sides
 from jumar.surfaces.attend import Attendant
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.environment import cache_folder, environment
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import speaking
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -63,9 +63,9 @@ def _made(sides: Callable[[], Awaitable[Sides]], chosen: dict[str, Any]) -> int:
     means = Means(python=chosen["python"], packages=chosen["packages"], environ=environment())
 
     async def work() -> Imported:
-        voice.progress().print("fetching", markup=False)
+        voice.note("fetching")
         found = await sides()
-        voice.progress().print("checking: red before the fix, green with it", markup=False)
+        voice.note("checking: red before the fix, green with it")
         return await import_task(found, chosen["out"], means)
 
     made = Attendant().run(work)

@@ -14,13 +14,15 @@ from jumar.core import events as ev
 from jumar.core.quoting import one_line
 from jumar.harness.result import head_in, state_in, state_of
 from jumar.journal import read_journal
+from jumar.surfaces.archive.argument import RunPath
+from jumar.surfaces.archive.rows import of_types, without_repeats
+from jumar.surfaces.command_options import speaking
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import speaking
 
 REASONS = ("void", "why", "what")
 """Fields of events that say why."""
 
-RUN = click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+RUN = click.argument("run_dir", metavar="RUN", type=RunPath())
 
 
 @click.group("log")
@@ -30,14 +32,25 @@ def log() -> None:
 
 @log.command("show", epilog="Example: jumar log show .jumar/runs/20261121-101500-gcd-1a2b3c")
 @RUN
+@click.option(
+    "--type", "types", multiple=True, help="Only events of this type, such as best or revert; may be repeated."
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="Also the test_run rows that are as in the verification before."
+)
 @speaking
-def show(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
-    """Every event of RUN, one line each."""
+def show(run_dir: Path, *, types: tuple[str, ...], everything: bool, as_json: bool, quiet: bool) -> int:
+    """The events of RUN, one line each. RUN is its directory, its name, a beginning of that, or `last`.
+
+    Rows of tests that came out as in the verification before are left out, and counted; not so in --json.
+    """
     voice = Voice(json=as_json, quiet=quiet)
-    entries = read_journal(run_dir)
-    started = entries[0].ts if entries else 0.0
-    for entry in entries:
-        voice.say(f"{entry.seq:>6}  {entry.ts - started:>8.2f} s  {_line(entry.event)}")
+    journal = read_journal(run_dir)
+    entries, started = of_types(journal, types), journal[0].ts if journal else 0.0
+    for row in entries if everything else without_repeats(entries):
+        said = f"{row} test_run as before (--all shows them)" if isinstance(row, int) else _line(row.event)
+        when = " " * 18 if isinstance(row, int) else f"{row.seq:>6}  {row.ts - started:>8.2f} s"
+        voice.say(f"{when}  {said}")
     voice.result({"events": [_plain(e) for e in entries]} if as_json else None)
     return 0
 
@@ -84,6 +97,8 @@ def _stats(entries: tuple[ev.Entry, ...]) -> dict[str, Any]:
     prompt, cached = sum(c.input_tokens for c in counted), sum(c.cached_tokens for c in counted)
     return {
         "phase": state.phase.value,
+        "agent": state.start.agent if state.start else None,
+        "gate": state.start.gate.value if state.start else None,
         "events": dict(sorted(kinds.items(), key=lambda item: str(item[0]))),
         "attempts": state.spend.attempts,
         "test_runs": state.spend.test_runs,

@@ -20,8 +20,10 @@ from jumar.options import Options, with_options
 from jumar.surfaces import mcp_calls as calls
 from jumar.surfaces import mcp_http, mcp_server, mcp_stdio
 from jumar.surfaces.attend import Attendant
+from jumar.surfaces.command_options import TEST_COMMAND, judging
 from jumar.surfaces.environment import environment
-from jumar.surfaces.running import RUNS, judging
+from jumar.surfaces.output import printable
+from jumar.surfaces.running import RUNS
 from jumar.task import Task, load_task
 
 PATH = click.Path(path_type=Path)
@@ -37,12 +39,11 @@ GATES = click.Choice([Gate.STRICT.value, Gate.REFACTOR.value])
 )
 @click.option("--token", help="What HTTP clients must send; better in JUMAR_MCP_TOKEN. Without it, a new one is made.")
 @click.option("--no-token", is_flag=True, help="Let in whoever reaches the port: every user of this machine.")
-@click.option(
-    "--gate", type=GATES, default=Gate.STRICT.value, show_default=True, help="refactor: edits need no claims."
-)
+@click.option("--gate", type=GATES, help="strict (default, where there are tests), or refactor: edits need no claims.")
 @click.option("--allow-refactor", is_flag=True, help="The host's model may enter refactor mode by itself.")
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--runs", type=PATH, default=RUNS, show_default=True, help="Where runs are kept.")
+@TEST_COMMAND
 @judging
 def mcp(roots: tuple[Path, ...], port: int | None, runs: Path, **chosen: Any) -> int:
     """Serve the gate to MCP hosts, which may open tasks below each ROOT (default: the current folder).
@@ -52,7 +53,7 @@ def mcp(roots: tuple[Path, ...], port: int | None, runs: Path, **chosen: Any) ->
     mcp_server.installed()
     without = chosen.pop("no_token")
     token, allowed = _token(port, chosen.pop("token"), without=without), _roots(roots)
-    if chosen["allow_refactor"] and chosen["gate"] != Gate.STRICT:
+    if chosen["allow_refactor"] and chosen["gate"] not in (None, Gate.STRICT):
         raise BadInput("--allow-refactor lets a model leave the strict gate, and the gate is another; leave one out")
     at = None if port is None else mcp_http.listening(port)
     token = "" if at is None else _announced(at, token, without=without)
@@ -127,6 +128,7 @@ def _settling(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Task]:
         options = Options(
             instruction=asked.instruction or None,
             tests=asked.tests,
+            test_command=chosen["test_command"],
             agent="host",
             model="host",
             gate=chosen["gate"],
@@ -134,6 +136,9 @@ def _settling(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Task]:
             confirm=chosen["confirm"],
             sandbox=chosen["sandbox"],
         )
-        return with_options(load_task(path), options)
+        task = with_options(load_task(path), options)
+        for note in task.notes:
+            click.echo(printable(f"jumar: note: {note}"), err=True)
+        return task
 
     return settle

@@ -14,8 +14,8 @@ from jumar.core.reply import ToolCall
 from jumar.core.run import HOST, Phase
 from jumar.core.stop import StopReason
 from jumar.errors import BadInput, JumarError
+from jumar.harness.archive.changes import apply_best
 from jumar.harness.desk import Desk
-from jumar.harness.runs import apply_best
 from jumar.harness.session import Told
 from jumar.surfaces import mcp_answers as answers
 from jumar.surfaces import mcp_calls as calls

@@ -19,7 +19,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     run: Annotated[str, Meta(description="Name of the run; pass it as `run` where a client has no session.")] = ""
     reason: Annotated[str, Meta(description="Why it was refused, and what would satisfy.")] = ""
     stop: Annotated[
-        str, Meta(description="Why the run has ended (green, final, guardrail, ...); absent: it goes on.")
+        str, Meta(description="Why the run has ended (green, final, untested, guardrail, ...); absent: it goes on.")
     ] = ""
 
 
@@ -35,7 +35,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How the tests stand on the tree that edits begin from."""
 
     mode: Annotated[str, Meta(description="strict or refactor.")]
-    passed: int
+    passed: Annotated[int | None, Meta(description="Absent where there is no test.")] = None
     total: int
     red: Annotated[tuple[str, ...], Meta(description="Ids of expected tests that do not pass, the first 100.")] = ()
 
@@ -113,7 +113,7 @@ def standing(state: RunState) -> Standing:
     newest, green = state.book.newest, state.best.green_ids if state.best is not None else frozenset[str]()
     red = tuple(i for i in state.expected if not (newest[i].status == "pass" if i in newest else i in green))
     total = len(state.expected)
-    return Standing(mode=str(state.book.mode), passed=total - len(red), total=total, red=red[:NAMED])
+    return Standing(mode=str(state.book.mode), passed=total - len(red) if total else None, total=total, red=red[:NAMED])
 
 
 def claims(state: RunState) -> tuple[ClaimOpen, ...]:

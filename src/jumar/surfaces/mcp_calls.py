@@ -81,6 +81,13 @@ class SetMode(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mode: Annotated[str, Meta(description="strict or refactor.")]
 
 
+class Escalate(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `escalate`."""
+
+    test_id: Annotated[str, Meta(description="The test that cannot be right, by its id.")]
+    reason: Annotated[str, Meta(description="What it contradicts (the instruction, or which other test), and how.")]
+
+
 class Status(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `status`."""
 
@@ -167,14 +174,21 @@ OFFERS: dict[str, Offer] = {
     ),
     "set_mode": Offer(
         "Change the mode of the gate",
-        "refactor admits edits without a claim, where the person allows it; leaving it needs all tests green, else "
-        "everything since goes back. strict is the usual one.",
+        "refactor admits edits without a claim, of docs and configuration too, where the person allows it; leaving it "
+        "needs all tests green, else it is refused; after the third refusal in a row all since goes back and the run "
+        "ends. strict is the usual one.",
         SetMode, answers.Tested, destroys=True, repeats=True,
     ),
     "status": Offer(
         "Where the run stands",
         "Mode, red tests, open claims, edits that are not judged yet, the plan. Runs nothing.",
         Status, answers.Stood, reads=True, repeats=True,
+    ),
+    "escalate": Offer(
+        "Escalate a test",
+        "End the run because a test contradicts the instruction or another test: a person decides, and the test stays "
+        "as it is. Edits are judged first, as by run_tests. It is neither a success nor a failure.",
+        Escalate, answers.Tested, destroys=True,
     ),
     "finish": Offer(
         "End the run",

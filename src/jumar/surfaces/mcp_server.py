@@ -28,8 +28,9 @@ INSTRUCTIONS = (
     "else it goes back. Where no test asks for the change yet, write a failing one first, in a new test file and "
     "nothing else, and call run_tests. Tests that came with the task are read-only. Edit with write_file, edit_file "
     "and delete_file: what is changed in the copy by other ways is judged by the same rule. A refusal says what would "
-    "satisfy. When all is green, call finish; with apply=true the result is written onto the original folder. In "
-    "clients without a session, pass `run` with every call."
+    "satisfy. Where a test contradicts the instruction or another test, call escalate. When all is green, call finish; "
+    "with apply=true the result is written onto the original folder. In clients without a session, pass `run` with "
+    "every call."
 )
 """What a host may tell its model before the first call."""
 

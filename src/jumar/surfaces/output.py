@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import click
 import msgspec
-from rich.console import Console
 
 from jumar.core.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import BadInput, JumarError
@@ -22,24 +22,25 @@ class Voice(msgspec.Struct):
 
     json: bool = False
     quiet: bool = False
+    before: Callable[[], None] = lambda: None
+    """Is called before anything is written: takes a status line out of the way."""
 
     def say(self, text: str) -> None:
         """A line for people; silent where a program reads."""
         if not self.json:
+            self.before()
             click.echo(printable(text))
 
-    def aside(self, text: str) -> None:
-        """A line on standard error, of what goes on; silent where that was asked for."""
+    def note(self, text: str) -> None:
+        """A line of progress, on standard error; silent when asked to be quiet."""
         if not self.quiet:
+            self.before()
             click.echo(printable(text), err=True)
-
-    def progress(self) -> Console:
-        """Where progress goes."""
-        return Console(stderr=True, quiet=self.quiet, highlight=False, soft_wrap=True)
 
     def result(self, value: Any) -> None:
         """The one machine-readable object, as the last line of standard output."""
         if self.json:
+            self.before()
             click.echo(json.dumps(msgspec.to_builtins(value)))
 
     def interrupted(self) -> int:

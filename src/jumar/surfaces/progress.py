@@ -1,66 +1,145 @@
-"""Shows a run while it works: a bar on a terminal, plain lines elsewhere, nothing when asked to be quiet."""
+"""Shows a run while it works: a status line on a terminal, plain lines elsewhere, nothing when asked to be quiet."""
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
-
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from jumar.core import effects
 from jumar.core.quoting import one_line
 from jumar.core.run import Phase, RunState
 from jumar.core.turn import named
+from jumar.progress import Part, Work
+from jumar.surfaces.environment import environment
+from jumar.surfaces.notices import LONGEST, Notices
 from jumar.surfaces.output import Voice, printable
+from jumar.surfaces.status import Status
 
-LONGEST = 300
-"""Characters of a reason that one line shows; `jumar log show` has all of it."""
+TICK_SECONDS = 0.2
+"""How often the status line is looked at; it is written where it changed."""
+
+QUICK_SECONDS = 0.4
+"""What takes less than this is not shown."""
+
+SILENT_SECONDS = (1.0, 10.0)
+"""Where there is no terminal: after how long a work is named, and after how long again; each pause then doubles."""
+
+PLAIN_COLUMNS = 200
 
 
 class Live:
     """Follows one run, or several after each other, on standard error."""
 
     def __init__(self, voice: Voice, title: str = "") -> None:
-        self._console = voice.progress()
-        self._title = title
-        self._bar = self._console.is_terminal and not voice.quiet
-        self._progress = Progress(
-            TextColumn("{task.fields[title]}", markup=False),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed}/{task.total} passed"),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}", markup=False),
-            console=self._console,
-            transient=True,
-            disable=not self._bar,
-        )
-        self._row: TaskID | None = None
+        self._voice, self._title = voice, title
+        self._line = not voice.quiet and sys.stderr.isatty() and environment().get("TERM", "") not in ("", "dumb")
+        self._status = Status(title=title)
         self._last = ""
+        self._shown = ""
+        """What stands in the status line."""
+        self._due, self._pause = 0.0, 0.0
+        """Where there is no terminal: when the work at hand is named next."""
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._draw_on, name="jumar-progress", daemon=True)
+        self._notices = Notices()
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        self._voice.before = self._clear
+        self.tell(Work.STARTING)
+        if not self._voice.quiet:
+            self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._progress.stop()
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._clear()
+        self._voice.before = _nothing
 
     def line(self, text: str) -> None:
         """One line that stays."""
-        self._console.print(printable(text), markup=False)
+        with self._lock:
+            self._voice.note(text)
+
+    def tell(self, what: Work | Part, done: int = 0, total: int = 0) -> None:
+        """See `jumar.progress.Tell`."""
+        with self._lock:
+            if isinstance(what, Part):
+                self._status.count(what, done, total, time.monotonic())
+            else:
+                self._begin(what, named=False)
 
     def watch(self, state: RunState, effect: effects.Effect) -> None:
         """What the kernel is about to do."""
-        best = state.best.score.passed if state.best else 0
-        total = len(state.expected)
-        if self._bar:
-            if self._row is None:
-                self._row = self._progress.add_task("", total=total, title=printable(self._title or state.run.task))
-            self._progress.update(self._row, completed=best, total=total, description=_doing(effect))
-        # A bar that goes on does not say what was refused for another reason than that it was worse.
-        shown = not self._bar or (isinstance(effect, effects.GoBack | effects.Rebuild) and _void(state))
-        if shown and (text := _fact(state, effect)) and text != self._last:
-            self._last = text
-            self.line(f"{self._title or state.run.task}: {text}")
+        with self._lock:
+            for notice in self._notices.heed(state, effect):
+                self.line(f"{self._title or state.run.task}: {notice}")
+            self._status.title = printable(self._title or state.run.task)
+            self._status.best = (
+                (state.best.score.passed, len(state.expected)) if state.best and state.expected else None
+            )
+            text = _fact(state, effect)
+            # A status line that goes on does not say what was refused for another reason than that it was worse.
+            shown = not self._line or (isinstance(effect, effects.GoBack | effects.Rebuild) and _void(state))
+            said = bool(shown and text and text != self._last)
+            if said:
+                self._last = text
+                self.line(f"{self._title or state.run.task}: {text}")
+            if doing := _doing(effect):
+                self._begin(doing, named=said)
+
+    def _begin(self, work: str, *, named: bool) -> None:
+        """Another *work* begins; *named*: a line has just said so."""
+        now = time.monotonic()
+        if work != self._status.work or named:
+            first, self._pause = SILENT_SECONDS
+            self._due = now + (self._pause if named else first)
+        self._status.begin(work, now)
+
+    def _draw_on(self) -> None:
+        while not self._over.wait(TICK_SECONDS):
+            with self._lock, suppress(OSError, ValueError):
+                if self._line:
+                    self._draw()
+                else:
+                    self._say()
+
+    def _draw(self) -> None:
+        """Write the status line anew, if it changed. What is longer stands there already is cut off behind it."""
+        now = time.monotonic()
+        if not self._status.work or now - self._status.since < QUICK_SECONDS:
+            return
+        text = self._status.text(now, os.get_terminal_size(sys.stderr.fileno()).columns - 1)
+        if text != self._shown:
+            sys.stderr.write(f"\r{text}\x1b[K")
+            sys.stderr.flush()
+            self._shown = text
+
+    def _say(self) -> None:
+        """Where there is no terminal: a line now and then on work that takes long."""
+        now = time.monotonic()
+        if self._status.work and now >= self._due:
+            self.line(self._status.text(now, PLAIN_COLUMNS))
+            self._due, self._pause = now + self._pause, 2 * self._pause
+
+    def _clear(self) -> None:
+        """Take the status line away: something else is about to be written."""
+        with self._lock, suppress(OSError, ValueError):
+            if self._shown:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+                self._shown = ""
+
+
+def _nothing() -> None:
+    """No status line stands in the way."""
 
 
 def _doing(effect: effects.Effect) -> str:
@@ -69,17 +148,23 @@ def _doing(effect: effects.Effect) -> str:
             return f"running the tests ({trigger})"
         case effects.Localise():
             return "finding the suspicious lines"
-        case effects.Call(request):
-            return f"asking for a candidate ({request.stage})"
+        case effects.Call(request, pause):
+            return f"waiting {pause:.0f} s to ask again" if pause > 1 else f"asking for a candidate ({request.stage})"
+        case effects.Execute():
+            return "running a command of the model's"
+        case effects.Await():
+            return "waiting for the agent"
         case _:
             return ""
 
 
-def _fact(state: RunState, effect: effects.Effect) -> str:
+def _fact(state: RunState, effect: effects.Effect) -> str:  # noqa: PLR0911  one line per effect reads best
     """A plain line, only for what is worth one."""
     match effect:
         case effects.Keep(attempt):
             total = state.judged.tests.total if state.judged else len(state.expected)  # new tests join as they are kept
+            if not total:
+                return f"no tests: {'kept' if state.best else 'begun'}"
             return f"{attempt.score.passed} of {total} passed: kept{_wavering(state)}"
         case effects.GoBack(_, why):
             return f"went back: {_void(state) or one_line(why, LONGEST)}{_wavering(state)}"
@@ -88,8 +173,10 @@ def _fact(state: RunState, effect: effects.Effect) -> str:
             return f"{became}: {_void(state) or one_line(why, LONGEST)}{_wavering(state)}"
         case effects.Finish(halt):
             return f"{halt.stop}"
-        case _:
+        case effects.Verify() | effects.Localise() | effects.Call():
             return _doing(effect)
+        case _:
+            return ""
 
 
 def _void(state: RunState) -> str:

@@ -10,104 +10,34 @@ import click
 import msgspec
 
 from jumar.core.budget import Budget
+from jumar.core.policy import Gate
 from jumar.core.quoting import one_line
+from jumar.core.run import HOST
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
+from jumar.harness.missing import advice as lacks
 from jumar.harness.result import Result
-from jumar.options import Options, with_options
+from jumar.options import with_options
+from jumar.surfaces.archive import argument
+from jumar.surfaces.archive.argument import RunPath, spoken
+from jumar.surfaces.archive.coloured import bounded
 from jumar.surfaces.attend import Attendant
+from jumar.surfaces.command_options import PROBE, TEST_COMMAND, choosing, judging, options_of, speaking
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice, fail
 from jumar.surfaces.progress import Live
 from jumar.task import load_task
+from jumar.untested import untested_line
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-RUNS = Path(".jumar") / "runs"
+RUNS = argument.RUNS
+
+UNGATED = "gate off: edits needed no red test; the ratchet alone decided what was kept"
+"""Said of every run that worked without the gate."""
 
 LISTED = 10
 """As many tests are named in a report."""
-
-
-def speaking(command: Decorated) -> Decorated:
-    """The options every command has."""
-    command = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of output.")(
-        command
-    )
-    return click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")(command)
-
-
-EVIDENCE = (
-    click.option("--confirm", type=int, help="Fresh runs that must agree before a tree is green (default 3)."),
-    click.option("--sandbox", help="auto (default): the strongest tier here; or S3, S2, S1, S0."),
-)
-"""The options that say what a green is worth."""
-
-PROBE = click.option("--probe", is_flag=True, help="Mutate the lines that a green changed: do the tests notice?")
-
-
-def judging(command: Decorated) -> Decorated:
-    """The options that say what a green is worth."""
-    for option in reversed(EVIDENCE):
-        command = option(command)
-    return command
-
-
-CHOICES = (
-    click.option("-i", "--instruction", help="What to do, beyond making the tests pass."),
-    click.option("--test", "tests", multiple=True, help="A test file, folder or id; may be repeated."),
-    click.option("--agent", help="driver (turn by turn), pipeline (whole files), repair or external; else what fits."),
-    click.option("--model", help="PROVIDER:NAME, repair (offline search), script:FILE or replay:FILE."),
-    click.option("--base-url", help="A server that is compatible with the model's provider."),
-    click.option("--price", help="INPUT,OUTPUT[,CACHED] in usd per million tokens, or free."),
-    click.option("--record", help="Keep what the model answers in this file, for replay:FILE."),
-    click.option("--test-policy", help="on_write (default), on_final or never."),
-    click.option(
-        "--gate", help="strict: no edit without a red test (the driver's default); refactor; off: the ratchet alone."
-    ),
-    click.option("--allow-refactor", is_flag=True, help="The model may enter refactor mode."),
-    click.option("--ratchet", help="count (default) or identity: never lose a green test."),
-    click.option("--ties", help="keep (default) the newer tree at a tie, or revert it."),
-    click.option("--attempts", type=int, help="Cap on verified candidates."),
-    click.option("--turns", type=int, help="Cap on replies of the model (driver: 40)."),
-    click.option("--test-runs", type=int, help="Cap on verifications."),
-    click.option("--budget-usd", type=float, help="Cap on money."),
-    click.option("--budget-tokens", type=int, help="Cap on tokens."),
-    click.option("--seconds", type=float, help="Cap on the time of the whole run."),
-    click.option("--profile", help="workday ($10, 8 h) or overnight ($30, 12 h; S3 unless typed): caps nobody chose."),
-    click.option("--ledger", help="A file that many runs draw on together; new, its caps are the profile's."),
-    click.option("--ledger-usd", type=float, help="The cap of a new ledger, in usd."),
-    click.option("--text-actions", is_flag=True, help="The driver's actions as plain text, for models without tools."),
-    click.option("--model-may-run-tests", is_flag=True, help="The driver's model may ask for a test run."),
-    click.option("--model-may-run-commands", is_flag=True, help="It may run commands, confined, on a copy."),
-    click.option("--agent-command", help="Of an external agent, such as 'mini -t {prompt} -y'; no shell runs it."),
-    click.option("--agent-env", multiple=True, help="A variable that it is given as it is; may be repeated."),
-    click.option("--turn-seconds", type=float, help="For one turn of it (default: what is left, or 600)."),
-    click.option("--allow-unmetered", is_flag=True, help="It may work without the proxy; its spend is then unknown."),
-    click.option("--timeout", type=float, help="Seconds for one verification (default 120)."),
-    click.option("--test-timeout", type=float, help="Seconds for one test (default 30)."),
-    *EVIDENCE,
-    PROBE,
-    click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours."),
-    click.option("--seed", type=int, help="Same seed, same search."),
-    click.option("--config", type=click.Path(path_type=Path), help="Defaults instead of the task's jumar.toml."),
-)
-"""The options that shape a run."""
-
-
-def choosing(command: Decorated) -> Decorated:
-    """The options that shape a run."""
-    for option in reversed(CHOICES):
-        command = option(command)
-    return command
-
-
-def options_of(chosen: dict[str, Any]) -> Options:
-    """The options that were chosen, without what is not the task's business."""
-    names = {"timeout": "timeout_seconds", "test_timeout": "test_timeout_seconds"}
-    names |= {"budget_usd": "usd", "budget_tokens": "tokens"}
-    own = set(Options.__struct_fields__)
-    return Options(**{k: v for key, v in chosen.items() if (k := names.get(key, key)) in own and v is not None})
 
 
 @click.command(epilog="Example: jumar run . --model repair")
@@ -118,24 +48,26 @@ def options_of(chosen: dict[str, Any]) -> Options:
 @speaking
 def run(task: Path, runs: Path, **chosen: Any) -> int:
     """Work on TASK (a task.toml, or any folder with tests) until its tests pass or a cap is reached."""
-    from jumar.harness import runs as harness  # noqa: PLC0415  libcst and coverage are slow to import
-
     voice = Voice(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
     settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen), environment())
     with Live(voice) as live:
         attendant = Attendant(live.line, quiet=voice.quiet)
-        if settled.unread:
-            live.line(f"{', '.join(settled.unread)} of the task: set, and without effect in this version")
+        from jumar.harness import runs as harness  # noqa: PLC0415  it is slow to import
+        from jumar.harness import sources as entering  # noqa: PLC0415  as above
+
+        settled = entering.settled(settled, environment())
+        if large := entering.announcement(settled.weight, runs):
+            live.line(large)
         result = attendant.run(
             lambda: harness.start(
-                settled, runs, python=chosen["python"], environ=environment(), begun=_following(live, attendant)
+                settled, runs, python=chosen["python"], environ=environment(), begun=_Following(live, attendant)
             )
         )
     return _ended(voice, result, apply=chosen["apply"])
 
 
 @click.command(epilog="Example: jumar resume .jumar/runs/20261121-101500-gcd-1a2b3c --attempts 40")
-@click.argument("run_dir", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run_dir", metavar="RUN", type=RunPath())
 @click.option("--attempts", type=int, help="Raise the cap on verified candidates.")
 @click.option("--turns", type=int, help="Raise the cap on replies of the model.")
 @click.option("--test-runs", type=int, help="Raise the cap on verifications.")
@@ -145,15 +77,15 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
 @click.option("--apply", is_flag=True, help="Write the best tree onto the original when the run has ended.")
 @speaking
 def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: float | None) -> int:
-    """Go on with RUN (its directory) after a crash, an interrupt or a cap."""
-    from jumar.harness import runs as harness  # noqa: PLC0415  as above
-
+    """Go on with RUN (its directory, its name, a beginning of that, or `last`) after a crash, an interrupt or a cap."""
     voice = Voice(json=as_json, quiet=quiet)
     raised = {name: cap for name, cap in limits.items() if cap is not None}
     with Live(voice) as live:
         attendant = Attendant(live.line, quiet=voice.quiet)
+        from jumar.harness import runs as harness  # noqa: PLC0415  as above
+
         result = attendant.run(
-            lambda: harness.resume(run_dir, limits=raised, environ=environment(), begun=_following(live, attendant))
+            lambda: harness.resume(run_dir, limits=raised, environ=environment(), begun=_Following(live, attendant))
         )
     return _ended(voice, result, apply=apply)
 
@@ -164,23 +96,30 @@ def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: 
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--timeout", type=float, help="Seconds for the verification (default 120).")
 @click.option("--test-timeout", type=float, help="Seconds for one test (default 30).")
+@TEST_COMMAND
 @judging
 @PROBE
 @speaking
 def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: bool, **chosen: Any) -> int:
     """A verdict on TREE (a folder, or the directory of a run) by TASK's own tests, and nothing else."""
-    from jumar.harness.scoring import score_tree  # noqa: PLC0415  as above
-
     voice = Voice(json=as_json, quiet=quiet)
-    settled = with_options(load_task(task), options_of({"model": "repair", **chosen}))
-    attendant = Attendant(voice.aside, quiet=quiet)
-    scored = attendant.run(lambda: score_tree(settled, tree, python=python, environ=environment()))
+    settled = with_options(load_task(task), options_of({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
+    with Live(voice) as live:
+        from jumar.harness.scoring import score_tree  # noqa: PLC0415  as above
+
+        for row in settled.in_force:
+            if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge
+                live.line(f"note: {row.note}")
+        attendant = Attendant(live.line, quiet=voice.quiet)
+        scored = attendant.run(
+            lambda: score_tree(settled, tree, python=python, environ=environment(), tell=live.tell)
+        )
     if scored is None:
         return voice.interrupted()
     for warning in scored.warnings:
         voice.say(f"warning: {warning}")
-    word = "void: " + scored.void if scored.void else "green" if scored.ok else "red"
-    voice.say(f"{word}  {scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors")
+    counts = f"{scored.passed} of {scored.total} passed, {scored.failed} failed, {scored.errors} errors"
+    voice.say(f"void: {scored.void}" if scored.void else f"{'green' if scored.ok else 'red'}  {counts}")
     voice.say(f"grade {scored.grade}, sandbox {scored.sandbox}")
     _list(voice, "red", scored.red)
     _list(voice, "flaky", scored.flaky)
@@ -204,20 +143,32 @@ def _caps(budget: Budget) -> str:
     return "at most " + ", ".join(f"{cap:g} {name}" for name, cap in caps.items()) if caps else "no cap is set"
 
 
-def _following(live: Live, attendant: Attendant) -> Callable[[Any], None]:
-    def begun(kernel: Any) -> None:
+class _Following:
+    """Follows a run: shows it, and lets a signal halt it."""
+
+    def __init__(self, live: Live, attendant: Attendant) -> None:
+        self._live, self._attendant = live, attendant
+        self.tell = live.tell
+
+    def __call__(self, kernel: Any) -> None:
+        """The run is about to begin."""
+        live = self._live
         kernel.watch = live.watch
         run = kernel.state.run
         if run.settings.routes:
             purse = f"; ledger {run.settings.ledger}" if run.settings.ledger else ""
             live.line(f"{run.agent} asks {run.model}; {_caps(run.budget)}{purse}")
+        for note in run.settings.notes:
+            live.line(f"note: {note}")
+        if not run.expected:
+            live.line(untested_line(run.settings.verify, run.gate))
         for test_id in run.settings.flaky:
             live.line(f"flaky: {test_id} comes out differently on the untouched files; it judges nothing in this run")
+        if run.settings.needed:
+            live.line(lacks(run.settings.needed))
         for sentence in kernel.journal.recovered:
             live.line(sentence)
-        attendant.begun(kernel)
-
-    return begun
+        self._attendant.begun(kernel)
 
 
 def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
@@ -226,9 +177,11 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
         return voice.interrupted()
     folder = Path(result.events).parent
     cost = f"  ${result.usd:.4f}" if result.usd else ""
-    voice.say(f"{result.stop}  {result.best.passed} of {result.best.total} passed  {result.seconds:.1f} s{cost}")
+    voice.say(f"{result.stop}  {result.standing}  {result.seconds:.1f} s{cost}")
     if result.grade:
         voice.say(f"grade {result.grade}, sandbox {result.sandbox}")
+    if result.gate == Gate.OFF:
+        voice.say(UNGATED)
     _list(voice, "flaky", result.flaky)
     for warning in result.warnings:
         voice.say(f"warning: {warning}")
@@ -238,7 +191,7 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
         voice.say(result.why)
     voice.say(f"journal  {result.events}")
     if (folder / "best.patch").is_file() and (folder / "best.patch").stat().st_size:
-        voice.say(f"patch    {folder / 'best.patch'}")
+        _changed(voice, folder, applied=apply, whole=result.stop is StopReason.GREEN)
     if result.stop is not StopReason.GREEN:
         voice.say(f"go on    jumar resume {folder}")
     refused = _applied(voice, folder) if apply else ""
@@ -246,13 +199,30 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     return fail(refused, EXIT_CODES[StopReason.FINAL], as_json=False) if refused else result.exit
 
 
+def _changed(voice: Voice, folder: Path, *, applied: bool, whole: bool) -> None:
+    """Say how the changes of the run in *folder* are seen and applied; with *whole* show them."""
+    from jumar.harness.archive.changes import without_binary  # noqa: PLC0415  as above
+
+    patch = folder / "best.patch"
+    voice.say(f"patch    {patch}")
+    show = f"jumar diff {spoken(folder)}"
+    if whole and not voice.json:
+        voice.say(bounded(without_binary(patch.read_bytes()).decode("utf-8", "backslashreplace"), show))
+    elif not whole:
+        voice.say(f"changes  {show}")
+    if not (folder / "workspace").is_dir():
+        voice.say(f"tree     jumar apply {spoken(folder)} --to DIR  (it is large, so the workspace was not kept)")
+    if not applied:
+        voice.say(f"apply    jumar apply {spoken(folder)}")
+
+
 def _applied(voice: Voice, folder: Path) -> str:
     """Write the best tree of the run in *folder* onto the original; why that was refused, or nothing."""
-    from jumar.harness import runs as harness  # noqa: PLC0415  as above
+    from jumar.harness.archive.changes import apply_best  # noqa: PLC0415  as above
 
     try:
-        written = harness.apply_best(folder)
+        written = apply_best(folder)
     except BadInput as error:
-        return f"{error} (the best tree is in {folder / 'workspace'})"
+        return f"{error} (`jumar apply {spoken(folder)} --to DIR` lays the best tree out elsewhere)"
     voice.say("\n".join(f"wrote    {path}" for path in written) or "nothing to write: the original is the best")
     return ""

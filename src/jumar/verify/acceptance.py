@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from jumar.core.acceptance import Answer, Grade, Round, Strength, answer, bits_of, grade_of, rounds
-from jumar.core.verdict import EXCUSED, Cause, Outcome, Verdict, Void, reconcile, unsteady
+from jumar.core.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, reconcile, unsteady
 from jumar.disk.trees import Kind, overlay
 from jumar.ports import Verification
+from jumar.progress import Part
 from jumar.verify.falsify import challenge
 from jumar.verify.fresh import APART, Draw, Green, again, alike, asunder, coins, drawn, python
 from jumar.verify.suspicions import Suspects, suspicions, unfalsifiable
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 APART_CONFIRMS = 2
 """How often two processes confirm every outcome: in a plain run, and in the pair of a challenge."""
-
-CHANGED = "it passed in one run and did not in another, on the same files"
 
 
 async def accepted(
@@ -113,7 +112,8 @@ async def _run(green: Green, plan: Sequence[Round], *, shuffled: bool) -> _Found
     """Run *plan*, up to the first round that does not come out as it must."""
     green.done.clear()
     green.unproved.clear()
-    for step in plan:
+    for number, step in enumerate(plan, 1):
+        green.verifier.tell(Part.ROUND, number, len(plan))
         draw = drawn(shuffled=shuffled)
         answered, cause = await again(green, step, draw)
         if answered.void:
@@ -138,7 +138,9 @@ async def _apart(green: Green, strengths: Mapping[str, Strength]) -> _Found | No
     shuffled = not green.verifier.experience.ordered
     if not reconcile(green.ids, await asunder(green, Round(challenge=False), Draw()), green.accepted).green:
         return None
-    for step in rounds(strengths, 1, coins()):
+    plan = rounds(strengths, 1, coins())
+    for number, step in enumerate(plan, 1):
+        green.verifier.tell(Part.ROUND, number, len(plan))
         draw = drawn(shuffled=shuffled)
         answered = answer(await asunder(green, step, draw), step, green.ids, green.accepted)
         if answered.forged:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 
-import msgspec
 from anyio import to_thread
+from msgspec.structs import replace
 
 from jumar.core.verdict import Ended
 from jumar.disk.beneath import disk
@@ -18,6 +19,8 @@ from jumar.verify.launch import Confinement
 from jumar.verify.printed import printed
 from jumar.verify.process import confined
 
+NO_ENV: Mapping[str, str] = MappingProxyType({})
+
 
 def shell(command: str, *arguments: str) -> Invocation:
     """What runs *command* with a shell, whose `$1` and so on are *arguments*."""
@@ -25,10 +28,10 @@ def shell(command: str, *arguments: str) -> Invocation:
     return Invocation(argv=envoy, config={"command": [command, "sh", *arguments]})
 
 
-async def checked(command: str, confinement: Confinement, env: Mapping[str, str] | None = None) -> Checked:
+async def checked(command: str, confinement: Confinement, env: Mapping[str, str] = NO_ENV) -> Checked:
     """Whether the shell *command* succeeds; what it prints goes to the output of *confinement*.
 
-    *env* is added to its scrubbed environment: where a runner's toolchain lies.
+    *env* is added to its environment: where toolchains and their caches lie.
 
     Raises:
         Infra: if the machine cannot start a process.
@@ -36,8 +39,7 @@ async def checked(command: str, confinement: Confinement, env: Mapping[str, str]
     if confinement.output is None:
         raise BadInput("a command that is checked needs a file for what it prints")
     started, code = time.monotonic(), None
-    invocation = msgspec.structs.replace(shell(command), env=env or {})
-    async with confined(invocation, confinement) as child:
+    async with confined(replace(shell(command), env=env), confinement) as child:
         while (record := await child.receive()) is not None:
             match record:
                 case ["end", int(status)]:

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import anyio
 import msgspec
@@ -41,12 +42,20 @@ refuse() { echo "$1"; exit 1; }
 """
 
 
+class Trees(Store, Protocol):
+    """Where trees lie, and where the tree of a folder is kept."""
+
+    def capture(self, folder: Path) -> str:
+        """Keep the tree of *folder*; its hash."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ConfinedCommands:
     """Runs commands for a model (see `ports.Commands`); made by `confined_commands`, which has tried it."""
 
     sandbox: Sandbox
-    store: Store
+    store: Trees
     folder: Path
     """The run's folder: rooms are made in `rooms/`. Commands cannot see it."""
     python: Path
@@ -68,6 +77,19 @@ class ConfinedCommands:
         async with laid_out(self.store, tree, self.folder / "rooms") as room:
             return await self._in(room, (command,), seconds)
 
+    async def edit(self, tree: str, command: str, seconds: float) -> tuple[Ran, str]:
+        """As `run`, and the tree that the command left: what is kept of it is for the caller to say.
+
+        Raises:
+            Infra: as `run`.
+            BadInput: if the command left what no tree can hold.
+        """
+        if why := _unfit(command):
+            return Ran(exit=REFUSED, output=f"jumar: {why}\n"), tree
+        async with laid_out(self.store, tree, self.folder / "rooms") as room:
+            ran = await self._in(room, (command,), seconds, kept=True)
+            return ran, await to_thread.run_sync(self.store.capture, room)
+
     async def probed(self) -> str:
         """Why commands cannot run here, in one sentence; empty if they can."""
         async with laid_out(_Empty(), "", self.folder / "rooms") as room:
@@ -78,7 +100,7 @@ class ConfinedCommands:
         said = ran.output.strip().splitlines()
         return "" if ran.exit == 0 else said[-1] if said else "commands hang in the sandbox"
 
-    async def _in(self, room: Path, words: tuple[str, ...], seconds: float) -> Ran:
+    async def _in(self, room: Path, words: tuple[str, ...], seconds: float, *, kept: bool = False) -> Ran:
         started, code = anyio.current_time(), None
         invocation = msgspec.structs.replace(shell(*words), env={"PATH": f"{self.python.parent}:{PATH}"})
         # A named file beside the room: a kill leaves it where rooms are cleared away.
@@ -90,7 +112,7 @@ class ConfinedCommands:
                 seconds=seconds,
                 environ=self.environ,
                 sandbox=self.sandbox,
-                reach=Reach(readable=interpreter(self.python)),
+                reach=Reach(readable=interpreter(self.python), writable=(room,) if kept else ()),
             )
             async with confined(invocation, confinement) as child:
                 while (record := await child.receive()) is not None:
@@ -107,7 +129,7 @@ class ConfinedCommands:
 
 
 async def confined_commands(
-    store: Store, folder: Path, python: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None
+    store: Trees, folder: Path, python: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None
 ) -> ConfinedCommands:
     """Commands that are confined by *sandbox*, or by the first bubblewrap of this machine that confines.
 
@@ -146,6 +168,9 @@ class _Empty:
 
     def materialise(self, tree: str, dest: Path) -> None:  # noqa: ARG002  # the protocol's name for it
         dest.mkdir(parents=True)
+
+    def capture(self, folder: Path) -> str:  # noqa: ARG002  # as above
+        return ""
 
 
 def _unfit(command: str) -> str:

@@ -13,9 +13,9 @@ import msgspec
 from jumar.core.acceptance import Answer, Grade, Round, answer
 from jumar.core.verdict import Cause, Outcome, Report
 from jumar.verify.apart import apart
-from jumar.verify.falsify import Challenge
 
 if TYPE_CHECKING:
+    from jumar.verify.falsify import Challenge
     from jumar.verify.verifier import TrustedVerifier
 
 APART = ("S3", "S2")

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from jumar.confinement import Reach, Wrapped
-from jumar.ports import Invocation, Sandbox
+from jumar.ports import Invocation, Record, Sandbox
 from jumar.sandbox.none import Unconfined
 from jumar.verify import family
 from jumar.verify.ceiling import Ceiling, usual
@@ -56,6 +56,8 @@ class Confinement:
     """Descriptors that it gets, under their own numbers."""
     ceiling: Ceiling = field(default_factory=usual)
     """What it and all that it starts may take of the machine."""
+    heard: Callable[[list[Record]], None] = lambda _records: None
+    """Is told of its records as they come: for display, nothing is decided by it."""
 
     @property
     def private(self) -> Path:

@@ -20,6 +20,7 @@ from jumar.core.verdict import Cause
 from jumar.disk.objects import Store
 from jumar.disk.trees import Kind, Manifest, Node, difference
 from jumar.ports import Record
+from jumar.progress import Work
 from jumar.verify import mutants_boot
 from jumar.verify.asking import Script, asked
 from jumar.verify.launch import Confinement
@@ -83,6 +84,7 @@ async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 
         Infra: if the machine cannot start a process, or the mutants cannot be kept.
     """
     judge = copy.copy(verifier)
+    judge.tell(Work.MUTATING, 0, 0)
     judge.suite = msgspec.structs.replace(verifier.suite, confirm=0)
     first = await judge.verify(tree, {}, control="")
     seconds = PATIENCE[0] * first.duration_ms / 1000 + PATIENCE[1]

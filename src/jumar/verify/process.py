@@ -41,6 +41,7 @@ class Child:
         self.detail = "still running"
         self._argv, self._seconds, self._output = invocation.argv, confinement.seconds, confinement.output
         self._pipes, self._reaper, self._signalled = started
+        self._heard = confinement.heard
         self._reader = Reader(self._pipes.key)
         self._records: collections.deque[Record] = collections.deque()
         self._deadline = time.monotonic() + self._seconds + GRACE_SECONDS
@@ -115,7 +116,9 @@ class Child:
         if not data:
             with suppress(KeyError):
                 self._pipes.selector.unregister(self._pipes.records)
-        for record in self._reader.feed(data):
+        records = self._reader.feed(data)
+        self._heard(records)
+        for record in records:
             self._greeted = self._greeted or record[0] == "hello"
             if record[0] == "end":
                 self._goodbye = record[1]

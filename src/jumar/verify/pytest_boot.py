@@ -88,7 +88,8 @@ def wanted(config: dict[str, Any], room: Path, limit: type[BaseException], send:
     """What the config asks for beyond judging; *limit* is what a time limit raises."""
     plugins: list[object] = []
     if "trace" in config:
-        plugins.append(beside("tracer").Tracer(config["trace"], room, send))
+        recorder = beside("line_recorders").recorder
+        plugins.append(beside("tracer").Tracer(config["trace"], room, recorder, send))
     if "apart" in config:
         plugins.append(beside("apart_tests").joined(config["apart"], str(room), beside, (limit,), send))
     return plugins

@@ -2,43 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import coverage
 import msgspec
 
-from jumar.core.settings import Suite
-from jumar.core.verdict import Outcome
-from jumar.ports import Invocation, Record, Runner
+from jumar.core.events import Localisation
+from jumar.core.quoting import one_line
+from jumar.core.verdict import Ended, Outcome
+from jumar.ports import Invocation, Record
 from jumar.repair.localise import Line, rank
-from jumar.verify.room import discard
 from jumar.verify.tracer import IMPORTING
 
-GREEN_SAMPLE = 200
+if TYPE_CHECKING:
+    from jumar.core.settings import Suite
+    from jumar.verify.process import Child
+
+GREEN_SAMPLE = 120
 """As many green tests are traced: more cost time and change the ranking little."""
 
+NEAR_SAMPLE = 80
+"""As many of them, at most, are from the files of the red tests: those run most of the lines that the red ones run."""
 
-@contextmanager
+TEST_SECONDS = 5.0
+"""A test that hangs has run its lines before that; a green one that takes longer under trace is left out."""
+
+REASON = 300
+"""Characters of what a process says in a reason."""
+
+
 def traced(
-    runner: Runner, suite: Suite, room: Path, sides: tuple[Sequence[str], Sequence[str]]
-) -> Iterator[Callable[[Sequence[str]], Invocation]]:
-    """Make coverage, and nothing else of ours, importable in *room*'s process; gives what to run for which files."""
+    verification: Callable[[Suite, Path, Sequence[str]], Invocation],
+    suite: Suite,
+    room: Path,
+    sides: tuple[Sequence[str], Sequence[str]],
+    files: Iterable[str],
+) -> Invocation:
+    """The invocation that records the lines of *files* for each test: all red ones first, then a sample of the green.
+
+    *verification* is the runner's own; *sides* are the red tests and the green ones.
+    """
     red, green = sides
-    folder = room.with_name(room.name + ".coverage")
-    folder.mkdir()
-    (folder / "coverage").symlink_to(Path(coverage.__file__).parent)
-    invocation = runner.verification(suite, room, (*red, *green[:: len(green) // GREEN_SAMPLE + 1]))
+    short = msgspec.structs.replace(suite, test_timeout_seconds=min(suite.test_timeout_seconds, TEST_SECONDS))
+    invocation = verification(short, room, (*red, *_sample(red, green)))
+    return msgspec.structs.replace(invocation, config={**invocation.config, "quiet": True, "trace": list(files)})
 
-    def arranged(files: Sequence[str]) -> Invocation:
-        trace = {"coverage": str(folder), "files": list(files)}
-        return msgspec.structs.replace(invocation, config={**invocation.config, "trace": trace})
 
-    try:
-        yield arranged
-    finally:
-        discard(folder)
+def _sample(red: Sequence[str], green: Sequence[str]) -> Sequence[str]:
+    """The green tests to trace, those from the files of the *red* ones first."""
+    if len(green) <= GREEN_SAMPLE:
+        return green
+    files = {test_id.partition("::")[0] for test_id in red}
+    near = _spread([i for i in green if i.partition("::")[0] in files], NEAR_SAMPLE)
+    return (*near, *_spread([i for i in green if i.partition("::")[0] not in files], GREEN_SAMPLE - len(near)))
+
+
+def _spread(ids: Sequence[str], most: int) -> Sequence[str]:
+    """At most *most* of *ids*, evenly from among them."""
+    return ids[:: -(-len(ids) // most)] if ids else ids
+
+
+def located(tree: str, red: Sequence[str], records: Sequence[Record], child: Child, duration_ms: int) -> Localisation:
+    """The localisation on *tree* that the records of a traced run of *red* and other tests amount to."""
+    suspects = spectrum(records, red)
+    why = problem(records, child.ended, child.detail)
+    return Localisation(tree=tree, suspects=suspects, problem=why, duration_ms=duration_ms)
 
 
 def spectrum(records: Iterable[Record], red: Sequence[str]) -> tuple[tuple[str, int, float], ...]:
@@ -57,3 +86,17 @@ def spectrum(records: Iterable[Record], red: Sequence[str]) -> tuple[tuple[str, 
     failed = [i for i in {**lines, **outcomes} if i not in passed and (i in asked or i.partition("[")[0] in asked)]
     unheard = [i for i in red if not any(i in (f, f.partition("[")[0]) for f in failed)]
     return rank([lines.get(i, set()) for i in (*failed, *unheard)], [lines.get(i, set()) for i in passed], imported)
+
+
+def problem(records: Sequence[Record], ended: Ended, detail: str) -> str:
+    """The reason why a traced run says less than it should about where the fault is; empty: it is whole."""
+    tests = sum(record[0] == "result" for record in records)
+    for record in records:
+        match record:
+            case ["unusable" | "usage" | "stopped", str(why)]:
+                return one_line(why, REASON)
+    if ended is not Ended.NORMAL:
+        return f"the run under trace ended after {tests} tests: {one_line(detail, REASON) or ended}"
+    if not any(record[0] == "lines" for record in records):
+        return "no line of the editable files ran in the process of the tests"
+    return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ from jumar.annotations import Aliases, is_slug
 from jumar.confinement import Reach
 from jumar.core.events import Localisation
 from jumar.core.settings import Suite
-from jumar.core.verdict import EXCUSED, Ended, Outcome, Report, Verdict, reconcile, unsteady
+from jumar.core.verdict import CHANGED, EXCUSED, Ended, Outcome, Report, Verdict, reconcile, unsteady
 from jumar.disk.beneath import disk
 from jumar.disk.objects import Store
 from jumar.errors import BadInput
@@ -28,11 +29,11 @@ from jumar.ports import (
     Surroundings,
     Verification,
 )
-from jumar.sandbox.none import Unconfined
-from jumar.verify.acceptance import CHANGED
-from jumar.verify.acceptance import accepted as accept
+from jumar.progress import Counter, Tell, silent
+from jumar.sandbox.none import Unconfined, unchanged
 from jumar.verify.apart import Question
 from jumar.verify.check import checked
+from jumar.verify.configured import run_plain
 from jumar.verify.fresh import Experience, HeldOut
 from jumar.verify.joining import Part, alone, blamed, but, joined
 from jumar.verify.launch import Confinement
@@ -40,12 +41,7 @@ from jumar.verify.naming import Naming, collected, completed, names_in
 from jumar.verify.process import Child, confined
 from jumar.verify.room import exchanged, laid_out, linked, paths_in
 from jumar.verify.single import commanded
-from jumar.verify.spectrum import spectrum, traced
-
-
-async def unchanged() -> str:
-    """It is as strong as it was."""
-    return ""
+from jumar.verify.spectrum import located, traced
 
 
 @dataclass(slots=True)
@@ -73,6 +69,8 @@ class TrustedVerifier:
     """Which files hold tests that a candidate wrote itself."""
     weakened: Callable[[], Awaitable[str]] = unchanged
     """Why the sandbox does not confine any more what it did; empty: it does. Asked before a green is accepted."""
+    tell: Tell = silent
+    """Is told of progress."""
     held_out: HeldOut = field(default_factory=HeldOut)
     """Tests that no candidate sees."""
     experience: Experience = field(default_factory=Experience)
@@ -87,10 +85,9 @@ class TrustedVerifier:
         self.runner = commanded(self.runner, self.suite)
 
     async def collect(self, tree: str) -> Collected:
-        """The ids of *tree*'s suite; those of files that do not import are read from their syntax trees.
+        """The ids of *tree*'s suite, if none are expected explicitly; with an anomaly they are no evidence.
 
-        Ids that are expected explicitly are not looked for. An anomaly is for the caller to act on: the ids are then
-        no evidence.
+        Those of files that do not import are read from their syntax trees.
 
         Raises:
             BadInput: if the runner cannot work here, or an annotation of a test is not right.
@@ -142,8 +139,10 @@ class TrustedVerifier:
             natives=natives,
         )
         if done.verdict.green and self.suite.confirm and self.expected:
+            from jumar.verify.acceptance import accepted as accept  # noqa: PLC0415  it takes a while to import
+
             done = await accept(self, done, tree, accepted)
-        return msgspec.structs.replace(done, duration_ms=_ms_since(started))
+        return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)))
 
     async def again(self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None) -> Report:
         """What the runner says of *ids*, by its own names, in another fresh room of *tree*.
@@ -202,22 +201,26 @@ class TrustedVerifier:
         ]
         return unsteady(verdict, changed, CHANGED)
 
+    plain = run_plain
+    """One plain run (see `ports.Verifier`)."""
+
     async def check(self, tree: str, command: str, seconds: float) -> Checked:
         """Whether the shell *command* succeeds in a room of *tree* (see `ports.Verifier`)."""
         async with laid_out(self.store, tree, self.rooms) as room:
             await to_thread.run_sync(linked, room, self.around.links)
             confinement = replace(self.confinement(room, self._output()), seconds=seconds)
-            return await checked(command, confinement, self.around.env)
+            return await checked(command, confinement, {**self.around.env, **self.suite.env})
 
-    async def localise(self, tree: str, red: Sequence[str], green: Sequence[str]) -> Localisation:
-        """Which lines the red tests run and the green ones do not, by one run of them under coverage."""
+    async def localise(
+        self, tree: str, red: Sequence[str], green: Sequence[str], seconds: float | None = None
+    ) -> Localisation:
+        """Which lines the red tests run and the green ones do not, by one traced run (see `ports.Verifier`)."""
         started = time.monotonic()
         async with laid_out(self.store, tree, self.rooms) as room:
-            files = [path for path in paths_in(room) if self.sources(path)]
             bad, good = [(await self._naming(room, ids)).asked for ids in (red, green)]
-            with traced(self.runner, self.suite, room, (bad, good)) as arranged:
-                records, _ = await self._run(arranged(files), room, self._output())
-        return Localisation(tree=tree, suspects=spectrum(records, bad), duration_ms=_ms_since(started))
+            run = traced(self.runner.verification, self.suite, room, (bad, good), filter(self.sources, paths_in(room)))
+            records, child = await self._run(run, room, self._output(), inf if seconds is None else seconds)
+        return located(tree, bad, records, child, int(1000 * (time.monotonic() - started)))
 
     async def _reports(self, tree: str, output: Path, parts: Sequence[Part]) -> tuple[Report, Mapping[str, str]]:
         """As `_report`, of all *parts*: one process for each."""
@@ -259,13 +262,16 @@ class TrustedVerifier:
     def _names(self, room: Path) -> Aliases:
         return names_in(self.runner, room, paths_in(room), self.suite.select)
 
-    async def _run(self, invocation: Invocation, room: Path, output: Path) -> tuple[list[Record], Child]:
+    async def _run(
+        self, invocation: Invocation, room: Path, output: Path, seconds: float = inf
+    ) -> tuple[list[Record], Child]:
         records: list[Record] = []
         if self.around.missing:
             raise BadInput(self.around.missing)
         await to_thread.run_sync(linked, room, self.around.links)
         invocation = msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
-        async with confined(invocation, self.confinement(room, output)) as child:
+        confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
+        async with confined(invocation, confinement) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
         return records, child
@@ -279,6 +285,7 @@ class TrustedVerifier:
             environ=self.environ,
             sandbox=self.sandbox,
             reach=Reach(readable=self.around.readable),
+            heard=Counter(self.tell).hear,
         )
 
     def _output(self) -> Path:
@@ -290,7 +297,3 @@ class TrustedVerifier:
             path = folder / f"{max(numbers, default=0) + 1:03d}.txt"
             path.touch(exist_ok=False)
         return path
-
-
-def _ms_since(started: float) -> int:
-    return int(1000 * (time.monotonic() - started))

@@ -1,0 +1,170 @@
+"""The cost of a turn, early and late in a long run: it may not grow with what was said before.
+
+Run as `python bench/flat.py [--turns N] [--rounds N]`. A run of the driver with a scripted model and the shipped fake
+verifier reads and writes turn by turn, on a disk in memory where there is one. Three figures: the whole turn (kernel,
+shell, journal, workspace, conversation); that, and what a provider's model does with each prompt before its client
+takes over (the worst case, the prompt in the client's words, the digest of a recording); and the same journal folded
+again with nothing but the core, the agent and its conversation. Each is the processor time of a turn, around turn 100
+and around the last turn, as median and as mean (the mean has the garbage collector in it); the table gives the medians
+of several rounds. The bound: a late turn costs at most 1.5 times an early one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean, median
+from typing import NamedTuple
+
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+
+from jumar.core.agent import TURN, Request
+from jumar.core.budget import Budget
+from jumar.core.events import Entry, ModelRequest
+from jumar.core.run import Phase, RunState
+from jumar.core.state import reduce
+from jumar.core.step import next_effect
+from jumar.core.stop import StopReason
+from jumar.models.cassette import Digests
+from jumar.models.transcript import Transcript
+from jumar.ports import Ask
+from stories import program
+from turns import Rules, Turns, call, ended, swift, turns, writes
+
+EARLY, WINDOW = 100, 50
+"""The early turn, and how many turns on either side of a place are taken together."""
+
+TURNS, ROUNDS = 2000, 3
+
+BOUND = 1.5
+
+
+class Cost(NamedTuple):
+    """Milliseconds of processor time of a turn at one place."""
+
+    median: float
+    mean: float
+
+
+class Pair(NamedTuple):
+    """The cost of a turn early and late in one run."""
+
+    early: Cost
+    late: Cost
+
+
+def made(folder: Path, count: int) -> Turns:
+    """A run of so many turns: it reads, asks for a listing, and writes what scores the same, which is kept."""
+    kinds = (
+        lambda n: writes(8, f"try {n}"),
+        lambda n: call("read_file", path="app.py", start=1, end=n),
+        lambda n: call("search", pattern=f"total {n}", path=""),
+        lambda n: call("edit_file", path="app.py", old=program(8, f"try {n - 3}"), new=program(8, f"edit {n}")),
+    )  # fmt: skip
+    lines = tuple(kinds[n % len(kinds)](n) for n in range(count))
+    return turns(folder, lines, Rules(budget=Budget(attempts=None, turns=count)))
+
+
+def whole(story: Turns, count: int) -> Pair:
+    """The cost of a turn of *story* as it is run."""
+    begun: list[float] = []
+
+    def watch(state: RunState, _effect: object) -> None:
+        if state.phase is Phase.OPEN and state.request is None and state.spend.turns == len(begun):
+            begun.append(time.process_time())
+
+    story.world.kernel.watch = watch
+    if (stop := ended(story)) is not StopReason.TURNS:
+        raise SystemExit(f"the run ended early: {stop}")
+    return _pair(begun, count)
+
+
+def folded(story: Turns, entries: list[Entry], count: int) -> Pair:
+    """The cost of a turn of the core and the agent alone: fold, decide, rebuild what is sent."""
+    state, begun = RunState(), list[float]()
+    for entry in entries:
+        state = reduce(state, entry)
+        if state.phase not in (Phase.ENDED, Phase.TESTING, Phase.NEW):
+            next_effect(state, story.agent)
+        if isinstance(entry.event, ModelRequest) and entry.event.stage == TURN:
+            begun.append(time.process_time())
+            story.agent.messages(state, {})
+    return _pair(begun, count)
+
+
+def prepared(story: Turns, entries: list[Entry], count: int) -> Pair:
+    """The cost of making each prompt ready for the client of a provider."""
+    transcript, digests = Transcript(), Digests()
+    state, spans = RunState(), list[float]()
+    for entry in entries:
+        state = reduce(state, entry)
+        if isinstance(entry.event, ModelRequest) and entry.event.stage == TURN:
+            messages = story.agent.messages(state, {})
+            ask = Ask(
+                request=Request("mid", TURN), messages=messages, tree="", files={}, red=(), green=(),
+                localisation=None, position=0, refused=frozenset(), seed=0, seconds=None,
+            )  # fmt: skip
+            begun = time.process_time()
+            transcript.most_tokens(messages, (), (len(messages) - 2, 100 * len(messages)))
+            transcript.history(messages)
+            digests.of(ask)
+            spans.append(1000 * (time.process_time() - begun))
+    return _costs(spans, count)
+
+
+def _pair(begun: list[float], count: int) -> Pair:
+    return _costs([1000 * (after - before) for before, after in pairwise(begun)], count)
+
+
+def _costs(spans: list[float], count: int) -> Pair:
+    places = (spans[EARLY - WINDOW : EARLY + WINDOW], spans[count - 2 * WINDOW : count])
+    return Pair(*(Cost(median(place), mean(place)) for place in places))
+
+
+def _added(one: Cost, other: Cost) -> Cost:
+    return Cost(one.median + other.median, one.mean + other.mean)
+
+
+def shown(name: str, pairs: list[Pair], count: int) -> bool:
+    """Print one figure; whether the bound holds."""
+    ratios = [
+        median(getattr(pair.late, which) / getattr(pair.early, which) for pair in pairs) for which in Cost._fields
+    ]
+    early, late = (
+        Cost(median(getattr(p, at).median for p in pairs), median(getattr(p, at).mean for p in pairs))
+        for at in Pair._fields
+    )
+    held = all(ratio <= BOUND for ratio in ratios)
+    print(
+        f"{name:12} turn {EARLY}: {early.median:6.3f} ms (mean {early.mean:6.3f})   "
+        f"turn {count}: {late.median:6.3f} ms (mean {late.mean:6.3f})   "
+        f"x {ratios[0]:4.2f} (mean x {ratios[1]:4.2f}){'' if held else '  OVER'}"
+    )
+    return held
+
+
+def main(count: int, rounds: int) -> bool:
+    """Measure both figures; whether the bound holds for both."""
+    wholes, folds, prompts = list[Pair](), list[Pair](), list[Pair]()
+    for _ in range(rounds):
+        with swift() as folder:
+            story = made(folder, count)
+            wholes.append(whole(story, count))
+            entries = story.world.entries()
+            folds.append(folded(made(folder / "again", 1), entries, count))
+            prompts.append(prepared(made(folder / "prompts", 1), entries, count))
+    both = [Pair(*map(_added, one, other)) for one, other in zip(wholes, prompts, strict=True)]
+    figures = {"whole turn": wholes, "with prompt": both, "core alone": folds}
+    held = [shown(name, pairs, count) for name, pairs in figures.items()]
+    return all(held)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    given = parser.parse_args()
+    sys.exit(0 if main(given.turns, given.rounds) else 1)

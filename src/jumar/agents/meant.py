@@ -1,0 +1,73 @@
+"""The file that one fenced block without a path can be, judged by names: those it defines, and those tests import."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+
+from jumar.agents import syntax
+from jumar.agents.fences import Fence
+
+Names = Mapping[str, frozenset[str]]
+"""Path -> names."""
+
+
+def candidates(block: Fence, present: Names, imported: Names) -> tuple[str, ...]:
+    """The files that *block* can be; one alone is the file that is meant.
+
+    Args:
+        block: the only block of the reply that could be a file.
+        present: for each file that may be written, the names that it defines at its top today.
+        imported: for each of them, the names that the tests import from it.
+    """
+    defined = {path: _top(path, block.text) for path in present if syntax.fits(block.label, path)}
+    shared = [path for path, names in defined.items() if names & present[path]]
+    whole = [path for path in shared if present[path] <= defined[path]]
+    for found in (shared, whole):
+        if len(found) == 1:
+            return tuple(found)
+    asked = [path for path in shared or defined if defined[path] & imported.get(path, frozenset())]
+    return tuple(asked or shared)
+
+
+def imports(tests: Mapping[str, str], targets: Sequence[str]) -> dict[str, frozenset[str]]:
+    """For each target, the names that the Python *tests* (path -> text) take from it."""
+    taken = [pair for path, text in tests.items() if syntax.language(path) == "python" for pair in _taken(text)]
+    modules = {path: f".{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}" for path in targets}
+    return {
+        path: frozenset(name for module, name in taken if dotted.endswith(f".{module}"))
+        for path, dotted in modules.items()
+    }
+
+
+def _top(path: str, text: str) -> frozenset[str]:
+    outline = syntax.parsed(path, text)[0]
+    return outline.groups.get("", frozenset()) if outline else frozenset()
+
+
+def _taken(text: str) -> Iterator[tuple[str, str]]:
+    """Module and name for each name that *text* imports, or reads as an attribute of a module that it imports."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    modules: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            modules.update((alias.asname or alias.name, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                yield node.module, alias.name
+                modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and (owner := _dotted(node.value)) in modules:
+            yield modules[owner], node.attr
+
+
+def _dotted(node: ast.expr) -> str:
+    """`a.b.c` as text; empty for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join(reversed([*parts, node.id])) if isinstance(node, ast.Name) else ""

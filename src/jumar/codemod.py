@@ -1,0 +1,247 @@
+"""A codemod: one command, or one replacement, over many files. It is ruled on and judged as one edit, or not made."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+
+import regex
+from anyio import to_thread
+from msgspec.structs import replace
+
+from jumar.authored import rewritten
+from jumar.commands import commanded
+from jumar.core import events as ev
+from jumar.core.gate import Action, Ruling, admits
+from jumar.core.guard import alike, escape, misnamed
+from jumar.core.prompts import head_and_tail
+from jumar.core.renames import named_files, renames_between, why_impure
+from jumar.core.run import RunState
+from jumar.disk import trees
+from jumar.disk.trees import Kind, Manifest, Node
+from jumar.errors import BadInput
+from jumar.globs import spec
+from jumar.leaks import leaking
+from jumar.parts import Parts
+from jumar.reading import ROOM, compiled_pattern
+
+SECONDS = 300.0
+"""For one command: it may go through a whole repository."""
+
+REPLACING_SECONDS = 20.0
+"""For one replacement in all files together."""
+
+
+class Changed(ValueError):  # noqa: N818  it is an answer, not an error
+    """Why nothing of what was changed may stay."""
+
+
+async def codemod(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
+    """Do what *action* asks for in a copy of the workspace, and bring it into the workspace if all of it is allowed."""
+    ruling = admits(action, state, parts.guard)
+    if ruling.admitted and action.name == "run_command":
+        ruling = commanded(str(action.args["command"]))
+    if not ruling.admitted:
+        return _refused(action, ruling, last=last)
+    try:
+        tree, shown = await (_ran(parts, action, state) if action.name == "run_command" else _replaced(parts, action))
+        renames = _allowed(parts, state, tree)
+    except Changed as why:
+        return _refused(action, Ruling(admitted=False, reason=str(why)), last=last)
+    if (leak := _leak(parts, state, tree)).hit:
+        return _refused(action, leak, last=last)
+    taken = ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last)
+    observed = ev.Observation(name=action.name, call_id=action.call_id, content=shown)
+    if tree == state.tree:
+        return (taken, observed)
+    parts.workspace.reset(tree)
+    return (taken, *_edit(parts, action, (state.tree, tree), renames), observed)
+
+
+def _refused(action: Action, ruling: Ruling, *, last: bool) -> Sequence[ev.Event]:
+    taken = ev.ActionTaken(name=action.name, args=dict(action.args), admitted=False, reason=ruling.reason, last=last)
+    return (taken, ev.Guardrail(rule=ruling.hit.rule, what=ruling.hit.what)) if ruling.hit else (taken,)
+
+
+def _edit(parts: Parts, action: Action, sides: tuple[str, str], renames: Mapping[str, str]) -> tuple[ev.Event, ...]:
+    """The edit as events: what made it, and each file that it changed."""
+    old, new = (parts.workspace.store.manifest(side) for side in sides)
+    paths = tuple(path for path in trees.difference(old, new) if _is_file(old.get(path)) or _is_file(new.get(path)))
+    said = {name: str(action.args.get(name, "")) for name in ("command", "pattern", "replacement")}
+    made = ev.Codemod(
+        tool=action.name, paths=paths, before=sides[0], after=sides[1], renames=tuple(sorted(renames.items())), **said
+    )
+    return (made, *(_write(path, old.get(path), new.get(path), sides[1]) for path in paths))
+
+
+def _write(path: str, old: Node | None, new: Node | None, tree: str) -> ev.Write:
+    before, after = (node.sha256 if node is not None and _is_file(node) else "" for node in (old, new))
+    return ev.Write(path=path, before=before, after=after, tree=tree)
+
+
+def _is_file(node: Node | None) -> bool:
+    return node is not None and node.kind is Kind.FILE
+
+
+async def _ran(parts: Parts, action: Action, state: RunState) -> tuple[str, dict[str, object]]:
+    """The tree that the command leaves, and what it printed.
+
+    Raises:
+        Changed: if it did not end, or no tree can hold what it left.
+    """
+    if parts.commands is None:
+        raise Changed("commands cannot be confined on this machine (jumar doctor says why): use replace_in_files")
+    try:
+        ran, tree = await parts.commands.edit(state.tree, str(action.args["command"]), SECONDS)
+    except BadInput as fault:
+        raise Changed(f"nothing of it was kept: no tree can hold what the command left: {fault}") from None
+    if ran.exit is None:
+        raise Changed(f"the command did not end within {SECONDS:g} s: nothing of it was kept")
+    changed = len(trees.difference(*map(parts.workspace.store.manifest, (state.tree, tree))))
+    said = f"{head_and_tail(ran.output, ROOM)}\n{changed} files changed"
+    return tree, {"exit": ran.exit, "output": said.strip()}
+
+
+async def _replaced(parts: Parts, action: Action) -> tuple[str, dict[str, object]]:
+    """The tree with the replacement made, and how often that was in which files.
+
+    Raises:
+        Changed: if the pattern is none, or takes too long.
+    """
+    pattern, new = str(action.args["pattern"]), str(action.args["replacement"])
+    wanted = compiled_pattern(pattern)
+    if isinstance(wanted, str):
+        raise Changed(wanted)
+    globs = action.args["paths"]
+    try:
+        within = spec(map(str, globs)) if isinstance(globs, list | tuple) and globs else lambda _path: True
+    except BadInput as fault:
+        raise Changed(str(fault)) from None
+    files = parts.workspace.files(within)
+    texts = {path: text for path, data in files.items() if (text := _text(data)) is not None}
+    open_ = {path: text for path, text in texts.items() if _is_open(parts, path) or parts.guard.renamable(path)}
+    try:
+        made, closed = await to_thread.run_sync(_substituted, wanted, new, open_, texts)
+    except (TimeoutError, MemoryError, RecursionError):
+        raise Changed(f"{pattern!r} takes too long: use a simpler expression, or fewer files") from None
+    except (re.error, regex.error, IndexError, ValueError) as fault:
+        raise Changed(f"{new!r} is no replacement for {pattern!r}: {fault}") from None
+    manifest, store = dict(parts.workspace.store.manifest(parts.workspace.tree)), parts.workspace.store
+    contents = {path: text.encode() for path, (text, _) in made.items()}
+    digests = dict(zip(contents, store.put_all([*contents.values()]), strict=True)) if contents else {}
+    manifest |= {path: replace(manifest[path], sha256=digest) for path, digest in digests.items()}
+    lines = [f"{path}: {count}" for path, (_, count) in made.items()] or ["no match in a file that may be changed"]
+    lines += [f"not touched, as they may not be changed here: {named_files(closed)}"] if closed else []
+    return store.keep(manifest), {"ok": True, "output": head_and_tail("\n".join(lines), ROOM)}
+
+
+def _substituted(
+    wanted: regex.Pattern[str], new: str, texts: Mapping[str, str], every: Mapping[str, str]
+) -> tuple[dict[str, tuple[str, int]], tuple[str, ...]]:
+    """Each of *texts* that changes, with the number of its replacements; and which others of *every* have a match."""
+    until = time.monotonic() + REPLACING_SECONDS
+
+    def left() -> float:
+        return max(0.001, until - time.monotonic())
+
+    made = {path: wanted.subn(new, text, timeout=left()) for path, text in texts.items()}
+    closed = [path for path, text in every.items() if path not in texts and wanted.search(text, timeout=left())]
+    return {path: pair for path, pair in made.items() if pair[0] != texts[path]}, tuple(closed)
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        return None if b"\0" in data else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_open(parts: Parts, path: str) -> bool:
+    """Whether a codemod may change *path* as it likes: as in refactor mode, but no test, also none of the run's own."""
+    guard = parts.guard
+    return (guard.refactorable(path) or (guard.editable(path) and not guard.protected(path))) and not (
+        guard.authorable(path)
+    )
+
+
+def _allowed(parts: Parts, state: RunState, tree: str) -> dict[str, str]:
+    """What tests call anew in *tree*: old identifier -> new one.
+
+    Raises:
+        Changed: if it changes what no codemod may.
+    """
+    store = parts.workspace.store
+    old, new = store.manifest(state.tree), store.manifest(tree)
+    found: dict[str, str] = {}
+    for path in trees.difference(old, new):
+        nodes = [node for node in (old.get(path), new.get(path)) if node is not None]
+        if all(node.kind is Kind.DIR for node in nodes):
+            continue
+        if why := _named_badly(path, old) or _irregular(nodes):
+            raise Changed(f"{why}: nothing of it was kept")
+        if not _is_open(parts, path):
+            found |= _renamed(parts, path, old, new)
+        elif why := _rewritten(parts, state, path, nodes):
+            raise Changed(f"{why}: nothing of it was kept")
+    if found:
+        first, sides = store.manifest(state.run.tree), (_code(parts, old), _code(parts, new))
+        for path in trees.difference(old, new):
+            if not _is_open(parts, path) and (why := why_impure(path, found, _code(parts, first), sides)):
+                raise Changed(f"{path} is a test, and what it calls anew is no rename of the code: {why}")
+    return found
+
+
+def _named_badly(path: str, there: Manifest) -> str:
+    """Why nothing may be called *path*; empty: it may."""
+    if escape(path):
+        return f"{path!r} leads outside the workspace"
+    other = "" if path in there else alike(path, there)
+    return misnamed(path) or (f"{path!r} could be taken for {other!r}, which is there" if other else "")
+
+
+def _irregular(nodes: Sequence[Node]) -> str:
+    return "" if all(node.kind is Kind.FILE for node in nodes) else "it changes what is no regular file"
+
+
+def _renamed(parts: Parts, path: str, old: Manifest, new: Manifest) -> dict[str, str]:
+    """The renames in the file *path*, which is a test or closed for another reason.
+
+    Raises:
+        Changed: if it is not there on both sides, if nobody allowed renames in it, or if more than names changes.
+    """
+    if not parts.guard.renamable(path):
+        how = "--codemod-renames GLOB is the person's switch for renames in tests"
+        raise Changed(f"it changes {path}, which is read-only for a codemod: nothing of it was kept ({how})")
+    store, sides = parts.workspace.store, (old.get(path), new.get(path))
+    texts = [_text(store.get(node.sha256)) if node is not None else None for node in sides]
+    if texts[0] is None or texts[1] is None:
+        raise Changed(f"it makes, deletes or moves {path}, or that is no text: of tests only names may change")
+    found = renames_between(texts[0], texts[1])
+    if isinstance(found, str):
+        raise Changed(f"of {path} only names may change: {found}; nothing of it was kept")
+    if sides[0] is not None and sides[1] is not None and sides[0].executable is not sides[1].executable:
+        raise Changed(f"of {path} only names may change, not its mode; nothing of it was kept")
+    return found
+
+
+def _rewritten(parts: Parts, state: RunState, path: str, nodes: Sequence[Node]) -> str:
+    store = parts.workspace.store
+    return rewritten(parts, path, store.get(nodes[0].sha256), store.get(nodes[-1].sha256), state)
+
+
+def _code(parts: Parts, manifest: Manifest) -> dict[str, str]:
+    """The code of a tree: the texts of the files that are no test."""
+    store = parts.workspace.store
+    files = {path: node for path, node in manifest.items() if _is_file(node) and _is_open(parts, path)}
+    texts = {path: _text(store.get(node.sha256)) for path, node in files.items()}
+    return {path: text for path, text in texts.items() if text is not None}
+
+
+def _leak(parts: Parts, state: RunState, tree: str) -> Ruling:
+    """Rule on the secrets that *tree* would bring into the workspace."""
+    store = parts.workspace.store
+    new = store.manifest(tree)
+    changed = {p: new[p] for p in trees.difference(store.manifest(state.tree), new) if _is_file(new.get(p))}
+    texts: dict[str, str | None] = {p: store.get(node.sha256).decode("utf-8", "replace") for p, node in changed.items()}
+    return leaking(parts, texts, state.tree)

@@ -1,0 +1,122 @@
+"""Reasons of a run to stop by itself: green, a cap, a stall, the agent's last word. The shell has others, as `Halt`."""
+
+from __future__ import annotations
+
+from jumar.core.agent import Strategy
+from jumar.core.budget import CAPS, exhausted
+from jumar.core.claims import red_ids, stands
+from jumar.core.effects import Halt
+from jumar.core.leaving import REFUSALS, is_judged, why_red
+from jumar.core.policy import Gate, TestPolicy, Trigger
+from jumar.core.quoting import one_line
+from jumar.core.run import HOST, HOSTED, RunState
+from jumar.core.stall import stalled
+from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.core.turn import named
+
+
+def own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901, PLR0911  one line per reason reads best
+    """The run's own reason to stop, or None."""
+    if state.hit is not None:
+        return Halt(StopReason.GUARDRAIL, f"{state.hit.rule}: {state.hit.what}")
+    if state.fault:
+        return Halt(StopReason.INFRA, state.fault)
+    if state.escalated is not None:  # before green: a person must look, whatever passes
+        named_test, why = state.escalated.test_id, one_line(state.escalated.reason, LONGEST)
+        return Halt(StopReason.ESCALATED, f"the agent escalated {named_test}: {why}")
+    if state.book.refusals >= REFUSALS:
+        return Halt(StopReason.STALLED, f"leaving refactor mode was refused {REFUSALS} times in a row: {state.told}")
+    if _is_green(state, agent):
+        return Halt(StopReason.GREEN)
+    if state.expired:
+        return Halt(StopReason.BUDGET, state.expired)
+    if state.said is not None:
+        return Halt(StopReason.FINAL, state.said)
+    if why := _given_up(state):
+        return Halt(StopReason.STALLED, why)
+    if agent.loops and state.run.agent != HOST and stalled(state.recent):
+        return Halt(StopReason.STALLED, "the same action came three times in six")
+    if state.reply is not None:
+        return None if _is_leaving(state, agent) else _capped(state, _WITHIN_A_TURN)
+    if capped := _capped(state):
+        return capped
+    idle = state.run.agent not in HOSTED and agent.request(state) is None
+    return Halt(StopReason.FINAL, "the agent has nothing left to try") if idle else None
+
+
+def untested_end(state: RunState, ending: Halt) -> Halt:
+    """The end of a run: where it found and wrote no test, no reason to stop says more than that."""
+    if state.expected or EXIT_CODES[ending.stop] != EXIT_CODES[StopReason.UNTESTED]:
+        return ending
+    last = f"{ending.why.rstrip('. ')}; " if ending.why.strip() else ""
+    why = "no test judged this run: none was there, and none was written"
+    return Halt(StopReason.UNTESTED, f"{last}{why}{_guarded(state)}")
+
+
+def _guarded(state: RunState) -> str:
+    """The result of the command in `[gate] verify` on what is shipped, where it was run."""
+    judged, verify = state.judged, state.run.settings.verify
+    if not verify or judged is None or judged.tests.trigger is not Trigger.TURN:
+        return ""
+    kept = judged.checked and judged.tests.tree == state.tree
+    return f"; {verify} {'succeeded' if kept else 'failed, and what it failed on went back'}"
+
+
+def _is_green(state: RunState, agent: Strategy) -> bool:
+    return state.green and not (_unchecked(state) or _unstarted(state, agent) or _unplanned(state))
+
+
+def _is_leaving(state: RunState, agent: Strategy) -> bool:
+    """Whether the next action is a `final` that a green verdict on this very tree admits: no cap comes between."""
+    actions = agent.actions(state)
+    final = state.actions_done < len(actions) and actions[state.actions_done].name == "final"
+    return final and state.book.mode is Gate.REFACTOR and is_judged(state) and not why_red(state)
+
+
+def _unchecked(state: RunState) -> bool:
+    """Whether `[gate] verify` was not seen green on the tree in the workspace, in refactor mode."""
+    if state.book.mode is not Gate.REFACTOR or not state.run.settings.verify:
+        return False
+    return not is_judged(state) or bool(why_red(state))
+
+
+def _unplanned(state: RunState) -> bool:
+    """Green from the start, and a test of the plan is not: the work that was planned is not done."""
+    steps = state.book.plan if state.born_green else ()
+    return any(step.test_id and stands(step, state.book.newest) != "green" for step in steps)
+
+
+def _given_up(state: RunState) -> str:
+    """Why no claim can be made any more; empty: one can, or none was given up."""
+    book = state.book
+    if not book.ended or book.claims or book.turn or set(red_ids(book.newest)) - book.ended:
+        return ""
+    return f"two edits for {named(tuple(sorted(book.ended)))} did not turn it green, and nothing else is red"
+
+
+def _unstarted(state: RunState, agent: Strategy) -> bool:
+    """Green from the start with something to do: the instruction asks for more than the tests do."""
+    if state.run.agent == HOST:
+        return state.said is None
+    if state.said is not None or not state.run.settings.instruction:
+        return False
+    return state.born_green if agent.loops else state.spend.attempts == 0 and not agent.localises
+
+
+LONGEST = 1000
+"""Characters of the reason for an escalation that the end of the run repeats; the action has all of them."""
+
+_WITHIN_A_TURN = ("attempts", "test_runs")
+"""Caps that the actions of one reply can use up."""
+
+
+def _capped(state: RunState, names: tuple[str, ...] = CAPS) -> Halt | None:
+    last_test = state.run.test_policy is TestPolicy.ON_FINAL
+    held_seconds = state.run.settings.suite.timeout_seconds if last_test else 0.0
+    cap = exhausted(state.run.budget, state.spend, held_seconds, names)
+    if cap is None:
+        return None
+    stop = {"attempts": StopReason.ATTEMPTS, "turns": StopReason.TURNS}.get(cap, StopReason.BUDGET)
+    held = f" but for the {held_seconds:g} held for the last verification" if held_seconds and cap == "seconds" else ""
+    patient = cap not in ("attempts", "test_runs", "seconds")
+    return Halt(stop, f"the cap on {cap} is used up{held}", patient=patient)

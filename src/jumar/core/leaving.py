@@ -1,0 +1,113 @@
+"""Rules for leaving refactor mode: everything must be green. A red leave is refused, and three in a row end the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jumar.core.mode_events import PlainRun
+from jumar.core.policy import Gate
+from jumar.core.run import RunState
+from jumar.core.turn import named
+from jumar.core.verdict import Outcome
+
+REFUSALS = 3
+"""As many refusals in a row take back all edits since the mode was entered, and end the run."""
+
+RULE = "refactor mode is left green or not at all"
+
+
+def leaves(name: str, args: Mapping[str, object]) -> bool:
+    """Whether the action *name* with *args* would leave refactor mode: `final`, or `set_mode("strict")`."""
+    return (name == "final" and "asked" not in args) or (name == "set_mode" and args.get("mode") == Gate.STRICT)
+
+
+def is_judged(state: RunState) -> bool:
+    """Whether the newest verdict is of the tree in the workspace, and of the command in `[gate] verify`."""
+    judged = state.judged
+    if judged is None or judged.tests.tree != state.tree:
+        return False
+    return judged.commanded or not state.run.settings.verify
+
+
+def needs_verdict(state: RunState, name: str, args: Mapping[str, object]) -> bool:
+    """Whether the tests must run before it can be ruled on the action *name*: it would leave refactor mode unjudged."""
+    if state.book.mode is not Gate.REFACTOR or not leaves(name, args) or is_judged(state):
+        return False
+    return name == "final" or not is_untouched(state)
+
+
+def is_untouched(state: RunState) -> bool:
+    """Whether nothing was edited since refactor mode was entered."""
+    return state.best is not None and state.tree == state.best.tree
+
+
+def why_red(state: RunState) -> str:
+    """Why the tree in the workspace, which was judged, is not green; empty: it is."""
+    judged = state.judged
+    if judged is None or not is_judged(state):
+        return "the files as they are were not judged yet"
+    tests = judged.tests
+    if tests.void is not None:
+        return f"no usable evidence: {tests.void.reason}"
+    plain = judged.plain
+    differs = plain.differs if plain is not None else ()
+    elsewhere = {i for i in differs if judged.outcomes[i] is Outcome.PASSED}
+    red = tuple(i for i in judged.outcomes if i not in judged.green_ids and i not in elsewhere)
+    said = [f"{tests.passed} of {tests.total} passed"] if tests.passed < tests.total or not judged.checked else []
+    said += [f"red is {named(red)}"] if red else []
+    said += [] if judged.checked else ["the command of [gate] verify failed"]
+    if plain is not None and not plain.ok:
+        said.append(_differing(plain))
+    return "; ".join(said)
+
+
+def why_no_codemod(state: RunState) -> str:
+    """Why codemod mode cannot be entered; empty: it can."""
+    if not state.run.settings.switches.allow_codemod:
+        return "codemod mode is the person's switch, and it is off: pass --allow-codemod"
+    if state.book.mode is Gate.REFACTOR and not is_untouched(state):
+        return "what was edited in refactor mode was not judged yet: leave it with set_mode('strict') first"
+    if not state.expected and not state.run.settings.verify:
+        return "there is no test and no [gate] verify that a codemod could be judged by"
+    return ""
+
+
+def why_not_kept(state: RunState) -> str:
+    """Why a codemod goes back: an expected id whose outcome it changed, or no usable evidence; empty: it stays."""
+    judged = state.judged
+    if judged is None:
+        return "it was not judged"
+    if judged.tests.void is not None:
+        return f"there is no usable evidence: {judged.tests.void.reason}"
+    before = {i: run.outcome for i, run in state.book.newest.items()}
+    changed = [
+        f"{i} was {before.get(i, 'unknown')} and is {outcome}"
+        for i, outcome in judged.outcomes.items()
+        if outcome != before.get(i) and Outcome.FLAKY not in (outcome, before.get(i))
+    ]
+    said = [named(tuple(changed))] if changed else []
+    said += [] if judged.checked else ["the command of [gate] verify failed"]
+    if judged.plain is not None and not judged.plain.ok:
+        said.append(_differing(judged.plain))
+    return "; ".join(said)
+
+
+def _differing(plain: PlainRun) -> str:
+    """What a plain run under edited configuration has against it."""
+    what = f"{named(plain.differs)} came out differently" if plain.differs else "there was no usable evidence"
+    return f"with {named(plain.paths)} as edited, {what}"
+
+
+def refused_leave(state: RunState, name: str, args: Mapping[str, object]) -> str:
+    """Why the action *name*, which would leave refactor mode, is refused, and what comes of it; empty: it is not."""
+    if state.book.mode is not Gate.REFACTOR or not leaves(name, args):
+        return ""
+    if name == "set_mode" and is_untouched(state):
+        return ""
+    why = why_red(state)
+    if not why:
+        return ""
+    number = state.book.refusals + 1
+    last = "all edits since it was entered go back, and the run ends"
+    then = last if number >= REFUSALS else f"mend it and try again; after the third refusal in a row {last}"
+    return f"{RULE}: {why}. Refusal {number} of {REFUSALS}: {then}"

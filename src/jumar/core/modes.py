@@ -1,0 +1,61 @@
+"""Folds of the gate's modes: entering, leaving, and refusals to leave. Pure, as all folds are."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from jumar.core import events as ev
+from jumar.core.leaving import is_judged, leaves, why_red
+from jumar.core.policy import Gate
+from jumar.core.run import RunState
+
+ENDED = "the agent has ended"
+"""The last word of an agent that says none."""
+
+
+def acted(state: RunState, action: ev.ActionTaken) -> RunState:
+    """An action was taken in refactor mode: one that would leave it is refused, or waits for a verdict."""
+    book = state.book
+    if book.mode is not Gate.REFACTOR:
+        return state
+    if not action.admitted and leaves(action.name, action.args):
+        return replace(state, book=replace(book, refusals=book.refusals + 1))
+    if action.name == "leave":
+        return replace(state, book=replace(book, leaving=str(action.args.get("by"))))
+    return _turned(state) if action.name == "turn_end" else state
+
+
+def _turned(state: RunState) -> RunState:
+    """A command-line agent has ended its turn: that is its last word, if everything is green."""
+    book = state.book
+    if not is_judged(state):
+        return replace(state, book=replace(book, leaving="turn_end"))
+    if why_red(state):
+        return replace(state, book=replace(book, refusals=book.refusals + 1))
+    return replace(state, said=ENDED)
+
+
+def kept(state: RunState) -> RunState:
+    """What an agent asked to leave the mode with is green: an end that waited for it is admitted."""
+    leaving = state.book.leaving
+    state = replace(state, book=replace(state.book, leaving=""))
+    return replace(state, said=ENDED) if leaving in ("final", "turn_end") else state
+
+
+def refused(state: RunState, refusal: ev.Refusal) -> RunState:
+    """The edits stay, unkept: an interrupt sets them aside, and who goes on has them again."""
+    book = state.book
+    book = replace(book, leaving="", refusals=book.refusals + (book.leaving == "turn_end"))
+    return replace(state, book=book, written=True, told=refusal.why)
+
+
+def switched(state: RunState, mode: ev.Mode) -> RunState:
+    """Another mode: what was claimed or refused in the last one is forgotten."""
+    book = replace(state.book, mode=mode.to, refusals=0, claims=(), codemod=False)
+    entered = mode.to is Gate.CODEMOD
+    return replace(state, book=replace(book, outer=mode.from_) if entered else book)
+
+
+def modified(state: RunState, _codemod: ev.Codemod) -> RunState:
+    """The one edit of codemod mode is made: it is judged next."""
+    return replace(state, book=replace(state.book, codemod=True))

@@ -1,0 +1,47 @@
+"""Reducers of the events that begin a new segment of a run: a cap that was changed, and the resume itself."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from jumar.core import events as ev
+from jumar.core.budget import settle
+from jumar.core.policy import TestPolicy
+from jumar.core.run import Phase, RunState
+
+
+def limited(state: RunState, limit: ev.Limit) -> RunState:
+    """A cap was changed."""
+    new = limit.new if limit.new is None or limit.name in ("usd", "seconds") else int(limit.new)
+    budget = replace(state.run.budget, **{limit.name: new})
+    return replace(state, start=replace(state.run, budget=budget))
+
+
+def resumed(state: RunState, _resume: ev.Resume) -> RunState:
+    """A new segment: what an open request had reserved counts as spent, and the last segment's end is no end."""
+    spend = state.spend
+    if state.request is not None:
+        spend = settle(spend, state.request.reserved_usd, state.request.reserved_tokens)
+    closed = state.phase is Phase.CLOSED
+    goes_on = closed or state.end is None
+    said = state.said if goes_on else None  # who resumes an ended run wants it to try again
+    book = state.book if goes_on else replace(state.book, refusals=0)
+    # A segment after an end has its own verification at its end.
+    anew = state.end is not None and state.run.test_policy is TestPolicy.ON_FINAL
+    return replace(
+        state,
+        spend=spend,
+        book=book,
+        request=None,
+        asking=False,
+        fault="",
+        expired="",
+        judged=None if anew else state.judged,
+        recent=(),
+        tries=0,
+        pause=0.0,
+        said=said,
+        escalated=state.escalated if goes_on else None,
+        end=None,
+        final=state.final if closed else None,
+    )

@@ -1,0 +1,45 @@
+"""Three-way merges of texts, by git: what two sides changed in different lines is taken from both."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from jumar.disk import beneath
+from jumar.errors import Infra
+
+_SECONDS = 60
+_FAILED = 128
+"""Git ends with the number of conflicts, at most 127, or with this and more if it failed."""
+
+
+def merge(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
+    """*mine* with what *theirs* changed in *base*; None: they changed the same lines, or one of them is no text.
+
+    Raises:
+        Infra: if git fails, or the disk refuses.
+    """
+    if theirs in (mine, base):
+        return mine
+    if mine == base:
+        return theirs
+    git = shutil.which("git")
+    if git is None or any(b"\0" in side for side in (base, mine, theirs)):
+        return None
+    with beneath.disk("texts cannot be merged"), tempfile.TemporaryDirectory(prefix="jumar-merge-") as room:
+        sides = {"mine": mine, "base": base, "theirs": theirs}
+        for name, data in sides.items():
+            Path(room, name).write_bytes(data)
+        try:
+            done = subprocess.run(  # noqa: S603  git itself, found on PATH, with arguments of our own
+                [git, "merge-file", "-p", "-q", *sides], cwd=room, capture_output=True, check=False, timeout=_SECONDS,
+                env={"HOME": room, "LC_ALL": "C", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null",
+                     "GIT_CEILING_DIRECTORIES": str(Path(room).parent)},
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as fault:
+            raise Infra(f"git merge-file took longer than {_SECONDS} seconds") from fault
+    if done.returncode >= _FAILED or done.returncode < 0:
+        raise Infra(f"git merge-file failed: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout if done.returncode == 0 else None

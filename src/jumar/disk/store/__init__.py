@@ -1,0 +1,1 @@
+"""The store of objects on the disk: leases, differences of manifests, shared places, sweeps."""

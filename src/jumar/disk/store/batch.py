@@ -1,0 +1,136 @@
+"""A batch of objects on their way to the disk: written apart, synced together, named last, so that no name is torn."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from hashlib import sha256
+from pathlib import Path
+from uuid import uuid4
+
+from jumar.disk import beneath, trees
+from jumar.disk.store import deltas
+from jumar.disk.store.lease import PARTS, Lease
+from jumar.disk.trees import Manifest
+from jumar.errors import Infra
+
+_BATCH = 256
+"""Files written before they are synced together: far below the usual limit of open descriptors."""
+
+
+class Written:
+    """What one store of this process has written or found, and its lease."""
+
+    def __init__(self, lease: Lease) -> None:
+        self.lease = lease
+        self.known: set[str] = set()
+        self.base: tuple[str, Manifest] | None = None
+        """A tree whose manifest is kept whole."""
+
+
+class Batch:
+    """Objects that are stored together: all of them last when the block ends, or none is counted on."""
+
+    def __init__(self, root: Path, written: Written) -> None:
+        self._root, self._written = root, written
+        self._held = ExitStack()
+        self._open: dict[str, tuple[Path, int]] = {}
+        self._folders: set[Path] = set()
+        self._seen: set[str] = set()
+
+    def __enter__(self) -> None:
+        new = not self._root.is_dir()
+        self._written.lease.take()
+        if new:
+            beneath.sync(self._root.parent)
+        (self._root / PARTS).mkdir(exist_ok=True)
+        self._held.enter_context(self._written.lease.batch())
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        with self._held:
+            if kind is not None:
+                self._drop()
+                return
+            try:
+                self._land()
+                beneath.together(beneath.sync, self._folders)
+            except OSError:
+                self._drop()
+                raise
+            self._written.known |= self._seen
+
+    def put(self, data: bytes) -> str:
+        """Keep *data*; its hash."""
+        digest = sha256(data).hexdigest()
+        if not self._is_known(digest) and (size := self._found(digest)) is None:
+            self._write(digest, data)
+        elif not self._is_known(digest) and size != len(data):
+            raise Infra(f"object {digest} in {self._root} is damaged: it is {size} bytes long, not {len(data)}")
+        self._seen.add(digest)
+        return digest
+
+    def put_tree(self, manifest: Manifest) -> str:
+        """Keep *manifest*, whole or as a difference; the tree's hash."""
+        data = trees.encode(manifest)
+        digest = sha256(data).hexdigest()
+        if not self._is_known(digest) and not self._put_delta(digest, manifest):
+            self.put(data)
+            self._written.base = (digest, manifest)
+        self._seen.add(digest)
+        return digest
+
+    def _put_delta(self, digest: str, manifest: Manifest) -> bool:
+        """Keep *manifest* as a difference, if it is not kept whole; whether it is kept as one now."""
+        base, name = self._written.base, digest + deltas.SUFFIX
+        difference = deltas.delta(*base, manifest) if base is not None else None
+        if difference is None or base is None or self._found(digest) is not None:
+            return False
+        if self._found(name) is not None:
+            known = deltas.base_of((self._root / name[:2] / name[2:]).read_bytes())
+            return self._found(known) is not None  # what it begins from is wanted as long as it is
+        if self._found(base[0]) is None:
+            return False
+        self._write(name, difference)
+        return True
+
+    def _is_known(self, digest: str) -> bool:
+        return digest in self._written.known or digest in self._seen
+
+    def _found(self, name: str) -> int | None:
+        """How long the object *name* is; None: there is none. Its time of change says that it is wanted still."""
+        folder = self._root / name[:2]
+        path = folder / name[2:]
+        try:
+            found = path.stat()
+            os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+        except FileNotFoundError:
+            return None
+        # Whoever named it may have been killed before its folder was synced.
+        self._folders.add(folder)
+        return found.st_size
+
+    def _write(self, name: str, data: bytes) -> None:
+        path = self._root / PARTS / f"{self._written.lease.name}-{uuid4().hex}"
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
+        self._open[name] = (path, fd)
+        beneath.write_all(fd, data)
+        if len(self._open) >= _BATCH:
+            self._land()
+
+    def _land(self) -> None:
+        beneath.together(os.fsync, [fd for _, fd in self._open.values()])
+        for name, (path, fd) in list(self._open.items()):
+            folder = self._root / name[:2]
+            if folder not in self._folders and not folder.is_dir():
+                folder.mkdir(exist_ok=True)
+                self._folders.add(self._root)
+            path.rename(folder / name[2:])
+            self._folders.add(folder)
+            del self._open[name]
+            os.close(fd)
+
+    def _drop(self) -> None:
+        for path, fd in self._open.values():
+            os.close(fd)
+            path.unlink(missing_ok=True)
+        self._open.clear()

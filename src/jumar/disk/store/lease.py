@@ -1,0 +1,130 @@
+"""Leases on a store: they keep what processes have just stored from a sweep that runs at the same moment.
+
+A writer has a lease from before its first object on, for as long as it lives: a file that it holds locked. A sweep
+keeps every object that is as new as the oldest lease that somebody still holds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+SHARED = ".objects"
+"""The store of all runs in a folder. A store of any other name has one writer, and needs no lease."""
+
+LEASES, LOCK, PARTS = "leases", "lock", "tmp"
+"""In a store: who uses it, what a batch and a sweep lock against each other, what is not yet named."""
+
+
+class Lease:
+    """The lease of one writer. It begins with the first `take` and ends with the process or the object."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._ended: Callable[[], object] = int
+        self.name = "own"
+        """Of the file; its parts in `tmp/` begin with it."""
+
+    def take(self) -> None:
+        """Have the lease.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        if self.name != "own":
+            return
+        if self._root.name != SHARED:
+            self._root.mkdir(parents=True, exist_ok=True)
+            return
+        name = uuid4().hex
+        path = self._root / LEASES / name
+        fd = -1
+        while fd < 0:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError), self.batch():  # the whole store may be discarded until it is locked
+                fd = locked(path, fcntl.LOCK_EX)
+        self.name = name
+        self._ended = weakref.finalize(self, _end, path, fd, os.getpid())
+
+    def end(self) -> None:
+        """Have it no more: what was stored and is in no journal may be swept."""
+        self._ended()
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Nothing is swept within the block: what was found there stays there."""
+        if self._root.name != SHARED:
+            yield
+            return
+        fd = locked(self._root / LOCK, fcntl.LOCK_SH)
+        try:
+            yield
+        finally:
+            os.close(fd)
+
+
+@contextmanager
+def sweeping(root: Path) -> Iterator[None]:
+    """Nothing is stored in *root* within the block, so keep it short."""
+    fd = locked(root / LOCK, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+def held(root: Path) -> dict[str, int]:
+    """Name -> beginning (nanoseconds, by the clock of the file system) of the leases that somebody holds.
+
+    Those of processes that were killed are removed.
+    """
+    found: dict[str, int] = {}
+    with suppress(FileNotFoundError):
+        for path in (root / LEASES).iterdir():
+            if (began := _began(path)) is not None:
+                found[path.name] = began
+    return found
+
+
+def _began(path: Path) -> int | None:
+    try:
+        fd = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink(missing_ok=True)  # under its lock: who is about to lock it will see that it is gone
+    except BlockingIOError:
+        return os.fstat(fd).st_mtime_ns
+    else:
+        return None
+    finally:
+        os.close(fd)
+
+
+def locked(path: Path, kind: int) -> int:
+    """A descriptor of the file *path*, made if need be, that is locked and still has that name."""
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(fd, kind)
+            if os.path.samestat(os.fstat(fd), path.stat()):
+                return fd
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)
+
+
+def _end(path: Path, fd: int, owner: int) -> None:
+    if os.getpid() == owner:  # a fork ends, and its parent goes on
+        with suppress(OSError):
+            path.unlink()
+        os.close(fd)

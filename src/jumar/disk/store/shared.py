@@ -1,0 +1,74 @@
+"""The store that all runs in one folder share: `RUNS/.objects`, to which `objects` in each run leads."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from jumar.disk import beneath
+from jumar.disk.store.lease import LOCK, SHARED, held, locked
+from jumar.errors import BadInput
+
+OBJECTS = "objects"
+"""In a run: a link to the shared store; in a run of an earlier version, or one that has none, its own."""
+
+RECORD = "objects.path"
+"""In a run: where the shared store lay when the run began, should the run be moved."""
+
+
+def share(run: Path) -> None:
+    """Let the new run directory *run* share the store of its folder.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    root = run.parent / SHARED
+    (run / RECORD).write_bytes(os.fsencode(root.absolute()) + b"\n")
+    (run / OBJECTS).symlink_to(Path("..", SHARED))
+
+
+def objects_of(run: Path) -> Path:
+    """The folder of the objects of *run*, wherever that was moved to.
+
+    Raises:
+        BadInput: if the run was moved and its store is gone.
+    """
+    own = run / OBJECTS
+    if own.is_dir():
+        return own.resolve() if own.is_symlink() else own
+    try:
+        recorded = Path(os.fsdecode((run / RECORD).read_bytes().removesuffix(b"\n")))
+    except OSError:
+        return own
+    neighbour = run.parent / SHARED
+    if recorded.is_dir() or recorded.parent.resolve() == run.parent.resolve():
+        return recorded
+    raise BadInput(
+        f"the files of the run in {run} are not here: they lie in {recorded}, which is gone; "
+        f"move the run back beside it, or copy that folder to {neighbour}"
+    )
+
+
+def discard(runs: Path) -> None:
+    """Remove the shared store of *runs*, where a run could not begin, unless another process uses it."""
+    root = runs / SHARED
+    if not root.is_dir():
+        return
+    fd = locked(root / LOCK, fcntl.LOCK_EX)
+    try:
+        if not held(root):
+            gone = runs / beneath.passing()
+            root.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+    finally:
+        os.close(fd)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether the entry *folder* of a folder of runs may be a run: the store is none, nor is what is being removed."""
+    with suppress(OSError):
+        return not folder.name.startswith(".") and folder.is_dir()
+    return False

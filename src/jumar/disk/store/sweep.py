@@ -1,0 +1,101 @@
+"""Removes the objects of a shared store that no run needs any more, while others may store theirs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from jumar.disk.store.deltas import HEAD, SUFFIX
+from jumar.disk.store.lease import Lease, held, sweeping
+
+JOURNALS = "events*.jsonl"
+"""In a run: its journal, and what was moved aside from its end."""
+
+CHUNK = 500
+"""Objects that are removed while nothing can be stored."""
+
+_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_TREE = b'[{"path":'
+_HEAD_BYTES = len(_TREE)
+
+
+class Freed(msgspec.Struct, frozen=True):
+    """What was removed from a store."""
+
+    objects: int = 0
+    bytes: int = 0
+
+
+def sweep(root: Path, runs: Iterable[Path], *, dry: bool = False) -> Freed:
+    """Remove what is in the store *root* and not needed by *runs*; with *dry* only count it.
+
+    What was stored since the oldest living process began to store is kept, needed or not.
+
+    Raises:
+        OSError: if a journal cannot be read, or the disk refuses.
+    """
+    if not root.is_dir():
+        return Freed()
+    mine = Lease(root)
+    mine.take()
+    try:
+        begun = min(held(root).values())
+        kept = needed(root, runs)
+        due = [path for path in _objects(root) if _name(path) not in kept and path.lstat().st_ctime_ns < begun]
+        if dry:
+            return Freed(len(due), sum(path.lstat().st_blocks * 512 for path in due))
+        count = freed = 0
+        for start in range(0, len(due), CHUNK):
+            with sweeping(root):
+                for path in due[start : start + CHUNK]:
+                    found = path.lstat()
+                    if found.st_ctime_ns < begun:  # nobody wanted it meanwhile
+                        path.unlink()
+                        count, freed = count + 1, freed + found.st_blocks * 512
+        return Freed(count, freed)
+    finally:
+        mine.end()
+
+
+def needed(root: Path, runs: Iterable[Path]) -> set[str]:
+    """The objects of *root* that the journals of *runs* name, and those that these name: all that looks like a hash."""
+    due: set[str] = set()
+    for run in runs:
+        for journal in run.glob(JOURNALS):
+            due |= _named(journal.read_bytes())
+    kept: set[str] = set()
+    while due:
+        digest = due.pop()
+        if digest not in kept:
+            kept.add(digest)
+            due |= _held_by(root / digest[:2] / digest[2:]) - kept
+    return kept
+
+
+def _held_by(path: Path) -> set[str]:
+    """The objects that *path* needs, where it is a manifest, whole or as a difference."""
+    for manifest, head in ((path, _TREE), (path.with_name(path.name + SUFFIX), HEAD)):
+        with suppress(FileNotFoundError), manifest.open("rb") as file:
+            if file.read(_HEAD_BYTES).startswith(head):
+                return _named(manifest.read_bytes())
+    return set()
+
+
+def _named(data: bytes) -> set[str]:
+    return {found.decode() for found in _HASH.findall(data)}
+
+
+def _objects(root: Path) -> Iterator[Path]:
+    for folder in os.scandir(root):
+        if len(folder.name) == 2:  # noqa: PLR2004  of the hash, the first two digits
+            for entry in os.scandir(folder):
+                yield Path(entry.path)
+
+
+def _name(path: Path) -> str:
+    return path.parent.name + path.name.removesuffix(SUFFIX)

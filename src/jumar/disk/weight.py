@@ -1,0 +1,48 @@
+"""Counts what a folder's tree would hold, without reading a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from jumar.disk import trees
+from jumar.errors import BadInput
+
+
+class Weight(msgspec.Struct, frozen=True):
+    """How much a tree holds."""
+
+    files: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Weight) -> Weight:
+        return Weight(self.files + other.files, self.bytes + other.bytes)
+
+
+def weigh(folder: Path, skip: Callable[[str], bool], path: str = "") -> Weight:
+    """What `Store.capture` would keep of *folder*. What cannot be looked at weighs nothing: the capture names it.
+
+    Raises:
+        BadInput: if *folder* itself cannot be looked at.
+    """
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as fault:
+        if path:
+            return Weight()
+        raise BadInput(f"{str(folder)!r} cannot be opened as a folder: {fault.strerror}") from fault
+    if path and any(entry.name == trees.VENV for entry in entries):
+        return Weight()
+    found = Weight()
+    for entry in entries:
+        inner, is_folder = path + entry.name, entry.is_dir(follow_symlinks=False)
+        if trees.ignored(entry.name) or skip(inner + "/" if is_folder else inner):
+            continue
+        if is_folder:
+            found += weigh(Path(entry.path), skip, inner + "/")
+        elif entry.is_file(follow_symlinks=False):
+            found += Weight(1, entry.stat(follow_symlinks=False).st_size)
+    return found

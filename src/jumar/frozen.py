@@ -1,0 +1,115 @@
+"""A candidate's own configuration: the verdict never uses it, and one plain run shows that it changes no outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from jumar.core import events as ev
+from jumar.core.policy import Gate
+from jumar.core.prompts import OUTPUT_LIMIT, feedback, head_and_tail
+from jumar.core.run import RunState
+from jumar.core.turn import named
+from jumar.core.verdict import Outcome, Verdict
+from jumar.disk import trees
+from jumar.parts import Parts
+from jumar.ports import Checked, Verification
+
+Plain = dict[tuple[str, tuple[str, ...]], tuple[ev.PlainRun, str]]
+"""The plain runs that are kept in mind: by tree and ids, the event and what is shown of it."""
+
+
+def frozen(parts: Parts, state: RunState, tree: str) -> str:
+    """*tree* with the configuration that the run began with: the tree that a verdict is of."""
+    first, switches = state.run.tree, state.run.settings.switches
+    opened = state.run.gate is Gate.REFACTOR or switches.allow_refactor or switches.allow_codemod
+    if tree == first or not opened or not _edited(parts, state, tree):
+        return tree
+    return parts.workspace.store.overlay(first, tree, lambda path: not parts.guard.steering(path))
+
+
+def _edited(parts: Parts, state: RunState, tree: str) -> tuple[str, ...]:
+    """The files of *tree* that steer the runner and are not as the run began with them."""
+    store = parts.workspace.store
+    changed = trees.difference(store.manifest(state.run.tree), store.manifest(tree))
+    return tuple(path for path in changed if parts.guard.steering(path))
+
+
+async def plain_run(parts: Parts, known: Plain, state: RunState, done: Verification) -> tuple[ev.PlainRun, str] | None:
+    """One run under the configuration that the workspace's tree has, and what is shown of it; None: nothing to ask.
+
+    *done* is the verdict under the frozen configuration, which every outcome is compared with.
+    """
+    if done.verdict.void is not None or not done.verdict.results or frozen(parts, state, state.tree) == state.tree:
+        return None
+    asked = (state.tree, tuple(done.verdict.results))
+    if asked in known:
+        event, shown = known[asked]
+        return replace(event, executions=0, duration_ms=0), shown
+    also = asked[1][len(state.run.expected) :]
+    ran = await parts.verifier.plain(state.tree, state.accepted, also=also)
+    paths = _edited(parts, state, state.tree)
+    differs = differing(done.verdict, ran.verdict)
+    event = ev.PlainRun(
+        paths=paths,
+        ok=ran.verdict.void is None and not differs,
+        differs=differs,
+        passed=ran.verdict.passed,
+        total=len(done.verdict.results),
+        void=ran.verdict.void,
+        grade=ran.grade,
+        sandbox=ran.sandbox,
+        executions=ran.executions,
+        output=f"output/{ran.output}",
+        duration_ms=ran.duration_ms,
+        tree=state.tree,
+    )
+    known[asked] = event, "" if event.ok else _shown(event, ran)
+    return known[asked]
+
+
+def differing(frozen_one: Verdict, plain_one: Verdict) -> tuple[str, ...]:
+    """The ids that come out differently in two verdicts; what is flaky in one of them says nothing."""
+    if plain_one.void is not None:
+        return ()
+    pairs = ((i, r.outcome, _outcome(plain_one, i)) for i, r in frozen_one.results.items())
+    return tuple(i for i, one, other in pairs if one != other and Outcome.FLAKY not in (one, other))
+
+
+def _outcome(verdict: Verdict, test_id: str) -> Outcome:
+    result = verdict.results.get(test_id)
+    return Outcome.MISSING if result is None else result.outcome
+
+
+def _shown(event: ev.PlainRun, ran: Verification) -> str:
+    """What a model is shown of a plain run that does not agree."""
+    said = feedback(ran.verdict, event.differs)["output"]
+    what = f"{named(event.differs)} come out differently" if event.differs else "there is no usable evidence"
+    return head_and_tail(f"With {named(event.paths)} as edited, {what}:\n{said}", OUTPUT_LIMIT)
+
+
+def joined(shown: Mapping[str, object], plain: tuple[ev.PlainRun, str]) -> dict[str, object]:
+    """The results of the verdict, and what is *shown* of a plain run that does not agree with it."""
+    event, said = plain
+    output = "\n".join(str(part) for part in (shown.get("output", ""), said) if part)
+    return {"ok": bool(shown.get("ok")) and event.ok, "output": head_and_tail(output, OUTPUT_LIMIT)}
+
+
+async def check(parts: Parts, state: RunState) -> Checked | None:
+    """Whether the command of `[gate] verify` succeeds under the frozen configuration and the edited one; None: none."""
+    settings = state.run.settings
+    if not settings.verify:
+        return None
+    first = frozen(parts, state, state.tree)
+    done = await parts.verifier.check(first, settings.verify, settings.verify_seconds)
+    if first == state.tree or not done.ok:
+        return done
+    return await parts.verifier.check(state.tree, settings.verify, settings.verify_seconds)
+
+
+def both(shown: Mapping[str, object], command: str, checked: Checked) -> dict[str, object]:
+    """The results of the tests, and of the *command* that guards refactor mode."""
+    said = f"{command}: {'succeeded' if checked.ok else 'failed'}\n{checked.output}".rstrip()
+    output = "\n".join(str(part) for part in (shown.get("output", ""), said) if part)
+    return {"ok": bool(shown.get("ok")) and checked.ok, "output": head_and_tail(output, OUTPUT_LIMIT)}

@@ -1,0 +1,1 @@
+"""Runs that lie on the disk: found by name, listed, compared, applied, removed."""

@@ -1,0 +1,108 @@
+"""The best tree of a run against the tree that it began with: compared, counted, written onto the original."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from jumar.core import events as ev
+from jumar.core.guard import CONFIGURATION
+from jumar.core.run import Phase, RunState
+from jumar.disk.apply import apply
+from jumar.disk.objects import Store
+from jumar.disk.patch import Counted, best_patch, changed_lines
+from jumar.disk.store.shared import objects_of
+from jumar.globs import spec
+from jumar.harness.assembly import gated, runner_of
+from jumar.harness.result import state_of
+from jumar.journal import read_journal
+
+BINARY = b"GIT binary patch"
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """What a run changed."""
+
+    run: str
+    base: str
+    best: str
+    files: tuple[Counted, ...]
+    patch: bytes
+    """For `git apply`."""
+
+    @property
+    def text(self) -> str:
+        """The patch for people: what is no text is only named."""
+        return without_binary(self.patch).decode("utf-8", "backslashreplace")
+
+
+def changes_of(folder: Path) -> Changes:
+    """What the run in *folder* changed.
+
+    Raises:
+        BadInput: if there is no run, its objects are not there, or git is not.
+        Infra: if an object is missing or damaged.
+    """
+    state = state_of(read_journal(folder))
+    store, base, best = Store(objects_of(folder)), state.run.tree, best_tree(state)
+    counted = changed_lines(store, base, best)
+    return Changes(state.run.run, base, best, counted, best_patch(store, base, best) if counted else b"")
+
+
+def best_tree(state: RunState) -> str:
+    """The tree that a run ended with; of one that has not ended, the best so far."""
+    if state.phase is Phase.ENDED:
+        return state.tree
+    return state.best.tree if state.best else state.run.tree
+
+
+def apply_best(folder: Path) -> tuple[str, ...]:
+    """Write the best tree of the run in *folder* onto the folder its task came from; the paths written.
+
+    Files that were changed there since the run began are merged.
+
+    Raises:
+        BadInput: if one cannot be merged, or is a test of the task's own; nothing is written.
+        Infra: if the disk refuses.
+    """
+    entries = read_journal(folder)
+    state = state_of(entries)
+    store, origin = Store(objects_of(folder)), Path(state.run.settings.origin)
+    written = frozenset(entry.event.path for entry in entries if isinstance(entry.event, ev.Write))
+    return apply(store, state.run.tree, best_tree(state), origin, _closed(state, store, written))
+
+
+def lay_out(folder: Path, to: Path) -> None:
+    """Write the whole best tree of the run in *folder* into *to*, a new or empty folder.
+
+    Raises:
+        BadInput: if there is no run.
+        Infra: if *to* is not empty, or the disk refuses.
+    """
+    state = state_of(read_journal(folder))
+    Store(objects_of(folder)).materialise(best_tree(state), to)
+
+
+def _closed(state: RunState, store: Store, written: frozenset[str]) -> Callable[[str], bool]:
+    """Whether a path is a test of the task's own that no admitted edit of the run named."""
+    settings = state.run.settings
+    guard = gated(settings, runner_of(settings.suite.runner), store.manifest(state.run.tree))
+    tests = spec(line for line in settings.protected if line not in CONFIGURATION)
+    return lambda path: tests(path) and path not in written and not guard.authorable(path)
+
+
+def without_binary(patch: bytes) -> bytes:
+    """*patch* with one line in the place of each piece that is no text."""
+    kept: list[bytes] = []
+    hidden = False
+    for line in patch.splitlines(keepends=True):
+        if line.startswith(b"diff --git "):
+            hidden = False
+        if line.startswith(BINARY):
+            hidden = True
+            kept.append(b"(binary)\n")
+        if not hidden:
+            kept.append(line)
+    return b"".join(kept)

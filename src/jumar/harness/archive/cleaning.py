@@ -1,0 +1,148 @@
+"""Removes runs, and the shared objects that no run needs any more. What is open stays."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from jumar.core.stop import StopReason
+from jumar.disk import beneath
+from jumar.disk.store.lease import SHARED
+from jumar.disk.store.shared import RECORD
+from jumar.disk.store.sweep import Freed, sweep
+from jumar.harness.archive.find import runs_in
+from jumar.harness.archive.listing import DAMAGED, OPEN, UNFINISHED, Row, list_runs, shared_bytes
+from jumar.journal import EVENTS, LOCK
+from jumar.verify.room import discard
+
+KEPT_STATES = (UNFINISHED, StopReason.INTERRUPTED, DAMAGED)
+"""Not removed unless they are asked for by name."""
+
+
+STALE_SECONDS = 86_400
+"""After a day nobody is still making a run."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which runs are to be removed: all that meet every condition that is given."""
+
+    older_than: float | None = None
+    """Seconds since it began."""
+    stops: tuple[str, ...] = ()
+    """Reasons to stop, or states, of which it has one; empty: any but those that are kept."""
+    interrupted: bool = False
+    """Whether runs that `jumar resume` would go on with are removed, too."""
+    keep_bytes: int | None = None
+    """The oldest are removed until the runs and their objects take no more."""
+
+
+class Cleaned(msgspec.Struct, frozen=True, kw_only=True):
+    """What was removed, or would be."""
+
+    removed: tuple[Row, ...]
+    kept: int
+    runs_bytes: int
+    objects: int
+    objects_bytes: int
+    busy: tuple[str, ...] = ()
+    """Runs that another process took meanwhile."""
+    dry: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """What was freed."""
+        return self.runs_bytes + self.objects_bytes
+
+
+def clean(runs: Path, wanted: Wanted, *, dry: bool = False, now: float | None = None) -> Cleaned:
+    """Remove the runs in *runs* that are *wanted*, and the objects that no other needs; with *dry* only count.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    rows = list(list_runs(runs))
+    due = _chosen(rows, wanted, time.time() if now is None else now)
+    if wanted.keep_bytes is not None:
+        due = _enough(runs, rows, due, wanted.keep_bytes)
+    removed = due if dry else [row for row in due if remove(Path(row.folder))]
+    gone = {row.folder for row in removed}
+    left = [run for run in runs_in(runs) if str(run) not in gone]
+    freed = _sweep(runs, left, dry=dry)
+    return Cleaned(
+        removed=tuple(removed),
+        kept=len(rows) - len(removed),
+        runs_bytes=sum(row.bytes for row in removed),
+        objects=freed.objects,
+        objects_bytes=freed.bytes,
+        busy=tuple(row.run for row in due if row.folder not in gone),
+        dry=dry,
+    )
+
+
+def _chosen(rows: Sequence[Row], wanted: Wanted, now: float) -> list[Row]:
+    """The runs that meet the conditions but the one on bytes, the oldest first."""
+    return [
+        row
+        for row in reversed(rows)
+        if row.stop != OPEN
+        and (wanted.older_than is None or now - row.started > wanted.older_than)
+        and (not wanted.stops or row.stop in wanted.stops)
+        and (row.stop not in KEPT_STATES or row.stop in wanted.stops or (wanted.interrupted and row.stop != DAMAGED))
+    ]
+
+
+def _enough(runs: Path, rows: Sequence[Row], due: list[Row], most: int) -> list[Row]:
+    """The fewest of the oldest of *due* without which the rest takes at most *most* bytes; all, if that is too few."""
+    shared = shared_bytes(runs)
+
+    def fits(count: int) -> bool:
+        gone = {row.folder for row in due[:count]}
+        left = [row for row in rows if row.folder not in gone]
+        freed = _sweep(runs, [Path(row.folder) for row in left], dry=True).bytes
+        return sum(row.bytes for row in left) + shared - freed <= most
+
+    low, high = 0, len(due)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle + 1, high)
+    return due[:low]
+
+
+def _sweep(runs: Path, left: Sequence[Path], *, dry: bool) -> Freed:
+    return sweep(runs / SHARED, left, dry=dry)
+
+
+def remove(run: Path) -> bool:
+    """Remove the run in *run*; False: somebody writes it, or has removed it.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    try:
+        fd = os.open(run / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        gone = run.with_name(beneath.passing())
+        run.rename(gone)  # at once: nobody meets half of a run
+        discard(gone)
+    except (BlockingIOError, FileNotFoundError):
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def remove_leftovers(runs: Path) -> None:
+    """Remove what a `clean` that was killed had begun to remove, and runs that were killed before their first event."""
+    for rest in runs.glob(".jumar-*.tmp"):
+        discard(rest)
+    for record in runs.glob(f"*/{RECORD}"):
+        if not (record.parent / EVENTS).exists() and time.time() - record.stat().st_mtime > STALE_SECONDS:
+            discard(record.parent)

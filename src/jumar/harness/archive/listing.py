@@ -1,0 +1,142 @@
+"""The table of runs: read from their results, and from a journal only where a run has no end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from jumar.chain import Mark
+from jumar.core.run import Phase
+from jumar.disk.store.lease import SHARED
+from jumar.errors import BadInput, Infra
+from jumar.harness.archive.find import runs_in
+from jumar.harness.result import Best, state_in
+from jumar.journal import EVENTS, LOCK, still
+
+OPEN, UNFINISHED, DAMAGED = "open", "unfinished", "damaged"
+"""Instead of a reason to stop: a process writes it; it has no end; its journal or its result cannot be believed."""
+
+TAIL_BYTES = 1 << 16
+STAMP = "%Y%m%d-%H%M%S"
+STAMP_LENGTH = 15
+BLOCK_BYTES = 512
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    run: str
+    task: str
+    stop: str
+    """Why it stopped, or `open`, `unfinished`, `damaged`."""
+    passed: int | None
+    """None: nothing was verified, or it is damaged."""
+    total: int
+    usd: float
+    seconds: float
+    bytes: int
+    """Of its directory on the disk; the objects that it shares with others are not counted."""
+    started: float
+    """When, in seconds since 1970."""
+    folder: str
+    why: str = ""
+    """What is wrong with it."""
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    """What a table needs of `result.json`."""
+
+    task: str
+    stop: str
+    best: Best
+    usd: float
+    seconds: float
+    head: Mark
+    test_runs: int = 0
+    baseline_runs: int = 0
+    passed: int | None = 0
+
+
+def list_runs(runs: Path) -> Iterator[Row]:
+    """The runs in *runs*, the newest first."""
+    for run in runs_in(runs):
+        with suppress(FileNotFoundError):  # it was removed meanwhile
+            yield row_of(run)
+
+
+def row_of(run: Path) -> Row:
+    """The row of the run in *run*."""
+    with still(run) as closed:
+        is_open = not closed and (run / LOCK).exists()
+        ended = None if is_open else _ended(run)
+        if ended is not None:
+            verified = ended.test_runs + ended.baseline_runs and ended.passed is not None
+            return _row(run, ended.stop, ended, passed=ended.best.passed if verified else None)
+        return _from_journal(run, is_open=is_open)
+
+
+def _from_journal(run: Path, *, is_open: bool) -> Row:
+    """The row of a run that has no result, or one that is older than its journal."""
+    unknown = _Ended(run.name[STAMP_LENGTH + 1 :], "", Best(0, 0), 0.0, 0.0, Mark())
+    try:
+        state = state_in(run)
+    except (BadInput, Infra) as fault:
+        return _row(run, OPEN if is_open else DAMAGED, unknown, passed=None, why=str(fault))
+    if state.start is None:
+        return _row(run, OPEN if is_open else UNFINISHED, unknown, passed=None)
+    stop = str(state.end.stop) if state.phase is Phase.ENDED and state.end else UNFINISHED
+    score = state.best.score if state.best else None
+    best = Best(score.passed if score else 0, len(state.expected))
+    found = _Ended(state.run.task, "", best, state.spend.usd, round(state.spend.seconds, 3), Mark())
+    return _row(run, OPEN if is_open else stop, found, passed=best.passed if score else None)
+
+
+def _row(run: Path, stop: str, found: _Ended, *, passed: int | None, why: str = "") -> Row:
+    return Row(
+        run=run.name, task=found.task, stop=stop, passed=passed, total=found.best.total, usd=found.usd,
+        seconds=found.seconds, bytes=used_bytes(run), started=started(run), folder=str(run), why=why,
+    )  # fmt: skip
+
+
+def _ended(run: Path) -> _Ended | None:
+    """What `result.json` says, if it is of the end of the journal."""
+    try:
+        found = msgspec.json.decode((run / "result.json").read_bytes(), type=_Ended)
+        with (run / EVENTS).open("rb") as journal:
+            journal.seek(max(0, journal.seek(0, os.SEEK_END) - TAIL_BYTES))
+            last = journal.read().rstrip(b"\n").rpartition(b"\n")[2]
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return found if sha256(last).hexdigest() == found.head.hash else None
+
+
+def started(run: Path) -> float:
+    """When the run in *run* began: by its name, else by its files."""
+    try:
+        return time.mktime(time.strptime(run.name[:STAMP_LENGTH], STAMP))
+    except (ValueError, OverflowError):
+        return (run / EVENTS).stat().st_mtime
+
+
+def used_bytes(folder: Path) -> int:
+    """What *folder* takes of the disk; links are not followed."""
+    total, due = 0, [str(folder)]
+    while due:
+        with suppress(OSError), os.scandir(due.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    due.append(entry.path)
+                else:
+                    total += entry.stat(follow_symlinks=False).st_blocks * BLOCK_BYTES
+    return total
+
+
+def shared_bytes(runs: Path) -> int:
+    """What the objects that the runs in *runs* share take of the disk."""
+    return used_bytes(runs / SHARED)

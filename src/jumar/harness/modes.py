@@ -1,0 +1,82 @@
+"""Which files refactor and codemod mode may edit, and which of them steer the runner and count only if both agree."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from jumar.core.guard import CONFIGURATION, Guard, Matches
+from jumar.core.policy import Gate
+from jumar.core.settings import Settings
+from jumar.globs import spec
+from jumar.ports import Runner
+from jumar.projects import of_runner
+
+OWN = (".git/", ".jumar/", "node_modules/", "__pycache__/", "*.pyc", "/task.toml", "/jumar.toml", "/task.checks.json")
+CLOSED = ("conftest.py", "conftest/", "conftest.*", "__snapshots__/", *OWN)
+"""Closed in every mode: what belongs to tests whatever its place, what is jumar's own, and what no tree holds."""
+
+STEERING = (
+    *CONFIGURATION,
+    "Makefile", "makefile", "GNUmakefile", "*.mk", "justfile", "Justfile", "Taskfile.y*ml", "noxfile.py", "tasks.py",
+    "mypy.ini", ".mypy.ini", "pyrightconfig.json", "ruff.toml", ".ruff.toml", ".flake8", ".pylintrc", "pylintrc",
+    ".pre-commit-config.yaml", "eslint.config.*", ".eslintrc*", "biome.json*", ".coveragerc", ".env",
+)  # fmt: skip
+"""What steers a runner, or a command such as `make test` or `mypy`: a candidate's own is judged beside the task's."""
+
+_WORD = re.compile(r"[\w./@+-]+")
+
+
+def with_modes(guard: Guard, settings: Settings, runner: Runner) -> Guard:
+    """*guard*, with what refactor mode may edit in a run with *settings*, and which files steer."""
+    kind = of_runner(runner.name)
+    closed = spec((*_own_lines(settings.protected), *kind.tests, *CLOSED))
+    named, scripts = spec(STEERING), _words(settings)
+
+    def is_candidate(path: str) -> bool:
+        return guard.editable(path) and not guard.protected(path)
+
+    def refactorable(path: str) -> bool:
+        return is_candidate(path) or not (closed(path) or runner.test_files((path,), ()))
+
+    allowed, own = spec(settings.switches.codemod_renames), spec(OWN)
+
+    def renamable(path: str) -> bool:
+        return allowed(path) and not own(path)
+
+    def steering(path: str) -> bool:
+        if not (named(path) or path in scripts) or is_candidate(path):  # what the task calls editable is its code
+            return False
+        return refactorable(path) or not renamable(path)  # a conftest.py in which only names changed is a test's
+
+    return replace(guard, refactorable=refactorable, renamable=renamable, steering=steering)
+
+
+def judged_sources(guard: Guard, settings: Settings, gate: Gate) -> Matches:
+    """Which files are code under test: those that may be edited, in any mode that the run may be in."""
+    code = spec(of_runner(settings.suite.runner).sources)
+    more = gate is Gate.REFACTOR or settings.switches.allow_refactor or settings.switches.allow_codemod
+
+    def sources(path: str) -> bool:
+        if guard.editable(path) and not guard.protected(path):
+            return True
+        return more and code(path) and guard.refactorable(path) and not guard.steering(path)
+
+    return sources
+
+
+def _own_lines(protected: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines of *protected* without the general ones for configuration, which stand in it as one block."""
+    size = len(CONFIGURATION)
+    for start in range(len(protected) - size, -1, -1):
+        if protected[start : start + size] == CONFIGURATION:
+            return (*protected[:start], *protected[start + size :])
+    return protected
+
+
+def _words(settings: Settings) -> frozenset[str]:
+    """The words of the task's commands: where one of them names a file, that file judges, and is no candidate's."""
+    suite = settings.suite
+    said = f"{settings.verify} {suite.command} {suite.command_for}"
+    return frozenset(word.removeprefix("./") for word in _WORD.findall(said))

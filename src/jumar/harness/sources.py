@@ -1,0 +1,93 @@
+"""The files of a task's folder that are its tree: all but what git ignores and nobody named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from jumar.core.guard import unmade
+from jumar.disk.ignored import HOSTS, Ignored, left_out
+from jumar.disk.objects import LIMIT_BYTES
+from jumar.disk.trees import SKIPPED
+from jumar.disk.weight import Weight, weigh
+from jumar.globs import literal, spec
+from jumar.task import Task
+from jumar.task_files import TASK_FILE
+
+GROWTH = 2
+"""So many times what it weighed may a tree weigh later, if that is more than `LIMIT_BYTES`."""
+
+ADVICE = "leave files out by .gitignore, or by [files] exclude in task.toml or jumar.toml"
+
+
+def settled(task: Task, environ: Mapping[str, str]) -> Task:
+    """*task*, which knows what is left out of its tree, and how much that holds.
+
+    Raises:
+        BadInput: if its folder cannot be read.
+        Infra: if git fails.
+    """
+    if task.left_out is not None:
+        return task
+    if task.in_place is not None:
+        return replace(task, weight=weigh(task.root, task.in_place.skip()))
+    # A folder with a task file is made to be a tree: the rules of a repository around it are not about it.
+    made = (task.root / TASK_FILE).exists() and not (task.root / ".git").exists()
+    rule = Ignored(HOSTS) if made else left_out(task.root, environ)
+    rule = replace(rule, include=(*task.include, *named(task)))
+    withheld, ignored = spec(task.withheld), rule.skip()
+    return replace(task, left_out=rule, weight=weigh(task.root, lambda path: withheld(path) or ignored(path)))
+
+
+def named(task: Task) -> tuple[str, ...]:
+    """Lines for the files and folders that *task* names one by one: they belong to its tree, ignored or not."""
+    plain = (*unmade(task.editable, ()), *(entry.partition("::")[0] for entry in task.suite.select))
+    return tuple(
+        literal(path) for path in dict.fromkeys(plain) if (task.root / path).exists() and path not in ("", ".")
+    )
+
+
+def leaves_out(task: Task) -> Ignored:
+    """What is left out of the tree of *task*, a `settled` one."""
+    return task.left_out or Ignored()
+
+
+def allowed_bytes(tree_bytes: int) -> int:
+    """What a tree may weigh that weighed *tree_bytes* at first."""
+    return max(LIMIT_BYTES, GROWTH * tree_bytes)
+
+
+def announcement(weight: Weight, runs: Path) -> str:
+    """One line on a large tree, before it is stored; empty: it is not large."""
+    if weight.bytes <= LIMIT_BYTES:
+        return ""
+    size = f"{weight.bytes / 2**30:.1f} GiB in {weight.files:,} files"
+    return f"large tree: {size}, stored once below {runs}, and copied for each verification; {ADVICE}"
+
+
+def ignored_files(task: Task, most: int = 20_000) -> tuple[str, ...]:
+    """At most *most* files of the folder that are left out because git ignores them; no packages, no histories."""
+    skip, found = leaves_out(task).skip(), list[str]()
+    due = [""]
+    while due and len(found) < most:
+        path = due.pop()
+        try:
+            entries = sorted((task.root / path).iterdir())
+        except OSError:
+            continue
+        for entry in entries:
+            inner = path + entry.name
+            if entry.name in SKIPPED or entry.is_symlink() or (entry / "pyvenv.cfg").exists():
+                continue
+            if entry.is_dir():
+                due.append(inner + "/")
+            elif skip(inner) or any(skip(folder) for folder in _folders(inner)):
+                found.append(inner)
+    return tuple(found[:most])
+
+
+def _folders(path: str) -> tuple[str, ...]:
+    parts = path.split("/")[:-1]
+    return tuple("/".join(parts[: n + 1]) + "/" for n in range(len(parts)))

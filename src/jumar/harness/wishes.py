@@ -1,0 +1,72 @@
+"""Requests of an agent to its own run, over loopback: a claim, or an escalation. Each is one action of the gate."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+
+from jumar.core import events as ev
+from jumar.core.gate import Action
+from jumar.core.run import RunState
+from jumar.models.forms import Refusal
+from jumar.models.forward import Given
+
+
+class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `POST /TOKEN/claim`."""
+
+    test_id: str
+    edit_target: str
+
+
+class Escalate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `POST /TOKEN/escalate`."""
+
+    test_id: str
+    reason: str
+
+
+Wish = Claim | Escalate
+
+KINDS: dict[str, type[Wish]] = {"claim": Claim, "escalate": Escalate}
+"""Last part of the path of a request -> its body."""
+
+ACTIONS: dict[type[Wish], str] = {Claim: "edit_claim", Escalate: "escalate"}
+
+
+def parse(kind: str, body: bytes) -> Wish | Refusal:
+    """The request of a *kind* in *body*, or why it is none."""
+    shape = KINDS[kind]
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        fields = ", ".join(f'"{name}": "..."' for name in shape.__struct_fields__)
+        return Refusal(400, f"the body of /{kind} is {{{fields}}}: {error}")
+
+
+def action_of(wish: Wish) -> Action:
+    """The action that *wish* asks for."""
+    return Action(ACTIONS[type(wish)], args=msgspec.structs.asdict(wish))
+
+
+def answer(wish: Wish, state: RunState) -> Given:
+    """What became of *wish*, the newest of its kind, and of what was found around the tools when it was made."""
+    said: list[str] = []
+    cell, admitted, name = state.talk, False, ACTIONS[type(wish)]
+    while cell is not None and not (isinstance(cell.event, ev.ActionTaken) and cell.event.name == name):
+        cell = cell.rest
+    if cell is not None and isinstance(taken := cell.event, ev.ActionTaken):
+        admitted = taken.admitted
+        said.append(_done(wish) if admitted else f"refused: {taken.reason}")
+    before = cell.rest.event if cell is not None and cell.rest is not None else None
+    if isinstance(before, ev.Revert) and before.found:
+        said.append(f"put back: {before.why}")
+    body = {"admitted": admitted, "text": "; ".join(said)}
+    return Given(200, {"content-type": "application/json"}, json.dumps(body).encode())
+
+
+def _done(wish: Wish) -> str:
+    if isinstance(wish, Claim):
+        return f"claimed: {wish.edit_target}"
+    return f"escalated: {wish.test_id}; the run ends with this, and a person decides"

@@ -1,0 +1,125 @@
+"""Settings in force: the value and the source of each setting of one run, contradictions between sources resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from jumar.confinement import AUTO
+from jumar.core.agent import DRIVER, REPAIR
+from jumar.core.policy import Gate, TestPolicy, contradiction
+from jumar.core.run import HOST
+from jumar.errors import BadInput
+from jumar.precedence import Authority, InForce, bound, settle
+from jumar.routing import keyed_model
+from jumar.run_settings import SETTINGS
+
+if TYPE_CHECKING:
+    from jumar.options import Options
+    from jumar.task import Task
+
+Rows = dict[str, InForce]
+
+PLAIN = ("ratchet", "ties", "confirm", "sandbox")
+"""Settings that depend on no other."""
+
+DEFAULTS: Mapping[str, str | int] = {"ratchet": "count", "ties": "keep", "confirm": 3, "sandbox": AUTO}
+
+
+def choices(task: Task, options: Options, environ: Mapping[str, str], *, from_environment: bool = False) -> Rows:
+    """The settings of *task* that are no caps, by name. The model is None where nobody chose one.
+
+    Args:
+        task: with what its files ask for.
+        options: what the person typed, or what the environment holds.
+        environ: may hold providers' keys; where nobody names a model, a key chooses its provider's.
+        from_environment: whether *options* come from the environment, for the report.
+
+    Raises:
+        BadInput: if two settings of the same source contradict each other.
+    """
+    rows = {name: _row(name, task, options, from_environment=from_environment) for name in (*_TOGETHER, *PLAIN)}
+    if options.agent == HOST:  # whose agent and model are its own business, whatever files say
+        rows |= {name: InForce(name, HOST, authority=Authority.TYPED) for name in ("agent", "model")}
+    rows |= {name: _default(rows[name], DEFAULTS[name]) for name in ("ratchet", "ties", "confirm")}
+    rows["sandbox"] = bound(SETTINGS["sandbox"], rows["sandbox"], AUTO, "default")
+    _resolve(rows, ("agent", "model"), _mismatch)
+    rows |= _who(rows, task, environ)
+    rows["test_policy"] = _default(rows["test_policy"], TestPolicy.ON_WRITE)
+    _resolve(rows, ("gate", "test_policy", "agent"), _contradiction)
+    rows |= _who(rows, task, environ)
+    rows["gate"] = _default(rows["gate"], usual_gate(str(rows["agent"].value), str(rows["test_policy"].value)))
+    return rows
+
+
+_TOGETHER = ("agent", "model", "test_policy", "gate")
+"""Settings that may contradict each other."""
+
+
+def usual_gate(agent: str, policy: str) -> Gate:
+    """The gate where nobody chose one: strict for who can claim and is shown test results."""
+    return Gate.STRICT if agent in (DRIVER, HOST) and policy == TestPolicy.ON_WRITE else Gate.OFF
+
+
+def _row(name: str, task: Task, options: Options, *, from_environment: bool) -> InForce:
+    setting = SETTINGS[name]
+    return settle(setting, getattr(options, name), task.files, setting.variable if from_environment else "")
+
+
+def _default(row: InForce, value: str | int) -> InForce:
+    return row if row.value is not None else replace(row, value=str(value) if isinstance(value, str) else value)
+
+
+def _who(rows: Rows, task: Task, environ: Mapping[str, str]) -> Rows:
+    """The agent and the model, each of which may imply the other; what implies lends its authority."""
+    agent, model = rows["agent"], rows["model"]
+    if model.value is None:
+        model = replace(model, **_usual_model(agent, task, environ))
+    if agent.value is None and model.value == REPAIR:
+        source = f"model repair of {model.source}"
+        agent = replace(agent, value=REPAIR, source=source, authority=model.authority)
+    return {"agent": _default(agent, DRIVER), "model": model}
+
+
+def _usual_model(agent: InForce, task: Task, environ: Mapping[str, str]) -> dict[str, Any]:
+    if agent.value == REPAIR:
+        return {"value": REPAIR, "source": f"agent repair of {agent.source}", "authority": agent.authority}
+    if task.routes.mid.model:
+        return {"value": task.routes.mid.model, "source": "[routes.mid]"}
+    keyed, variable = keyed_model(environ)
+    return {"value": keyed or None, "source": f"{variable} is set" if variable else "default"}
+
+
+def _mismatch(rows: Rows) -> str:
+    agent, model = rows["agent"].value, rows["model"].value
+    if agent is None or model is None or (agent == REPAIR) == (model == REPAIR):
+        return ""
+    return f"agent {agent} and model {model} do not go together; --model repair is its own agent"
+
+
+def _contradiction(rows: Rows) -> str:
+    policy, agent, gate = (rows[name].value for name in ("test_policy", "agent", "gate"))
+    if gate is None:
+        gate = usual_gate(str(agent), str(policy))
+    return contradiction(TestPolicy(str(policy)), Gate(str(gate)), str(agent)) or ""
+
+
+def _resolve(rows: Rows, names: tuple[str, ...], why: Callable[[Rows], str]) -> None:
+    """Give up what has the least authority of the settings *names* until *why* is silent.
+
+    Raises:
+        BadInput: with the words of *why*, if two settings have the same authority.
+    """
+    while said := why(rows):
+        chosen = sorted((rows[n] for n in names if rows[n].authority), key=lambda row: row.authority)
+        least, *others = chosen
+        if not others or others[0].authority == least.authority:
+            raise BadInput(said)
+        stays = others[-1]
+        default = TestPolicy.ON_WRITE.value if least.name == "test_policy" else None
+        by = f"with {stays.name} {stays.value} of {stays.source}"
+        rows[least.name] = least.yields(default, by)
+        if least.name == "agent" and rows["model"].value == REPAIR:  # which would bring the agent back
+            rows["model"] = rows["model"].yields(None, by)

@@ -1,0 +1,16 @@
+"""Tells a prompt that goes on from the one before it: of a growing conversation only the new messages are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import is_
+
+from jumar.core.agent import Message
+
+
+def continues(before: Sequence[Message], messages: Sequence[Message]) -> bool:
+    """Whether *messages* begin with all of *before*, by identity.
+
+    Messages that are equal are not believed to be the same: `1` and `True` are equal and are sent differently.
+    """
+    return before is messages or (len(before) <= len(messages) and all(map(is_, before, messages)))

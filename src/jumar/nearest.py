@@ -1,0 +1,64 @@
+"""The suggestion in every refusal of an unknown word: the nearest known one, and the known ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MOST_EDITS = 3
+"""More edits than that make another word."""
+
+LEAST_PREFIX = 3
+"""A shorter beginning says nothing about the rest."""
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence that refuses *word* as a value: the nearest of *known* if one is near, and all of them."""
+    known = tuple(map(str, known))
+    near = nearest(word, known)
+    every = f"known are {', '.join(known)}"
+    return f"did you mean {near!r}? ({every})" if near else every
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The one of *known* that *word* most likely stands for; empty if none is near.
+
+    Near is: the same but for case and dashes, a few typing errors away, or made of the same parts (`timeout` for
+    `timeout_seconds`, `middle` for `mid`).
+    """
+    ranked = [(rank, n, each) for n, each in enumerate(known) if (rank := _rank(_plain(word), _plain(each)))]
+    return min(ranked)[2] if ranked else ""
+
+
+def _plain(word: str) -> str:
+    return word.strip().casefold().replace("-", "_").replace(" ", "_")
+
+
+def _rank(word: str, known: str) -> tuple[int, int] | None:
+    """How near *known* is, lower is nearer; None: it is not."""
+    edits = _edits(word, known)
+    if edits <= min(MOST_EDITS, max(len(word), len(known)) // 3):
+        return 0, edits
+    short, long = sorted((word, known), key=len)
+    related = _within(word, known) or _within(known, word) or (len(short) >= LEAST_PREFIX and long.startswith(short))
+    return (1, edits) if word and related else None
+
+
+def _within(word: str, known: str) -> bool:
+    """Whether *known* has each part of *word*, one typing error apart at most."""
+    return all(
+        any(part == each or (len(part) > LEAST_PREFIX and _edits(part, each) <= 1) for each in known.split("_"))
+        for part in word.split("_")
+    )
+
+
+def _edits(word: str, known: str) -> int:
+    """Insertions, deletions, substitutions and swaps of neighbours that turn *word* into *known*."""
+    before: list[int] = []
+    row = list(range(len(known) + 1))
+    for i, a in enumerate(word, 1):
+        older, before, row = before, row, [i]
+        for j, b in enumerate(known, 1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (a != b)))
+            if i > 1 and j > 1 and a == known[j - 2] and word[i - 2] == b:
+                row[j] = min(row[j], older[j - 2] + 1)
+    return row[-1]

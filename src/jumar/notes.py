@@ -1,0 +1,36 @@
+"""Notes on the settings of a run, one line each: what was asked for and is not in force, and caps that nobody set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from jumar.caps import UNCAPPED
+from jumar.core.agent import FRONTIER
+from jumar.core.policy import Gate
+from jumar.core.settings import Route
+from jumar.precedence import InForce
+from jumar.routing import replaced_routes, tiers_of
+
+if TYPE_CHECKING:
+    from jumar.options import Options
+    from jumar.task import Task
+
+
+def notes(task: Task, options: Options, rows: Mapping[str, InForce], routes: Mapping[str, Route]) -> Iterator[str]:
+    """The notes on *rows*, the settings in force of *task*, and on *routes*."""
+    yield from (row.note for row in rows.values() if row.note)
+    usd, seconds, model = rows["usd"], rows["seconds"], rows["model"]
+    if usd.source == UNCAPPED and not usd.overridden:
+        hours = f" and {float(seconds.value) / 3600:g} hours" if seconds.value is not None else ""
+        yield (
+            f"{model.value} costs money and nobody set a cap: the profile workday caps this run at {usd.value:g} usd"
+            f"{hours}; --budget-usd sets another cap"
+        )
+    if options.allow_unmetered:
+        yield "--allow-unmetered: what the agent spends beside the proxy is not known; only the cap on time stops it"
+    if routes and model.authority:
+        yield from replaced_routes(task, options, str(model.value), f"{model.source}")
+    agent, gate = str(rows["agent"].value), Gate(str(rows["gate"].value))
+    if task.routes.frontier.model and FRONTIER not in tiers_of(agent, gate, routes):
+        yield "[routes.frontier] is not asked: it makes the plan of --agent driver under a gate, and this run has none"

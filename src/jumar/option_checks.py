@@ -1,0 +1,110 @@
+"""Checks of `jumar.Options` where they are made: types, known values, ranges, and fields that contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite
+from typing import TYPE_CHECKING, get_type_hints
+
+import msgspec
+
+from jumar.caps import flag, ledger_caps, profile_of
+from jumar.commandline import EXTERNAL, check_command, refuse_idle
+from jumar.config import LONGEST_SECONDS
+from jumar.core.agent import DRIVER, REPAIR
+from jumar.core.policy import Gate, TestPolicy, contradiction
+from jumar.core.run import HOST
+from jumar.errors import BadInput
+from jumar.models.providers import check_base_url
+from jumar.routing import parse_price
+from jumar.run_settings import OFFLINE, SETTINGS
+
+if TYPE_CHECKING:
+    from jumar.options import Options
+
+TIMES = {"timeout_seconds": "--timeout", "test_timeout_seconds": "--test-timeout", "turn_seconds": "--turn-seconds"}
+
+
+def asks_provider(model: str) -> bool:
+    """Whether *model* is a provider's: neither a search nor an answer from a file."""
+    return model not in (REPAIR, HOST) and model.partition(":")[0] not in OFFLINE
+
+
+def check_options(options: Options) -> None:
+    """Refuse *options* that can work with no task; lists become tuples, and enumerations their values.
+
+    Raises:
+        BadInput: naming the option, what is wrong with it, and what would do.
+    """
+    _convert(options)
+    for name, setting in SETTINGS.items():
+        value = getattr(options, name)
+        if value is not None and not (value == HOST and name in ("agent", "model")):
+            setting.check(value, setting.flag)
+    for name, label in TIMES.items():
+        seconds = getattr(options, name)
+        if seconds is not None and not (isfinite(seconds) and 0 < seconds <= LONGEST_SECONDS):
+            raise BadInput(f"{label} must be more than zero seconds and at most {LONGEST_SECONDS}, not {seconds:g}")
+    if options.base_url is not None:
+        check_base_url(options.base_url)
+    if options.price is not None:
+        parse_price(options.price)
+    profile_of(options)
+    ledger_caps(options)
+    check_command(options)
+    for why in _contradictions(options):
+        raise BadInput(why)
+
+
+def _convert(options: Options) -> None:
+    """Give each field the type that it is declared with."""
+    for name, kind in get_type_hints(type(options)).items():
+        try:
+            value = msgspec.convert(msgspec.to_builtins(getattr(options, name)), kind)
+        except (msgspec.ValidationError, TypeError) as error:
+            what = str(error).partition(" - at `$")[0]
+            raise BadInput(f"the option {name} is of the wrong type: {what}") from None
+        msgspec.structs.force_setattr(options, name, value)
+
+
+def _contradictions(options: Options) -> Iterator[str]:
+    """Why fields of *options* cannot work together, whatever the task."""
+    agent, model = options.agent, options.model
+    policy = TestPolicy(options.test_policy or TestPolicy.ON_WRITE)
+    if agent and model and (agent == REPAIR) != (model == REPAIR):
+        yield f"agent {agent} and model {model} do not go together; --model repair is its own agent"
+    known = agent or (REPAIR if model == REPAIR else "")
+    gate = Gate(options.gate) if options.gate else Gate.OFF
+    if why := contradiction(policy, gate, known or DRIVER, model_runs_tests=options.model_may_run_tests):
+        yield why
+    if known:
+        refuse_idle(options, known)
+    if known and known != DRIVER:
+        for name in ("text_actions", "model_may_run_commands"):
+            if getattr(options, name):
+                yield f"{flag(name)} is for --agent driver; agent {known} takes no actions"
+    if options.allow_refactor and options.gate and gate is not Gate.STRICT:
+        yield f"--allow-refactor lets a model leave the strict gate, and the gate is {gate}; leave it out"
+    if model:
+        yield from idle_beside(options, model)
+    yield from idle_under(options, policy)
+
+
+def idle_beside(options: Options, model: str) -> Iterator[str]:
+    """Options that have no effect beside *model*."""
+    if asks_provider(model):
+        return
+    if options.agent == EXTERNAL:
+        yield f"an external agent asks a provider's model through a proxy, and {model} is a file; name a model"
+    for name in ("base_url", "price"):
+        if getattr(options, name) is not None:
+            yield f"{flag(name)} is for a provider's model, and {model} asks none; leave it out"
+    if options.record:
+        yield f"--record keeps what a provider's model answers, and {model} asks none; leave it out"
+
+
+def idle_under(options: Options, policy: TestPolicy) -> Iterator[str]:
+    """Options that have no effect under *policy*."""
+    for name in ("test_runs", "ratchet", "ties") if policy is TestPolicy.NEVER else ():
+        if getattr(options, name) is not None:
+            yield f"under test policy never nothing is verified, and {flag(name)} has no effect; leave it out"

@@ -1,0 +1,144 @@
+"""Order of precedence of a setting: flag, environment, task file, project file, default.
+
+What a person typed wins over every file. A file that came with a task wins over a file of the person's only where it
+is at least as strict, so that a foreign repository cannot loosen what the person set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from jumar.errors import BadInput
+from jumar.run_settings import CAPS, OFFLINE, SETTINGS, Setting, Value
+
+
+class Authority(IntEnum):
+    """Whose word a value is; the higher one stays where two settings contradict each other."""
+
+    DEFAULT = 0
+    TASK = 1
+    """A file that came with the task: its `task.toml`, or a `jumar.toml` in its folder."""
+    OWN = 2
+    """A file of the person's: a `jumar.toml` beside the folder, or `--config FILE`."""
+    TYPED = 3
+    """A flag, a variable of the environment, a field of `jumar.Options`."""
+
+
+class FileSettings(msgspec.Struct, frozen=True):
+    """The settings that one file holds."""
+
+    where: str
+    """Its path."""
+    own: bool
+    """Whether it is the person's, and no part of the task."""
+    values: Mapping[str, Value]
+
+
+class InForce(msgspec.Struct, frozen=True):
+    """The value that a setting has, and where it comes from."""
+
+    name: str
+    value: Value | None
+    """None: not set; of a cap: there is none."""
+    source: str = "default"
+    authority: Authority = Authority.DEFAULT
+    overridden: tuple[str, ...] = ()
+    """Values that files asked for and that are not in force, each as `VALUE of FILE`."""
+
+    @property
+    def note(self) -> str:
+        """One line on what was overridden; empty if nothing was."""
+        if not self.overridden:
+            return ""
+        return f"{self.name} is {shown(self.value)} ({self.source}), not {', nor '.join(self.overridden)}"
+
+    def yields(self, value: Value | None, why: str) -> InForce:
+        """This setting at its default *value*, since what it was contradicts *why*."""
+        lost = f"{shown(self.value)} of {self.source}"
+        return InForce(self.name, value, why, overridden=(*self.overridden, lost))
+
+
+def shown(value: Value | None) -> str:
+    """*value* as a person reads it."""
+    return "not set" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def file_settings(where: str, raw: Mapping[str, object], *, own: bool) -> FileSettings:
+    """The settings in *raw*, the tables of the file *where*: `[run]`, the caps of `[budget]`, and `[tests] confirm`.
+
+    Unknown keys were refused before.
+
+    Raises:
+        BadInput: on a value that a setting cannot have, or two tables that contradict each other.
+    """
+    run, budget, tests = (_table(raw, name) for name in ("run", "budget", "tests"))
+    for key, value in run.items():
+        _check_row(key, value, where)
+    elsewhere = {name: ("budget", budget[name]) for name in CAPS if name in budget}
+    elsewhere |= {"confirm": ("tests", tests["confirm"])} if "confirm" in tests else {}
+    for name, (table, value) in elsewhere.items():
+        if name in run and run[name] != value:
+            raise BadInput(
+                f"{where}: [run] {name} = {run[name]} and [{table}] {name} = {value} differ; keep one of them"
+            )
+    values = {name: value for name, (_, value) in elsewhere.items()} | dict(run)
+    return FileSettings(where, own, {name: v for name, v in values.items() if isinstance(v, str | int | float)})
+
+
+def settle(setting: Setting, typed: Value | None, files: tuple[FileSettings, ...], given: str = "") -> InForce:
+    """The value of *setting* that is in force; None where nobody set it.
+
+    Args:
+        setting: its row.
+        typed: what the person typed; None: nothing.
+        files: the highest first.
+        given: how the person typed it, for the report; empty: as a flag.
+    """
+    wishes = [(f.values[setting.name], f) for f in files if setting.name in f.values]
+    theirs = [(value, f) for value, f in wishes if not f.own]
+    found = InForce(setting.name, None)
+    if typed is not None:
+        found = InForce(setting.name, typed, given or setting.flag, Authority.TYPED)
+    elif own := next(((value, f) for value, f in wishes if f.own), None):
+        found = InForce(setting.name, own[0], own[1].where, Authority.OWN)
+    for value, file in theirs:
+        if value in setting.barred or found.authority is Authority.TASK:
+            continue
+        if found.value is None or (found.authority is Authority.OWN and setting.tightens(value, found.value)):
+            found = InForce(setting.name, value, file.where, Authority.TASK)
+    task_decides = found.authority is Authority.TASK  # whose files override each other as a task's files do
+    lost = [(v, f) for v, f in theirs if v != found.value and (not task_decides or v in setting.barred)]
+    return replace(found, overridden=tuple(f"{shown(v)} of {f.where}" for v, f in lost))
+
+
+def bound(setting: Setting, found: InForce, limit: Value, source: str) -> InForce:
+    """*found*, unless nobody set it or a file that came with the task asks for less strict than *limit*."""
+    loose = found.authority <= Authority.TASK and found.value is not None and not setting.tightens(found.value, limit)
+    if found.value is not None and not loose:
+        return found
+    lost = (f"{shown(found.value)} of {found.source}",) if loose else ()
+    return InForce(setting.name, limit, source, overridden=(*found.overridden, *lost))
+
+
+def _table(raw: Mapping[str, object], name: str) -> Mapping[str, object]:
+    table = raw.get(name, {})
+    return table if isinstance(table, Mapping) else {}
+
+
+def _check_row(key: str, value: object, where: str) -> None:
+    label, setting = f"[run] {key}", SETTINGS[key]
+    kinds = {str: "a string", int: "a whole number", float: "a number"}
+    fits = isinstance(value, (int, float) if setting.kind is float else setting.kind) and not isinstance(value, bool)
+    if not fits or not isinstance(value, str | int | float):
+        raise BadInput(f"{where}: {label} must be {kinds[setting.kind]}, not {value!r}")
+    setting.check(value, f"{label} in {where}")
+    if _answers_from_file(setting, value):
+        raise BadInput(f"{where}: {label} = {value!r} answers from a file, which only --model names; take it out")
+
+
+def _answers_from_file(setting: Setting, value: Value) -> bool:
+    return setting.name == "model" and str(value).partition(":")[0] in OFFLINE

@@ -1,0 +1,67 @@
+"""Progress of slow work, for display alone: no decision depends on it, and nobody is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
+
+
+class Work(StrEnum):
+    """Slow work that begins, in the words that a person is shown."""
+
+    STARTING = "starting"
+    COPYING = "copying the files"
+    PROBING = "testing the sandbox"
+    COLLECTING = "collecting the tests"
+    STEADYING = "running the untouched tests"
+    JUDGING = "running the tests"
+    MUTATING = "trying mutants"
+    APPLYING = "writing the files back"
+
+
+class Part(StrEnum):
+    """Parts of the work at hand that are counted, each in its own unit."""
+
+    FILES = "files"
+    ROUND = "round"
+    TESTS = "tests"
+    CANDIDATES = "candidates"
+
+
+Tell = Callable[[Work | Part, int, int], None]
+"""Is told that a work begins, or how many of a part are done, and of how many: 0 where nobody knows."""
+
+
+def silent(_what: Work | Part, _done: int = 0, _total: int = 0) -> None:
+    """Tell nobody."""
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """Whoever follows a run and wants to know of its progress too."""
+
+    tell: Tell
+
+
+def teller(follower: object) -> Tell:
+    """What *follower* wants to be told by."""
+    return follower.tell if isinstance(follower, Telling) else silent
+
+
+class Counter:
+    """Counts the tests in the records of one process, see `jumar.verify.records`."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell, self._done, self._total = tell, 0, 0
+
+    def hear(self, records: Sequence[Sequence[Any]]) -> None:
+        """Count *records* as they come."""
+        for record in records:
+            match record:
+                case ["collected", [*ids], *_]:
+                    self._total += len(ids)
+                case ["result", *_]:
+                    self._done += 1
+        if records and (self._done or self._total):
+            self._tell(Part.TESTS, self._done, max(self._done, self._total))

@@ -1,0 +1,106 @@
+"""The circumstances that the self-test of a sandbox depends on, as one hash: when one of them changes, it differs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import jumar
+
+_PROC = (
+    "sys/kernel/random/boot_id", "self/mountinfo", "self/cgroup", "self/attr/current", "self/uid_map", "self/gid_map",
+    "sys/user/max_user_namespaces", "sys/user/max_net_namespaces", "sys/kernel/unprivileged_userns_clone",
+    "sys/kernel/apparmor_restrict_unprivileged_userns", "sys/kernel/unprivileged_bpf_disabled",
+    "sys/kernel/perf_event_paranoid", "sys/kernel/dmesg_restrict", "sys/kernel/io_uring_disabled",
+    "sys/kernel/yama/ptrace_scope", "sys/kernel/modules_disabled", "sys/kernel/seccomp/actions_avail",
+    "sys/vm/unprivileged_userfaultfd", "sys/dev/tty/legacy_tiocsti", "sys/fs/protected_hardlinks",
+    "sys/fs/protected_symlinks", "sys/fs/suid_dumpable",
+)  # fmt: skip
+"""Files of /proc: which boot and which mounts, and the settings that decide what a process may do."""
+
+_STATUS = ("Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")
+"""Fields of /proc/self/status. Format: proc_pid_status(5)."""
+
+_NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
+
+_LABELS = ("system.posix_acl_access", "system.posix_acl_default", "security.selinux")
+"""Extended attributes of a folder that decide who may pass."""
+
+
+def circumstances(place: Path, programs: Iterable[Path]) -> str:
+    """The hash for rooms in the folder *place* and sandboxes made by *programs*.
+
+    It covers the kernel and its boot, its settings, the user and what the user may, the namespaces and mounts that
+    jumar is in, the programs, the interpreter, every source file of jumar, and where *place* lies and who may pass on
+    the way to it.
+    """
+    facts = [
+        list(os.uname()),
+        sys.version,
+        [_proc(name) for name in _PROC],
+        _read(Path("/sys/kernel/security/lsm")),
+        [line for line in _proc("self/status").splitlines() if line.partition(":")[0] in _STATUS],
+        [_link(Path("/proc/self/ns", name)) for name in _NAMESPACES],
+        [_file(path) for program in (Path(sys.executable), *programs) for path in (program, program.resolve())],
+        [_file(path) for path in _sources()],
+        list(_way(place)),
+    ]
+    return sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def _sources() -> Iterator[Path]:
+    root = Path(jumar.__file__).parent
+    for folder in (root, root / "sandbox", root / "verify"):
+        yield from sorted(folder.glob("*.py"))
+
+
+def _file(path: Path) -> list[object]:
+    """What tells one state of a file from another, without reading it. Nobody can choose its ctime."""
+    try:
+        found = path.stat()
+    except OSError:
+        return [str(path)]
+    return [
+        str(path), found.st_dev, found.st_ino, found.st_size, found.st_mode, found.st_uid, found.st_gid,
+        found.st_mtime_ns, found.st_ctime_ns,
+    ]  # fmt: skip
+
+
+def _way(place: Path) -> Iterator[list[object]]:
+    """The folders from the root to *place*. Below the folder for temporary files, and last, their names are chance."""
+    real, chance = place.resolve(), Path(tempfile.gettempdir()).resolve()
+    for folder in (*reversed(real.parents), real):
+        found = folder.stat()
+        named = folder != real and chance not in folder.parents
+        yield [
+            str(folder) if named else "", found.st_dev, found.st_mode, found.st_uid, found.st_gid,
+            [_label(folder, name) for name in _LABELS],
+        ]  # fmt: skip
+
+
+def _label(folder: Path, name: str) -> str:
+    with suppress(OSError):
+        return os.getxattr(folder, name).hex()
+    return ""
+
+
+def _proc(name: str) -> str:
+    return _read(Path("/proc", name))
+
+
+def _read(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_bytes().decode("utf-8", "replace")
+    return ""
+
+
+def _link(path: Path) -> str:
+    with suppress(OSError):
+        return str(path.readlink())
+    return ""

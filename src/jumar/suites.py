@@ -1,0 +1,111 @@
+"""How the tests of a task are run, settled from its tables: the runner, its limits, and a test command's own rules."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from jumar.config import LONGEST_SECONDS, TestsTable
+from jumar.core.settings import Suite
+from jumar.errors import BadInput
+from jumar.globs import literal
+from jumar.projects import BUILD_FILES, COMMAND, of_runner, runner_in
+
+if TYPE_CHECKING:
+    from jumar.options import Options
+    from jumar.task import Task
+
+TEST_SECONDS = 30.0
+"""For one test, where nobody chose."""
+
+
+def runner_of_tests(tests: TestsTable, root: Path) -> str:
+    """The runner that *tests* names or implies by a command, else that of the project in *root*."""
+    if not tests.runner and tests.command:
+        return "junit" if tests.report else COMMAND
+    return tests.runner or runner_in(root)
+
+
+def suite_of(tests: TestsTable, env: Mapping[str, str]) -> Suite:
+    """How the tests of a task with these tables are run."""
+    limit = tests.test_timeout_seconds or (LONGEST_SECONDS if tests.runner == COMMAND else TEST_SECONDS)
+    return Suite(
+        runner=tests.runner,
+        select=tests.select,
+        env=dict(env),
+        timeout_seconds=tests.timeout_seconds,
+        test_timeout_seconds=min(limit, tests.timeout_seconds) if tests.runner != COMMAND else limit,
+        command=tests.command,
+        report=tests.report,
+        command_for=tests.command_for,
+        confirm=tests.confirm,
+    )
+
+
+def with_command(task: Task, options: Options) -> Task:
+    """*task*, judged by the test command of *options* where they have one.
+
+    Raises:
+        BadInput: if that command, or the task's own, is given what only applies to a runner that names its tests.
+    """
+    if options.test_command is None:
+        _refuse_idle(task, options)
+        return task
+    kind = of_runner(COMMAND)
+    limit = task.suite.test_timeout_seconds if "tests.test_timeout_seconds" in task.named else LONGEST_SECONDS
+    suite = replace(
+        task.suite, runner=COMMAND, command=options.test_command, report="", command_for="", select=(),
+        test_timeout_seconds=limit,
+    )  # fmt: skip
+    chosen = "files.editable" in task.named
+    task = replace(
+        task,
+        suite=suite,
+        expected=(),
+        editable=task.editable if chosen else kind.sources,
+        protected=task.protected if chosen else (*task.protected, *kind.tests),
+    )
+    _refuse_idle(task, options)
+    return steered(task)
+
+
+def steered(task: Task) -> Task:
+    """*task*, where a test command's build files, and the files that it names, are read-only."""
+    if not task.suite.single:
+        return task
+    return replace(task, protected=(*task.protected, *BUILD_FILES, *_named_files(task)))
+
+
+def _named_files(task: Task) -> Iterator[str]:
+    """The files and folders of the task that a word of its test command names: they are what judges."""
+    try:
+        words = shlex.split(task.suite.command)
+    except ValueError:  # refused where the command is run
+        return
+    for word in words:
+        path = word.removeprefix("./").rstrip("/")
+        there = path and not path.startswith("/") and ".." not in path.split("/") and (task.root / path).is_file()
+        if there:
+            yield literal(path)
+
+
+def _refuse_idle(task: Task, options: Options) -> None:
+    """Refuse what names single tests, where the command is the only one."""
+    if not task.suite.single:
+        return
+    for label, value in (
+        ("--test", options.tests),
+        ("[tests] select", task.suite.select),
+        ("[tests] expected", task.expected),
+        ("[tests] command_for", task.suite.command_for),
+        ("[tests] hidden", task.hidden),
+    ):
+        if value:
+            raise BadInput(
+                f"{label} names single tests, and a test command is one test for the whole suite: leave it out "
+                "(name files that must stay read-only in [files] protected)"
+            )

@@ -1,0 +1,1 @@
+"""Commands on runs that lie on the disk: `diff`, `apply`, `runs`, `clean`."""

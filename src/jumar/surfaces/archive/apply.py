@@ -1,0 +1,54 @@
+"""`jumar apply`: writes the best tree of a run onto the folder that its task came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.harness.archive.find import find_run
+from jumar.surfaces.archive.argument import IN_RUNS, RUN, spoken
+from jumar.surfaces.command_options import speaking
+from jumar.surfaces.output import Voice, fail
+
+
+@click.command(epilog="Example: jumar apply last, or jumar apply 20261121-101500-gcd-1a2b3c --to /tmp/best")
+@RUN
+@click.option("--to", type=click.Path(path_type=Path), help="Lay the whole tree out in this new folder instead.")
+@IN_RUNS
+@speaking
+def apply(run_name: str, to: Path | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
+    """Write what RUN changed onto the folder that its task came from.
+
+    Files that were changed there since the run began are merged; where both sides changed the same lines, each such
+    file is named and nothing is written. RUN is the directory of a run, its name, a beginning of it, or `last`.
+    """
+    from jumar.disk.apply import Conflicts  # noqa: PLC0415  as below
+    from jumar.harness.archive.changes import apply_best, lay_out  # noqa: PLC0415  libcst is slow to import
+
+    voice, folder = Voice(json=as_json, quiet=quiet), find_run(run_name, runs)
+    if to is not None:
+        lay_out(folder, to)
+        voice.say(f"laid out the best tree of {spoken(folder)} in {to}")
+        voice.result({"run": folder.name, "to": str(to)})
+        return 0
+    try:
+        written = apply_best(folder)
+    except Conflicts as refused:
+        conflicts = msgspec.to_builtins(refused.conflicts)
+        voice.result({"run": folder.name, "written": [], "conflicts": conflicts, "exit": EXIT_CODES[StopReason.FINAL]})
+        for conflict in refused.conflicts:
+            voice.say(f"conflict {conflict.why}")
+        count = f"{len(conflicts)} conflict{'s' * (len(conflicts) != 1)}"
+        mend = (
+            f"`jumar diff {spoken(folder)}` shows the run's side, `jumar apply {spoken(folder)} --to DIR` lays it out"
+        )
+        return fail(f"nothing was applied: {count}; {mend}", EXIT_CODES[StopReason.FINAL], as_json=False)
+    for path in written:
+        voice.say(f"wrote    {path}")
+    if not written:
+        voice.say("nothing to write: what the run changed is there already")
+    voice.result({"run": folder.name, "written": written, "conflicts": [], "exit": 0})
+    return 0

@@ -1,0 +1,38 @@
+"""The argument RUN of commands: a path, a name, a beginning of one, or `last`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jumar.harness.archive.find import find_run
+
+RUNS = Path(".jumar") / "runs"
+
+RUN_HELP = "RUN is the directory of a run, its name, a beginning of its name, or `last`."
+
+
+class RunPath(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """A run, found in the usual folder of runs."""
+
+    name = "run"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002  click's
+        """The directory of the run called *value*."""
+        return value if isinstance(value, Path) else find_run(value, RUNS)
+
+
+RUN = click.argument("run_name", metavar="RUN", default="last")
+
+IN_RUNS = click.option(
+    "--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept."
+)
+
+
+def spoken(folder: Path) -> str:
+    """What a person types for the run in *folder*, from where they are."""
+    known = RUNS / folder.name
+    return shlex.quote(folder.name if known.is_dir() and known.samefile(folder) else str(folder))

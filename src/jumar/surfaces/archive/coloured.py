@@ -1,0 +1,44 @@
+"""A patch for people: bounded, and in colours on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+import click
+
+from jumar.surfaces.output import printable
+
+LINES, LINE_LENGTH = 60, 200
+"""Of a patch in a report."""
+
+
+def colours(environ: Mapping[str, str]) -> bool:
+    """Whether standard output is a terminal that may show colours."""
+    return sys.stdout.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def coloured(text: str) -> str:
+    """The patch *text* in the usual colours."""
+    return "\n".join(map(_line, text.split("\n")))
+
+
+def _line(line: str) -> str:
+    if line.startswith(
+        ("diff --git ", "+++ ", "--- ", "index ", "new file ", "deleted file ", "old mode ", "new mode ")
+    ):
+        return click.style(line, bold=True)
+    if line.startswith("@@"):
+        return click.style(line, fg="cyan")
+    if line.startswith("+"):
+        return click.style(line, fg="green")
+    return click.style(line, fg="red") if line.startswith("-") else line
+
+
+def bounded(text: str, command: str) -> str:
+    """The beginning of the patch *text*, without what only git reads, and how *command* shows the rest."""
+    lines = [line for line in text.splitlines() if not line.startswith(("diff --git ", "index "))]
+    shown = [line if len(line) <= LINE_LENGTH else line[: LINE_LENGTH - 3] + "..." for line in lines[:LINES]]
+    if len(lines) > LINES:
+        shown.append(f"... {len(lines) - LINES} more lines: {command}")
+    return printable("\n".join(shown))

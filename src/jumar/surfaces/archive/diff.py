@@ -1,0 +1,60 @@
+"""`jumar diff`: shows what a run changed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from jumar.disk.patch import Counted
+from jumar.harness.archive.find import find_run
+from jumar.surfaces.archive.argument import IN_RUNS, RUN, spoken
+from jumar.surfaces.archive.coloured import coloured, colours
+from jumar.surfaces.command_options import speaking
+from jumar.surfaces.environment import environment
+from jumar.surfaces.output import Voice, printable
+
+
+@click.command(epilog="Example: jumar diff last --stat, or jumar diff 20261121-101500-gcd-1a2b3c | git apply")
+@RUN
+@click.option("--stat", is_flag=True, help="How many lines of each file, instead of the lines.")
+@IN_RUNS
+@speaking
+def diff(run_name: str, runs: Path, *, stat: bool, as_json: bool, quiet: bool) -> int:
+    """Show what RUN changed: its best tree against the tree that it began with.
+
+    RUN is the directory of a run, its name, a beginning of its name, or `last` (default). In a pipe the patch is whole
+    and plain, for `git apply`.
+    """
+    from jumar.harness.archive.changes import changes_of  # noqa: PLC0415  libcst is slow to import
+
+    voice = Voice(json=as_json, quiet=quiet)
+    folder = find_run(run_name, runs)
+    found = changes_of(folder)
+    if as_json:
+        patch = found.patch.decode("utf-8", "replace")
+        files = [{"path": printable(f.path), "added": f.added, "removed": f.removed} for f in found.files]
+        voice.result({"run": found.run, "base": found.base, "best": found.best, "files": files, "patch": patch})
+    elif not found.files:
+        click.echo(f"jumar: the best tree of {spoken(folder)} is the one it began with", err=True)
+    elif stat:
+        voice.say(_stat(found.files))
+    elif sys.stdout.isatty():
+        text = printable(found.text).rstrip("\n")
+        click.echo(coloured(text) if colours(environment()) else text)
+    else:
+        sys.stdout.buffer.write(found.patch)
+    return 0
+
+
+def _stat(files: tuple[Counted, ...]) -> str:
+    width = max(len(printable(f.path)) for f in files)
+    rows = [
+        f" {printable(f.path):<{width}} | " + ("binary" if f.added is None else f"+{f.added} -{f.removed}")
+        for f in files
+    ]
+    added, removed = (
+        sum(n or 0 for n in counts) for counts in zip(*((f.added, f.removed) for f in files), strict=True)
+    )
+    return "\n".join([*rows, f" {len(files)} file{'s' * (len(files) != 1)}, +{added} -{removed}"])

@@ -1,0 +1,58 @@
+"""`jumar runs`: the table of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from jumar.harness.archive.listing import Row, list_runs, shared_bytes
+from jumar.surfaces.archive.argument import IN_RUNS
+from jumar.surfaces.command_options import speaking
+from jumar.surfaces.output import Voice
+
+TITLES = ("RUN", "TASK", "STOP", "PASSED", "COST", "TIME", "SIZE")
+THOUSAND = 1000
+
+
+@click.command(epilog="Example: jumar runs --stop attempts")
+@click.argument("folder", metavar="[RUNS]", type=click.Path(path_type=Path), required=False)
+@click.option("--stop", "stops", multiple=True, help="Only those that stopped so (or open, unfinished, damaged).")
+@IN_RUNS
+@speaking
+def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bool, quiet: bool) -> int:
+    """List the runs in RUNS (default .jumar/runs), the newest first."""
+    voice, runs = Voice(json=as_json, quiet=quiet), folder or runs
+    rows = [row for row in list_runs(runs) if not stops or row.stop in stops]
+    shared = shared_bytes(runs)
+    if not rows:
+        voice.say(f"no run in {runs}")
+    else:
+        for line in _table([TITLES, *map(cells, rows)]):
+            voice.say(line)
+        whole = size_text(shared + sum(row.bytes for row in rows))
+        voice.say(f"{len(rows)} run{'s' * (len(rows) != 1)}, {whole}, of which {size_text(shared)} are shared objects")
+    voice.result({"runs": rows, "shared_bytes": shared})
+    return 0
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """The row as texts."""
+    passed = "-" if row.passed is None else f"{row.passed}/{row.total}"
+    cost = f"${row.usd:.4f}" if row.usd else "-"
+    return (row.run, row.task, row.stop, passed, cost, f"{row.seconds:.1f} s", size_text(row.bytes))
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def size_text(count: float) -> str:
+    """*count* bytes for people, in powers of 1,000."""
+    for unit in ("B", "kB", "MB"):
+        if count < THOUSAND:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"  # noqa: PLR2004  two digits
+        count /= THOUSAND
+    return f"{count:.1f} GB"

@@ -1,0 +1,109 @@
+"""Command-line options that several commands share, and the options of `jumar run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from jumar.options import Options
+from jumar.run_settings import SETTINGS
+from jumar.surfaces.environment import environment
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def speaking(command: Decorated) -> Decorated:
+    """The options every command has."""
+    command = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of output.")(
+        command
+    )
+    return click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")(command)
+
+
+class Shared(click.Option):
+    """An option of several commands: where a command's own variable is not set, that of `jumar run` counts."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """The value in the environment; None: there is none."""
+        return super().resolve_envvar_value(ctx) or environment().get(f"JUMAR_RUN_{str(self.name).upper()}") or None
+
+
+def options_for(*names: str) -> Iterator[Callable[[Decorated], Decorated]]:
+    """The command-line options for the rows *names* of `jumar.run_settings`."""
+    for row in map(SETTINGS.__getitem__, names):
+        kind = None if row.kind is str else row.kind
+        cls = Shared if row.name in ("confirm", "sandbox") else click.Option
+        yield click.option(row.flag, cls=cls, type=kind, help=row.help)
+
+
+EVIDENCE = (
+    *options_for("confirm", "sandbox"),
+    click.option(
+        "--include", multiple=True, help="A glob: files that git ignores and the tests need; may be repeated."
+    ),
+)
+"""The options that say what a green is worth."""
+
+TEST_COMMAND = click.option("--test-command", help="What runs all the tests, such as 'make check': exit 0 is a pass.")
+
+PROBE = click.option("--probe", is_flag=True, help="Mutate the lines that a green changed: do the tests notice?")
+
+
+def judging(command: Decorated) -> Decorated:
+    """The options that say what a green is worth."""
+    for option in reversed(EVIDENCE):
+        command = option(command)
+    return command
+
+
+CHOICES = (
+    click.option("-i", "--instruction", help="What to do, beyond making the tests pass."),
+    click.option("--test", "tests", multiple=True, help="A test file, folder or id; may be repeated."),
+    TEST_COMMAND,
+    *options_for("agent", "model"),
+    click.option("--base-url", help="A server that is compatible with the model's provider."),
+    click.option("--price", help="INPUT,OUTPUT[,CACHED] in usd per million tokens, or free."),
+    click.option("--record", help="Keep what the model answers in this file, for replay:FILE."),
+    *options_for("test_policy", "gate"),
+    click.option("--verify", help="A command that must stay green in refactor mode ([gate] verify)."),
+    click.option("--allow-refactor", is_flag=True, help="The model may enter refactor mode."),
+    click.option("--allow-codemod", is_flag=True, help="It may edit all files by one command or replacement."),
+    click.option("--codemod-renames", multiple=True, help="A glob of tests where that may rename; may be repeated."),
+    *options_for("ratchet", "ties", "attempts", "turns", "test_runs", "usd", "tokens", "seconds"),
+    click.option("--profile", help="workday ($10, 8 h) or overnight ($30, 12 h; S3 unless typed): caps nobody chose."),
+    click.option("--ledger", help="A file that many runs draw on together; new, its caps are the profile's."),
+    click.option("--ledger-usd", type=float, help="The cap of a new ledger, in usd."),
+    click.option("--text-actions", is_flag=True, help="The driver's actions as plain text, for models without tools."),
+    click.option("--model-may-run-tests", is_flag=True, help="The driver's model may run tests; not under never."),
+    click.option("--model-may-run-commands", is_flag=True, help="It may run commands, confined, on a copy."),
+    click.option("--agent-command", help="Of an external agent, such as 'mini -t {prompt} -y'; no shell runs it."),
+    click.option("--agent-env", multiple=True, help="A variable that it is given as it is; may be repeated."),
+    click.option("--turn-seconds", type=float, help="For one turn of it (default: what is left, or 600)."),
+    click.option("--allow-unmetered", is_flag=True, help="It may work without the proxy; its spend is then unknown."),
+    click.option("--timeout", type=float, help="Seconds for one verification (default 120)."),
+    click.option("--test-timeout", type=float, help="Seconds for one test (default 30)."),
+    *EVIDENCE,
+    PROBE,
+    click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours."),
+    click.option("--seed", type=int, help="Same seed, same search."),
+    click.option("--config", type=click.Path(path_type=Path), help="Defaults instead of the task's jumar.toml."),
+)
+"""The options that shape a run."""
+
+
+def choosing(command: Decorated) -> Decorated:
+    """The options that shape a run."""
+    for option in reversed(CHOICES):
+        command = option(command)
+    return command
+
+
+def options_of(chosen: dict[str, Any]) -> Options:
+    """The options that were chosen, without what is not the task's business."""
+    names = {"timeout": "timeout_seconds", "test_timeout": "test_timeout_seconds"}
+    names |= {"budget_usd": "usd", "budget_tokens": "tokens"}
+    own = set(Options.__struct_fields__)
+    return Options(**{k: v for key, v in chosen.items() if (k := names.get(key, key)) in own and v is not None})

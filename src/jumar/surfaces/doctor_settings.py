@@ -1,0 +1,46 @@
+"""Settings that `jumar doctor` shows: those that `jumar run` would have in force here, each with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from jumar.caps import caps_in_force
+from jumar.errors import BadInput
+from jumar.in_force import choices
+from jumar.options import Options, with_options
+from jumar.precedence import InForce
+from jumar.surfaces.command_options import options_of
+from jumar.surfaces.running import run
+from jumar.task import Task, load_task
+
+
+def settings_for_run(path: Path, environ: Mapping[str, str]) -> tuple[tuple[InForce, ...], tuple[str, ...]]:
+    """The settings of `jumar run PATH` in this environment, and notes, among them why it would be refused.
+
+    Without a model there is no run; the settings are shown all the same, as they would be for one that is free.
+    """
+    try:
+        # The command itself reads its variables: here it is parsed as if nothing else had been typed.
+        chosen = run.make_context("run", [], auto_envvar_prefix="JUMAR_RUN").params
+        options = options_of(chosen)
+        task = load_task(path, chosen["config"])
+    except (click.ClickException, BadInput) as refused:
+        why = refused.format_message() if isinstance(refused, click.ClickException) else str(refused)
+        return (), (why,)
+    try:
+        settled = with_options(task, options, environ, from_environment=True)
+    except BadInput as refused:
+        return _without_a_run(task, options, environ), (str(refused),)
+    return settled.in_force, settled.notes
+
+
+def _without_a_run(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[InForce, ...]:
+    try:
+        rows = choices(task, options, environ, from_environment=True)
+    except BadInput:
+        return ()
+    caps = caps_in_force(task, options, str(rows["agent"].value), paid=False, from_environment=True)
+    return (*rows.values(), *caps.values())

@@ -1,0 +1,60 @@
+"""`jumar escalate`: ends the run of an agent that has a shell and not our tools, because a test cannot be right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+import click
+
+from jumar.core.reply import ToolCall
+from jumar.surfaces.claim import HOST, Claimed, id_in, root_around, send
+from jumar.surfaces.command_options import speaking
+from jumar.surfaces.environment import environment
+from jumar.surfaces.hook_session import Desk
+from jumar.surfaces.output import Voice
+
+
+@click.command(epilog="Example: jumar escalate test_calc.py::test_round 'it wants 2, test_calc.py::test_half wants 3'")
+@click.argument("test_id", metavar="TEST")
+@click.argument("words", metavar="REASON", nargs=-1, required=True)
+@speaking
+def escalate(test_id: str, words: tuple[str, ...], *, as_json: bool, quiet: bool) -> int:
+    """End the run because TEST contradicts the instruction or another test; REASON says which, and how.
+
+    A person decides then; the test stays as it is. Edits that wait are judged first. Exit 1 if TEST is unknown.
+    Works where an agent is at work under jumar: in a run with --agent external, or behind `jumar hook install`.
+    """
+    voice, environ, reason = Voice(json=as_json, quiet=quiet), environment(), " ".join(words)
+    if address := environ.get(HOST, ""):
+        done = send(address, "escalate", {"test_id": test_id, "reason": reason})
+    else:
+        done = anyio.run(escalated, Path.cwd(), test_id, reason, environ)
+    voice.say(done.text)
+    voice.result(done)
+    return 0 if done.admitted else 1
+
+
+async def escalated(here: Path, test_id: str, reason: str, environ: Mapping[str, str]) -> Claimed:
+    """Escalate in the session that the hooks keep for the repository around *here*; its run ends.
+
+    Raises:
+        BadInput: if there is none, it has ended, or the test's file lies outside.
+        Infra: if the machine failed.
+    """
+    root = root_around(here)
+    test_id = id_in(root, here, test_id)
+    desk = Desk(root, environ)
+    with desk.locked():
+        before, (_, seen) = desk.state(), desk.seen()
+        async with desk.gone_on() as session:
+            call = ToolCall(name="escalate", arguments={"test_id": test_id, "reason": reason})
+            told = await session.act(call)
+            desk.publish(session, before.session if before else "", turn=bool(before and before.turn))
+        desk.save(seen, told.reverted)
+    if not told.admitted:
+        return Claimed(admitted=False, text=" ".join(f"refused: {told.reason}".split()))
+    back = f"; {', '.join(told.reverted)} went back: {told.why}" if told.reverted else ""
+    text = f"escalated: {test_id}; the run ends with this, and a person decides{back}"
+    return Claimed(admitted=True, text=" ".join(text.split()))

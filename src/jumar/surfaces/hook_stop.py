@@ -1,0 +1,94 @@
+"""Rules on a host that stops: a claimed test that is red, or an edit without a verdict, blocks once per state.
+
+A state is the tree, the open claims, the red tests, and who stops. That a stop was blocked stands in the journal, so
+that the next stop in the same state goes through; that one is written down, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+
+import msgspec
+
+from jumar.core import events as ev
+from jumar.core.claims import red_ids
+from jumar.core.policy import Gate
+from jumar.core.reply import ToolCall
+from jumar.core.run import RunState
+
+NAMED = 5
+"""Claims that a sentence names."""
+
+
+class Stopping(msgspec.Struct, frozen=True):
+    """What is open when the host stops, and whether that blocks."""
+
+    why: str
+    """What is open, in one sentence; empty: nothing."""
+    blocks: bool
+    call: ToolCall | None
+    """The action that is written down; None: there is nothing to write."""
+
+
+def rule(state: RunState, who: str, *, active: bool, news: str = "") -> Stopping:
+    """Rule on a stop of *who* in *state*; *news* is what has just gone back and why, which nobody was told yet.
+
+    *active* is whether the host goes on already because a stop was blocked: then nothing blocks, and it cannot loop.
+    """
+    open_now = _open(state)
+    if not (news or open_now):
+        return Stopping("", blocks=False, call=None)
+    digest, why = _digest(state, who), "\n".join(filter(None, (news, open_now)))
+    blocks = not active and (bool(news) or digest not in _blocked(state))
+    arguments: dict[str, object] = {
+        "by": who, "state": digest, "red": _claimed(state), "unjudged": _unjudged(state), "why": why if blocks else "",
+    }  # fmt: skip
+    return Stopping(why, blocks=blocks, call=ToolCall(name="stop", arguments=arguments))
+
+
+def _open(state: RunState) -> str:
+    """The claimed tests that are red and the edits without a verdict, in a sentence each; empty: there are none."""
+    claims = [f"{claim.test_id} (claimed for {claim.path})" for claim in state.book.claims]
+    named = ", ".join(claims[:NAMED]) + (f" and {len(claims) - NAMED} more" if len(claims) > NAMED else "")
+    verb = "is" if len(claims) == 1 else "are"
+    red = (
+        f"{named} {verb} still red: edit the file until the test is green, or run `jumar escalate TEST REASON` in the "
+        "shell where the test contradicts the task or another test"
+    )
+    edits = f"edited, and not judged by the tests yet: {', '.join(_unjudged(state))}"
+    return "\n".join(text for text, there in ((red, claims), (edits, _unjudged(state))) if there)
+
+
+def _claimed(state: RunState) -> list[str]:
+    """The claimed tests that are red: a claim whose test is green is closed."""
+    return sorted({claim.test_id for claim in state.book.claims})
+
+
+def _unjudged(state: RunState) -> list[str]:
+    """The files whose edits have no verdict; of a refactoring it is not known which, so it is named as one."""
+    if state.book.mode is Gate.REFACTOR:
+        return ["the refactoring"] if state.best is not None and state.tree != state.best.tree else []
+    return sorted({edit.path for edit in state.book.turn})
+
+
+def _digest(state: RunState, who: str) -> str:
+    claims = sorted((claim.test_id, claim.path) for claim in state.book.claims)
+    seen = [who, state.tree, claims, sorted(red_ids(state.book.newest)), _unjudged(state)]
+    return sha256(json.dumps(seen).encode()).hexdigest()[:16]
+
+
+def _blocked(state: RunState) -> set[object]:
+    """The states in which a stop was blocked in this run."""
+    found, cell = set[object](), state.talk
+    while cell is not None:
+        event, cell = cell.event, cell.rest
+        if isinstance(event, ev.ActionTaken) and event.name == "stop" and not event.admitted:
+            found.add(event.args.get("state"))
+    return found
+
+
+def who_stops(event: str, payload: Mapping[str, object]) -> str:
+    """Names who stops: the conversation, or one of its subagents."""
+    return f"{event} {payload.get('agent_id', '')}".strip()

@@ -1,0 +1,138 @@
+"""The text of the status line: what a run is doing, how much of it is done, how fast, and how long it may take yet."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from jumar.progress import Part
+
+BAR = 10
+"""Characters of the bar."""
+
+SURE_SECONDS = 0.5
+"""A rate that was measured for less than this tells nothing."""
+
+MINUTE = 60
+
+
+@dataclass
+class Count:
+    """How many of one part are done."""
+
+    since: float
+    done: int = 0
+    total: int = 0
+
+    def rate(self, now: float) -> float:
+        """Parts a second; 0: nobody knows yet."""
+        seconds = now - self.since
+        return self.done / seconds if seconds >= SURE_SECONDS and self.done else 0.0
+
+    def left(self, now: float) -> float:
+        """Seconds until all are done; 0: nobody knows."""
+        rate = self.rate(now)
+        return (self.total - self.done) / rate if rate and self.total > self.done else 0.0
+
+
+@dataclass
+class Status:
+    """What is being done."""
+
+    title: str = ""
+    work: str = ""
+    since: float = 0.0
+    best: tuple[int, int] | None = None
+    """Tests that the best tree passes, of how many."""
+    counts: dict[Part, Count] = field(default_factory=dict)
+
+    def begin(self, work: str, now: float) -> None:
+        """Another work begins; what was counted of the one before is over."""
+        if work != self.work:
+            self.work, self.since, self.counts = work, now, {}
+
+    def count(self, part: Part, done: int, total: int, now: float) -> None:
+        """So many of *part* are done. A smaller number is that of another process: its rate is its own."""
+        known = self.counts.get(part)
+        if known is None or done < known.done:
+            known = self.counts[part] = Count(now)
+        if part is Part.ROUND:
+            self.counts.pop(Part.TESTS, None)
+        known.done, known.total = done, total
+
+    def text(self, now: float, width: int) -> str:
+        """All of it that fits into *width* columns: first without the units, then the least important is left out."""
+        whole = self._parts(now, units=True)
+        fits = columns(" ".join(text for _, text in whole)) <= width
+        return fitted(whole if fits else self._parts(now, units=False), width)
+
+    def _parts(self, now: float, *, units: bool) -> list[tuple[int, str]]:
+        """The parts in the order in which they stand, each with its weight: the lightest is left out first."""
+        elapsed = int(now - self.since)
+        inner = self._inner()
+        rate, left = (inner.rate(now), inner.left(now)) if inner else (0.0, 0.0)
+        parts = [
+            (2, f"{self.title}:" if self.title else ""),
+            (9, self.work),
+            (1, bar(inner) if inner else ""),
+            *self._counted(units=units),
+            (4, f"{rate:.{1 if rate < BAR else 0}f}/s" if rate else ""),
+            (5, f"ETA {clock(left)}" if left else ""),
+            (8, clock(elapsed)),
+            (3, f"best {self.best[0]}/{self.best[1]}" if self.best else ""),
+        ]
+        return [part for part in parts if part[1]]
+
+    def _inner(self) -> Count | None:
+        """What is counted in the smallest steps."""
+        found = [self.counts[part] for part in (Part.FILES, Part.TESTS, Part.CANDIDATES) if part in self.counts]
+        return found[-1] if found else None
+
+    def _counted(self, *, units: bool) -> Iterable[tuple[int, str]]:
+        for part in Part:
+            if (count := self.counts.get(part)) is None:
+                continue
+            of = f"{count.done}/{count.total}" if count.total else str(count.done)
+            yield (6, f"round {of}") if part is Part.ROUND else (7, f"{of} {part}" if units else of)
+
+
+def bar(count: Count) -> str:
+    """A bar of what is done; nothing where nobody knows how much there is."""
+    if not count.total:
+        return ""
+    full = BAR * min(count.done, count.total) // count.total
+    return f"[{'#' * full}{'.' * (BAR - full)}]"
+
+
+def clock(seconds: float) -> str:
+    """*seconds* as minutes and seconds, or hours, minutes and seconds."""
+    minutes, rest = divmod(int(seconds), MINUTE)
+    hours, minutes = divmod(minutes, MINUTE)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def fitted(parts: list[tuple[int, str]], width: int) -> str:
+    """*parts*, (weight, text) each, in their order: the lightest left out until the rest fits."""
+    kept = list(parts)
+    while len(kept) > 1 and columns(" ".join(text for _, text in kept)) > width:
+        kept.remove(min(kept, key=lambda part: part[0]))
+    return cut(" ".join(text for _, text in kept), width)
+
+
+def cut(text: str, width: int) -> str:
+    """As much of *text* as fits into *width* columns."""
+    while columns(text) > width:
+        text = text[:-1]
+    return text
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal *text* takes."""
+    return sum(_columns(letter) for letter in text)
+
+
+def _columns(letter: str) -> int:
+    if unicodedata.combining(letter):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1

@@ -1,0 +1,82 @@
+"""Files of a task: the `task.toml` and `jumar.toml` that count, whose they are, and their tables merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from jumar.config import Raw, TaskFile, merged, parse, read_tables
+from jumar.core.settings import Price
+from jumar.errors import BadInput
+from jumar.precedence import FileSettings, file_settings
+
+TASK_FILE = "task.toml"
+DEFAULTS_FILE = "jumar.toml"
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What the files of a task say."""
+
+    root: Path
+    """The task's folder."""
+    where: str
+    """The highest file, or the folder: named where something is refused."""
+    tables: TaskFile
+    """All tables, those of higher files over those of lower ones."""
+    settings: tuple[FileSettings, ...]
+    """The settings of `[run]`, file by file, the highest first."""
+    own_prices: Mapping[str, Price]
+    """Prices in a file of the person's."""
+    named: frozenset[str]
+    """The keys that a file set, as `table.key`."""
+
+
+def read_files(path: Path, config: Path | None) -> Found:
+    """The files of the task at *path*; *config* is read instead of any `jumar.toml`.
+
+    Raises:
+        BadInput: if a file is missing, cannot be read, or holds what it cannot.
+    """
+    root, task_file = _locate(path)
+    read = [(file, own, read_tables(file)) for file, own in _files(root, task_file, config)]
+    raw: Raw = {}
+    for _, _, tables in reversed(read):
+        raw = merged(raw, tables)
+    where = str(read[0][0]) if read else str(path)
+    own_prices = [parse(tables, str(file)).prices for file, own, tables in read if own]
+    settings = tuple(file_settings(str(file), tables, own=own) for file, own, tables in read)
+    named = frozenset(f"{table}.{key}" for table, keys in raw.items() if isinstance(keys, Mapping) for key in keys)
+    return Found(root, where, parse(raw, where), settings, own_prices[0] if own_prices else {}, named)
+
+
+def _files(root: Path, task_file: Path | None, config: Path | None) -> Iterator[tuple[Path, bool]]:
+    """The files of the task in *root*, the highest first, and whether each is the person's own, no part of the task."""
+    if task_file:
+        yield task_file, False
+    if config:
+        yield config, True
+        return
+    inside, beside = root / DEFAULTS_FILE, root.parent / DEFAULTS_FILE
+    if inside.is_file():
+        yield inside, False
+    if beside.is_file():
+        yield beside, not beside.resolve().is_relative_to(root.resolve())
+
+
+def _locate(path: Path) -> tuple[Path, Path | None]:
+    """The folder of a task and its task file, if it has one."""
+    try:
+        there, folder = path.exists(), path.is_dir()
+        root = path.resolve()
+        task_file = root / TASK_FILE if folder and (root / TASK_FILE).exists() else None
+    except (OSError, ValueError, RuntimeError) as error:
+        raise BadInput(f"cannot look at {path}: {error}") from error
+    if folder:
+        return root, task_file
+    if not there:
+        raise BadInput(f"there is no {path}; name a task file, or a folder with a {TASK_FILE} or a repository in it")
+    if path.suffix != ".toml":
+        raise BadInput(f"{path} is no task: name a task file (*.toml) or a folder")
+    return root.parent, root

@@ -1,0 +1,88 @@
+"""Refuses tables and keys that no configuration file has, and names the nearest known one, in whichever table it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from jumar.errors import BadInput
+from jumar.nearest import nearest
+from jumar.run_settings import SETTINGS, TYPED_ONLY
+
+Keys = Mapping[str, tuple[str, ...]]
+"""Table -> its keys; the file itself is the table of an empty name."""
+
+
+def refuse_unknown(raw: Mapping[str, Any], whole: type[msgspec.Struct], where: str) -> None:
+    """Refuse the first table or key of *raw* that *whole*, the type of the file, does not have.
+
+    Raises:
+        BadInput: naming it, its table, the file *where*, and the nearest known one.
+    """
+    keys = dict(_keys(whole, ""))
+    for table, shown, key, value in _used(raw, whole, ("", "")):
+        known = keys[table]
+        if not table and key in SETTINGS and not isinstance(value, Mapping):
+            raise BadInput(f"{where}: {key!r} stands in no table; did you mean {key!r} in [run]?")
+        if key in known:
+            continue
+        if table == "run" and key in TYPED_ONLY:
+            flag = f"--{key.replace('_', '-')}"
+            raise BadInput(f"{where}: [run] {key} is no key of a file; pass {flag}, or set JUMAR_RUN_{key.upper()}")
+        label = f"table [{f'{shown}.' if shown else ''}{key}]" if isinstance(value, Mapping) else f"key {key!r}"
+        raise BadInput(
+            f"{where}: unknown {label} in {f'[{shown}]' if shown else 'the file'}; {_hint(key, table, keys)}"
+        )
+
+
+def _hint(key: str, table: str, keys: Keys) -> str:
+    """What was meant: a key of this table, else the same or a near one of another table; else what there is."""
+    if near := nearest(key, keys[table]):
+        return f"did you mean {near!r}?"
+    others = [(other, each) for other, known in keys.items() if other and other != table for each in known]
+    tops = [(other, each) for other, each in others if "." not in other]
+    for among in (tops, others):
+        same = next(((other, each) for other, each in among if each == key), None)
+        near = "" if same else nearest(key, dict.fromkeys(each for _, each in among))
+        if found := same or next(((other, each) for other, each in among if each == near), None):
+            return f"did you mean {found[1]!r} in [{found[0]}]?"
+    return f"known are {', '.join(sorted(keys[table]))}"
+
+
+def _keys(struct: type[msgspec.Struct], table: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The tables of *struct*, which is called *table*, and the keys of each."""
+    hints = get_type_hints(struct)
+    yield table, tuple(hints)
+    for name, hint in hints.items():
+        if inner := _inner(hint):
+            yield from _keys(inner, f"{table}.{name}" if table else name)
+    if not table:
+        yield "run", tuple(SETTINGS)
+
+
+def _used(raw: Mapping[str, Any], struct: type[msgspec.Struct] | None, at: tuple[str, str]) -> Iterator[_Used]:
+    """The keys that *raw* has; *at* is its table, and how that is written in the file."""
+    table, shown = at
+    hints = get_type_hints(struct) if struct else {}
+    for key, value in raw.items():
+        yield table, shown, key, value
+        inner, below = _inner(hints.get(key)), (f"{table}.{key}".lstrip("."), f"{shown}.{key}".lstrip("."))
+        if not isinstance(value, Mapping) or not (inner or below[0] == "run"):
+            continue
+        if get_origin(hints.get(key)) is dict and inner:  # a table of tables, whose names are the person's
+            for name, part in value.items():
+                yield from _used(part, inner, (below[0], f'{below[1]}."{name}"')) if isinstance(part, Mapping) else ()
+        else:
+            yield from _used(value, inner, below)
+
+
+_Used = tuple[str, str, str, Any]
+"""The table of a key, how that table is written, the key and its value."""
+
+
+def _inner(hint: object) -> type[msgspec.Struct] | None:
+    """The struct that a field of type *hint* holds, by itself or under names of the person's."""
+    kinds = (hint, *get_args(hint)) if get_origin(hint) in (None, dict) else ()
+    return next((each for each in kinds if isinstance(each, type) and issubclass(each, msgspec.Struct)), None)

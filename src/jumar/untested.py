@@ -1,0 +1,140 @@
+"""A repository without tests: detection by file names, and a command that must stay green while it is edited."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from jumar.core.policy import Gate
+from jumar.plugins import load
+from jumar.ports import Runner
+from jumar.task import Task, tree_files
+from jumar.verify.programs import VENVS
+
+TARGETS = ("test", "check")
+"""Targets of a Makefile by which most projects run their tests or checks."""
+
+UNREAL = "no test specified"
+"""Part of the script `test` that npm writes into each new `package.json`; it does nothing but fail."""
+
+UNIT_TEST = re.compile(rb"#\[(?:\w+::)*test\b")
+"""The attribute of a test in a source file of Rust."""
+
+SET_VERIFY = "set [gate] verify in jumar.toml to a command that must stay green (or pass --verify 'make test')"
+
+ELSE = "or name what runs the tests: --test-command 'make check'"
+
+
+def untested_line(verify: str, gate: Gate) -> str:
+    """What a person is told when a run in a repository without tests begins."""
+    if gate is Gate.STRICT:
+        return "no tests: the agent writes the first failing test; no edit of the code is admitted before it is red"
+    if verify:
+        return f"no tests: refactor mode; edits need no claims, and stay only if `{verify}` succeeds at the end"
+    return (
+        "no tests: refactor mode, and no command that guards it: nothing judges the edits, and the run cannot end "
+        f"green; {SET_VERIFY}, {ELSE}, or pass --gate strict to have a failing test written first"
+    )
+
+
+def has_test_files(task: Task) -> bool:
+    """Whether a file of *task* is a test by its name, or the task names its tests otherwise."""
+    if task.suite.single or task.expected:
+        return True
+    runner: Runner = load("runners", task.suite.runner)  # type: ignore[assignment]  # as in the contract kit
+    return bool(runner.test_files(tuple(tree_files(task.root, task.withheld)), task.suite.select))
+
+
+def verify_commands(task: Task, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Commands of the project of *task* that could guard a refactoring of it, the most telling first."""
+    search = environ.get("PATH")
+    found = (*_made(task.root), *_scripted(task.root), *_checked(task.root, search), *_built(task))
+    return tuple(c for c in found if "/" in c.split()[0] or shutil.which(c.split()[0], path=search))
+
+
+def _made(root: Path) -> Iterator[str]:
+    """`make test` or `make check`, where the Makefile has that target."""
+    names = (root / name for name in ("GNUmakefile", "makefile", "Makefile"))
+    text = next((_text(path) for path in names if path.is_file()), "")
+    for target in TARGETS:
+        if re.search(rf"^(?:[\w.-]+ +)*{target}(?: +[\w.-]+)*\s*::?(?!=)", text, re.MULTILINE):
+            yield f"make {target}"
+
+
+def _scripted(root: Path) -> Iterator[str]:
+    """`npm test`, where `package.json` has a script for it that a person wrote."""
+    script = _table(_json(root / "package.json"), "scripts").get("test")
+    if isinstance(script, str) and script.strip() and UNREAL not in script:
+        yield "npm test"
+
+
+def _checked(root: Path, search: str | None) -> Iterator[str]:
+    """The type checkers that the project configures and has installed."""
+    tools = _table(_toml(root / "pyproject.toml"), "tool")
+    ini = _sections(root / "setup.cfg")
+    if any((root / name).is_file() for name in ("mypy.ini", ".mypy.ini")) or "mypy" in tools or "mypy" in ini:
+        for program in _installed(root, "mypy", search):
+            yield f"{program} --exclude '^venv/' ." if (root / "venv").is_dir() else f"{program} ."
+    if (root / "pyrightconfig.json").is_file() or "pyright" in tools:
+        yield from _installed(root, "pyright", search)
+    if (root / "tsconfig.json").is_file() and (root / "node_modules" / ".bin" / "tsc").exists():
+        yield "node_modules/.bin/tsc --noEmit"
+
+
+def _built(task: Task) -> Iterator[str]:
+    """Where nothing else is known: that the code compiles, and with Rust that its unit tests pass."""
+    root = task.root
+    if (root / "Cargo.toml").is_file():
+        sources = (root / path for path in tree_files(root, task.withheld) if path.endswith(".rs"))
+        tested = any(UNIT_TEST.search(path.read_bytes()) for path in sources)
+        yield "cargo test" if tested else "cargo check"
+    if (root / "go.mod").is_file():
+        yield "go build ./..."
+
+
+def _installed(root: Path, name: str, search: str | None) -> Iterator[str]:
+    """How the program *name* is started: from the project's own environment, else from PATH."""
+    own = next((f"{venv}/bin/{name}" for venv in VENVS if (root / venv / "bin" / name).is_file()), "")
+    if own or shutil.which(name, path=search):
+        yield own or name
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _json(path: Path) -> object:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def _toml(path: Path) -> object:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def _sections(path: Path) -> tuple[str, ...]:
+    parser = configparser.RawConfigParser(strict=False)
+    try:
+        parser.read_string(_text(path))
+    except configparser.Error:
+        return ()
+    return tuple(parser.sections())
+
+
+def _table(tables: object, name: str) -> Mapping[str, object]:
+    """The table *name* in *tables*; empty where there is none."""
+    table = tables.get(name) if isinstance(tables, dict) else None
+    return table if isinstance(table, dict) else {}

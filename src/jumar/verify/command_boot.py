@@ -1,0 +1,98 @@
+"""Runs the test command of a task, which is its one test: exit status 0 is a pass, whatever the command prints.
+
+Run by path under jumar's own interpreter; standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import shlex
+import shutil
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Send = Callable[[list[object]], None]
+
+ASSIGNMENT = re.compile(r"\w+=")
+"""What may stand before the program: a variable for it."""
+
+WORD = re.compile(r"[\w./+-]+")
+"""A program that is named plainly; what a shell must expand first is left to the shell."""
+
+BUILTINS = frozenset(
+    {
+        ".", ":", "break", "case", "cd", "command", "echo", "eval", "exec", "exit", "export", "false", "for", "if",
+        "printf", "pwd", "read", "return", "set", "shift", "source", "test", "time", "times", "trap", "true", "type",
+        "ulimit", "umask", "unset", "until", "wait", "while",
+    }
+)  # fmt: skip
+"""What a shell runs without a program."""
+
+
+def main() -> None:
+    """Serve one request: name the one test, or tell how it came out."""
+    here = Path(__file__)
+    envoy = SimpleNamespace(**runpy.run_path(str(here.with_name("envoy.py"))))
+    single = SimpleNamespace(**runpy.run_path(str(here.with_name("single_boot.py")), run_name="single_boot"))
+    envoy.serve(lambda config, send: errand(config, send, envoy, single))
+
+
+def errand(config: dict[str, Any], send: Send, envoy: Any, single: Any) -> int:
+    """Look for the program, run the command if that is asked for, send the records."""
+    if config["bin"]:
+        os.environ["PATH"] = f"{config['bin']}:{os.environ.get('PATH', '')}"
+    send(["hello", {}])
+    if why := unstartable(config["command"], os.environ.get("PATH", ""), Path()):
+        send(["unusable", why])
+        return 0
+    envoy.collect(send, [config["id"]])
+    if config["mode"] == "collect":
+        return 0
+    send(["start", config["id"]])
+    begun = time.monotonic()
+    try:
+        status, said = single.ran(config["argv"], config["limit"])
+    except (OSError, ValueError) as error:
+        send(["unusable", f"cannot start the test command {config['command']!r}: {error.args[-1]}"])
+        return 0
+    sys.stdout.write(f"$ {config['command']}\n{said}\n")
+    ms = int(1000 * (time.monotonic() - begun))
+    send(["result", config["id"], *single.verdict(status, ms, envoy.plain(said), config["limit"])])
+    return 0
+
+
+def unstartable(command: str, search: str, folder: Path) -> str:
+    """Why the first program of *command* cannot be started in *folder* with *search* as its PATH; empty: it can."""
+    program = first_program(command)
+    if not program or program in BUILTINS:
+        return ""
+    if "/" in program:
+        path = folder / program
+        found = path.is_file() and os.access(path, os.X_OK)
+        why = f"{program} cannot be executed: chmod +x it" if path.is_file() else f"there is no file {program}"
+    else:
+        found = shutil.which(program, path=search) is not None
+        why = f"there is no program {program!r} on PATH"
+    return "" if found else f"cannot start the test command {command!r}: {why}"
+
+
+def first_program(command: str) -> str:
+    """The program that *command* begins with; empty where only a shell can tell."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return ""
+    named = next((word for word in words if not ASSIGNMENT.match(word)), "")
+    return named if WORD.fullmatch(named) else ""
+
+
+if __name__ == "__main__":
+    main()

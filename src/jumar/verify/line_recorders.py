@@ -1,0 +1,130 @@
+"""Records which lines of some files run, with the interpreter's own means: no package has to be installed for it.
+
+`sys.monitoring` where there is one (Python 3.12), `sys.settrace` elsewhere. Loaded by path inside the tested
+interpreter; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import dis
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import CodeType, FrameType
+
+TOOLS = (4, 3, 5, 2, 1)
+"""Tool numbers of `sys.monitoring`, those that nobody has a claim to first."""
+
+
+class Files:
+    """The files whose lines count, looked up by the name that the compiler was given."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """*files*: real path -> the name that is reported."""
+        self._files = files
+        self._known: dict[str, str] = {}
+
+    def name(self, filename: str) -> str:
+        """The name to report for a code object's *filename*; empty if its lines do not count."""
+        known = self._known.get(filename)
+        if known is None:
+            known = self._known[filename] = self._files.get(os.path.realpath(filename), "")
+        return known
+
+
+def recorder(files: Mapping[str, str]) -> Any:
+    """The fastest recorder that this interpreter has."""
+    monitoring = getattr(sys, "monitoring", None)
+    free = [tool for tool in TOOLS if monitoring and monitoring.get_tool(tool) is None]
+    return Monitored(Files(files), monitoring, free[0]) if free else Traced(Files(files))
+
+
+class Monitored:
+    """Records by `sys.monitoring`: a line costs something the first time it runs in a recording, and nothing after."""
+
+    def __init__(self, files: Files, monitoring: Any, tool: int) -> None:
+        self._files, self._monitoring, self._tool = files, monitoring, tool
+        self._lines: dict[str, set[int]] = {}
+        monitoring.use_tool_id(tool, "jumar")
+        events = monitoring.events
+        monitoring.register_callback(tool, events.PY_START, self._entered)
+        monitoring.register_callback(tool, events.LINE, self._ran)
+
+    def start(self) -> None:
+        """Begin a recording."""
+        self._lines = {}
+        self._monitoring.set_events(self._tool, self._monitoring.events.PY_START)
+        self._monitoring.restart_events()
+
+    def stop(self) -> dict[str, list[int]]:
+        """End the recording: the lines that ran, by the name of their file."""
+        self._monitoring.set_events(self._tool, 0)
+        lines, self._lines = self._lines, {}
+        return {name: sorted(numbers) for name, numbers in lines.items()}
+
+    def _entered(self, code: CodeType, _offset: int) -> object:
+        if self._files.name(code.co_filename):
+            self._monitoring.set_local_events(self._tool, code, self._monitoring.events.LINE)
+        return self._monitoring.DISABLE
+
+    def _ran(self, code: CodeType, line: int) -> object:
+        self._lines.setdefault(self._files.name(code.co_filename), set()).add(line)
+        return self._monitoring.DISABLE
+
+
+class Traced:
+    """Records by `sys.settrace`: frames of other files, and those of which each line was seen, are left alone."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._codes: dict[int, tuple[CodeType, str, frozenset[int]]] = {}
+        """By identity (code objects are slow to hash): the object, the name of its file, its lines."""
+        self._unseen: dict[int, set[int]] = {}
+        """The lines of each entered code object that did not run in this recording."""
+
+    def start(self) -> None:
+        """Begin a recording."""
+        self._unseen = {}
+        threading.settrace(self._entered)
+        sys.settrace(self._entered)
+
+    def stop(self) -> dict[str, list[int]]:
+        """End the recording: the lines that ran, by the name of their file."""
+        sys.settrace(None)
+        threading.settrace(None)
+        lines: dict[str, set[int]] = {}
+        for key, unseen in self._unseen.items():
+            _, name, numbers = self._codes[key]
+            lines.setdefault(name, set()).update(numbers - unseen)
+        self._unseen = {}
+        return {name: sorted(numbers) for name, numbers in lines.items() if numbers}
+
+    def _entered(self, frame: FrameType, _event: str, _arg: object) -> Any:
+        code = frame.f_code
+        unseen = self._unseen.get(id(code))
+        if unseen is None:
+            name = self._files.name(code.co_filename)
+            if not name:
+                return None
+            if id(code) not in self._codes:
+                numbers = frozenset(line for _, line in dis.findlinestarts(code) if line)
+                self._codes[id(code)] = (code, name, numbers)
+            unseen = self._unseen[id(code)] = set(self._codes[id(code)][2])
+        return self._noting(unseen) if unseen else None
+
+    @staticmethod
+    def _noting(unseen: set[int]) -> Any:
+        """A local trace function that takes the lines that run from *unseen*."""
+
+        def ran(frame: FrameType, event: str, _arg: object) -> Any:
+            if event == "line":
+                unseen.discard(frame.f_lineno)
+                if not unseen:
+                    frame.f_trace_lines = False
+            return ran
+
+        return ran

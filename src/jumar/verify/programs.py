@@ -1,0 +1,56 @@
+"""What a command of the task needs beside the tree: the programs on PATH, and what the project has installed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from jumar.javascript import installed_packages
+from jumar.plugins import load
+from jumar.ports import Runner, Surroundings
+from jumar.projects import runner_in
+from jumar.sandbox.installed import interpreter, on_path
+
+VENVS = (".venv", "venv")
+
+TOOLCHAINS = ("go", "cargo")
+"""Runners whose toolchain and caches a command of such a project needs as well."""
+
+
+def around(origin: Path, environ: Mapping[str, str]) -> Surroundings:
+    """The surroundings of any command in the project in *origin*; nothing is missing, as only the command can tell."""
+    env, links, readable = dict[str, str](), dict[str, Path](), list[Path]()
+    if (kind := runner_in(origin)) in TOOLCHAINS:
+        runner: Runner = load("runners", kind)  # type: ignore[assignment]  # the contract kit checks what a plug-in is
+        known = runner.surroundings(origin, environ)
+        env.update(known.env)
+        readable += known.readable
+    for name in VENVS:
+        if os.access(origin / name / "bin" / "python", os.X_OK):
+            links[name] = (origin / name).absolute()
+            readable += interpreter((origin / name / "bin" / "python").absolute())
+    packages, seen = installed_packages(origin)
+    links.update(packages)
+    return Surroundings(env=env, links=links, readable=_once(*readable, *seen, *_searched(environ)))
+
+
+def joined(first: Surroundings, more: Surroundings, python: str) -> Surroundings:
+    """*first* with what a command needs besides (*more*), and the interpreter *python*."""
+    own = interpreter(Path(python)) if python else ()
+    return replace(
+        first,
+        env={**more.env, **first.env},
+        links={**more.links, **first.links},
+        readable=_once(*first.readable, *more.readable, *own),
+    )
+
+
+def _searched(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    return on_path(environ.get("PATH", ""), environ.get("HOME", ""))
+
+
+def _once(*paths: Path) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(paths))

@@ -1,0 +1,156 @@
+"""The host's agent stops when the tests say so: what is red or not judged blocks a stop once per state."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from hosts import BUGGY, RED, Host, quick, repository
+from jumar.core import events as ev
+from jumar.core.claims import Book, Claim, Edited
+from jumar.core.policy import Gate
+from jumar.core.ratchet import Attempt, Score
+from jumar.core.run import RunState, Said
+from jumar.core.verdict import Blame, Outcome
+from jumar.journal import read_journal
+from jumar.surfaces.hook_rule import STOP, SUBAGENT_STOP, refusal
+from jumar.surfaces.hook_stop import Stopping, rule, who_stops
+
+FAIL = ev.TestRun(test_id="t.py::a", status="fail", outcome=Outcome.FAILED, blame=Blame.CODE)
+CLAIMED = RunState(tree="t0", book=Book(mode=Gate.STRICT, newest={"t.py::a": FAIL}, claims=(Claim("t.py::a", "a.py"),)))
+QUIET = replace(CLAIMED, book=replace(CLAIMED.book, claims=()))
+
+
+def written(state: RunState, stopping: Stopping) -> RunState:
+    """*state* once the ruling stands in the journal."""
+    assert stopping.call is not None
+    args = stopping.call.arguments
+    taken = ev.ActionTaken(name="stop", args=args, admitted=not stopping.blocks, reason=str(args["why"]))
+    return replace(state, talk=Said(taken, state.talk))
+
+
+def test_a_claimed_test_that_is_red_blocks_once_and_the_second_stop_in_that_state_goes_through_and_is_recorded() -> (
+    None
+):
+    first = rule(CLAIMED, STOP, active=False)
+    second = rule(written(CLAIMED, first), STOP, active=False)
+
+    assert first.blocks
+    assert "t.py::a (claimed for a.py) is still red" in first.why
+    assert not second.blocks
+    assert second.why == first.why
+    assert second.call is not None
+    assert (second.call.arguments["red"], second.call.arguments["why"]) == (["t.py::a"], "")
+
+
+def test_an_edit_that_was_not_judged_blocks_too() -> None:
+    edited = replace(QUIET, book=replace(QUIET.book, turn=(Edited("a.py", "1", "2"),)))
+    best = Attempt("t0", Score(1, 0, 0), frozenset({"t.py::b"}))
+    refactored = replace(QUIET, tree="t1", best=best, book=Book(mode=Gate.REFACTOR))
+
+    assert rule(edited, STOP, active=False).why == "edited, and not judged by the tests yet: a.py"
+    assert rule(edited, STOP, active=False).blocks
+    assert rule(refactored, STOP, active=False).blocks
+
+
+def test_a_stop_with_nothing_open_says_and_writes_nothing() -> None:
+    assert rule(QUIET, STOP, active=False) == Stopping("", blocks=False, call=None), "red tests that nobody claimed"
+
+
+ANOTHER = ev.TestRun(test_id="t.py::b", status="fail", outcome=Outcome.FAILED, blame=Blame.CODE)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(CLAIMED, tree="t1"),
+        replace(CLAIMED, book=replace(CLAIMED.book, claims=(Claim("t.py::a", "b.py"),))),
+        replace(CLAIMED, book=replace(CLAIMED.book, newest={"t.py::a": FAIL, "t.py::b": ANOTHER})),
+    ],
+    ids=["tree", "claims", "red"],
+)
+def test_another_tree_other_claims_or_other_red_tests_are_another_state(other: RunState) -> None:
+    before = written(CLAIMED, rule(CLAIMED, STOP, active=False))
+
+    assert rule(replace(other, talk=before.talk), STOP, active=False).blocks
+
+
+def test_a_host_that_goes_on_because_of_a_block_is_never_blocked_again_so_that_it_cannot_loop() -> None:
+    for state, news in ((CLAIMED, ""), (CLAIMED, "calc.py went back"), (QUIET, "calc.py went back")):
+        stopping = rule(state, STOP, active=True, news=news)
+        assert not stopping.blocks
+        assert stopping.call is not None, "it is recorded"
+        assert stopping.why
+
+
+def test_what_has_just_gone_back_is_told_in_a_state_that_was_blocked_before_too() -> None:
+    before = written(CLAIMED, rule(CLAIMED, STOP, active=False))
+
+    assert rule(before, STOP, active=False, news="calc.py went back").blocks
+
+
+def test_a_subagent_is_told_for_itself() -> None:
+    before = written(CLAIMED, rule(CLAIMED, who_stops(SUBAGENT_STOP, {"agent_id": "x"}), active=False))
+
+    assert not rule(before, who_stops(SUBAGENT_STOP, {"agent_id": "x"}), active=False).blocks
+    assert rule(before, who_stops(SUBAGENT_STOP, {"agent_id": "y"}), active=False).blocks
+    assert rule(before, who_stops(STOP, {}), active=False).blocks
+
+
+def test_a_hook_that_fails_does_not_block_a_subagent_s_second_stop() -> None:
+    assert refusal(SUBAGENT_STOP, "why", b'{"stop_hook_active": true}') == {"systemMessage": "jumar: why"}
+    assert refusal(SUBAGENT_STOP, "why", b"{}") == {"decision": "block", "reason": "why"}
+
+
+# --- a host at work -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return quick(Host(repository(tmp_path / "repo")))
+
+
+def stops(root: Path) -> list[tuple[bool, object]]:
+    """Every stop in the journal: whether it went through, and what was red."""
+    (run,) = (root / ".jumar" / "hook" / "runs").glob("2*")
+    taken = [entry.event for entry in read_journal(run) if isinstance(entry.event, ev.ActionTaken)]
+    return [(event.admitted, event.args["red"]) for event in taken if event.name == "stop"]
+
+
+@pytest.mark.slow
+def test_a_stop_with_a_claimed_test_red_is_blocked_once_through_the_real_program(host: Host) -> None:
+    host = quick(Host(host.root, processes=True))
+    host.prompt()
+    assert host.claim(RED, "calc.py")[0]
+
+    first, second = host.stop(), host.stop(again=True)
+
+    assert first.said["decision"] == "block"
+    assert set(first.said) == {"decision", "reason"}
+    assert f"{RED} (claimed for calc.py) is still red" in first.blocked
+    assert second.blocked == ""
+    assert RED in str(second.said["systemMessage"])
+    host.prompt()
+    third = host.stop()
+    assert third.blocked == "", "nothing has changed since: a person who only asked something is not kept waiting"
+    assert stops(host.root) == [(False, [RED]), (True, [RED]), (True, [RED])]
+
+
+@pytest.mark.slow
+def test_a_subagent_that_stops_is_judged_and_blocked_likewise_and_the_turn_goes_on(host: Host) -> None:
+    host.prompt()
+    assert host.claim(RED, "calc.py")[0]
+    assert host.edit("calc.py", "a - b", "a - b - 1") == ""
+
+    first = host.subagent_stops("a1").blocked
+    assert "calc.py went back" in first
+    assert f"{RED} (claimed for calc.py) is still red" in first
+    assert (host.root / "calc.py").read_text() == BUGGY
+    assert host.subagent_stops("a1", again=True).blocked == ""
+    assert json.loads((host.root / ".jumar" / "hook" / "state.json").read_text())["turn"] is True
+    assert host.edit("calc.py", "a - b", "a + b") == ""
+    assert host.stop().said == {}
+    assert stops(host.root) == [(False, [RED]), (True, [RED])]
