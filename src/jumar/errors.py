@@ -20,3 +20,12 @@ class BadInput(JumarError):  # noqa: N818  it is an answer to a person, named fo
 
 class Infra(JumarError):  # noqa: N818  named like the stop reason it leads to
     """The machine, the disk or the runner failed; nothing is known about the agent."""
+
+
+class Stopped(BaseException):
+    """A person wants the program to stop, and what it is doing leaves it no time to be asked."""
+
+
+def is_stopped(group: BaseExceptionGroup[BaseException]) -> bool:
+    """Whether *group* holds nothing but `Stopped`, at any depth."""
+    return group.split(Stopped)[1] is None

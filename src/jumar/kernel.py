@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import anyio
+from anyio.lowlevel import checkpoint
+from msgspec.structs import replace
 
 from jumar.core.agent import Strategy
 from jumar.core.effects import Await, Effect, Halt, Verify
@@ -13,7 +15,7 @@ from jumar.core.run import Phase, RunState
 from jumar.core.state import reduce
 from jumar.core.step import next_effect
 from jumar.core.stop import StopReason
-from jumar.errors import Infra, JumarError
+from jumar.errors import Infra, JumarError, Stopped, is_stopped
 from jumar.journal import Journal
 from jumar.shell import Shell, Slow
 
@@ -34,6 +36,8 @@ class Kernel:
         self.heard: Heard = lambda _entries: None
         self._halt: Halt | None = None
         self._flight: anyio.CancelScope | None = None
+        self.interruptible = False
+        """Whether an effect is under way that leaves nothing half done when it is broken off."""
 
     async def run(self) -> RunState:
         """Work until the run has ended, or the host of its agent leaves it open.
@@ -41,7 +45,8 @@ class Kernel:
         Raises:
             Infra: if not even the end could be written down; the journal and the best tree are intact.
         """
-        while self.state.phase is not Phase.ENDED:
+        while not self.ended:
+            await checkpoint()  # effects may come one after the other without a pause, and others want to be heard
             effect = next_effect(self.state, self.agent, self._halt)
             self.watch(self.state, effect)
             try:
@@ -52,6 +57,11 @@ class Kernel:
                 self._fail(broken, effect)
         return self.state
 
+    @property
+    def ended(self) -> bool:
+        """Whether the run has ended in this process."""
+        return self.state.phase is Phase.ENDED
+
     def record(self, events: Sequence[Event]) -> None:
         """Put the events of one effect on disk, then believe them."""
         entries = self.journal.append(events, self.shell.clock()) if events else ()
@@ -60,9 +70,20 @@ class Kernel:
         self.shell.recorded(entries, self.state)
         self.heard(entries)
 
+    def intend(self, why: Halt) -> None:
+        """Stop before the next effect; may be called in the middle of one, as by a handler of signals.
+
+        The first reason counts. One that forbids the last verification is added to it.
+        """
+        before = self._halt
+        if before is None:
+            self._halt = why
+        elif why.unverifiable and not before.unverifiable:
+            self._halt = replace(before, why=why.why if before.stop is why.stop else before.why, unverifiable=True)
+
     def halt(self, why: Halt) -> None:
         """Stop as soon as possible: what is in flight is cancelled, the best tree is kept, the end is written."""
-        self._halt = self._halt or why
+        self.intend(why)
         if self._flight is not None:
             self._flight.cancel()
 
@@ -77,8 +98,17 @@ class Kernel:
     async def _perform(self, effect: Effect) -> Sequence[Event]:
         if not isinstance(effect, Slow):
             return self._heed(self.shell.do(effect, self.state))
-        with anyio.move_on_after(self.shell.seconds_left(effect, self.state)) as self._flight:
-            return await self.shell.perform(effect, self.state)
+        self.interruptible = not isinstance(effect, Await)  # a host's action may have written already
+        try:
+            with anyio.move_on_after(self.shell.seconds_left(effect, self.state)) as self._flight:
+                return await self.shell.perform(effect, self.state)
+        except Stopped:
+            pass
+        except BaseExceptionGroup as group:
+            if not is_stopped(group):
+                raise
+        finally:
+            self.interruptible = False
         self._halt = self._halt or Halt(StopReason.BUDGET, "the cap on seconds is used up")
         return self.shell.cancelled(effect, self.state)
 

@@ -1,63 +1,144 @@
-"""Runs the asynchronous half from a command, and turns the first Ctrl-C or SIGTERM into a typed end."""
+"""Runs the asynchronous half from a command, and turns Ctrl-C and SIGTERM into a typed end.
+
+A signal is heard by a handler of Python's own, which runs between two instructions whatever the event loop does, so
+that neither a model that always answers at once nor a long computation can starve it.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
-from anyio.abc import TaskStatus
 
 from jumar.core.effects import Halt
 from jumar.core.stop import StopReason
-from jumar.errors import JumarError
+from jumar.errors import Stopped, is_stopped
 
 if TYPE_CHECKING:
     from jumar.kernel import Kernel
 
 Value = TypeVar("Value")
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+PATIENCE_SECONDS = 0.3
+"""So long the event loop has to take a signal up by itself; then what keeps it busy is broken off, where it may be."""
+
+FIRST = Halt(StopReason.INTERRUPTED, "stopped by a signal")
+SECOND = Halt(StopReason.INTERRUPTED, "stopped by a second signal, without the last verification", unverifiable=True)
+
+STOPPING = "stopping: the run ends with its best tree (press Ctrl-C again to end without a last verification)"
+AT_ONCE = "stopping now: the best tree is kept, nothing more is verified"
+LEAVING = "stopping: what was started is ended and removed"
+
 
 class Attendant:
     """Knows the kernel that is running, if any, and halts it on a signal."""
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], None] = lambda _text: None, *, quiet: bool = False) -> None:
+        """*say* shows a line; unless *quiet*, standard error is told where that would come too late."""
+        self._say, self._quiet = say, quiet
         self._kernel: Kernel | None = None
-        self.interrupted = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._scope: anyio.CancelScope | None = None
+        self._count = 0
+        self._text = ""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal came."""
+        return self._count > 0
 
     def begun(self, kernel: Kernel) -> None:
         """From now on a signal halts *kernel*."""
         self._kernel = kernel
         if self.interrupted:
-            kernel.halt(Halt(StopReason.INTERRUPTED, "stopped by a signal"))
+            kernel.halt(FIRST)
 
     def run(self, work: Callable[[], Awaitable[Value]]) -> Value | None:
         """The value of *work*; None if a signal came before there was a kernel to halt."""
-        return anyio.run(self._attend, work)
+        with self._listening():
+            try:
+                return anyio.run(self._attend, work)
+            except Stopped:
+                return None
+            except BaseExceptionGroup as group:
+                if not is_stopped(group):
+                    raise
+                return None
 
     async def _attend(self, work: Callable[[], Awaitable[Value]]) -> Value | None:
-        value: Value | None = None
-        failed: JumarError | None = None
-        async with anyio.create_task_group() as group:
-            await group.start(self._listen, group.cancel_scope)
-            try:
-                value = await work()
-            except JumarError as error:  # raised below: a task group would wrap it
-                failed = error
-            group.cancel_scope.cancel()
-        if failed is not None:
-            raise failed
-        return value
+        self._loop = asyncio.get_running_loop()
+        with anyio.CancelScope() as self._scope:
+            return await work()
+        return None  # it was cancelled
 
-    async def _listen(self, scope: anyio.CancelScope, *, task_status: TaskStatus[None]) -> None:
-        # Only the first signal is ours: leaving the receiver lets a second one end the process at once.
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            task_status.started()
-            async for _ in signals:
-                break
-        self.interrupted = True
-        if self._kernel is None:
-            scope.cancel()
-        else:
-            self._kernel.halt(Halt(StopReason.INTERRUPTED, "stopped by a signal"))
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        try:
+            before = {number: signal.signal(number, self._signalled) for number in SIGNALS}
+        except ValueError:  # signals belong to the main thread
+            yield
+            return
+        before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._overdue)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _signalled(self, number: int, _frame: FrameType | None) -> None:
+        """Take note of a signal. It may come in the middle of anything, so little is done here."""
+        self._count += 1
+        kernel = self._running
+        last = 1 if self._kernel is None else 2  # the second one may come while the end is written down
+        if self._loop is None or self._count > last:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            return
+        self._text = LEAVING if self._kernel is None else STOPPING if self._count == 1 else AT_ONCE
+        if kernel is not None:
+            kernel.intend(self._why)
+        with suppress(RuntimeError):  # the loop is closed: all is over
+            self._loop.call_soon_threadsafe(self._heed)
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECONDS)
+
+    def _heed(self) -> None:
+        """Cancel what is in flight; called by the event loop."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if self._text:
+            self._say(self._text)
+        self._text = ""
+        if (kernel := self._running) is not None:
+            kernel.halt(self._why)
+        elif self._scope is not None:
+            self._scope.cancel()
+
+    def _overdue(self, _number: int, _frame: FrameType | None) -> None:
+        """The event loop is kept busy: say that the signal was heard, and break off what may be broken off.
+
+        Raises:
+            Stopped: where nothing is half written: before there is a run, or within an effect that can be cancelled.
+        """
+        if self._text and not self._quiet:
+            os.write(2, f"{self._text}\n".encode())
+        self._text = ""
+        if self._kernel is None or self._kernel.interruptible:
+            raise Stopped
+
+    @property
+    def _running(self) -> Kernel | None:
+        """The kernel, until its run has ended."""
+        kernel = self._kernel
+        return None if kernel is None or kernel.ended else kernel
+
+    @property
+    def _why(self) -> Halt:
+        return FIRST if self._count == 1 else SECOND

@@ -39,9 +39,10 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
     if not recipes:
         names = ", ".join(sorted({r.name for r in known}))
         raise click.BadParameter(f"no recipe's name holds {only!r}; they are of {names}", param_hint="--only")
-    started, attendant, shown = time.monotonic(), Attendant(), list[Shown]()
+    started, shown = time.monotonic(), list[Shown]()
     whole_seconds = inf if everything or only else WHOLE_SECONDS
     with Live(voice) as live:
+        attendant = Attendant(live.line, quiet=voice.quiet)
         stage = _Stage(voice, live, attendant, shown)
         attendant.run(lambda: _work(recipes, runs, stage, whole_seconds))
     if len(shown) < len(recipes):

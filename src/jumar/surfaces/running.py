@@ -50,8 +50,8 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
     """Work on TASK (a task.toml, or any folder with tests) until its tests pass or a cap is reached."""
     voice = Voice(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
     settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen), environment())
-    attendant = Attendant()
     with Live(voice) as live:
+        attendant = Attendant(live.line, quiet=voice.quiet)
         from jumar.harness import runs as harness  # noqa: PLC0415  it is slow to import
         from jumar.harness import sources as entering  # noqa: PLC0415  as above
 
@@ -80,8 +80,8 @@ def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: 
     """Go on with RUN (its directory, its name, a beginning of that, or `last`) after a crash, an interrupt or a cap."""
     voice = Voice(json=as_json, quiet=quiet)
     raised = {name: cap for name, cap in limits.items() if cap is not None}
-    attendant = Attendant()
     with Live(voice) as live:
+        attendant = Attendant(live.line, quiet=voice.quiet)
         from jumar.harness import runs as harness  # noqa: PLC0415  as above
 
         result = attendant.run(
@@ -110,7 +110,8 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
         for row in settled.in_force:
             if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge
                 live.line(f"note: {row.note}")
-        scored = Attendant().run(
+        attendant = Attendant(live.line, quiet=voice.quiet)
+        scored = attendant.run(
             lambda: score_tree(settled, tree, python=python, environ=environment(), tell=live.tell)
         )
     if scored is None:
