@@ -18,13 +18,13 @@ from jumar.core.run import EXTERNAL, HOST
 from jumar.core.settings import Settings
 from jumar.disk.ignored import Ignored
 from jumar.disk.objects import Store
-from jumar.disk.store.linking import LinkingStore
 from jumar.disk.store.shared import objects_of
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.harness.confinement import weakened
 from jumar.harness.context import context_of
+from jumar.harness.large_rooms import store_of_rooms
 from jumar.harness.missing import refuse_left_out
 from jumar.harness.modes import judged_sources, with_modes
 from jumar.harness.sources import allowed_bytes, leaves_out
@@ -39,12 +39,6 @@ from jumar.verify.fresh import HeldOut
 from jumar.verify.programs import around, joined
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace import Workspace
-
-LINKED_BYTES = 16 << 20
-"""Rooms of smaller trees are copies: they cost little."""
-
-UNTIMED = ("pytest", "vitest", "jest")
-"""Runners that do not tell by the time of a file whether it has to be built again."""
 
 MANY = 20
 """Files that a prompt can hold whole."""
@@ -143,7 +137,7 @@ def verifier_of(
     guard: Guard = guard_of(settings)
     runner = runner_of(settings.suite.runner)
     return TrustedVerifier(
-        _rooms_store(place, settings),
+        store_of_rooms(place.store, place.sandbox, settings),
         runner,
         settings.suite,
         place.folder,
@@ -166,17 +160,6 @@ def _around(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> S
     if not (settings.verify or settings.suite.single):
         return known
     return joined(known, around(Path(settings.origin), environ), settings.suite.python)
-
-
-def _rooms_store(place: Place, settings: Settings) -> Store:
-    """What lays rooms out: by links, where the tree is large and no process can write the room's own files.
-
-    Not for runners that compare times: a link has the time of its object.
-    """
-    below_an_overlay = getattr(place.sandbox, "layered", False)  # which only one kind of sandbox can say
-    if below_an_overlay and settings.tree_bytes > LINKED_BYTES and settings.suite.runner in UNTIMED:
-        return LinkingStore(place.store.root)
-    return place.store
 
 
 async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]:

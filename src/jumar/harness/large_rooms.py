@@ -1,0 +1,25 @@
+"""Rooms of large trees: hard links to the shared objects in the place of copies, where that is safe."""
+
+from __future__ import annotations
+
+from jumar.core.settings import Settings
+from jumar.disk.objects import Store
+from jumar.disk.store.linking import LinkingStore
+from jumar.ports import Sandbox
+
+LINKED_BYTES = 16 << 20
+"""Rooms of smaller trees are copies: they cost little."""
+
+UNTIMED = ("pytest", "vitest", "jest")
+"""Runners that do not tell by the time of a file whether it has to be built again."""
+
+
+def store_of_rooms(store: Store, sandbox: Sandbox, settings: Settings) -> Store:
+    """The store that lays rooms out: by links, where the tree is large and no process can write the room's own files.
+
+    Not for runners that compare times: a link has the time of its object.
+    """
+    below_an_overlay = getattr(sandbox, "layered", False)  # which only one kind of sandbox can say
+    if below_an_overlay and settings.tree_bytes > LINKED_BYTES and settings.suite.runner in UNTIMED:
+        return LinkingStore(store.root)
+    return store
