@@ -122,7 +122,9 @@ async def _prompted(desk: Desk, name: str) -> Answer:
 def _standing(session: Session) -> str:
     state = session.state
     if not state.expected:
-        return f"jumar: {untested_line(state.run.settings.verify, state.book.mode)}"
+        verify = state.run.settings.verify
+        offer = "nothing judges the edits; the person may set [gate] verify or [tests] command in jumar.toml"
+        return f"jumar: {untested_line(verify, Gate.REFACTOR) if verify else f'no tests: refactor mode; {offer}'}"
     red = red_ids(state.book.newest)
     return f"jumar: {len(state.expected)} tests; red is {named(red)}" if red else (
         f"jumar: {len(state.expected)} tests, none red: an edit of code needs a failing test first"
