@@ -140,6 +140,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """What the answer may take of the run's time; None is no cap."""
     tried: int = 0
     """Candidates that were screened in this run before."""
+    output: str = ""
+    """The output of the red tests on the best tree, for an agent that localises."""
     tools: tuple[Tool, ...] = ()
     """What the model may call; empty is nothing."""
     measured: tuple[int, int] = (0, 0)

@@ -22,7 +22,7 @@ from jumar.core.run import EXTERNAL, HOST
 from jumar.core.settings import Settings
 from jumar.disk.ignored import Ignored
 from jumar.disk.objects import Store
-from jumar.disk.trees import Kind
+from jumar.disk.trees import Kind, Manifest
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.harness.confinement import weakened
@@ -31,6 +31,7 @@ from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox
 from jumar.projects import TESTS
 from jumar.sandbox.none import Unconfined
+from jumar.sources import undecodable
 from jumar.task import Task, guard_of, interpreter, settings_for
 from jumar.verify.command import confined_commands
 from jumar.verify.fresh import HeldOut
@@ -205,7 +206,7 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
         return External(closed, metered=run.settings.outside.metered)
     if run.agent == DRIVER:
         return Driver(files, closed, run.settings.switches, run.gate)
-    targets = targets_of(run.settings, files)
+    targets = _whole(targets_of(run.settings, files), manifest, place)
     if len(targets) > MANY:
         raise BadInput(
             f"the pipeline writes whole files and {len(targets)} may be edited here: name a few in [files] editable, "
@@ -219,6 +220,20 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
     if why := too_large(current := texts(targets)):
         raise BadInput(why)
     return Pipeline(targets, run.settings, tests=texts(tests), current=current)
+
+
+def _whole(targets: Sequence[str], manifest: Manifest, place: Place) -> tuple[str, ...]:
+    """Those of *targets* that a reply can hold whole: files that are no UTF-8 are left alone.
+
+    Raises:
+        BadInput: if none is left.
+    """
+    faults = {p: why for p in targets if p in manifest and (why := undecodable(place.store.get(manifest[p].sha256)))}
+    left = tuple(path for path in targets if path not in faults)
+    if faults and not left:
+        named = "; ".join(f"{path} {why}" for path, why in list(faults.items())[:3])
+        raise BadInput(f"no file that may be edited is UTF-8: {named}; save it as UTF-8")
+    return left
 
 
 async def commands_of(run: RunStart, place: Place) -> Commands | None:
