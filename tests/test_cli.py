@@ -79,7 +79,12 @@ BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
     ("no such interpreter", GOOD, ("run", ".", "--model", "repair", "--python", "/no/python"), "/no/python"),
     ("no such script", GOOD, ("run", ".", "--model", "script:none.jsonl"), "none.jsonl"),
     ("a script that is none", {**GOOD, "s.jsonl": "{}\n"}, ("run", ".", "--model", "script:s.jsonl"), "line 1"),
-    ("non-UTF-8 source", {**GOOD, "b.py": b"x = '\xff'\n"}, ("run", ".", "--model", "repair"), "b.py"),
+    (
+        "non-UTF-8 source that the task names",
+        {**GOOD, "b.py": b"x = '\xff'\n", "task.toml": "[files]\neditable = ['b.py']\n"},
+        ("run", ".", "--model", "repair"),
+        "b.py",
+    ),
     ("non-UTF-8 task file", {**GOOD, "task.toml": b"\xff"}, ("run", ".", "--model", "repair"), "UTF-8"),
     ("unknown runner", {**GOOD, "task.toml": "[tests]\nrunner = 'nose'\n"}, ("run", ".", "--model", "repair"), "nose"),
     ("no such run", GOOD, ("resume", "nowhere"), "nowhere"),

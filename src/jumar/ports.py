@@ -140,6 +140,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """What the answer may take of the run's time; None is no cap."""
     tried: int = 0
     """Candidates that were screened in this run before."""
+    output: str = ""
+    """The output of the red tests on the best tree, for an agent that localises."""
     tools: tuple[Tool, ...] = ()
     measured: tuple[int, int] = (0, 0)
     """The first messages of an append-only conversation and the tokens they took, as the provider counted them:

@@ -231,6 +231,7 @@ class Shell:
             seed=settings.seed,
             seconds=left if left is None or not agent.localises else search_seconds(left, state),
             tried=state.tried,
+            output=str(state.shown.get("output", "")) if agent.localises else "",
         )
 
     def _go_back(self, to: str, why: str) -> Done:

@@ -8,6 +8,15 @@ from io import BytesIO
 from jumar.errors import BadInput
 
 
+def undecodable(data: bytes) -> str:
+    """The reason why *data* is no UTF-8 text, after the name of its file; empty: it is."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return f"is not UTF-8 (byte {error.start})"
+    return ""
+
+
 def decode_source(source: bytes, path: str) -> str:
     """The text of a Python *source*, by its byte order mark or PEP 263 cookie, else UTF-8.
 

@@ -258,9 +258,12 @@ def _hiding(root: Path, folder: str) -> tuple[str, ...]:
 
 
 def _refuse_undecodable(task: Task) -> None:
-    """Every editable Python source must decode as it says it does, or nothing could be proposed for it."""
+    """A Python source that the task names must decode as it says it does, or nothing could be proposed for it.
+
+    One that a pattern alone covers (data of the tests, an old template) is left alone.
+    """
     for path in targets(task):
-        if path.endswith(".py") and (task.root / path).exists():
+        if path in task.editable and path.endswith(".py") and (task.root / path).exists():
             try:
                 decode_source((task.root / path).read_bytes(), path)
             except OSError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 
 from jumar.core.budget import Cost
 from jumar.core.gate import Action
@@ -13,6 +13,7 @@ from jumar.errors import Infra
 from jumar.ports import Answer, Ask, Runner
 from jumar.progress import Part, Tell, silent
 from jumar.repair.candidates import Candidate
+from jumar.repair.readable import Sources, sources_of
 from jumar.repair.screening import Fence, Ground
 from jumar.repair.search import Bounds, Search
 from jumar.repair.strategy import Strategy
@@ -46,16 +47,38 @@ class RepairModel:
 
     async def complete(self, ask: Ask) -> Answer:
         """The next proposal as a `write_files` call, or `final`."""
-        files = _sources(ask)
+        sources = sources_of(ask.files)
+        if broken := sources.culprits(ask.output):
+            return _last_word("final", f"{'; '.join(broken)}. Repair changes only files that parse", ask.position)
         if self._search is None or self._tree != ask.tree:
-            self._tree, self._search = ask.tree, Search(Strategy(_suspected(ask, files), ask.red, ask.seed))
+            strategy = Strategy(_suspected(ask, sources.texts), ask.red, ask.seed)
+            self._tree, self._search = ask.tree, Search(strategy)
+        search, before = self._search, self._search.tried
+
+        def refused(found: Candidate) -> bool:
+            return fingerprint(found.path, sources.written(found.path, found.text)) in ask.refused
+
+        found = await _unwrapped(search.run(*self._place(ask, sources), refused))
+        now = search.tried - before
+        counters: dict[str, object] = {"tried": now, "survivors": search.survivors}
+        if found is None:
+            name, text = _ending(ask.tried + now, sources, finished=search.finished)
+            return _last_word(name, text, ask.position, counters)
+        text = f"{found.what} ({ask.tried + now} candidates tried). {CAVEAT}"
+        files = {found.path: sources.written(found.path, found.text)}
+        call = ToolCall("write_files", {"files": files}, f"repair_{ask.position}")
+        return Answer(reply=Reply(text, (call,), counters))
+
+    def _place(self, ask: Ask, sources: Sources) -> tuple[Ground, Bounds]:
+        """Where the candidates for *ask* are screened, and what that may take."""
         bounds = self._bounds
         if ask.seconds is not None:
             bounds = Bounds(max(min(bounds.seconds, ask.seconds - SPARE_SECONDS), 0.0), bounds.attempts, bounds.workers)
         ground = Ground(
-            self._store, self._runner, self._suite, self._fence, ask.tree, ask.red, ask.green, tuple(files),
+            self._store, self._runner, self._suite, self._fence, ask.tree, ask.red, ask.green, tuple(sources.texts),
             bounds.seconds + SPARE_SECONDS,
         )  # fmt: skip
+<<<<<<< HEAD
         search = self._search
         search.heard = lambda tried: self.tell(Part.CANDIDATES, tried, 0)
         before = search.tried
@@ -71,13 +94,22 @@ class RepairModel:
         text = f"{found.what} ({tried} candidates tried). {CAVEAT}"
         call = ToolCall("write_files", {"files": {found.path: found.text}}, f"repair_{ask.position}")
         return Answer(reply=Reply(text, (call,), counters))
+=======
+        return ground, bounds
+>>>>>>> repair
 
 
-def _ending(tried: int, *, finished: bool) -> tuple[str, str]:
+def _last_word(name: str, text: str, position: int, counters: dict[str, object] | None = None) -> Answer:
+    """The answer that ends the search by the tool *name*, with *text* for the person."""
+    return Answer(reply=Reply(text, (ToolCall(name, {"message": text}, f"repair_{position}"),), counters or {}))
+
+
+def _ending(tried: int, sources: Sources, *, finished: bool) -> tuple[str, str]:
     """The tool and the sentence with which a search that found nothing ends; *tried* counts the whole run."""
+    left = f". Not searched: {sources.unsearched}" if sources.unsearched else ""
     if finished:
-        return "final", f"No small change makes the red tests pass; {tried} were tried"
-    return "out_of_time", f"The time ended after {tried} candidates; more seconds may find one"
+        return "final", f"No small change makes the red tests pass; {tried} were tried{left}"
+    return "out_of_time", f"The time ended after {tried} candidates; more seconds may find one{left}"
 
 
 def fingerprint(path: str, text: str) -> str:
@@ -85,19 +117,7 @@ def fingerprint(path: str, text: str) -> str:
     return Action("write_files", {path: text}).digest
 
 
-def _sources(ask: Ask) -> dict[str, str]:
-    """The editable Python sources that are text."""
-    sources = {}
-    for path, data in ask.files.items():
-        if path.endswith(".py"):
-            try:
-                sources[path] = data.decode()
-            except UnicodeDecodeError:
-                continue
-    return sources
-
-
-def _suspected(ask: Ask, files: dict[str, str]) -> Tree:
+def _suspected(ask: Ask, files: Mapping[str, str]) -> Tree:
     suspects: dict[str, dict[int, float]] = defaultdict(dict)
     for path, line, score in ask.localisation.suspects if ask.localisation else ():
         suspects[path][line] = score

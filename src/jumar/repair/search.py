@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
+from typing import Protocol
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -22,6 +23,18 @@ PACE_SECONDS = 0.02
 """The lag of a trial grows by one for each of these that it may take: nobody waits for a slow one."""
 
 
+class Screener(Protocol):
+    """Screens one trial at a time."""
+
+    async def screen(self, trial: Trial) -> Sighting:
+        """The outcome of *trial*."""
+        ...
+
+
+Workers = Callable[[Ground, Callable[[int], None]], AbstractAsyncContextManager[Screener]]
+"""Makes a screener for a ground; the function is to be called as in `jumar.repair.screening.worker`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """What one search may use."""
@@ -35,10 +48,16 @@ class Bounds:
 class Search:
     """The search on one tree. It can be left and taken up again; it then goes on where it stopped."""
 
+<<<<<<< HEAD
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
         self.heard: Callable[[int], None] = lambda _tried: None
         """Is told how many trials are judged, each time there is one more."""
+=======
+    def __init__(self, strategy: Strategy, workers: Workers = worker) -> None:
+        """*workers* gives the processes that screen: one for each of `Bounds.workers`."""
+        self._strategy, self._workers = strategy, workers
+>>>>>>> repair
         self._trials: dict[int, Trial] = {}
         """Trials that the strategy has not heard of yet."""
         self._seen: dict[int, Sighting] = {}
@@ -67,7 +86,7 @@ class Search:
             with anyio.move_on_at(ends), jobs_in, jobs_out, seen_in:
                 async with anyio.create_task_group() as group:
                     for _ in range(bounds.workers):
-                        group.start_soon(_serve, ground, jobs_out, seen_in, self._turned.add)
+                        group.start_soon(_serve, self._workers(ground, self._turned.add), jobs_out, seen_in)
                     for trial in self._trials.values():
                         if trial.index not in self._seen:
                             jobs_in.send_nowait(trial)
@@ -168,13 +187,12 @@ class Search:
 
 
 async def _serve(
-    ground: Ground,
+    one: AbstractAsyncContextManager[Screener],
     jobs: MemoryObjectReceiveStream[Trial],
     seen: MemoryObjectSendStream[tuple[int, Sighting]],
-    turned: Callable[[int], None],
 ) -> None:
     """Screen what comes until nothing more does."""
-    async with worker(ground, turned) as mine:
+    async with one as mine:
         async for trial in jobs:
             sighting = await mine.screen(trial)
             seen.send_nowait((trial.index, sighting))  # no await: what was screened is not lost to the deadline

@@ -39,9 +39,9 @@ def traced(
     sides: tuple[Sequence[str], Sequence[str]],
     files: Iterable[str],
 ) -> Invocation:
-    """The invocation that records the lines of *files* for each test: all red ones first, then a sample of the green.
+    """The invocation that records the lines of *files* for all red tests and a sample of the green ones.
 
-    *verification* is the runner's own; *sides* are the red tests and the green ones.
+    *verification* is the runner's own; *sides* are the red tests, whose files come first, and the green ones.
     """
     red, green = sides
     short = msgspec.structs.replace(suite, test_timeout_seconds=min(suite.test_timeout_seconds, TEST_SECONDS))

@@ -1,0 +1,84 @@
+"""Splits sources into those that can be searched and those that cannot, each of these with its reason."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from jumar.sources import undecodable
+
+MARK = "\ufeff"
+"""The byte order mark: a text is searched without it and written with it."""
+
+_FAULT = re.compile(r"\b(?:Syntax|Indentation|Tab)Error\b")
+
+NAMED = 3
+"""As many files that cannot be searched are named in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The Python files of a tree that may be edited."""
+
+    texts: Mapping[str, str]
+    """Those that can be searched, without byte order marks."""
+    unparsable: Mapping[str, str] = field(default_factory=dict)
+    """The reasons of those that do not parse: `m.py does not parse: line 3 (invalid syntax)`."""
+    undecodable: Mapping[str, str] = field(default_factory=dict)
+    """The reasons of those that are no UTF-8."""
+    marked: frozenset[str] = frozenset()
+    """Files that begin with a byte order mark."""
+
+    def written(self, path: str, text: str) -> str:
+        """The searched *text* of *path* as it is written."""
+        return MARK + text if path in self.marked else text
+
+    def culprits(self, output: str) -> tuple[str, ...]:
+        """The reasons of files that do not parse and that the *output* of the red tests names: they come first."""
+        if not _FAULT.search(output):
+            return ()
+        there = (re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(path)}\b", output) for path in self.unparsable)
+        return tuple(why for why, named in zip(self.unparsable.values(), there, strict=True) if named)
+
+    @property
+    def unsearched(self) -> str:
+        """The files that cannot be searched, with their reasons; empty if there are none."""
+        reasons = [*self.unparsable.values(), *self.undecodable.values()]
+        more = f" and {len(reasons) - NAMED} more files" if len(reasons) > NAMED else ""
+        return "; ".join(reasons[:NAMED]) + more
+
+
+def sources_of(files: Mapping[str, bytes]) -> Sources:
+    """The Python sources among *files*."""
+    texts: dict[str, str] = {}
+    unparsable: dict[str, str] = {}
+    foreign: dict[str, str] = {}
+    marked: set[str] = set()
+    for path, data in files.items():
+        if not path.endswith(".py"):
+            continue
+        if why := undecodable(data):
+            foreign[path] = f"{path} {why}"
+            continue
+        text = data.decode()
+        if text.startswith(MARK):
+            marked.add(path)
+            text = text.removeprefix(MARK)
+        if why := fault(text):
+            unparsable[path] = f"{path} does not parse: {why}"
+        else:
+            texts[path] = text
+    return Sources(texts, unparsable, foreign, frozenset(marked))
+
+
+def fault(text: str) -> str:
+    """The line at which *text* stops being Python, and the parser's word for it; empty if it parses."""
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        return f"line {error.lineno or 1} ({error.msg})"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"{error}"
+    return ""
