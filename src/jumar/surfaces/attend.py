@@ -11,7 +11,6 @@ from anyio.abc import TaskStatus
 
 from jumar.core.effects import Halt
 from jumar.core.stop import StopReason
-from jumar.errors import JumarError
 
 if TYPE_CHECKING:
     from jumar.kernel import Kernel
@@ -38,12 +37,12 @@ class Attendant:
 
     async def _attend(self, work: Callable[[], Awaitable[Value]]) -> Value | None:
         value: Value | None = None
-        failed: JumarError | None = None
+        failed: Exception | None = None
         async with anyio.create_task_group() as group:
             await group.start(self._listen, group.cancel_scope)
             try:
                 value = await work()
-            except JumarError as error:  # raised below: a task group would wrap it
+            except Exception as error:  # noqa: BLE001  raised below: a task group would wrap it, and nobody would know it
                 failed = error
             group.cancel_scope.cancel()
         if failed is not None:
