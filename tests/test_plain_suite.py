@@ -59,10 +59,11 @@ if __name__ == "__main__":
     pytest.main()
 '''
 IDS = ("test_two.py::test_x", "tests/test_app.py::test_one", "tests/test_app.py::test_two",
-       "tests/test_app.py::TestMore::test_three")  # fmt: skip
+       "tests/test_app.py::TestMore::test_three", "test_unit.py::Case::test_u")  # fmt: skip
 FILES = {
     "app.py": "def f():\n    return 2\n",
     "test_two.py": "def test_x():\n    pass\n",
+    "test_unit.py": "from unittest import TestCase\n\n\nclass Case(TestCase):\n    def test_u(self):\n        pass\n",
     "tests/test_app.py": PLAIN,
     "notes.txt": "words",
 }
@@ -77,7 +78,7 @@ def test_the_ids_of_a_plain_suite() -> None:
     assert read(FILES) is not None
     assert set(read(FILES) or ()) == set(IDS)
     assert read(FILES, Suite(select=("test_two.py",))) == IDS[:1]
-    assert set(read(FILES, Suite(select=("tests",))) or ()) == set(IDS[1:])
+    assert set(read(FILES, Suite(select=("tests",))) or ()) == set(IDS[1:4])
 
 
 @pytest.mark.slow
@@ -97,7 +98,8 @@ MORE = {
     "a test that is imported": "from app import test_f\n",
     "all names of a module": "from app import *\n",
     "a base class": "from app import Base\nclass TestA(Base): pass\n",
-    "a unittest": "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n",
+    "another base of that name": "class TestCase: pass\nclass A(TestCase):\n    def test_a(self): pass\n",
+    "a unittest by one method": "import unittest\nclass A(unittest.TestCase):\n    def runTest(self): pass\n",
     "a class with a constructor": "class TestA:\n    def __init__(self): pass\n",
     "a class in a class": "class TestA:\n    class TestB:\n        def test_a(self): pass\n",
     "a test under a condition": "import sys\nif sys.platform == 'linux':\n    def test_a(): pass\n",

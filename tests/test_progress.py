@@ -17,7 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jumar.disk.beneath import replace_file
 from jumar.progress import Counter, Part, Work, silent
+from jumar.surfaces.attend import Attendant
 from jumar.surfaces.output import Voice
 from jumar.surfaces.progress import Live
 from jumar.surfaces.status import Status, clock, columns
@@ -113,6 +115,7 @@ def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 SLOW = """
 import threading
 from jumar.progress import Part, Work
+from jumar.surfaces.attend import Attendant
 from jumar.surfaces.output import Voice
 from jumar.surfaces.progress import Live
 
@@ -156,3 +159,23 @@ def test_on_a_terminal_of_40_columns_the_line_moves_each_second_and_leaves_nothi
     assert "\x1b[3" not in said, "no colour"
     assert "\r\x1b[Kin between\n" in said, "what is written takes the place of the status line"
     assert said.endswith("\r\x1b[Kthe end\n")
+
+
+def test_a_fault_of_the_disk_reaches_the_command_as_itself() -> None:
+    """A task group would wrap it, and a person would see a traceback in the place of one sentence."""
+
+    async def work() -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        Attendant().run(work)
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_bytes(b"old")
+    replace_file(tmp_path / "result.json", b"new")
+    assert (tmp_path / "result.json").read_bytes() == b"new"
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        replace_file(tmp_path / "folder", b"new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "result.json"]

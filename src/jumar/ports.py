@@ -138,14 +138,12 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     seconds: float | None
     """What the answer may take of the run's time; None is no cap."""
-    tried: int = 0
-    """Candidates that were screened in this run before."""
+    tried: int = 0  # candidates that were screened in this run before
     output: str = ""
     """The output of the red tests on the best tree, for an agent that localises."""
     tools: tuple[Tool, ...] = ()
     measured: tuple[int, int] = (0, 0)
-    """The first messages of an append-only conversation and the tokens they took, as the provider counted them:
-    only what follows them has to be estimated. (0, 0): nothing was measured."""
+    """The first messages of an append-only conversation and their tokens, as the provider counted; (0, 0): nobody did."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

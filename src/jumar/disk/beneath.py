@@ -20,6 +20,13 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _OWNER = 0o700
 _SYNCS = 8
 
+MEND = {
+    errno.ENOSPC: "; free some space, and what is kept so far can be gone on with",
+    errno.EDQUOT: "; free some space, and what is kept so far can be gone on with",
+    errno.EROFS: "; name a place that can be written",
+}
+"""What helps against some faults of a disk."""
+
 T = TypeVar("T")
 
 
@@ -33,7 +40,8 @@ def disk(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as fault:
-        raise Infra(f"{what}: {fault.strerror or fault}") from fault
+        mend = MEND.get(fault.errno or 0, "")
+        raise Infra(f"{what}: {fault.strerror or fault}{mend}") from fault
 
 
 def steps(path: str) -> tuple[str, ...]:
@@ -175,6 +183,20 @@ def write_all(fd: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write *data* to *path*, whole or not at all: what was there stays where the disk refuses.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    new = path.with_name(f".jumar-{uuid4().hex}.tmp")
+    try:
+        new.write_bytes(data)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def sync(folder: Path) -> None:

@@ -18,12 +18,8 @@ from jumar.core.run import EXTERNAL, HOST
 from jumar.core.settings import Settings
 from jumar.disk.ignored import Ignored
 from jumar.disk.objects import Store
-<<<<<<< HEAD
 from jumar.disk.store.shared import objects_of
 from jumar.disk.trees import Kind
-=======
-from jumar.disk.trees import Kind, Manifest
->>>>>>> repair
 from jumar.errors import BadInput
 from jumar.globs import literal, spec
 from jumar.harness.confinement import weakened
@@ -32,21 +28,18 @@ from jumar.harness.large_rooms import store_of_rooms
 from jumar.harness.missing import refuse_left_out
 from jumar.harness.modes import judged_sources, with_modes
 from jumar.harness.sources import allowed_bytes, leaves_out
+from jumar.harness.whole_files import pipeline_of
 from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox, Surroundings
 from jumar.progress import Part, Tell, Work, silent
 from jumar.projects import TESTS
 from jumar.sandbox.none import Unconfined
-from jumar.sources import undecodable
 from jumar.task import Task, guard_of, interpreter, settings_for
 from jumar.verify.command import confined_commands
 from jumar.verify.fresh import HeldOut
 from jumar.verify.programs import around, joined
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace import Workspace
-
-MANY = 20
-"""Files that a prompt can hold whole."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -251,45 +244,7 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
         return External(closed, metered=run.settings.outside.metered)
     if run.agent == DRIVER:
         return Driver(files, closed, run.settings.switches, run.gate)
-<<<<<<< HEAD
-    return _pipeline(run, place, files, tests)
-
-
-def _pipeline(run: RunStart, place: Place, files: tuple[str, ...], tests: tuple[str, ...]) -> Strategy:
-    """The agent that writes whole files, given the *files* of the first tree and the *tests* among them."""
-    from jumar.agents.pipeline import Pipeline, too_large  # noqa: PLC0415  as in `agent_of`
-
-    manifest, targets = place.store.manifest(run.tree), targets_of(run.settings, files)
-=======
-    targets = _whole(targets_of(run.settings, files), manifest, place)
->>>>>>> repair
-    if len(targets) > MANY:
-        raise BadInput(
-            f"the pipeline writes whole files and {len(targets)} may be edited here: name a few in [files] editable, "
-            "or pass --agent driver"
-        )
-
-    def texts(paths: Iterable[str]) -> dict[str, str]:
-        there = (path for path in paths if path in manifest)
-        return {path: place.store.get(manifest[path].sha256).decode("utf-8", "replace") for path in there}
-
-    if why := too_large(current := texts(targets)):
-        raise BadInput(why)
-    return Pipeline(targets, run.settings, tests=texts(tests), current=current)
-
-
-def _whole(targets: Sequence[str], manifest: Manifest, place: Place) -> tuple[str, ...]:
-    """Those of *targets* that a reply can hold whole: files that are no UTF-8 are left alone.
-
-    Raises:
-        BadInput: if none is left.
-    """
-    faults = {p: why for p in targets if p in manifest and (why := undecodable(place.store.get(manifest[p].sha256)))}
-    left = tuple(path for path in targets if path not in faults)
-    if faults and not left:
-        named = "; ".join(f"{path} {why}" for path, why in list(faults.items())[:3])
-        raise BadInput(f"no file that may be edited is UTF-8: {named}; save it as UTF-8")
-    return left
+    return pipeline_of(run, place.store, targets_of(run.settings, files), tests)
 
 
 async def commands_of(run: RunStart, place: Place) -> Commands | None:

@@ -1,8 +1,8 @@
 """Reads the test ids of a plain pytest suite off its files, without a process: only where they are certain.
 
 Certain they are where nothing but functions and classes with plain names makes tests: no configuration, no conftest, no
-decorators, no fixtures but pytest's own, no base classes, nothing imported that may be a test or a fixture. Anything
-else is left to pytest to collect.
+decorators, no fixtures but pytest's own, no base class but that of unittest, nothing imported that may be a test or a
+fixture. Anything else is left to pytest to collect.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ FIXTURES = frozenset({
 })  # fmt: skip
 """Arguments that do not multiply a test."""
 
-_Functions = ast.FunctionDef
+
+BASES = {"unittest.TestCase": "import unittest", "TestCase": "from unittest import TestCase"}
+"""The base class of tests in the standard library -> how it came by that name."""
 
 
 class _Uncertain(Exception):  # noqa: N818  it is an answer, not an error
@@ -87,11 +89,14 @@ def _unentered(folder: str) -> bool:
 def _module(body: Sequence[ast.stmt]) -> Iterator[str]:
     """The names of the tests in the body of a module."""
     names: list[str] = []
+    bases = {ast.unparse(node) for node in body if isinstance(node, ast.Import | ast.ImportFrom)}
     for node in body:
         if isinstance(node, ast.ClassDef):
+            _certain(all(BASES.get(ast.unparse(base)) in bases for base in node.bases))
             names += (f"{node.name}::{name}" for name in _class(node))
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            _certain(not any(_telling((alias.asname or alias.name).split(".")[0]) for alias in node.names))
+            named = [alias.asname or alias.name for alias in node.names if not _unittest(node, alias)]
+            _certain(not any(_telling(name.split(".")[0]) for name in named))
         elif not _is_main(node):
             names += _statement(node)
     _certain(len(set(names)) == len(names))
@@ -99,14 +104,18 @@ def _module(body: Sequence[ast.stmt]) -> Iterator[str]:
 
 
 def _class(node: ast.ClassDef) -> Iterator[str]:
-    _certain(not (node.decorator_list or node.bases or node.keywords))
+    _certain(not (node.decorator_list or node.keywords) and len(node.bases) <= 1)
     names = [name for inner in node.body for name in _statement(inner)]
-    _certain(not any(isinstance(inner, _Functions) and inner.name in ("__init__", "__new__") for inner in node.body))
+    _certain(not any(isinstance(inner, ast.FunctionDef) and inner.name in _UNMAKING for inner in node.body))
     _certain(len(set(names)) == len(names))
-    if node.name.startswith("Test"):
+    if node.bases or node.name.startswith("Test"):
         yield from names
     else:
         _certain(not names or not node.name.lower().startswith("test"))
+
+
+_UNMAKING = frozenset({"__init__", "__new__", "runTest", "__init_subclass__"})
+"""Methods that change what of a class is a test."""
 
 
 def _statement(node: ast.stmt) -> Iterator[str]:
@@ -125,6 +134,12 @@ def _statement(node: ast.stmt) -> Iterator[str]:
             pass
         case _:
             raise _Uncertain
+
+
+def _unittest(node: ast.stmt, alias: ast.alias) -> bool:
+    """Whether the standard library's base class of tests is imported by its own name: it holds no test itself."""
+    own = isinstance(node, ast.ImportFrom) and node.module == "unittest" and node.level == 0
+    return own and alias.name == "TestCase" and alias.asname is None
 
 
 _REACHING = frozenset(["globals", "locals", "vars", "setattr", "exec", "eval", "__import__", "sys"])

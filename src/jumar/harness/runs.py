@@ -24,7 +24,7 @@ from jumar.core.policy import TestPolicy
 from jumar.core.run import HOST, Phase, RunState
 from jumar.core.state import replay
 from jumar.core.stop import StopReason
-from jumar.disk.beneath import disk
+from jumar.disk.beneath import disk, replace_file
 from jumar.disk.patch import best_patch
 from jumar.errors import BadInput
 from jumar.harness.answering import answering, offline, prepared
@@ -89,7 +89,6 @@ class Entry(NamedTuple):
     host: ports.Host | None = None
     """Where its actions come from, if not from a model of ours."""
     tell: Tell = silent
-    """Is told of progress."""
 
 
 class Running(NamedTuple):
@@ -118,8 +117,9 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
         entry.tell(Work.PROBING, 0, 0)
         box = await chosen(task.sandbox, place.folder, entry.environ, unattended=task.unattended, apart=(task.root,))
         place = replace(place, sandbox=box)
-        for name, data in ready.kept.items():
-            (place.folder / name).write_bytes(data)
+        with disk(f"cannot write to {place.folder}"):
+            for name, data in ready.kept.items():
+                (place.folder / name).write_bytes(data)
         first = await first_event(task, place, entry.python)
         journal = held.enter_context(Journal.create(place.folder))
         state = replay(journal.append((first,), time.time()))
@@ -184,9 +184,8 @@ async def _confined(place: Place, state: RunState) -> Place:
     Raises:
         BadInput: if this machine has none of that tier any more.
     """
-    settings = state.run.settings
-    apart = (Path(settings.origin),) if settings.origin else ()
-    sandbox = await chosen(settings.sandbox, place.folder, place.environ, unattended=False, apart=apart)
+    run = state.run.settings
+    sandbox = await chosen(run.sandbox, place.folder, place.environ, unattended=False, apart=(Path(run.origin),))
     return replace(place, sandbox=sandbox)
 
 
@@ -277,8 +276,9 @@ async def finished(running: Running) -> Result:
 def written(running: Running, state: RunState) -> Result:
     """The result of the run that ended in *state*, written down beside its journal."""
     place, journal = running.place, running.journal
+    shutil.rmtree(place.folder / "rooms", ignore_errors=True)  # before anything is written: the disk may be full
     with disk(f"the run has ended, but {place.folder} cannot be written"):
-        (place.folder / "best.patch").write_bytes(best_patch(place.store, state.run.tree, state.tree))
+        replace_file(place.folder / "best.patch", best_patch(place.store, state.run.tree, state.tree))
     if state.end is not None and state.end.stop is StopReason.INFRA:
         Memory(place.environ).forget()
     leave_workspace(place, state)
@@ -289,5 +289,5 @@ def kept(place: Place, result: Result) -> Result:
     """*result*, written down in *place*, where nothing is judged any more."""
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)
     with disk(f"the run has ended, but {place.folder} cannot be written"):
-        (place.folder / "result.json").write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
+        replace_file(place.folder / "result.json", msgspec.json.format(msgspec.json.encode(result)) + b"\n")
     return result

@@ -54,6 +54,7 @@ class RepairModel:
             strategy = Strategy(_suspected(ask, sources.texts), ask.red, ask.seed)
             self._tree, self._search = ask.tree, Search(strategy)
         search, before = self._search, self._search.tried
+        search.heard = lambda tried: self.tell(Part.CANDIDATES, tried, 0)
 
         def refused(found: Candidate) -> bool:
             return fingerprint(found.path, sources.written(found.path, found.text)) in ask.refused
@@ -78,25 +79,7 @@ class RepairModel:
             self._store, self._runner, self._suite, self._fence, ask.tree, ask.red, ask.green, tuple(sources.texts),
             bounds.seconds + SPARE_SECONDS,
         )  # fmt: skip
-<<<<<<< HEAD
-        search = self._search
-        search.heard = lambda tried: self.tell(Part.CANDIDATES, tried, 0)
-        before = search.tried
-        found = await _unwrapped(
-            search.run(ground, bounds, lambda found: fingerprint(found.path, found.text) in ask.refused)
-        )
-        counters: dict[str, object] = {"tried": search.tried - before, "survivors": search.survivors}
-        tried = ask.tried + search.tried - before
-        if found is None:
-            name, text = _ending(tried, finished=search.finished)
-            call = ToolCall(name, {"message": text}, f"repair_{ask.position}")
-            return Answer(reply=Reply(text, (call,), counters))
-        text = f"{found.what} ({tried} candidates tried). {CAVEAT}"
-        call = ToolCall("write_files", {"files": {found.path: found.text}}, f"repair_{ask.position}")
-        return Answer(reply=Reply(text, (call,), counters))
-=======
         return ground, bounds
->>>>>>> repair
 
 
 def _last_word(name: str, text: str, position: int, counters: dict[str, object] | None = None) -> Answer:

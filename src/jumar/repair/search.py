@@ -48,16 +48,11 @@ class Bounds:
 class Search:
     """The search on one tree. It can be left and taken up again; it then goes on where it stopped."""
 
-<<<<<<< HEAD
-    def __init__(self, strategy: Strategy) -> None:
-        self._strategy = strategy
-        self.heard: Callable[[int], None] = lambda _tried: None
-        """Is told how many trials are judged, each time there is one more."""
-=======
     def __init__(self, strategy: Strategy, workers: Workers = worker) -> None:
         """*workers* gives the processes that screen: one for each of `Bounds.workers`."""
         self._strategy, self._workers = strategy, workers
->>>>>>> repair
+        self.heard: Callable[[int], None] = lambda _tried: None
+        """Is told how many trials are judged, each time there is one more."""
         self._trials: dict[int, Trial] = {}
         """Trials that the strategy has not heard of yet."""
         self._seen: dict[int, Sighting] = {}
