@@ -143,7 +143,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """The output of the red tests on the best tree, for an agent that localises."""
     tools: tuple[Tool, ...] = ()
     measured: tuple[int, int] = (0, 0)
-    """The first messages of an append-only conversation and their tokens, as the provider counted; (0, 0): nobody did."""
+    """The first messages of the conversation and their tokens, as the provider counted; (0, 0): nobody counted."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
