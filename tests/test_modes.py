@@ -114,6 +114,7 @@ def test_a_codemod_is_an_edit_of_its_own_kind_in_the_journal(tmp_path: Path) -> 
     assert (codemod.tool, codemod.pattern, codemod.replacement) == ("replace_in_files", r"\bneg\b", "negative")
     assert codemod.paths == ("calc.py", "test_calc.py")
     assert codemod.renames == (("neg", "negative"),)
+    assert made.world.verifier.tests == codemod.after, "renamed tests are the task's own from then on"
     modes = [(e.from_, e.to) for e in made.events(ev.Mode) if isinstance(e, ev.Mode)]
     assert modes == [(Gate.STRICT, Gate.CODEMOD), (Gate.CODEMOD, Gate.STRICT)]
 
@@ -167,7 +168,8 @@ def run(folder: Path, script: list[dict[str, object]], *words: str) -> tuple[dic
     lines = [{"tool_calls": [{"name": n, "arguments": a} for n, a in turn.items()]} for turn in script]
     (folder / "script.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     model = f"script:{folder / 'script.jsonl'}"
-    runs = ("--runs", str(folder / "runs"), "--sandbox", "S0", "--confirm", "0", "--json", "-q", "--apply")
+    usual = () if "--confirm" in words else ("--confirm", "0")
+    runs = ("--runs", str(folder / "runs"), "--sandbox", "S0", *usual, "--json", "-q", "--apply")
     program = Path(sys.executable).with_name("jumar")
     command = [str(program), "run", "repo", "--agent", "driver", "--model", model, *runs, *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
@@ -206,7 +208,8 @@ def test_a_real_command_renames_over_many_files_and_only_as_a_whole(tmp_path: Pa
         {"run_command": {"command": r"sed -i 's/\badd\b/plus/g' calc.py tests/*.py && echo done > NOTES.md"}},
         {"final": {"message": "done"}},
     ]
-    said, repo = run(tmp_path, script, "--allow-codemod", "--codemod-renames", "tests/**", "-i", "call it plus")
+    words = ("--allow-codemod", "--codemod-renames", "tests/**", "-i", "call it plus", "--confirm", "1")
+    said, repo = run(tmp_path, script, *words)
     assert (said["stop"], said["passed"]) == ("green", 1)
     assert (repo / "calc.py").read_text() == REPOSITORY["calc.py"].replace("add", "plus")
     assert "assert plus(1, 2)" in (repo / "tests/test_calc.py").read_text()
@@ -223,6 +226,8 @@ def test_a_real_command_renames_over_many_files_and_only_as_a_whole(tmp_path: Pa
     assert (record.red[0].passed, record.green.passed) == (1, 1)
     (tmp_path / "corpus.jsonl").write_bytes(line(record))
     program = Path(sys.executable).with_name("jumar")
-    words = ("corpus", "replay", "corpus.jsonl", "--runs", "runs", "--sandbox", "S0", "--json", "-q")
-    done = subprocess.run([str(program), *words], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    replay = ("corpus", "replay", "corpus.jsonl", "--runs", "runs", "--sandbox", "S0", "--json", "-q")
+    done = subprocess.run(
+        [str(program), *replay], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
     assert json.loads(done.stdout.splitlines()[-1])["reproduced"] == 1, done.stderr

@@ -39,7 +39,9 @@ async def verified(parts: Parts, memory: Memory, state: RunState) -> Verificatio
         return replace(known, executions=0, duration_ms=0)
     control = frozen(parts, state, state.best.tree) if state.best is not None else state.run.tree
     extra = asked[1][len(state.run.expected) :]
-    done = await parts.verifier.verify(tree, state.accepted, control=control, also=extra)
+    renamed = state.book.renaming or state.book.renamed
+    judge = parts.verifier.with_tests(renamed) if renamed else parts.verifier
+    done = await judge.verify(tree, state.accepted, control=control, also=extra)
     if done.verdict.void is None:
         memory[asked] = done
         while len(memory) > REMEMBERED:

@@ -225,7 +225,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     exit: int | None
     """Exit status; None: it did not end by itself."""
     output: str
-    """Standard output and error, control sequences stripped, uncapped."""
+    """Both outputs, control sequences stripped, uncapped."""
 
 
 class Commands(Protocol):
@@ -283,9 +283,11 @@ class Verifier(Protocol):
         """
         ...
 
-    async def plain(
-        self, tree: str, accepted: Mapping[str, Outcome] | None, *, also: Sequence[str] = ()
-    ) -> Verification:
+    def with_tests(self, tests: str) -> Verifier:
+        """The same, but that the test files of the tree *tests* are the task's own; empty: those of the first tree."""
+        ...
+
+    async def plain(self, tree: str, accepted: Mapping[str, Outcome] | None, also: Sequence[str] = ()) -> Verification:
         """Run all expected ids of *tree*, and those in *also*, once: no green is accepted, and it is no verdict."""
         ...
 

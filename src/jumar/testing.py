@@ -59,6 +59,7 @@ class FakeVerifier:
         self._store, self._expected, self._judge = store, tuple(expected), judge
         self.asked: list[str] = []
         self.plainly: list[str] = []
+        self.tests = ""
 
     async def verify(
         self,
@@ -82,9 +83,12 @@ class FakeVerifier:
         ids = tuple(dict.fromkeys((*self._expected, *also)))
         return _verification(reconcile(ids, report, own if accepted is None else accepted), Ended.NORMAL)
 
-    async def plain(
-        self, tree: str, accepted: Mapping[str, Outcome] | None, *, also: Sequence[str] = ()
-    ) -> Verification:
+    def with_tests(self, tests: str) -> FakeVerifier:
+        """Itself; remembered."""
+        self.tests = tests
+        return self
+
+    async def plain(self, tree: str, accepted: Mapping[str, Outcome] | None, also: Sequence[str] = ()) -> Verification:
         """As `verify`; remembered apart."""
         self.plainly.append(tree)
         done = await self.verify(tree, accepted, control=tree, also=also)

@@ -85,6 +85,10 @@ class Book(msgspec.Struct, frozen=True):
     """Whether the run stopped before they were, and the workspace is without them."""
     outer: Gate = Gate.STRICT
     """The mode that codemod mode was entered from, and goes back to."""
+    renaming: str = ""
+    """The tree in which a codemod that is not judged yet renamed something in tests."""
+    renamed: str = ""
+    """The same of the newest one that was kept: its test files are the task's own from then on."""
     codemod: bool = False
     """Whether the one edit of codemod mode was made."""
     leaving: str = ""

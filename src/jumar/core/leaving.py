@@ -83,7 +83,7 @@ def why_not_kept(state: RunState) -> str:
     changed = [
         f"{i} was {before.get(i, 'unknown')} and is {outcome}"
         for i, outcome in judged.outcomes.items()
-        if outcome != before.get(i) and Outcome.FLAKY not in (outcome, before.get(i))
+        if outcome != before.get(i) and before.get(i) is not Outcome.FLAKY
     ]
     said = [named(tuple(changed))] if changed else []
     said += [] if judged.checked else ["the command of [gate] verify failed"]

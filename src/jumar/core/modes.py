@@ -36,9 +36,10 @@ def _turned(state: RunState) -> RunState:
 
 
 def kept(state: RunState) -> RunState:
-    """What an agent asked to leave the mode with is green: an end that waited for it is admitted."""
-    leaving = state.book.leaving
-    state = replace(state, book=replace(state.book, leaving=""))
+    """What was judged stays: an end that waited for it is admitted, and tests in which names changed are the task's."""
+    book = state.book
+    leaving, renamed = book.leaving, book.renaming or book.renamed
+    state = replace(state, book=replace(book, leaving="", renaming="", renamed=renamed))
     return replace(state, said=ENDED) if leaving in ("final", "turn_end") else state
 
 
@@ -51,11 +52,12 @@ def refused(state: RunState, refusal: ev.Refusal) -> RunState:
 
 def switched(state: RunState, mode: ev.Mode) -> RunState:
     """Another mode: what was claimed or refused in the last one is forgotten."""
-    book = replace(state.book, mode=mode.to, refusals=0, claims=(), codemod=False)
+    book = replace(state.book, mode=mode.to, refusals=0, claims=(), codemod=False, renaming="")
     entered = mode.to is Gate.CODEMOD
     return replace(state, book=replace(book, outer=mode.from_) if entered else book)
 
 
-def modified(state: RunState, _codemod: ev.Codemod) -> RunState:
+def modified(state: RunState, codemod: ev.Codemod) -> RunState:
     """The one edit of codemod mode is made: it is judged next."""
-    return replace(state, book=replace(state.book, codemod=True))
+    renaming = codemod.after if codemod.renames else ""
+    return replace(state, book=replace(state.book, codemod=True, renaming=renaming))

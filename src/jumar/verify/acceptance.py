@@ -195,7 +195,7 @@ def _strengths(verifier: TrustedVerifier) -> Mapping[str, Strength]:
         return {}
     if verifier.experience.challenge is None:
         store = verifier.store
-        manifest = store.manifest(_with_held_out(verifier, verifier.base))
+        manifest = store.manifest(_with_held_out(verifier, verifier.experience.tests or verifier.base))
         files = {p: store.get(n.sha256) for p, n in manifest.items() if n.kind is Kind.FILE and p.endswith(".py")}
         tests = {*verifier.runner.test_files(tuple(files), ()), *(i.partition("::")[0] for i in verifier.expected)}
         verifier.experience.challenge = challenge(
@@ -225,7 +225,7 @@ def _vacuous(verifier: TrustedVerifier, strengths: Mapping[str, Strength]) -> tu
     store, sites = verifier.store, verifier.runner.sites
     held_out = {i.partition("[")[0] for i in verifier.held_out.ids}
     visible = {name: strength for name, strength in strengths.items() if name not in held_out}
-    manifest = store.manifest(verifier.base)
+    manifest = store.manifest(verifier.experience.tests or verifier.base)
     paths = dict.fromkeys(path for name in visible if (path := name.partition("::")[0]) in manifest)
     return unfalsifiable(visible, (site for p in paths for site in sites(p, store.get(manifest[p].sha256))))
 

@@ -1,4 +1,4 @@
-"""One plain run of a tree under its own configuration: no challenge, no confirmation, and no verdict."""
+"""Verifiers that differ in one thing: a plain run that accepts no green, and judging by renamed test files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from jumar.verify.fresh import Experience
+
 if TYPE_CHECKING:
     from jumar.core.verdict import Outcome
     from jumar.ports import Verification
@@ -15,9 +17,18 @@ if TYPE_CHECKING:
 
 
 async def run_plain(
-    verifier: TrustedVerifier, tree: str, accepted: Mapping[str, Outcome] | None, *, also: Sequence[str] = ()
+    verifier: TrustedVerifier, tree: str, accepted: Mapping[str, Outcome] | None, also: Sequence[str] = ()
 ) -> Verification:
     """The outcome of each expected id in *tree*, and of those in *also*, as the runner tells it once."""
     once = copy.copy(verifier)
     once.suite = msgspec.structs.replace(verifier.suite, confirm=0)
     return await once.verify(tree, accepted, also=also)
+
+
+def judge_with(verifier: TrustedVerifier, tests: str) -> TrustedVerifier:
+    """*verifier*, which takes the test files of the tree *tests* for the task's own; empty: as it is."""
+    if not tests:
+        return verifier
+    other = copy.copy(verifier)
+    other.experience = verifier.experience.others.setdefault(tests, Experience(tests=tests))
+    return other

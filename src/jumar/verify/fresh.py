@@ -41,6 +41,10 @@ class Experience:
     ordered: bool = False
     """Whether its tests pass in their own order only."""
     challenge: Challenge | None = None
+    tests: str = ""
+    """The tree whose test files judge; empty: the base's. Another one where a codemod renamed something in them."""
+    others: dict[str, Experience] = field(default_factory=dict)
+    """What was learnt with the test files of other trees."""
 
 
 @dataclass(slots=True)

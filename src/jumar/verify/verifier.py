@@ -33,7 +33,7 @@ from jumar.progress import Counter, Tell, silent
 from jumar.sandbox.none import Unconfined, unchanged
 from jumar.verify.apart import Question
 from jumar.verify.check import checked
-from jumar.verify.configured import run_plain
+from jumar.verify.configured import judge_with, run_plain
 from jumar.verify.fresh import Experience, HeldOut
 from jumar.verify.joining import Part, alone, blamed, but, joined
 from jumar.verify.launch import Confinement
@@ -201,8 +201,7 @@ class TrustedVerifier:
         ]
         return unsteady(verdict, changed, CHANGED)
 
-    plain = run_plain
-    """One plain run (see `ports.Verifier`)."""
+    plain, with_tests = run_plain, judge_with
 
     async def check(self, tree: str, command: str, seconds: float) -> Checked:
         """Whether the shell *command* succeeds in a room of *tree* (see `ports.Verifier`)."""
