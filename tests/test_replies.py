@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from jumar.agents import meant
 from jumar.agents.replies import extract
 
 GCD = dedent('''\
@@ -548,6 +549,14 @@ CORPUS = [
     known("one of them and an example", f"`pkg/b.py`\n{B}\n{block('C = B + 1')}", {"pkg/b.py": "B = 2\n"}),
     known("the first under a wrong name", f"`aa.py`\n{A}\n`pkg/b.py`\n{B}", word="aa.py is not among the files"),
     known("tests beside one", f"`test_b.py`\n{fenced(TESTS)}\n`pkg/b.py`\n{B}", {"pkg/b.py": "B = 2\n"}),
+    known("one block without a path that defines a name of a file", B, {"pkg/b.py": "B = 2\n"}),
+    known("one block without a path and a command", f"{block('make', 'sh')}\n{B}", {"pkg/b.py": "B = 2\n"}),
+    known("two blocks without a path", f"{B}\n{block('B = 3')}", word="preceded"),
+    known("one block that could be both", block("A = B = 2"), word="could be a.py or pkg/b.py"),
+    known("one block that could be neither", block("C = 2"), word="one of a.py, pkg/b.py: write the path"),
+    known("one block that is labelled as something else", block("B = 2", "sh"), word="preceded"),
+    known("one block under a strange name", f"`c.py`\n{B}", word="preceded"),
+    known("half a block without a path", "```python\nB = 2\n", word="closed"),
     two("one of them broken", f"`a.py`\n{A}\n`pkg/b.py`\n{block('def (')}", word="pkg/b.py is not Python"),
     two("one of them cut off", f"`a.py`\n{A}\n`pkg/b.py`\n```python\nB = 2\n", word="closed"),
 ]
@@ -562,6 +571,40 @@ def test_the_right_file_or_a_clear_refusal(case: Case) -> None:
         assert isinstance(found, str), "a refusal is a sentence"
         assert case.word in found
         assert 10 < len(found) < 400
+
+
+IMPORTING = {
+    "tests/test_b.py": "from pkg.b import total\nimport a as first\n\n\ndef test_b():\n    first.mean([total([1])])\n",
+    "tests/test_c.py": "from pkg import c\nimport pkg.d\n\n\ndef test_c():\n    c.count(pkg.d.size())\n",
+    "tests/broken.py": "def (:\n",
+    "tests/test_js.js": "import { total } from '../pkg/b.js'\n",
+}
+PATHS = ("a.py", "pkg/b.py", "pkg/c.py", "pkg/d.py", "pkg/__init__.py")
+
+
+def test_the_names_that_tests_import_from_each_file_are_known() -> None:
+    assert meant.imports(IMPORTING, PATHS) == {
+        "a.py": {"mean"},
+        "pkg/b.py": {"total"},
+        "pkg/c.py": {"count"},
+        "pkg/d.py": {"size"},
+        "pkg/__init__.py": {"c"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("def total(x):\n    return sum(x)\n", "pkg/b.py"),
+        ("def mean(x):\n    return sum(x) / len(x)\n", "a.py"),
+        ("def size():\n    return 1\n", "pkg/d.py"),
+    ],
+)
+def test_a_single_fence_without_a_path_is_the_file_that_the_tests_import_its_names_from(text: str, path: str) -> None:
+    imported = meant.imports(IMPORTING, PATHS)
+
+    assert extract(fenced(text), PATHS, {}, imported) == {path: text}
+    assert "preceded" in extract(fenced(text + "\n\ndef count(x):\n    return x\n"), PATHS, {}, imported)
 
 
 def test_the_corpus_is_what_it_claims_to_be() -> None:
