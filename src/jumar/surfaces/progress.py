@@ -29,7 +29,8 @@ QUICK_SECONDS = 0.4
 SILENT_SECONDS = (1.0, 10.0)
 """Where there is no terminal: after how long a work is named, and after how long again; each pause then doubles."""
 
-PLAIN_COLUMNS = 200
+USUAL_COLUMNS, PLAIN_COLUMNS = 80, 200
+"""Of a terminal that does not know, and where there is none."""
 
 
 class Live:
@@ -112,11 +113,13 @@ class Live:
                     self._say()
 
     def _draw(self) -> None:
-        """Write the status line anew, if it changed. What is longer stands there already is cut off behind it."""
+        """Write the status line anew, if it changed; what a longer one has left behind it is taken away."""
         now = time.monotonic()
         if not self._status.work or now - self._status.since < QUICK_SECONDS:
             return
-        text = self._status.text(now, os.get_terminal_size(sys.stderr.fileno()).columns - 1)
+        # A terminal that nobody has told its size says 0. The last column is left alone: some wrap there.
+        wide = os.get_terminal_size(sys.stderr.fileno()).columns or USUAL_COLUMNS
+        text = self._status.text(now, wide - 1)
         if text != self._shown:
             sys.stderr.write(f"\r{text}\x1b[K")
             sys.stderr.flush()

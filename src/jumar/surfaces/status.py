@@ -122,7 +122,7 @@ def fitted(parts: list[tuple[int, str]], width: int) -> str:
 
 def cut(text: str, width: int) -> str:
     """As much of *text* as fits into *width* columns."""
-    while columns(text) > width:
+    while text and columns(text) > width:
         text = text[:-1]
     return text
 
