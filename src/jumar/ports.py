@@ -24,9 +24,8 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
 
     argv: tuple[str, ...]
     config: Mapping[str, object] = {}
-    """Handed to the child as JSON on its standard input, which then ends."""
+    """Handed to the child as JSON on its standard input, which then ends; *env* is added to its environment."""
     env: Mapping[str, str] = {}
-    """Added to the scrubbed environment."""
 
 
 class Sandbox(Protocol):
@@ -151,9 +150,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     reply: Reply
     input_tokens: int = 0
-    """All of the prompt, cached tokens included."""
+    """All of the prompt, those included that came from the provider's prefix cache (`cached_tokens`)."""
     cached_tokens: int = 0
-    """Those of the prompt that came from the provider's prefix cache."""
     output_tokens: int = 0
     usd: float = 0.0
     error: str = ""

@@ -58,6 +58,11 @@ def extract(
         found = chosen(plain, blocks, targets, current, imported or {})
     if isinstance(found, str):
         return found
+    return _files(found, prose, current)
+
+
+def _files(found: Mapping[str, str], prose: str, current: Mapping[str, str]) -> dict[str, str | None] | str:
+    """The files as they are written, or why one of the texts *found* cannot be one."""
     files: dict[str, str | None] = {}
     for path, text in found.items():
         draft = whole.Draft(path, text.removeprefix("\ufeff"), prose, current.get(path))

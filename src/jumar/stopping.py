@@ -1,0 +1,65 @@
+"""Reasons to stop a run that come from outside the core, and the breaking off of what is in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TypeVar
+
+import anyio
+from msgspec.structs import replace
+
+from jumar.core.effects import Effect, Halt, Verify
+from jumar.core.stop import StopReason
+from jumar.errors import Infra, JumarError, Stopped, is_stopped
+
+Value = TypeVar("Value")
+
+
+class Stoppable:
+    """A run that can be told to stop, at any moment and more than once."""
+
+    def __init__(self) -> None:
+        self._halt: Halt | None = None
+        self._flight: anyio.CancelScope | None = None
+        self.interruptible = False
+        """Whether an effect is under way that leaves nothing half done when it is broken off."""
+
+    def intend(self, why: Halt) -> None:
+        """Stop before the next effect; may be called in the middle of one, as by a handler of signals.
+
+        The first reason counts. One that forbids the last verification is added to it.
+        """
+        before = self._halt
+        if before is None:
+            self._halt = why
+        elif why.unverifiable and not before.unverifiable:
+            self._halt = replace(before, why=why.why if before.stop is why.stop else before.why, unverifiable=True)
+
+    def halt(self, why: Halt) -> None:
+        """Stop as soon as possible: what is in flight is cancelled, the best tree is kept, the end is written."""
+        self.intend(why)
+        if self._flight is not None:
+            self._flight.cancel()
+
+    def _fail(self, broken: JumarError, effect: Effect) -> None:
+        """The machine failed: once more than that, and not even the end can be written down."""
+        before = self._halt if self._halt is not None and self._halt.stop is StopReason.INFRA else None
+        verifying = isinstance(effect, Verify) and not effect.asked
+        if before is not None and (before.unverifiable or not verifying):
+            raise Infra(str(broken)) from broken
+        self._halt = Halt(StopReason.INFRA, before.why if before else str(broken), unverifiable=verifying)
+
+    async def _within(self, seconds: float | None, work: Awaitable[Value], *, breakable: bool) -> Value | None:
+        """The value of *work*; None if it was cut off, by the end of its *seconds* or by a reason to stop."""
+        self.interruptible = breakable
+        try:
+            with anyio.move_on_after(seconds) as self._flight:
+                return await work
+        except Stopped:
+            pass
+        except BaseExceptionGroup as group:
+            if not is_stopped(group):
+                raise
+        finally:
+            self.interruptible = False
+        return None
