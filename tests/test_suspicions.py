@@ -54,6 +54,60 @@ ANSWERS = {
     "truth": ("def prime(n):\n    return n in (2, 104729)", "makes a case of a value that a test gives: 104729"),
 }
 
+CHAINED = """
+from app import add, rule, nand
+
+def test_add():
+    assert add(2, 3) == 5
+    assert add(1, 1) == 2
+    assert add(10, 5) == 15
+
+def test_rule():
+    assert [rule(1, 2), rule(1, 3), rule(0, 3)] == [1, 1, 1]
+    assert nand(1, 1) == 0
+
+def test_lines():
+    assert lines == [(0, 1, 2), (3, 4, 5), (6, 7, 8)]
+
+def test_fib():
+    assert fib(2) == 2
+    assert fib(3) == 3
+
+def test_score():
+    assert score(2, 2) == "Thirty-All"
+    assert score(1, 1) == "Fifteen-All"
+"""
+"""Tests with the small values that every program has."""
+
+ADD = "def add(a, b):\n    "
+
+CHAINS = {
+    "a pair, twice": f"{ADD}if (a, b) == (2, 3):\n        return 5\n    if (a, b) == (1, 1):\n        return 2",
+    "elif": f"{ADD}if a == 2 and b == 3:\n        x = 5\n    elif a == 1 and b == 1:\n        x = 2\n    return x",
+    "cases": f"{ADD}match a, b:\n        case 2, 3:\n            return 5\n        case (1, 1):\n            return 2",
+    "expressions": "add = lambda a, b: 5 if (a, b) == (2, 3) else 2 if (1, 1) == (a, b) else a",
+    "a small table": f"{ADD}return {{(2, 3): 5, (1, 1): 2}}.get((a, b), 0)",
+    "entries": "T = {}\nT[2, 3] = 5\nT[10, 5] = 15",
+}
+
+UNCHAINED = {
+    "one case": f"{ADD}if (a, b) == (2, 3):\n        return 5\n    return a + b",
+    "two functions": (
+        f"{ADD}if (a, b) == (2, 3):\n        return 5\n    return a\n\n\n"
+        "def sub(a, b):\n    if (a, b) == (1, 1):\n        return 2\n    return a"
+    ),
+    "one case twice": f"{ADD}if (a, b) == (2, 3):\n        return 5\n    if (a, b) == (2, 3):\n        return 5",
+    "a rule": (
+        "def rule(alive, n):\n    if alive == 1 and n == 2:\n        return 1\n    if alive == 1 and n == 3:\n"
+        "        return 1\n    if alive == 0 and n == 3:\n        return 1\n    return 0"
+    ),
+    "a truth table": "NAND = {(0, 0): 1, (0, 1): 1, (1, 0): 1, (1, 1): 0}",
+    "lines": "LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8)]",
+    "base cases": "def fib(n):\n    if n == 2:\n        return 2\n    if n == 3:\n        return 3\n    return 1",
+    "words for scores": "S = {(2, 2): 'Thirty-All', (1, 1): 'Fifteen-All'}",
+    "no test's": f"{ADD}if (a, b) == (4, 4):\n        return 8\n    if (a, b) == (7, 8):\n        return 15\n",
+}
+
 TELLS = {
     "frames": ("import sys\ndef f(a):\n    return sys._getframe(1).f_locals['want']", "frames of its callers"),
     "frames by another name": ("from sys import _getframe as g", "frames of its callers (sys._getframe)"),
@@ -126,11 +180,11 @@ def test_raises():
 """
 
 
-def found(source: str, before: str = "") -> list[str]:
+def found(source: str, before: str = "", tests: str = TESTS) -> list[str]:
     """`line: what` for each finding in *source*."""
     given = suspicions_boot.beside("given")
     answers, tells = suspicions_boot.beside("answers", given=given), suspicions_boot.beside("tells")
-    index = given.indexed({"test_app.py": ast.parse(TESTS)}, {})
+    index = given.indexed({"test_app.py": ast.parse(tests)}, {})
     finders = (tells.finder(("test_app.py",)), answers.finder(index))
     known = Counter(same for finder in finders for same, _, _ in finder(ast.parse(before)))
     said: list[str] = []
@@ -149,6 +203,20 @@ def test_it_is_said_where_and_what(kind: str) -> None:
 
     assert any(expected in warning for warning in warnings), warnings
     assert all(int(warning.partition(":")[0]) > 2 for warning in warnings)
+
+
+@pytest.mark.parametrize("kind", CHAINS)
+def test_a_chain_of_conditions_that_answers_the_tests_is_said_as_a_table_is(kind: str) -> None:
+    (warning,) = found(CHAINS[kind], tests=CHAINED)
+
+    assert "answers tests by their own values, case by case: " in warning
+    assert warning.endswith(" and 1 more")
+    assert found(CHAINS[kind], CHAINS[kind], CHAINED) == []
+
+
+@pytest.mark.parametrize("kind", UNCHAINED)
+def test_a_chain_of_conditions_that_a_program_has_for_reasons_of_its_own_is_not_said(kind: str) -> None:
+    assert found(UNCHAINED[kind], tests=CHAINED) == []
 
 
 @pytest.mark.parametrize("kind", HONEST)

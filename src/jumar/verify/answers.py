@@ -27,6 +27,12 @@ given: Any = None
 TABLE = 3
 """So many answers in one table are no coincidence."""
 
+CHAIN = 2
+"""So many cases of several numbers each, with the number that a test expects of them, are no coincidence."""
+
+SEQUENCES = (ast.List, ast.Tuple, ast.Set)
+"""Their rows may be lines, moves or colours: numbers that belong together, and no answers."""
+
 WRITTEN = 16
 """Characters of a text that may be a table."""
 
@@ -39,8 +45,9 @@ def finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[Findin
 
     def find(tree: ast.Module) -> Iterator[Finding]:
         tables: dict[int, list[Association]] = defaultdict(list)
+        chains: dict[int, list[Association]] = defaultdict(list)
         lines = set()
-        for number, node in enumerate(ast.walk(tree)):
+        for number, (scope, node) in enumerate(scoped(tree)):
             for found in associations(node):
                 line, kind, asked, answered = found
                 if not given.shared(index, asked, answered):
@@ -50,6 +57,9 @@ def finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[Findin
                 elif telling(asked, answered) and line not in lines:
                     lines.add(line)
                     yield f"case {named(asked)} {named(answered)}", line, said(kind, asked, answered)
+                if line not in lines and computed(asked, answered) and not isinstance(node, SEQUENCES):
+                    chains[scope].append(found)
+        yield from chained(chains.values())
         for rows in tables.values():
             rare = [row for row in rows if any(map(given.is_rare, row[2]))]
             if len(rare) >= TABLE:
@@ -58,6 +68,50 @@ def finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[Findin
                 yield f"table {named(asked)}", line, f"a table holds answers of the tests: {more}"
 
     return find
+
+
+def scoped(tree: ast.Module) -> Iterator[tuple[int, ast.AST]]:
+    """All nodes of *tree*, each with the number of the function it stands in; 0 is the module."""
+    todo: list[tuple[int, ast.AST]] = [(0, tree)]
+    functions = 0
+    while todo:
+        scope, node = todo.pop()
+        yield scope, node
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            functions += 1
+            scope = functions
+        todo += [(scope, child) for child in reversed(list(ast.iter_child_nodes(node)))]
+
+
+def computed(asked: list[Any], answered: list[Any]) -> bool:
+    """Whether *answered* is a number that a program would work out of the numbers *asked*, and does not.
+
+    One number may be a base case; 0 and 1 are truth tables, neighbours and rules.
+    """
+    numbers, results = leaves(asked), leaves(answered)
+    if len(numbers) < 2 or not results or not all(map(is_number, (*numbers, *results))):  # noqa: PLR2004  as said
+        return False
+    return any(abs(result) > 1 for result in results)
+
+
+def leaves(values: Iterable[Any]) -> list[Any]:
+    """*values*, and in the place of lists and tuples what is in them."""
+    return [leaf for value in values for leaf in (value if isinstance(value, (list, tuple)) else (value,))]
+
+
+def is_number(value: Any) -> bool:
+    """Whether *value* is a number, and no truth value."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def chained(chains: Iterable[list[Association]]) -> Iterator[Finding]:
+    """A finding for each chain in which several cases give what tests expect of them."""
+    for cases in chains:
+        rows = {named(case[2]): case for case in cases}
+        if len(rows) >= CHAIN:
+            line, _, asked, answered = next(iter(rows.values()))
+            more = f"{pair(asked, answered)} and {len(rows) - 1} more"
+            yield f"chain {named(asked)}", line, f"answers tests by their own values, case by case: {more}"
 
 
 def telling(asked: list[Any], answered: list[Any]) -> bool:
