@@ -16,6 +16,7 @@ from jumar.core.acceptance import STRONG_BITS
 from jumar.core.settings import Suite
 from jumar.core.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.ports import Verification
+from jumar.progress import Tell, silent
 from jumar.sandbox.none import Unconfined
 from jumar.verify.acceptance import accepted
 from jumar.verify.fresh import Experience, HeldOut
@@ -37,6 +38,7 @@ class Dice:
     suite: Suite = field(default_factory=lambda: Suite(confirm=3))
     expected: tuple[str, ...] = IDS
     held_out: HeldOut = field(default_factory=HeldOut)
+    tell: Tell = silent
     base: str = "base"
     runner: _Runner = field(default_factory=_Runner)
     experience: Experience = field(default_factory=Experience)
