@@ -38,6 +38,7 @@ class Dice:
     suite: Suite = field(default_factory=lambda: Suite(confirm=3))
     expected: tuple[str, ...] = IDS
     held_out: HeldOut = field(default_factory=HeldOut)
+    tell: Tell = silent
     base: str = "base"
     runner: _Runner = field(default_factory=_Runner)
     experience: Experience = field(default_factory=Experience)
