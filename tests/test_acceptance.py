@@ -44,7 +44,6 @@ class Dice:
     experience: Experience = field(default_factory=Experience)
     seeds: list[int | None] = field(default_factory=list)
     weaker: str = ""
-    tell: Tell = silent
 
     async def weakened(self) -> str:
         return self.weaker
