@@ -118,7 +118,7 @@ def options_of(chosen: dict[str, Any]) -> Options:
 @speaking
 def run(task: Path, runs: Path, **chosen: Any) -> int:
     """Work on TASK (a task.toml, or any folder with tests) until its tests pass or a cap is reached."""
-    from jumar.harness import runs as harness  # noqa: PLC0415  libcst and coverage are slow to import
+    from jumar.harness import runs as harness  # noqa: PLC0415  libcst is slow to import
 
     voice = Voice(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
     settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen), environment())
