@@ -162,6 +162,21 @@ def test_methods_decorated_functions_and_what_is_run_at_import_are_changed_too(t
     }
 
 
+def test_a_candidate_that_is_imported_anew_loses_green_tests_too(tmp_path: Path) -> None:
+    place = ground(tmp_path, ("test_box.py::test_small",), ("test_box.py::test_clip", "test_box.py::test_not_small"))
+    changes = {
+        "loses": made("LIMIT = 3", "LIMIT = 4"),
+        "keeps": made("return n < LIMIT", "return n <= LIMIT"),
+    }
+
+    seen = sightings(place, changes, seconds=5.0)
+
+    turned = frozenset({"test_box.py::test_small"})
+    assert not changes["loses"].swappable
+    assert (seen["loses"].turned, seen["loses"].kept) == (turned, False)
+    assert (seen["keeps"].turned, seen["keeps"].kept) == (turned, True)
+
+
 def test_a_source_that_does_not_import_is_imported_anew_for_each(tmp_path: Path) -> None:
     broken = SOURCE.replace("LIMIT = 3", "LIMIT = int('three')")
     place = ground(tmp_path, GREEN, (), broken)

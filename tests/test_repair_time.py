@@ -70,7 +70,7 @@ class Fake:
 
 
 def found(folder: Path, endless: Callable[[Trial], bool], workers: int = 1, *, kept: bool = True) -> Candidate | None:
-    """The candidate that a search of a fifth of a second gives."""
+    """The candidate that a search gives; one in which a trial is endless ends with its time."""
 
     @asynccontextmanager
     async def fake(_ground: Ground, turned: Callable[[int], None]) -> AsyncIterator[Screener]:
@@ -80,11 +80,12 @@ def found(folder: Path, endless: Callable[[Trial], bool], workers: int = 1, *, k
     search = Search(Strategy(tree, (RED,)), fake)
 
     async def run() -> Candidate | None:
-        return await search.run(ground(folder), Bounds(0.2, 3000, workers), lambda _: False)
+        return await search.run(ground(folder), Bounds(2.0, 300, workers), lambda _: False)
 
     return anyio.run(run)
 
 
+@pytest.mark.slow
 def test_a_candidate_whose_green_tests_still_run_when_the_time_ends_is_proposed(tmp_path: Path) -> None:
     proposed = found(tmp_path, lambda trial: trial.candidate is not None and RIGHT in trial.candidate.text)
 
@@ -92,6 +93,7 @@ def test_a_candidate_whose_green_tests_still_run_when_the_time_ends_is_proposed(
     assert RIGHT in proposed.text
 
 
+@pytest.mark.slow
 def test_a_survivor_behind_a_trial_that_does_not_end_is_proposed(tmp_path: Path) -> None:
     proposed = found(tmp_path, lambda trial: trial.index == 0, workers=2)
 
@@ -106,7 +108,7 @@ def test_a_candidate_that_lost_a_green_test_is_not_proposed(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("left", "seconds", "confirm", "searching"),
     [
-        (100.0, 5.0, 3, 60.0),
+        (100.0, 5.0, 3, 55.0),
         (100.0, 5.0, 0, 95.0),
         (100.0, 40.0, 3, 100.0 * SEARCHING),
         (0.0, 5.0, 3, 0.0),

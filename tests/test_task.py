@@ -170,7 +170,7 @@ class TestRefusals:
 
 
 class TestSources:
-    """Editable Python must decode."""
+    """Editable Python that is named must decode."""
 
     @pytest.mark.parametrize(
         ("source", "said"),
@@ -184,6 +184,8 @@ class TestSources:
     )
     def test_an_editable_source_that_does_not_decode_is_named(self, folder: Path, source: bytes, said: str) -> None:
         (folder / "a.py").write_bytes(source)
+        assert load_task(folder), "what a pattern alone covers is left alone"
+        (folder / "task.toml").write_text('[files]\neditable = ["a.py"]\n')
 
         with pytest.raises(BadInput) as caught:
             load_task(folder)

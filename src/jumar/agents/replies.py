@@ -34,8 +34,8 @@ def extract(
 
     What is read, in this order: reasoning before the answer is dropped; the whole reply, if it is code of the one
     target and nothing else; the fenced blocks. A block belongs to the path that its info string, the line or heading
-    before it, or its first comment names; with one target a block without a name may be that file if its label fits.
-    With several targets the only block of a reply may go without a path if its names show which one it is (`meant`).
+    before it, or its first comment names; with one target a block without a name may be that file if its label fits,
+    with several the only block may if its names show which one it is (`meant`).
     A block whose text stands in a chosen file is a quotation. A reply is refused if a fence is never closed, if two
     different blocks could be the same file, if a block that nobody took could be a target that no other block is, if
     names contradict each other, and if a text is not the whole file in the language of its path (`whole.missing`).
@@ -56,13 +56,11 @@ def extract(
         prose = ""
     else:
         found = chosen(plain, blocks, targets, current, imported or {})
-    if isinstance(found, str):
-        return found
-    return _files(found, prose, current)
+    return found if isinstance(found, str) else _written(found, prose, current)
 
 
-def _files(found: Mapping[str, str], prose: str, current: Mapping[str, str]) -> dict[str, str | None] | str:
-    """The files as they are written, or why one of the texts *found* cannot be one."""
+def _written(found: Mapping[str, str], prose: str, current: Mapping[str, str]) -> dict[str, str | None] | str:
+    """The texts *found* as they are written, or why one of them cannot be."""
     files: dict[str, str | None] = {}
     for path, text in found.items():
         draft = whole.Draft(path, text.removeprefix("\ufeff"), prose, current.get(path))

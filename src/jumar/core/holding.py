@@ -19,7 +19,7 @@ def run_seconds(judged: Judged, suite: Suite) -> float:
 
 def acceptance_runs(confirm: int) -> int:
     """The most runs of the tests that the verification of a green takes: the first, two processes, the rounds."""
-    return 2 * confirm + 2 if confirm else 1
+    return 2 * confirm + 3 if confirm else 1
 
 
 def search_seconds(left: float, state: RunState) -> float:

@@ -87,7 +87,7 @@ def _token(port: int | None, token: str | None, *, without: bool) -> str:
 async def _serve(
     roots: tuple[Path, ...], runs: Path, chosen: dict[str, Any], at: socket.socket | None, token: str
 ) -> None:
-    from jumar.harness import session  # noqa: PLC0415  libcst and coverage are slow to import
+    from jumar.harness import session  # noqa: PLC0415  libcst is slow to import
     from jumar.harness.desk import Desk, Doors  # noqa: PLC0415  as above
     from jumar.surfaces.mcp_acts import Gatehouse  # noqa: PLC0415  as above
 
