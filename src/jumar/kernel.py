@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -18,6 +19,8 @@ from jumar.core.stop import StopReason
 from jumar.errors import Infra, JumarError, Stopped, is_stopped
 from jumar.journal import Journal
 from jumar.shell import Shell, Slow
+
+Value = TypeVar("Value")
 
 Watch = Callable[[RunState, Effect], None]
 """Is told what is about to be done; may not change it."""
@@ -57,10 +60,19 @@ class Kernel:
                 self._fail(broken, effect)
         return self.state
 
+    async def conclude(self, work: Awaitable[Value]) -> Value | None:
+        """The value of *work* that comes after the end; None if it was halted."""
+        try:
+            with anyio.CancelScope() as self._flight:
+                return await work
+        finally:
+            self._flight = None
+        return None
+
     @property
     def ended(self) -> bool:
-        """Whether the run has ended in this process."""
-        return self.state.phase is Phase.ENDED
+        """Whether the run has ended, and what comes after the end."""
+        return self.state.phase is Phase.ENDED and self._flight is None
 
     def record(self, events: Sequence[Event]) -> None:
         """Put the events of one effect on disk, then believe them."""
@@ -108,7 +120,7 @@ class Kernel:
             if not is_stopped(group):
                 raise
         finally:
-            self.interruptible = False
+            self.interruptible, self._flight = False, None
         self._halt = self._halt or Halt(StopReason.BUDGET, "the cap on seconds is used up")
         return self.shell.cancelled(effect, self.state)
 

@@ -111,9 +111,7 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
             if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge
                 live.line(f"note: {row.note}")
         attendant = Attendant(live.line, quiet=voice.quiet)
-        scored = attendant.run(
-            lambda: score_tree(settled, tree, python=python, environ=environment(), tell=live.tell)
-        )
+        scored = attendant.run(lambda: score_tree(settled, tree, python=python, environ=environment(), tell=live.tell))
     if scored is None:
         return voice.interrupted()
     for warning in scored.warnings:
