@@ -55,8 +55,8 @@ class Kernel(Stoppable):
 
     @property
     def ended(self) -> bool:
-        """Whether the run has ended in this process."""
-        return self.state.phase is Phase.ENDED
+        """Whether the run has ended, and what comes after the end."""
+        return self.state.phase is Phase.ENDED and self._flight is None
 
     def record(self, events: Sequence[Event]) -> None:
         """Put the events of one effect on disk, then believe them."""

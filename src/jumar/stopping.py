@@ -49,6 +49,15 @@ class Stoppable:
             raise Infra(str(broken)) from broken
         self._halt = Halt(StopReason.INFRA, before.why if before else str(broken), unverifiable=verifying)
 
+    async def conclude(self, work: Awaitable[Value]) -> Value | None:
+        """The value of *work* that comes after the end; None if it was halted."""
+        try:
+            with anyio.CancelScope() as self._flight:
+                return await work
+        finally:
+            self._flight = None
+        return None
+
     async def _within(self, seconds: float | None, work: Awaitable[Value], *, breakable: bool) -> Value | None:
         """The value of *work*; None if it was cut off, by the end of its *seconds* or by a reason to stop."""
         self.interruptible = breakable
@@ -61,5 +70,5 @@ class Stoppable:
             if not is_stopped(group):
                 raise
         finally:
-            self.interruptible = False
+            self.interruptible, self._flight = False, None
         return None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 
 import msgspec
+from anyio import from_thread
 
 from jumar.disk import beneath, trees, walk
 from jumar.disk.trees import Folder, Kind, Node
@@ -92,6 +94,8 @@ class Aligner(msgspec.Struct, frozen=True):
 
     def _put(self, folder: int, name: str, node: Node) -> None:
         """Make *name* be *node*, whole or not at all: it is made beside its place and moved over what stands there."""
+        with suppress(RuntimeError):  # no thread that waits for it: nobody can cancel
+            from_thread.check_cancelled()
         found = beneath.lstat(folder, name)
         if found is not None and _equals(folder, name, found.st_mode, node):
             return

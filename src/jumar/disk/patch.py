@@ -128,6 +128,7 @@ class _Git(msgspec.Struct, frozen=True):
             done = subprocess.run(  # noqa: S603  git itself, found on PATH, with arguments of our own
                 [self.program, *settings, *arguments],
                 input=send, env=environment, cwd=self.room, capture_output=True, check=True, timeout=_SECONDS,
+                process_group=0,  # Ctrl-C is for jumar, which still has its best tree to write down
             )  # fmt: skip
         except subprocess.TimeoutExpired as fault:
             raise Infra(f"git {arguments[0]} took longer than {_SECONDS} seconds") from fault

@@ -78,7 +78,8 @@ async def start(
             return result
         run = running.kernel.state.run
         verifier = judges_of(run, running.place)[2]
-        return kept(running.place, replace(result, probed=await probe(verifier, run.tree, result.tree, seed=task.seed)))
+        probed = await running.kernel.conclude(probe(verifier, run.tree, result.tree, seed=task.seed))
+        return kept(running.place, replace(result, probed=probed))
 
 
 class Entry(NamedTuple):

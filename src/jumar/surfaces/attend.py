@@ -41,9 +41,14 @@ LEAVING = "stopping: what was started is ended and removed"
 class Attendant:
     """Knows the kernel that is running, if any, and halts it on a signal."""
 
-    def __init__(self, say: Callable[[str], None] = lambda _text: None, *, quiet: bool = False) -> None:
-        """*say* shows a line; unless *quiet*, standard error is told where that would come too late."""
-        self._say, self._quiet = say, quiet
+    def __init__(
+        self, say: Callable[[str], None] = lambda _text: None, *, quiet: bool = False, patient: bool = False
+    ) -> None:
+        """*say* shows a line; unless *quiet*, standard error is told where that would come too late.
+
+        Who is *patient* breaks nothing off, however long the event loop takes.
+        """
+        self._say, self._quiet, self._patient = say, quiet, patient
         self._kernel: Kernel | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._scope: anyio.CancelScope | None = None
@@ -128,9 +133,11 @@ class Attendant:
             Stopped: where nothing is half written: before there is a run, or within an effect that can be cancelled.
         """
         if self._text and not self._quiet:
-            os.write(2, f"{self._text}\n".encode())
+            clear = "\r\x1b[K" if os.isatty(2) else ""  # a status line stands there
+            os.write(2, f"{clear}{self._text}\n".encode())
         self._text = ""
-        if self._kernel is None or self._kernel.interruptible:
+        free = self._kernel is None or self._kernel.interruptible
+        if free and not self._patient:
             raise Stopped
 
     @property

@@ -57,7 +57,7 @@ def mcp(roots: tuple[Path, ...], port: int | None, runs: Path, **chosen: Any) ->
         raise BadInput("--allow-refactor lets a model leave the strict gate, and the gate is another; leave one out")
     at = None if port is None else mcp_http.listening(port)
     token = "" if at is None else _announced(at, token, without=without)
-    attendant = Attendant()
+    attendant = Attendant(quiet=True, patient=True)  # what a host asked for is written at once
     attendant.run(lambda: _serve(allowed, runs, chosen, at, token))
     return EXIT_CODES[StopReason.INTERRUPTED] if attendant.interrupted else 0
 

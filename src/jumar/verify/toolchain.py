@@ -66,7 +66,7 @@ def ask(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = N
                 Path(folder, name).write_text(text, "utf-8")
             done = subprocess.run(  # noqa: S603  a program of the person's PATH, without a shell
                 list(argv), cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                errors="replace", timeout=ASK_SECONDS, check=False,
+                errors="replace", timeout=ASK_SECONDS, check=False, start_new_session=True,
             )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Asked(why=f"no answer within {ASK_SECONDS:g} s")
