@@ -210,9 +210,14 @@ def test_the_original_is_not_touched_without_apply(jumar: Called, tmp_path: Path
     task = lay(tmp_path / "task", GOOD)
     lay(tmp_path, {"script.jsonl": SCRIPT})
 
-    assert jumar("run", "task", "--agent", "pipeline", "--model", "script:script.jsonl", "-q")[0] == 0
+    code, out, _ = jumar("run", "task", "--agent", "pipeline", "--model", "script:script.jsonl", "-q")
 
+    assert code == 0
+    assert "-    return 1\n+    return 2\n" in out, "the report of a green shows its diff"
+    assert (apply := out.splitlines()[-1]).startswith("apply    jumar apply ")
     assert {p.name: p.read_bytes() for p in task.iterdir()} == {k: str(v).encode() for k, v in GOOD.items()}
+    assert jumar(*apply.split()[2:])[:2] == (0, "wrote    app.py\n"), "it works as printed"
+    assert (task / "app.py").read_text() == "def f():\n    return 2\n"
 
 
 @pytest.mark.slow

@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import anyio
 import pytest
+from msgspec.structs import replace
 
 from hosts import git
 from jumar.disk.ignored import Ignored, included, left_out
 from jumar.disk.objects import LIMIT_BYTES, Store
 from jumar.disk.weight import Weight
-from jumar.harness.assembly import tree_of
+from jumar.harness.assembly import Place, tree_of
+from jumar.harness.leaving import KEPT_BYTES, leave_workspace
 from jumar.harness.missing import advice, needed_files
 from jumar.harness.sources import announcement, settled
+from jumar.surfaces.cli import call
 from jumar.task import load_task
+from stories import program, world
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 
@@ -144,3 +149,32 @@ def test_a_tree_above_one_gib_is_announced(tmp_path: Path) -> None:
     assert "1.5 GiB in 1,234 files" in line
     assert ".gitignore" in line
     assert "[files] exclude" in line
+
+
+@pytest.mark.slow
+def test_a_run_whose_tests_need_an_ignored_file_says_which_and_how_to_name_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = repository(tmp_path / "r", {
+        ".gitignore": "_version.py\n", "pkg/_version.py": "version = '1'\n", "pkg/__init__.py": "",
+        "pkg/core.py": "from pkg._version import version\n",
+        "test_pkg.py": "import pkg.core\n\n\ndef test_one(): ...\n",
+    })  # fmt: skip
+    argv = ["run", str(root), "--model", "repair", "--runs", str(tmp_path / "runs"), "--confirm", "0"]
+    assert call(argv) == 2
+    assert '[files] include = ["/pkg/_version.py"]' in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+    assert call([*argv, "--include", "_version.py"]) == 0
+
+
+def test_a_large_workspace_is_not_kept_after_the_end_and_can_be_laid_out_again(tmp_path: Path) -> None:
+    story = world(tmp_path, (f"```python\n{program(12)}```",))
+    state = anyio.run(story.kernel.run)
+    place, start = Place.at(tmp_path, {}), state.run
+    leave_workspace(place, state)
+    assert (tmp_path / "workspace").is_dir(), "a small one stays"
+    weighty = replace(start, settings=replace(start.settings, tree_bytes=KEPT_BYTES + 1))
+    leave_workspace(place, replace(state, start=weighty))
+    assert not (tmp_path / "workspace").exists()
+    place.store.materialise(state.tree, tmp_path / "again")
+    assert (tmp_path / "again" / "app.py").read_text() == program(12)
