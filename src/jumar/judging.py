@@ -58,7 +58,7 @@ def test_runs(done: Verification, state: RunState) -> Iterator[ev.TestRun]:
             test_id_source="annotation" if native else "native",
             status="pass" if test_id in done.verdict.green_ids else "fail",
             outcome=result.outcome,
-            command=state.run.settings.suite.runner,
+            command=done.command or state.run.settings.suite.runner,
             duration_ms=result.duration_ms,
             blame=result.blame,
             absent=result.absent,

@@ -257,14 +257,14 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """What no channel closes, with file and line."""
     natives: Mapping[str, str] = {}
     """Of the ids that an annotation gives: the id that the runner knows the test by."""
+    command: str = ""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that was run to see whether it succeeds."""
+    """A command that was run to see whether it succeeds, and all that it printed."""
 
     ok: bool
     output: str
-    """What it printed, in full text, for the model."""
     duration_ms: int
 
 

@@ -147,14 +147,15 @@ class Reporter:
         phases = self._phases.pop(nodeid, [])
         if any(outcome == AGAIN for outcome, _ in phases):
             return
-        outcome, reason, blamed = "error", "pytest reported no phase of this test", TEST
+        outcome, reason, printed, blamed = "error", "pytest reported no phase of this test", "", TEST
         if phases:
             outcome, report = min(phases, key=lambda phase: WORST_FIRST.index(phase[0]))
             reason = "" if outcome == "passed" or self._quiet else _reason(report)
+            printed = "" if outcome == "passed" or self._quiet else _printed(report)
             blamed = ("", "") if outcome == "passed" else _blamed(report)
         if self._alarm.rung:
             outcome, blamed = "timeout", CODE
-        self._done.append(["result", nodeid, outcome, ms, self._plain(reason), *blamed])
+        self._done.append(["result", nodeid, outcome, ms, self._plain(reason) + self._plain(printed), *blamed])
 
     def pytest_sessionfinish(self) -> Wrapper:
         """Say that there will be no more results."""
@@ -242,3 +243,16 @@ def _reason(report: pytest.TestReport) -> str:
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[-1])
     return report.longreprtext or str(getattr(report, "wasxfail", ""))
+
+
+PRINTED = 1000
+"""Characters of what a failing test printed or logged that are reported, for each of the two streams and the log."""
+
+
+def _printed(report: pytest.TestReport) -> str:
+    """The captured output and log of a failing test, each bounded, to be shown after its traceback."""
+    texts = ""
+    for title, text in report.sections:
+        cut = text if len(text) <= PRINTED else f"{text[: PRINTED // 2]}\n[...]\n{text[-PRINTED // 2 :]}"
+        texts += f"\n--- {title} ---\n{cut.rstrip()}" if title.startswith("Captured") and cut.strip() else ""
+    return texts

@@ -32,6 +32,7 @@ from jumar.ports import (
 from jumar.progress import Counter, Tell, silent
 from jumar.sandbox.none import Unconfined, unchanged
 from jumar.verify.apart import Question
+from jumar.verify.argv import command_line
 from jumar.verify.check import checked
 from jumar.verify.configured import judge_with, run_plain
 from jumar.verify.fresh import Experience, HeldOut
@@ -79,6 +80,7 @@ class TrustedVerifier:
     """Tree -> id -> whether it passed: what changes while the tree does not is flaky."""
     _steady: set[str] = field(default_factory=set)
     """Trees that were seen to end well: a control says something only if it is one of them."""
+    _command: str = ""
 
     def __post_init__(self) -> None:
         """Let the task's own command judge, if it has one for a single test."""
@@ -86,8 +88,6 @@ class TrustedVerifier:
 
     async def collect(self, tree: str) -> Collected:
         """The ids of *tree*'s suite, if none are expected explicitly; with an anomaly they are no evidence.
-
-        Those of files that do not import are read from their syntax trees.
 
         Raises:
             BadInput: if the runner cannot work here, or an annotation of a test is not right.
@@ -137,6 +137,7 @@ class TrustedVerifier:
             grade=self.runner.grade,
             sandbox=self.sandbox.tier,
             natives=natives,
+            command=self._command,
         )
         if done.verdict.green and self.suite.confirm and self.expected:
             from jumar.verify.acceptance import accepted as accept  # noqa: PLC0415  it takes a while to import
@@ -196,9 +197,8 @@ class TrustedVerifier:
         if verdict.void is not None or not self.suite.confirm:
             return verdict
         before = self._seen.setdefault(tree, {})
-        changed = [
-            i for i in verdict.results if before.setdefault(i, i in verdict.green_ids) != (i in verdict.green_ids)
-        ]
+        green = verdict.green_ids
+        changed = [i for i in verdict.results if before.setdefault(i, i in green) != (i in green)]
         return unsteady(verdict, changed, CHANGED)
 
     plain, with_tests = run_plain, judge_with
@@ -239,7 +239,9 @@ class TrustedVerifier:
             naming = await self._naming(room, ids)
             if ids and not naming.asked:
                 return naming.told(Report(ended=Ended.NORMAL)), naming.natives
-            records, child = await self._run(self.runner.verification(self.suite, room, naming.asked), room, output)
+            invocation = self.runner.verification(self.suite, room, naming.asked)
+            self._command = command_line(invocation)
+            records, child = await self._run(invocation, room, output)
         report = self.runner.report(records, child.ended, child.detail)
         judged = msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
         return naming.told(judged), naming.natives

@@ -1,0 +1,13 @@
+"""The command line of an invocation, for people and the journal."""
+
+from __future__ import annotations
+
+import shlex
+
+from jumar.ports import Invocation
+
+
+def command_line(invocation: Invocation) -> str:
+    """What *invocation* runs, as a shell would be given it: the person's own command where its config holds one."""
+    own = invocation.config.get("argv")
+    return shlex.join(map(str, own) if isinstance(own, list) else invocation.argv)
