@@ -51,7 +51,8 @@ def fresh(runs: Path, name: str) -> Path:
     try:
         if not runs.exists():
             runs.mkdir(parents=True)
-            (runs / ".gitignore").write_text("*\n")
+            with (runs / ".gitignore").open("x") as file:  # no link is followed
+                file.write("*\n")
         folder.mkdir()
         share(folder)
     except OSError as error:

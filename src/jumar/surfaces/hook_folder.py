@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import fcntl
+import re
 import shutil
 import time
 from pathlib import Path
 
-from jumar.disk.store.shared import is_run
+from jumar.disk.store.shared import RECORD, is_run
 from jumar.errors import Infra
+from jumar.journal import EVENTS
 
 WAIT_SECONDS = 60.0
 """How long a hook waits for another one that is judging."""
+
+STAMP = re.compile(r"\d{8}-\d{6}-\d{9}")
+"""The name of a folder of files that were put back."""
 
 
 def acquire(fd: int) -> None:
@@ -33,8 +38,14 @@ def acquire(fd: int) -> None:
 
 
 def prune(folder: Path, kept: int) -> bool:
-    """Remove all but the newest folders in *folder*; whether there were any."""
-    old = sorted(path for path in folder.iterdir() if is_run(path))[:-kept]
+    """Remove all but the newest runs and put-back folders in *folder*; whether there were any. No link is followed."""
+    if folder.is_symlink():
+        return False
+    old = sorted(path for path in folder.iterdir() if is_run(path) and _written_by_hook(path))[:-kept]
     for path in old:
         shutil.rmtree(path, ignore_errors=True)
     return bool(old)
+
+
+def _written_by_hook(path: Path) -> bool:
+    return STAMP.fullmatch(path.name) is not None or any((path / name).is_file() for name in (EVENTS, RECORD))

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -232,12 +232,14 @@ class Desk:
         temporary.replace(self.folder / STATE)
 
     def _make(self) -> None:
-        for folder in (self.folder.parent, self.folder):
+        own = (self.folder.parent, self.folder, self.runs, self.runs / SHARED, self.folder / PUT_BACK)
+        for folder in own:
             if folder.is_symlink():
-                raise NotADirectoryError(0, "it is a link", str(folder))
+                raise NotADirectoryError(0, f"{folder} is a link; remove it", str(folder))
+        for folder in own[:2]:
             folder.mkdir(exist_ok=True)
-        if not (self.folder / ".gitignore").exists():
-            (self.folder / ".gitignore").write_text("*\n")
+        with suppress(FileExistsError), (self.folder / ".gitignore").open("x") as file:  # no link is followed
+            file.write("*\n")
 
 
 def kept_out(path: str, state: RunState) -> str:

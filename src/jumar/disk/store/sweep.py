@@ -20,6 +20,7 @@ CHUNK = 500
 """Objects that are removed while nothing can be stored."""
 
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_FOLDER, _FILE = re.compile(r"[0-9a-f]{2}"), re.compile(rf"[0-9a-f]{{62}}(?:{re.escape(SUFFIX)})?")
 _TREE = b'[{"path":'
 _HEAD_BYTES = len(_TREE)
 
@@ -39,7 +40,7 @@ def sweep(root: Path, runs: Iterable[Path], *, dry: bool = False) -> Freed:
     Raises:
         OSError: if a journal cannot be read, or the disk refuses.
     """
-    if not root.is_dir():
+    if root.is_symlink() or not root.is_dir():  # a link may lead to a folder that is no store
         return Freed()
     mine = Lease(root)
     mine.take()
@@ -92,9 +93,10 @@ def _named(data: bytes) -> set[str]:
 
 def _objects(root: Path) -> Iterator[Path]:
     for folder in os.scandir(root):
-        if len(folder.name) == 2:  # noqa: PLR2004  of the hash, the first two digits
+        if _FOLDER.fullmatch(folder.name) and folder.is_dir(follow_symlinks=False):
             for entry in os.scandir(folder):
-                yield Path(entry.path)
+                if _FILE.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                    yield Path(entry.path)
 
 
 def _name(path: Path) -> str:

@@ -13,7 +13,7 @@ import msgspec
 from jumar.core.stop import StopReason
 from jumar.disk import beneath
 from jumar.disk.store.lease import SHARED
-from jumar.disk.store.shared import RECORD
+from jumar.disk.store.shared import RECORD, is_run
 from jumar.disk.store.sweep import Freed, sweep
 from jumar.harness.archive.find import runs_in
 from jumar.harness.archive.listing import DAMAGED, OPEN, UNFINISHED, Row, list_runs, shared_bytes
@@ -124,7 +124,7 @@ def remove(run: Path) -> bool:
         OSError: if the disk refuses.
     """
     try:
-        fd = os.open(run / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        fd = os.open(run / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     except FileNotFoundError:
         return False
     try:
@@ -144,5 +144,9 @@ def remove_leftovers(runs: Path) -> None:
     for rest in runs.glob(".jumar-*.tmp"):
         discard(rest)
     for record in runs.glob(f"*/{RECORD}"):
-        if not (record.parent / EVENTS).exists() and time.time() - record.stat().st_mtime > STALE_SECONDS:
+        if (
+            is_run(record.parent)
+            and not (record.parent / EVENTS).exists()
+            and time.time() - record.stat().st_mtime > STALE_SECONDS
+        ):
             discard(record.parent)

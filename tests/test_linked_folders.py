@@ -1,0 +1,99 @@
+"""Folders that a repository brings as links: nothing behind them is removed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from jumar.disk.objects import Store
+from jumar.disk.store.lease import SHARED
+from jumar.disk.store.sweep import sweep
+from jumar.errors import Infra
+from jumar.harness.archive.find import runs_in
+from jumar.surfaces.archive.clean import clean
+from jumar.surfaces.hook_folder import prune
+from jumar.surfaces.hook_session import Desk
+
+
+def filled(folder: Path) -> Path:
+    """A folder of a person, with more folders in it than a hook keeps."""
+    for number in range(14):
+        (folder / f"{number:02}").mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["runs", "put-back", "runs/.objects"])
+def test_a_hook_refuses_a_link_in_its_folder(tmp_path: Path, name: str) -> None:
+    link = tmp_path / "project" / ".jumar" / "hook" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(filled(tmp_path / "many"))
+    with pytest.raises(Infra, match="is a link"), Desk(tmp_path / "project", {}).locked():
+        pass
+
+
+def test_a_hook_writes_no_gitignore_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / ".jumar" / "hook").mkdir(parents=True)
+    (tmp_path / ".jumar" / "hook" / ".gitignore").symlink_to(tmp_path / "elsewhere")
+    with Desk(tmp_path, {}).locked():
+        assert not (tmp_path / "elsewhere").exists()
+
+
+def test_prune_removes_only_runs_and_never_through_a_link(tmp_path: Path) -> None:
+    many = filled(tmp_path / "many")
+    (tmp_path / "link").symlink_to(many)
+    assert not prune(many, 1)
+    for folder in many.iterdir():
+        (folder / "events.jsonl").touch()
+    assert not prune(tmp_path / "link", 1)
+    assert prune(many, 1)
+    assert [path.name for path in many.iterdir()] == ["13"]
+
+
+def test_prune_removes_old_put_back_folders(tmp_path: Path) -> None:
+    for second in range(3):
+        (tmp_path / f"20260101-00000{second}-000000000").mkdir()
+    assert prune(tmp_path, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["20260101-000002-000000000"]
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_sweep_removes_only_objects_of_a_store_that_is_no_link(tmp_path: Path, linked: bool) -> None:  # noqa: FBT001  a row
+    docs, root = tmp_path / "docs", tmp_path / "runs" / SHARED
+    root.parent.mkdir()
+    real = docs if linked else root
+    thesis = real / "cv" / "thesis.tex"
+    thesis.parent.mkdir(parents=True)
+    thesis.touch()
+    if linked:
+        root.symlink_to(docs)
+    else:
+        (root / "ab").symlink_to(thesis.parent)
+        Store(real).put(b"unneeded")
+    assert sweep(root, ()).objects == (0 if linked else 1)
+    assert thesis.exists()
+
+
+def test_a_run_that_is_a_link_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away" / "events.jsonl").touch()
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "r").symlink_to(tmp_path / "away")
+    assert runs_in(tmp_path / "runs") == ()
+
+
+@pytest.mark.parametrize("name", [".jumar", ".jumar/runs"])
+def test_clean_does_not_follow_a_link_that_nobody_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "away" / "runs").mkdir(parents=True)
+    here = os.getcwd()  # noqa: PTH109  restored below
+    os.chdir(tmp_path)
+    try:
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).symlink_to(tmp_path / "away")
+        result = CliRunner().invoke(clean, ["--all"])
+    finally:
+        os.chdir(here)
+    assert result.exit_code != 0
+    assert "is a link" in str(result.exception) + result.output
