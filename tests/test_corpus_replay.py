@@ -151,7 +151,7 @@ class TestAReplay:
     def test_no_evidence_says_nothing_of_a_record(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         run = ran(tmp_path, turn(*FIX_C))
         silent = tmp_path / "python"
-        silent.write_text("#!/bin/sh\nexit 0\n")
+        silent.write_text('#!/bin/sh\ncase "$*" in *sys.executable*) echo "$0";; esac\nexit 0\n')
         silent.chmod(0o755)
         (tmp_path / "c.jsonl").write_bytes(b"".join(map(line, corpus_of([run]).records)))
         arguments = ["corpus", "replay", str(tmp_path / "c.jsonl"), "--runs", str(run), "--json", "--python"]

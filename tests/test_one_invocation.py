@@ -122,7 +122,8 @@ class Counted:
         self.script.parent.mkdir(parents=True)
         log = shlex.quote(str(self.log))
         self.script.write_text(
-            f'#!/bin/sh\necho "$@" | tr "\\n" " " >> {log}\necho >> {log}\nexec {shlex.quote(real)} "$@"\n'
+            '#!/bin/sh\ncase "$*" in *sys.executable*) echo "$0"; exit;; esac\n'  # a shim that leads to itself
+            f'echo "$@" | tr "\\n" " " >> {log}\necho >> {log}\nexec {shlex.quote(real)} "$@"\n'
         )
         self.script.chmod(0o755)
 

@@ -226,9 +226,11 @@ def jumar(folder: Path, *argv: str) -> tuple[int, dict[str, Any]]:
 
 
 def told(run: Mapping[str, Any]) -> list[Any]:
-    """The journal of *run* without times and without what names this one run."""
-    own = {"seconds", "ms", "duration_ms", "ts", "prev", "run", "more"}
+    """The journal of *run* without times and without what names this one run; a replay is free, and has no such cap."""
+    own = {"seconds", "ms", "duration_ms", "ts", "prev", "run", "more", "budget"}
     entries = [msgspec.to_builtins(e.event) for e in read_journal(Path(run["events"]).parent)]
+    settings = entries[0]["settings"]
+    settings.pop("notes", None)  # they tell of the cap
     return [{k: v for k, v in entry.items() if k not in own} for entry in entries]
 
 

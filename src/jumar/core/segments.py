@@ -8,6 +8,7 @@ from jumar.core import events as ev
 from jumar.core.budget import settle
 from jumar.core.policy import TestPolicy
 from jumar.core.run import Phase, RunState
+from jumar.core.stop import StopReason
 
 
 def limited(state: RunState, limit: ev.Limit) -> RunState:
@@ -25,7 +26,8 @@ def resumed(state: RunState, _resume: ev.Resume) -> RunState:
     closed = state.phase is Phase.CLOSED
     goes_on = closed or state.end is None
     said = state.said if goes_on else None  # who resumes an ended run wants it to try again
-    book = state.book if goes_on else replace(state.book, refusals=0)
+    gave_up = state.end is not None and state.end.stop in (StopReason.STALLED, StopReason.UNTESTED)
+    book = replace(state.book, refusals=0) if gave_up else state.book
     # A segment after an end has its own verification at its end.
     anew = state.end is not None and state.run.test_policy is TestPolicy.ON_FINAL
     return replace(
