@@ -199,7 +199,8 @@ def _lots(tree: Tree, path: str, unit: Unit, scores: Mapping[int, float]) -> Ite
         (line.number, operator(site, line), most) for line in lines_of(site) for operator, most in LINE_OPERATORS
     ]
     for line, edits, most in places:
-        yield _Lot(path, unit, _placed(site, unit, edits, shift), most * scores.get(line + shift, 0.0))
+        if score := scores.get(line + shift, 0.0):
+            yield _Lot(path, unit, _placed(site, unit, edits, shift), most * score)
 
 
 def _placed(site: Site, unit: Unit, edits: Iterator[Edit], shift: int) -> Iterator[Edit]:

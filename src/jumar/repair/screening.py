@@ -114,6 +114,11 @@ class Worker:
         self._importing = False
         """Whether no change can be swapped in, because the tests do not import yet."""
 
+    async def prepare(self) -> None:
+        """Start the warm process: the tests are collected while candidates are still being thought of."""
+        self._warm = await self._start(cold=False)
+        self._importing = self._warm is None
+
     async def screen(self, trial: Trial) -> Sighting:
         """What becomes of *trial*."""
         candidate = trial.candidate
@@ -134,8 +139,7 @@ class Worker:
 
     async def _swapped(self, trial: Trial) -> list[Any] | None:
         if self._warm is None:
-            self._warm = await self._start(cold=False)
-            self._importing = self._warm is None
+            await self.prepare()
         if self._warm is None:
             return None
         lines = await self._screened(self._warm, _job(trial, len(self._ground.green)) | _swap(trial.candidate))
@@ -176,7 +180,9 @@ async def worker(ground: Ground, turned: Callable[[int], None] = lambda _: None)
     *turned* is called with the number of a trial under which all red tests pass, before the green ones are run.
     """
     async with AsyncExitStack() as stack:
-        yield Worker(ground, stack, turned)
+        one = Worker(ground, stack, turned)
+        await one.prepare()
+        yield one
 
 
 def _invocation(ground: Ground, room: Path, *, cold: bool) -> Invocation:

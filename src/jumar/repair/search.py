@@ -23,6 +23,10 @@ PACE_SECONDS = 0.02
 """The lag of a trial grows by one for each of these that it may take: nobody waits for a slow one."""
 
 
+STARTING_SECONDS = 0.2
+"""Until the screening processes are on their way."""
+
+
 class Screener(Protocol):
     """Screens one trial at a time."""
 
@@ -85,6 +89,8 @@ class Search:
                     for trial in self._trials.values():
                         if trial.index not in self._seen:
                             jobs_in.send_nowait(trial)
+                    # Thinking of the first candidates of a large file takes seconds, and leaves nobody else a turn.
+                    await anyio.sleep(min(STARTING_SECONDS, bounds.seconds / 10))
                     while found is None and anyio.current_time() < ends and self._goes_on(jobs_in, bounds):
                         found = self._judge(refused, everything=self._last(bounds))
                         self.finished = self._last(bounds) and not self._pending
