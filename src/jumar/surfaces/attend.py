@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -33,6 +34,9 @@ class Attendant:
 
     def run(self, work: Callable[[], Awaitable[Value]]) -> Value | None:
         """The value of *work*; None if a signal came before there was a kernel to halt."""
+        if not gc.isenabled():  # `cli.main` has begun this process: what was loaded until now stays
+            gc.freeze()
+            gc.enable()
         return anyio.run(self._attend, work)
 
     async def _attend(self, work: Callable[[], Awaitable[Value]]) -> Value | None:
