@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from pathspec import GitIgnoreSpec
 
@@ -17,12 +18,17 @@ def spec(lines: Iterable[str]) -> Matches:
     Raises:
         BadInput: if a line is no valid pattern.
     """
-    kept = tuple(lines)
-    try:
-        compiled = GitIgnoreSpec.from_lines(kept, backend="simple")
-    except ValueError as error:
-        raise BadInput(f"one of the globs {', '.join(map(repr, kept))} is not valid: {error}") from error
+    compiled = _compiled(tuple(lines))
     return lambda path: bool(compiled.match_file(path))
+
+
+@lru_cache(maxsize=32)
+def _compiled(lines: tuple[str, ...]) -> GitIgnoreSpec:
+    """The patterns of *lines*. The same ones are asked for many times in one start, and compiling takes a while."""
+    try:
+        return GitIgnoreSpec.from_lines(lines, backend="simple")
+    except ValueError as error:
+        raise BadInput(f"one of the globs {', '.join(map(repr, lines))} is not valid: {error}") from error
 
 
 def literal(path: str) -> str:

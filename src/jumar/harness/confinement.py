@@ -25,8 +25,6 @@ from jumar.sandbox.circumstances import circumstances
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.none import Unconfined
 from jumar.sandbox.uid import AnotherUser
-from jumar.verify.confining import bubblewrap
-from jumar.verify.prober import probed, reprobed
 
 CANDIDATES = ("S3", "S2", "S1")
 """What is tried, the strongest first."""
@@ -142,6 +140,8 @@ async def weakened(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) ->
     """Why *sandbox* does not confine any more what it did, in one sentence; empty if it does. Takes 0.1 s."""
     if sandbox.tier == "S0":
         return ""
+    from jumar.verify.prober import reprobed  # noqa: PLC0415  as in `_probed`
+
     again = await reprobed(sandbox, place, environ)
     worse = probes.beyond(sandbox.tier, again.possible)
     if again.why or worse:
@@ -210,6 +210,8 @@ def _again(candidate: str, passed: Passed) -> tuple[Findings, Sandbox] | None:
 
 async def _probed(candidate: str, around: Around) -> tuple[Findings, Sandbox | None]:
     """The findings on *candidate* as its probes show them now, and the sandbox if there is one."""
+    from jumar.verify.prober import probed  # noqa: PLC0415  a start that remembers needs none of it
+
     try:
         sandbox = await _made(candidate, around.place, around.environ)
     except BadInput as reason:
@@ -237,6 +239,8 @@ async def _made(candidate: str, place: Path, environ: Mapping[str, str]) -> Sand
         BadInput: if this machine has none.
     """
     if candidate == "S3":
+        from jumar.verify.confining import bubblewrap  # noqa: PLC0415  as in `_probed`
+
         return await bubblewrap(place, environ)
     module, sandbox = (landlock, Landlocked()) if candidate == "S2" else (uid, AnotherUser())
     if why := module.missing():

@@ -7,6 +7,7 @@ that neither a model that always answers at once nor a long computation can star
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator
@@ -68,6 +69,9 @@ class Attendant:
 
     def run(self, work: Callable[[], Awaitable[Value]]) -> Value | None:
         """The value of *work*; None if a signal came before there was a kernel to halt."""
+        if not gc.isenabled():  # `cli.main` has begun this process: what was loaded until now stays
+            gc.freeze()
+            gc.enable()
         with self._listening():
             try:
                 return anyio.run(self._attend, work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -75,6 +76,7 @@ def jumar() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with the documented code."""
+    gc.disable()  # while modules are loaded, which all stay; `attend` switches it on again
     raise SystemExit(call(sys.argv[1:] if argv is None else argv))
 
 
