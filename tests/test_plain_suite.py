@@ -90,6 +90,8 @@ def test_they_are_what_pytest_finds(tmp_path: Path) -> None:
     assert {line for line in found.splitlines() if "::" in line} == set(IDS)
 
 
+HELPER = {"helper.py": "import unittest\n\n\nclass CalcCase(unittest.TestCase):\n    def test_c(self):\n        pass\n"}
+
 MORE = {
     "a decorator": "import pytest\n@pytest.mark.skip\ndef test_a(): pass\n",
     "a fixture with parameters": "import pytest\n@pytest.fixture(params=[1, 2])\ndef n(request): return 1\n",
@@ -113,13 +115,32 @@ MORE = {
     "a test that yields": "def test_a():\n    yield 1\n",
     "a test defined twice": "def test_a(): pass\ndef test_a(): pass\n",
     "a name of its own": "# jumar: test-id=slug\ndef test_a(): pass\n",
+    "a class of tests by another name": "import helper\nCase = helper.CalcCase\n",
+    "a class of tests that is imported": "from helper import CalcCase\n",
+    "a test in an expression": "x = (test_y := lambda: 1 / 0)\n",
+    "a test in an expression of a class": "class TestA:\n    x = (test_y := lambda self: 1 / 0)\n",
+    "a test in a default": "def f(x=(test_y := lambda: 1 / 0)): pass\n",
+    "a test in an annotation": "x: (test_y := lambda: 1 / 0) = 1\n",
+    "a function that makes a test": "def f():\n    globals()['test_h'] = f\nx = f()\n",
+    "a function that makes a global test": "def f():\n    global test_h\n    test_h = f\ndef g(x=f()): pass\n",
+    "a class of tests of the standard library": "from unittest import FunctionTestCase as Case\n",
     "no Python": "def test_a(:\n",
 }
 
 
 @pytest.mark.parametrize("what", MORE)
 def test_nothing_is_guessed_of_a_file_that_holds(what: str) -> None:
-    assert read({"test_a.py": MORE[what]}) is None
+    assert read({"test_a.py": MORE[what] + "\n", **HELPER}) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", [what for what in MORE if "test in" in what or "class of tests" in what])
+def test_what_is_read_is_what_pytest_collects_or_nothing(tmp_path: Path, what: str) -> None:
+    files = {"test_a.py": MORE[what] + "\ndef test_z(): pass\n", **HELPER}
+    lay(tmp_path, files)
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    found = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    assert read(files) in (None, tuple(line for line in found.splitlines() if "::" in line))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +172,7 @@ def test_nothing_is_guessed_where_a_fixture_may_be_imported() -> None:
     fixture = "import pytest\n\n\n@pytest.fixture(autouse=True, params=[1, 2])\ndef every(request):\n    return 1\n"
     tests = "from app import every\n\n\ndef test_f():\n    pass\n"
     assert read({"app.py": fixture, "test_app.py": tests}) is None
-    assert read({"app.py": "every = 1\n", "test_app.py": tests}) == ("test_app.py::test_f",)
+    assert read({"app.py": "def every():\n    pass\n", "test_app.py": tests}) == ("test_app.py::test_f",)
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 Certain they are where nothing but functions and classes with plain names makes tests: no configuration, no conftest, no
 decorators, no fixtures but pytest's own, no base class but that of unittest, nothing imported that may be a test or a
-fixture. Anything else is left to pytest to collect.
+fixture, and no value but literals. Anything else is left to pytest to collect.
 """
 
 from __future__ import annotations
@@ -64,22 +64,61 @@ def _ids(paths: Sequence[str], read: Callable[[str], bytes], select: Sequence[st
         _certain(not any(_unentered(folder) for folder in path.split("/")[:-1]))
         data = read(path)
         _certain(b"test-id" not in data)
-        body = ast.parse(data).body
+        tree = ast.parse(data)
+        _certain(not _reaches(tree))
+        body = tree.body
         _certain(all(_harmless(node, path, paths, read) for node in body))
         yield from (f"{path}::{name}" for name in _module(body))
 
 
 def _harmless(node: ast.stmt, path: str, paths: Sequence[str], read: Callable[[str], bytes]) -> bool:
-    """Whether what *node*, a statement of the file *path*, imports can be no fixture: one could multiply the tests."""
+    """Whether what *node*, a statement of the file *path*, imports can be neither a fixture nor a class of tests."""
     if not isinstance(node, ast.ImportFrom):
         return True
     module = (node.module or "").split(".")
-    if node.level == 0 and (module[0] in sys.stdlib_module_names or module[0] == "pytest"):
-        return True
     roots = ("", "src/", path.rpartition("/")[0] + "/")
     names = [f"{root}{'/'.join(module)}{end}" for root in roots for end in (".py", "/__init__.py")]
     found = [name for name in names if name in paths]
-    return node.level == 0 and bool(found) and not any(b"pytest" in read(name) for name in found)
+    if node.level == 0 and not found and (module[0] in sys.stdlib_module_names or module[0] == "pytest"):
+        return module[0] not in _OF_TESTS or all(_unittest(node, alias) for alias in node.names)
+    trees = [ast.parse(read(name)) for name in found]
+    return (
+        node.level == 0
+        and bool(found)
+        and all(not _reaches(tree) and _plain(tree, alias.name) for tree in trees for alias in node.names)
+    )
+
+
+_OF_TESTS = frozenset({"unittest", "doctest", "test"})
+"""Modules of the standard library that hold classes of tests."""
+
+
+def _plain(tree: ast.Module, name: str) -> bool:
+    """Whether the module *tree* binds *name* once, as an undecorated function or a class that inherits nothing."""
+    bound = 0
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=found, ctx=ast.Store() | ast.Del()):
+                bound += found == name
+            case ast.alias():
+                bound += name == (node.asname or node.name).split(".")[0] or node.name == "*"
+    matching = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == name]
+    if bound or len(matching) != 1 or matching[0].decorator_list:
+        return False
+    return isinstance(matching[0], ast.FunctionDef) or not (matching[0].bases or matching[0].keywords)
+
+
+def _reaches(tree: ast.AST) -> bool:
+    """Whether anything in *tree* can bind names of a module other than by a statement in its body."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.NamedExpr() | ast.Global():
+                return True
+            case ast.Name(id=name) | ast.Attribute(attr=name) if name in _REACHING:
+                return True
+            case ast.ImportFrom() if any(alias.name in _REACHING for alias in node.names):
+                return True
+    return False
 
 
 def _unentered(folder: str) -> bool:
@@ -129,7 +168,8 @@ def _statement(node: ast.stmt) -> Iterator[str]:
                 yield node.name
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
             _certain(not _telling(name))
-            _certain(not any(isinstance(inner, ast.Name) and inner.id in _REACHING for inner in ast.walk(node)))
+            if node.value is not None:
+                ast.literal_eval(node.value)  # Anything else may be a class of tests: its ValueError is uncertainty.
         case ast.Expr(value=ast.Constant()) | ast.Pass():
             pass
         case _:
@@ -142,8 +182,11 @@ def _unittest(node: ast.stmt, alias: ast.alias) -> bool:
     return own and alias.name == "TestCase" and alias.asname is None
 
 
-_REACHING = frozenset(["globals", "locals", "vars", "setattr", "exec", "eval", "__import__", "sys"])
-"""Names by which a value can write more names into a module."""
+_REACHING = frozenset({
+    "globals", "locals", "vars", "setattr", "exec", "eval", "compile", "getattr", "sys", "modules", "import_module",
+    "__import__", "__builtins__", "__dict__", "__setattr__", "__globals__", "f_globals", "f_locals",
+})  # fmt: skip
+"""Names by which code can write more names into a module."""
 
 
 def _telling(name: str) -> bool:
