@@ -137,7 +137,7 @@ def test_nothing_is_guessed_of_a_file_that_holds(what: str) -> None:
 @pytest.mark.parametrize("what", [what for what in MORE if "test in" in what or "class of tests" in what])
 def test_what_is_read_is_what_pytest_collects_or_nothing(tmp_path: Path, what: str) -> None:
     files = {"test_a.py": MORE[what] + "\ndef test_z(): pass\n", **HELPER}
-    lay(tmp_path, files)
+    lay(tmp_path, dict(files))
     argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     found = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
     assert read(files) in (None, tuple(line for line in found.splitlines() if "::" in line))

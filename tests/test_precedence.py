@@ -322,3 +322,14 @@ def test_options_take_lists_and_enumerations(tmp_path: Path) -> None:
 
     assert (options.tests, options.gate, options.usd) == (("test_app.py",), "strict", 2.0)
     assert with_options(load_task(lay(tmp_path, GOOD)), options).rule.ratchet is Ratchet.IDENTITY
+
+
+def test_a_file_beside_the_task_in_the_same_repository_is_not_the_persons_own(tmp_path: Path) -> None:
+    task = tmp_path / "tasks" / "one"
+    task.mkdir(parents=True)
+    (task / "test_a.py").write_text("def test_a(): pass\n")
+    (task.parent / "jumar.toml").write_text('[run]\nsandbox = "S0"\n')
+
+    assert [file.own for file in load_task(task).files] == [True]
+    (tmp_path / ".git").mkdir()
+    assert [file.own for file in load_task(task).files] == [False]

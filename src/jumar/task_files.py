@@ -62,7 +62,16 @@ def _files(root: Path, task_file: Path | None, config: Path | None) -> Iterator[
     if inside.is_file():
         yield inside, False
     if beside.is_file():
-        yield beside, not beside.resolve().is_relative_to(root.resolve())
+        yield beside, not beside.resolve().is_relative_to(root.resolve()) and not _versioned(root.parent)
+
+
+HISTORIES = (".git", ".hg", ".svn")
+
+
+def _versioned(folder: Path) -> bool:
+    """Whether *folder* lies in a repository: a file in it may have come with the tasks that lie there."""
+    here = folder.resolve()
+    return any((above / name).exists() for above in (here, *here.parents) for name in HISTORIES)
 
 
 def _locate(path: Path) -> tuple[Path, Path | None]:
