@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
+import os
+import re
 from collections.abc import Iterator, Mapping
+from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,11 @@ from jumar.projects import BUILD_FILES, COMMAND, of_runner, runner_in
 if TYPE_CHECKING:
     from jumar.options import Options
     from jumar.task import Task
+
+PATH_WORD = re.compile(r"[\w.@+-][\w./@+-]*")
+"""A word of a command line that may be a path, whatever quotes, brackets and assignments stand around it."""
+
+MODULE = re.compile(r"(?:^|\s)-m\s*([A-Za-z_][\w.]*)")
 
 TEST_SECONDS = 30.0
 """For one test, where nobody chose."""
@@ -81,15 +88,15 @@ def steered(task: Task) -> Task:
 
 
 def _named_files(task: Task) -> Iterator[str]:
-    """The files and folders of the task that a word of its test command names: they are what judges."""
-    try:
-        words = shlex.split(task.suite.command)
-    except ValueError:  # refused where the command is run
-        return
-    for word in words:
-        path = word.removeprefix("./").rstrip("/")
-        there = path and not path.startswith("/") and ".." not in path.split("/") and (task.root / path).is_file()
-        if there:
+    """The files of the task that its test command names, however they are spelt: they are what judges.
+
+    A file that only another file names (a script that a Makefile runs) is not found here.
+    """
+    modules = (name.replace(".", "/") for name in MODULE.findall(task.suite.command))
+    words = [*PATH_WORD.findall(task.suite.command), *(f"{m}{end}" for m in modules for end in (".py", "/__main__.py"))]
+    named = {normpath(word) for word in words if not word.startswith("/")}
+    for path in _files(task.root):
+        if any(path == word or path.endswith(f"/{word}") for word in named):  # as after `cd`
             yield literal(path)
 
 
@@ -109,3 +116,10 @@ def _refuse_idle(task: Task, options: Options) -> None:
                 f"{label} names single tests, and a test command is one test for the whole suite: leave it out "
                 "(name files that must stay read-only in [files] protected)"
             )
+
+
+def _files(root: Path) -> Iterator[str]:
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "node_modules"]
+        for name in files:
+            yield Path(folder, name).relative_to(root).as_posix()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import keyword
 import re
 from collections.abc import Iterable, Mapping
 
@@ -10,10 +12,20 @@ WORD = re.compile(r"(\w+)")
 SPECIAL = ("test", "pytest", "setup", "teardown", "__", "describe", "before", "after")
 """How names begin that runners take for their own: a rename to one could switch a test off."""
 
+OF_LANGUAGES = frozenset({
+    *dir(builtins), *keyword.kwlist, *keyword.softkwlist,
+    "assert", "async", "case", "catch", "const", "default", "delete", "do", "else", "enum", "expect", "export", "fn",
+    "for", "func", "function", "if", "impl", "import", "in", "interface", "let", "match", "new", "null", "of",
+    "package", "panic", "range", "return", "select", "struct", "switch", "this", "throw", "toBe", "toEqual", "toThrow", "trait",
+    "type", "typeof", "undefined", "unwrap", "use", "var", "void", "while", "Array", "JSON", "Math", "Object",
+    "Promise",
+})  # fmt: skip
+"""Names that mean something without any definition: a test that uses one does not speak of the code under test."""
+
 SCRIPTS = frozenset({"js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"})
 
 
-def renames_between(old: str, new: str) -> dict[str, str] | str:
+def renames_between(old: str, new: str) -> dict[str, str] | str:  # noqa: PLR0911  one line per reason
     """The renames, old identifier to new one, that make *new* of *old*; or why there are none such."""
     before, after = WORD.split(old), WORD.split(new)
     if len(before) != len(after) or before[::2] != after[::2]:
@@ -26,6 +38,8 @@ def renames_between(old: str, new: str) -> dict[str, str] | str:
     for one, other in renamed.items():
         if not (one.isidentifier() and other.isidentifier()):
             return f"{one} becomes {other}, and they are no identifiers"
+        if one in OF_LANGUAGES or other in OF_LANGUAGES:
+            return f"{one} becomes {other}, and one of them is a name of the language or of its tests"
         if other in found:
             return f"{other}, which {one} becomes, stands there already"
         if other.casefold().startswith(SPECIAL):
@@ -66,7 +80,7 @@ def _suffix(path: str) -> str:
 
 def _defined(name: str, files: Mapping[str, str]) -> bool:
     """Whether one of *files* is a module called *name*, or defines it."""
-    keyword = (
+    opening = (
         r"\b(?:def|class|func|fn|function\*?|struct|enum|trait|interface|type|const|static|let|var|mod|namespace)\s+"
         rf"(?:\([^)\n]*\)\s*)?(?:mut\s+)?{re.escape(name)}\b"
     )
@@ -74,7 +88,7 @@ def _defined(name: str, files: Mapping[str, str]) -> bool:
     method = (
         rf"^[ \t]*(?:(?:async|static|get|set|public|private|protected)\s+)*{re.escape(name)}[ \t]*\([^;\n]*\)[^;\n]*\{{"
     )
-    wanted = re.compile(f"{keyword}|{assigned}|{method}", re.MULTILINE)
+    wanted = re.compile(f"{opening}|{assigned}|{method}", re.MULTILINE)
     return any(_is_module(path, name) or wanted.search(text) for path, text in files.items())
 
 
