@@ -18,8 +18,9 @@ REPOSITORY = ROOT.parent.parent
 MODULES = sorted(ROOT.rglob("*.py"))
 CORE = sorted((ROOT / "core").glob("*.py"))
 PURE = {
-    "__future__", "collections", "contextlib", "dataclasses", "difflib", "enum", "fractions", "functools", "hashlib",
-    "itertools", "math", "msgspec", "operator", "re", "shlex", "string", "textwrap", "typing", "unicodedata",
+    "__future__", "builtins", "collections", "contextlib", "dataclasses", "difflib", "enum", "fractions", "functools",
+    "hashlib",
+    "itertools", "keyword", "math", "msgspec", "operator", "re", "shlex", "string", "textwrap", "typing", "unicodedata",
 }  # fmt: skip
 CHILDREN = {
     *(f"verify/{path.name}" for path in (ROOT / "verify").glob("*_boot.py")),

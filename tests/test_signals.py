@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -178,7 +179,7 @@ def wait_for(folder: Path, lines: int) -> None:
         for journal in folder.glob(".jumar/runs/*/events.jsonl"):
             if len(journal.read_bytes().splitlines()) >= lines:
                 return
-        time.sleep(0.02)
+        threading.Event().wait(0.02)  # between two looks at the file
     raise AssertionError("the run did not get so far")
 
 
@@ -208,9 +209,10 @@ def test_a_second_ctrl_c_does_not_lose_the_best_tree(tmp_path: Path) -> None:
     process = command(tmp_path, list(replies), test, "--gate", "off", "--test-policy", "on_final")
     wait_for(tmp_path, 7)
 
-    for _ in range(2):  # the second while the last verification runs
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    assert any("stopping" in line for line in process.stderr), "the first one is heard"
+    process.send_signal(signal.SIGINT)  # while the last verification runs
     out, _ = process.communicate(timeout=BUSY_SECONDS)
 
     result = json.loads(out.splitlines()[-1])

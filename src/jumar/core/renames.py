@@ -16,8 +16,8 @@ OF_LANGUAGES = frozenset({
     *dir(builtins), *keyword.kwlist, *keyword.softkwlist,
     "assert", "async", "case", "catch", "const", "default", "delete", "do", "else", "enum", "expect", "export", "fn",
     "for", "func", "function", "if", "impl", "import", "in", "interface", "let", "match", "new", "null", "of",
-    "package", "panic", "range", "return", "select", "struct", "switch", "this", "throw", "toBe", "toEqual", "toThrow", "trait",
-    "type", "typeof", "undefined", "unwrap", "use", "var", "void", "while", "Array", "JSON", "Math", "Object",
+    "package", "panic", "range", "return", "select", "struct", "switch", "this", "throw", "toBe", "toEqual", "toThrow",
+    "trait", "type", "typeof", "undefined", "unwrap", "use", "var", "void", "while", "Array", "JSON", "Math", "Object",
     "Promise",
 })  # fmt: skip
 """Names that mean something without any definition: a test that uses one does not speak of the code under test."""
