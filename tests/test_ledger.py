@@ -197,17 +197,40 @@ def test_a_provider_that_claims_too_much_does_not_close_the_ledger(tmp_path: Pat
         assert ledger.total().tokens > 2**50
 
 
-def test_time_is_the_wall_s_and_counts_from_when_the_ledger_was_made(tmp_path: Path) -> None:
+def test_time_counts_while_a_run_is_at_work_and_never_between_a_stop_and_a_resume(tmp_path: Path) -> None:
     now = 1000.0
     with Ledger.open(tmp_path / "ledger", Caps(seconds=60.0), lambda: now) as ledger:
         assert ledger.drawn_by("r", tmp_path).reserve(1, WORST) == ""
-    now = 1059.0
+        now += 20.0
+    now += 86_400.0
     with Ledger.open(tmp_path / "ledger", None, lambda: now) as ledger:
+        assert ledger.total().seconds == 20.0, "nobody was at work for a day, and who only looks is not either"
         drawing = ledger.drawn_by("r", tmp_path)
+        now += 39.0
+        assert drawing.seconds_left() == 1.0
         assert drawing.reserve(2, WORST) == ""
-        now = 1060.0
+        now += 1.0
         assert drawing.reserve(3, WORST) == "seconds"
         assert ledger.total().seconds == 60.0
+
+
+def test_time_in_which_two_runs_work_counts_once_and_that_of_a_killed_one_as_far_as_it_was_seen(tmp_path: Path) -> None:
+    now = 0.0
+    one, two = (Ledger.open(tmp_path / "ledger", Caps(seconds=60.0), lambda: now) for _ in range(2))
+    first = one.drawn_by("a", tmp_path)
+    now = 10.0
+    second = two.drawn_by("b", tmp_path / "b")
+    assert first.reserve(1, WORST) == ""
+    now = 30.0
+    assert second.reserve(1, WORST) == ""
+    one._purse._db.close()  # noqa: SLF001  it was killed at 10
+
+    assert two.total().seconds == 30.0
+    now = 40.0
+    two.close()
+    now = 1000.0
+    with Ledger.open(tmp_path / "ledger", None, lambda: now) as later:
+        assert later.total().seconds == 40.0
 
 
 def text(path: Path) -> None:

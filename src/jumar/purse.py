@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import msgspec
 from jumar.core.budget import MICRO, Budget, Cost, Spend, micro, reserve
 from jumar.disk import beneath
 from jumar.errors import BadInput, Infra
+from jumar.spans import TABLE, begin_span, extend_span, worked_seconds
 
 MARK, LAYOUT = 0x6A756D72, 1
 """SQLite's application id (`jumr`) and user version of such a file: one without them is none of ours."""
@@ -54,7 +55,7 @@ SETTLE = """INSERT INTO calls VALUES (?, ?, ?, ?, 1) ON CONFLICT (run, seq) DO U
 
 TOTAL = """SELECT coalesce(sum(micro_usd * settled), 0), coalesce(sum(tokens * settled), 0),
     coalesce(sum(micro_usd * (1 - settled)), 0), coalesce(sum(tokens * (1 - settled)), 0),
-    (SELECT began FROM purse), (SELECT count(*) FROM runs) FROM calls"""
+    (SELECT count(*) FROM runs) FROM calls"""
 
 
 class Caps(msgspec.Struct, frozen=True):
@@ -63,7 +64,7 @@ class Caps(msgspec.Struct, frozen=True):
     usd: float | None = None
     tokens: int | None = None
     seconds: float | None = None
-    """Of the wall clock, from when the ledger was made: no call is begun later."""
+    """In which a run on the ledger was at work, each moment once: no call is begun later."""
 
     def __str__(self) -> str:
         said = [f"{name} {value:,}" for name in self.__struct_fields__ if (value := getattr(self, name)) is not None]
@@ -79,7 +80,7 @@ class Spent(msgspec.Struct, frozen=True):
     """Set aside for calls in flight, and for those of dead runs that left no journal to tell what became of them."""
     held_tokens: int
     seconds: float
-    """From when the ledger was made."""
+    """In which a run was at work."""
     runs: int
 
     @property
@@ -99,6 +100,8 @@ class Purse:
             Infra: if it cannot be read or written; so do all methods.
         """
         self.path, self._clock = path.absolute(), clock
+        self._span: int | None = None
+        """The time since this process entered a run, see `jumar.spans`; None: it entered none."""
         _check(self.path, caps)
         with beneath.disk(f"cannot make {self.path.parent}"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -114,6 +117,7 @@ class Purse:
         """Where the journal of *run* lies: in *folder*, or where it was said to be before."""
         with self._alone() as db:
             db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (run, str(folder)))
+            self._span = begin_span(db, self._clock()) if self._span is None else self._span
             return Path(*db.execute("SELECT folder FROM runs WHERE run = ?", (run,)).fetchone())
 
     def move(self, run: str, folder: Path) -> None:
@@ -138,8 +142,8 @@ class Purse:
             db.execute("DELETE FROM calls WHERE run = ? AND seq = ? AND NOT settled", (run, seq))
             if db.execute("SELECT 1 FROM calls WHERE run = ? AND seq = ?", (run, seq)).fetchone():
                 raise Infra(f"the journal of {run} has lost its call {seq}, which the ledger {self.path} has as paid")
-            began, micro_usd, tokens = db.execute("SELECT began, drawn_micro_usd, drawn_tokens FROM purse").fetchone()
-            if self.caps.seconds is not None and self._clock() - began >= self.caps.seconds:
+            micro_usd, tokens = db.execute("SELECT drawn_micro_usd, drawn_tokens FROM purse").fetchone()
+            if self.caps.seconds is not None and self._worked(db) >= self.caps.seconds:
                 return "seconds"
             budget = Budget(usd=self.caps.usd, tokens=self.caps.tokens)
             if cap := reserve(budget, Spend(micro_usd, tokens), worst):
@@ -161,12 +165,19 @@ class Purse:
     def total(self) -> Spent:
         """What was drawn so far."""
         with self._told():
-            paid, paid_tokens, held, held_tokens, began, runs = self._db.execute(TOTAL).fetchone()
-        return Spent(paid, paid_tokens, held, held_tokens, max(0.0, self._clock() - began), runs)
+            paid, paid_tokens, held, held_tokens, runs = self._db.execute(TOTAL).fetchone()
+            return Spent(paid, paid_tokens, held, held_tokens, self._worked(self._db), runs)
 
     def close(self) -> None:
         """Let go of the file."""
+        with suppress(Infra):  # what cannot be written now was written with the last call
+            if self._span is not None:
+                with self._alone():
+                    pass
         self._db.close()
+
+    def _worked(self, db: sqlite3.Connection) -> float:
+        return worked_seconds(db, self._span, self._clock())
 
     def _settle(self, db: sqlite3.Connection, run: str, costs: Mapping[int, Cost]) -> None:
         db.executemany(SETTLE, [(run, seq, *_amounts(cost)) for seq, cost in costs.items()])
@@ -183,6 +194,7 @@ class Purse:
                 db.execute("INSERT INTO purse (usd, tokens, seconds, began) VALUES (?, ?, ?, ?)", began)
             elif (mark, layout) != (MARK, LAYOUT):
                 raise _foreign(self.path)
+            db.execute(TABLE)
             known = Caps(*db.execute("SELECT usd, tokens, seconds FROM purse").fetchone())
         if caps is not None and caps != known:
             raise BadInput(f"the ledger {self.path} has the caps {known}, not {caps}; ask for those, or name another")
@@ -200,6 +212,8 @@ class Purse:
         with self._told():
             self._db.execute("BEGIN IMMEDIATE")
             try:
+                if self._span is not None:
+                    extend_span(self._db, self._span, self._clock())
                 yield self._db
                 self._db.execute("COMMIT")
             except BaseException:

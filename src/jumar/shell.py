@@ -13,6 +13,7 @@ from jumar.core.budget import Cost, reserve
 from jumar.core.holding import search_seconds
 from jumar.core.policy import Gate, TestPolicy, Trigger
 from jumar.core.prompts import feedback
+from jumar.core.raising import refusal
 from jumar.core.reply import Reply
 from jumar.core.run import RunState
 from jumar.core.stop import StopReason
@@ -161,10 +162,9 @@ class Shell:
             cap = f"{shared} of the ledger"
         self._sent = False
         if cap:
-            why = f"the next call could pass the cap on {cap}"
             if request.optional:
-                return (_forgone(request.stage, why),)
-            return effects.Halt(StopReason.BUDGET, why, patient=True)
+                return (_forgone(request.stage, f"the next call could pass the cap on {cap}"),)
+            return effects.Halt(StopReason.BUDGET, refusal(cap, worst), patient=True)
         return (
             ev.ModelRequest(
                 tier=request.tier,

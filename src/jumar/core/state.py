@@ -76,7 +76,8 @@ def reduce(state: RunState, entry: ev.Entry) -> RunState:
     """
     event = entry.event
     phase = _next_phase(state, event)
-    idle = isinstance(event, ev.RunStart | ev.Resume)
+    # Nobody is at work before the first event, nor between a stop (or a kill) and the resume with its new caps.
+    idle = isinstance(event, ev.RunStart | ev.Limit | ev.Resume)
     seconds = state.spend.seconds + (0.0 if idle else max(0.0, entry.ts - state.last_ts))
     state = replace(state, phase=phase, seq=entry.seq, last_ts=entry.ts, spend=replace(state.spend, seconds=seconds))
     if isinstance(event, _SPOKEN):

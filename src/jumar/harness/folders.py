@@ -44,10 +44,15 @@ def without(task: Task, runs: Path, model: str) -> Task:
     return replace(task, withheld=(*task.withheld, *lines))
 
 
+def whole(folder: Path) -> Path:
+    """*folder* as an absolute path in which nothing leads up again: programs below it compare paths as text."""
+    return folder.resolve() if ".." in folder.parts else folder.absolute()
+
+
 def fresh(runs: Path, name: str) -> Path:
     """A new run directory. Git is told to leave the runs alone where they lie inside a repository."""
     slug = "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:48]
-    folder = runs.absolute() / f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}-{secrets.token_hex(3)}"
+    folder = whole(runs) / f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}-{secrets.token_hex(3)}"
     try:
         if not runs.exists():
             runs.mkdir(parents=True)

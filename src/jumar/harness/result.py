@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from jumar.chain import Mark
 from jumar.core.events import Entry
 from jumar.core.policy import Gate
+from jumar.core.raising import caps_to_raise
 from jumar.core.run import RunState
 from jumar.core.state import IllegalEvent, reduce
 from jumar.core.stop import Escalation, StopReason, exit_of
@@ -69,6 +70,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """Settings that were asked for and were not in force, and caps that nobody set."""
     why: str = ""
+    raises: Mapping[str, float] = {}
+    """Cap that keeps the run from going on -> a value for `jumar resume` that leaves it room."""
     escalated: Escalation | None = None
     """The test that the agent says contradicts the instruction or another test, and why; None: it escalated none."""
     head: Mark = Mark()
@@ -112,6 +115,7 @@ def result_of(state: RunState, folder: Path, head: Mark) -> Result:
         sandbox=state.evidence.sandbox if state.evidence and score else "",
         flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),
         warnings=state.evidence.warnings if state.evidence else (),
+        raises=caps_to_raise(state),
         why=end.why if end else "the run could not be ended in its journal",
         escalated=state.escalated if stop is StopReason.ESCALATED else None,
         head=head,

@@ -37,7 +37,7 @@ from jumar.harness.assembly import (
 )
 from jumar.harness.confinement import chosen
 from jumar.harness.external import ExternalHost, host_of
-from jumar.harness.folders import fresh, leave_no_trace, without
+from jumar.harness.folders import fresh, leave_no_trace, whole, without
 from jumar.harness.leaving import leave_workspace
 from jumar.harness.opening import first_event
 from jumar.harness.result import Result, result_of, state_of
@@ -141,6 +141,7 @@ async def rejoined(folder: Path, entry: Entry, held: ExitStack) -> Running:
     Raises:
         BadInput: if there is no run, another process writes it, or its journal is damaged.
     """
+    folder = whole(folder)
     place = Place.at(folder, entry.environ)
     journal = held.enter_context(Journal.open(folder))
     state = state_of(journal.entries)
@@ -158,6 +159,7 @@ async def resume(
         BadInput: if there is no run, another process writes it, or its journal is damaged.
         Infra: as `start`.
     """
+    folder = whole(folder)
     place = replace(Place.at(folder, environ), tell=teller(begun))
     with Journal.open(folder) as journal, ExitStack() as held:
         state = state_of(journal.entries)

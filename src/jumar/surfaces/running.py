@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
+from jumar.caps import flag
 from jumar.core.budget import Budget
 from jumar.core.policy import Gate
 from jumar.core.quoting import one_line
@@ -191,7 +192,8 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     if (folder / "best.patch").is_file() and (folder / "best.patch").stat().st_size:
         _changed(voice, folder, applied=apply, whole=result.stop is StopReason.GREEN)
     if result.stop is not StopReason.GREEN:
-        voice.say(f"go on    jumar resume {folder}")
+        raised = "".join(f" {flag(name)} {cap:.15g}" for name, cap in result.raises.items())
+        voice.say(f"go on    jumar resume {spoken(folder)}{raised}")
     refused = _applied(voice, folder) if apply else ""
     voice.result(result)
     return fail(refused, EXIT_CODES[StopReason.FINAL], as_json=False) if refused else result.exit

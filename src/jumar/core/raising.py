@@ -1,0 +1,53 @@
+"""Caps that a resume has to raise, so that a run which stopped at one goes on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from jumar.core.budget import CAPS, MICRO, Cost, exhausted
+from jumar.core.policy import TestPolicy
+from jumar.core.run import RunState
+from jumar.core.stop import StopReason
+
+STOPS = (StopReason.ATTEMPTS, StopReason.TURNS, StopReason.BUDGET)
+
+COUNTED = ("tokens", "attempts", "turns", "test_runs")
+"""Caps that are whole numbers."""
+
+_PASSED = re.compile(r"cap on (\w+)(?! of the ledger)\b(?:[^;]*?costs up to (?:\$(?P<usd>\d+(?:\.\d+)?)|(?P<tokens>\d+)))?")
+
+
+def refusal(cap: str, worst: Cost) -> str:
+    """Why a call that can cost *worst* is not made."""
+    most = {"usd": f", as it costs up to ${worst.usd:.6f}", "tokens": f", as it costs up to {worst.tokens} tokens"}
+    return f"the next call could pass the cap on {cap}{most.get(cap, '')}"
+
+
+def caps_to_raise(state: RunState) -> Mapping[str, float]:
+    """Name of each cap that keeps the ended run in *state* from going on -> a value that leaves it room: the double."""
+    end = state.end
+    if end is None or end.stop not in STOPS:
+        return {}
+    budget, spend = state.run.budget, state.spend
+    last = state.run.settings.suite.timeout_seconds if state.run.test_policy is TestPolicy.ON_FINAL else 0.0
+    told = _PASSED.search(end.why)
+    needed: dict[str, float] = {}
+    for name in (*CAPS, "usd", "tokens"):
+        cap = getattr(budget, name)
+        over = name in CAPS and exhausted(budget, spend, last, (name,)) is not None
+        if cap is None or not (over or (told and told[1] == name)):
+            continue
+        more = float(told[name] or 0) if told and name in ("usd", "tokens") and told[1] == name else 0.0
+        wanted = max(2 * cap, 2 * getattr(spend, name), getattr(spend, name) + 2 * more)
+        needed[name] = _rounded(name, wanted + (last if name == "seconds" else 0.0))
+    return needed
+
+
+def _rounded(name: str, value: float) -> float:
+    """*value*, rounded up to what one would type."""
+    if name in COUNTED:
+        return int(value) + (value > int(value)) or 1
+    if name == "seconds":
+        return float(max(1, int(value) + (value > int(value))))
+    return max(0.01, -(-int(value * MICRO) // 10_000) / 100)
