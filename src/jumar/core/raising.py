@@ -15,9 +15,8 @@ STOPS = (StopReason.ATTEMPTS, StopReason.TURNS, StopReason.BUDGET)
 COUNTED = ("tokens", "attempts", "turns", "test_runs")
 """Caps that are whole numbers."""
 
-_PASSED = re.compile(
-    r"cap on (\w+)(?! of the ledger)\b(?:[^;]*?costs up to (?:\$(?P<usd>\d+(?:\.\d+)?)|(?P<tokens>\d+)))?"
-)
+_COST = r"costs up to (?:\$(?P<usd>\d+(?:\.\d+)?)|(?P<tokens>\d+))"
+_PASSED = re.compile(rf"cap on (\w+)(?! of the ledger)\b(?:[^;]*?{_COST})?")
 
 
 def refusal(cap: str, worst: Cost) -> str:

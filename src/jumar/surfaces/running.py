@@ -191,7 +191,7 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     voice.say(f"journal  {result.events}")
     if (folder / "best.patch").is_file() and (folder / "best.patch").stat().st_size:
         _changed(voice, folder, applied=apply, whole=result.stop is StopReason.GREEN)
-    if result.stop is not StopReason.GREEN:
+    if result.stop is not StopReason.GREEN and "of the ledger" not in result.why:  # whose caps cannot be raised
         raised = "".join(f" {flag(name)} {cap:.15g}" for name, cap in result.raises.items())
         voice.say(f"go on    jumar resume {spoken(folder)}{raised}")
     refused = _applied(voice, folder) if apply else ""
