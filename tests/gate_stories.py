@@ -1302,7 +1302,7 @@ STORIES: dict[str, Story] = {
         says=(
             YES,
             "6 becomes 8, and they are no identifiers",
-            "the code that the run began with does not define assert",
+            "assert becomes checked, and one of them is a name of the language or of its tests",
             "neg is renamed in some places only",
             "add, which neg becomes, stands there already",
             "a name that runners take for their own",
