@@ -19,7 +19,7 @@ import { add, boom, refer, sub, Calc } from '../calc'
 import * as calc from '../calc'
 describe('grp', () => {
   test('passes', () => { console.log('noise'); expect(add(1, 2)).toBe(3) })
-  test('fails', () => { expect(add(1, 2)).toBe(4) })
+  test('fails', () => { console.log('three'); console.error('not ' + 'four'.repeat(400)); expect(add(1, 2)).toBe(4) })
   test('throws', () => { boom() })
   test('code refers', () => { refer() })
   test('test refers', () => { nothing })

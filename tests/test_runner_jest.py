@@ -37,6 +37,8 @@ def test_each_way_a_test_comes_out_has_its_name_and_its_blame(tmp_path: Path) ->
     assert {name: told(result) for name, result in results.items()} == node_projects.OUTCOMES
     assert done.ended is Ended.NORMAL
     assert results["grp > fails"].excerpt.startswith("Error: expect(received).toBe(expected)")
+    assert "--- Captured stdout of the whole file ---\n" in results["grp > fails"].excerpt
+    assert "three" in results["grp > fails"].excerpt
     assert "at the end" in results["clean up > last"].excerpt
     assert "boom" not in results["clean up > last"].excerpt
     assert "noise" in court.output(done)

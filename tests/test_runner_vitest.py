@@ -43,7 +43,10 @@ def test_each_way_a_test_comes_out_has_its_name_and_its_blame(tmp_path: Path) ->
         "    at calc.js:3: export function boom() { throw new Error('boom') }",
         "    at sub/it.test.js:7: test('throws', () => { boom() })",
     ]
-    assert results["grp > fails"].excerpt.startswith("AssertionError: expected 3 to be 4")
+    error, printed = results["grp > fails"].excerpt.split("--- Captured stdout ---\n")
+    assert error.startswith("AssertionError: expected 3 to be 4")
+    assert printed.startswith("three\n--- Captured stderr ---\nnot four")
+    assert (len(printed), printed.count("[...]")) == (len("three\n--- Captured stderr ---\n") + 1000 + 6, 1)
     assert "Error: at the end" in results["clean up > last"].excerpt
     assert court.output(done).startswith("noise")
 

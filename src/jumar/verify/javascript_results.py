@@ -25,6 +25,11 @@ _NOISE = re.compile(r"\x1b\[[0-9;]*m|\?[tv]=\w+| \(pid=\d+\)")
 _ADVICE = re.compile(r"Jest encountered an unexpected token[\s\S]*?Details:\s*|● Test suite failed to run\s*")
 _SHOULD_FAIL = re.compile(r"Expect test to fail|supposed to fail")
 
+PRINTED = 1000
+"""Characters of what a failing test printed that are shown, for each of its two streams."""
+
+CUT = "\n[...]\n"
+
 LINES = 8
 """Places in the room that an excerpt names."""
 
@@ -65,6 +70,8 @@ class Findings:
         self.results: dict[str, dict[tuple[str, str], list[dict[str, Any]]]] = {}
         """Path -> (project, id) -> what was said of it."""
         self.suites: list[tuple[str, list[str], list[dict[str, Any]]]] = []
+        self.printed: dict[tuple[str, str], str] = {}
+        """Id (or the beginning of all ids of a file), and stream -> what was printed there, without its middle."""
         self.loose: list[dict[str, Any]] = []
         """Errors that belong to no test."""
         self.broken: dict[str, Result] = {}
@@ -94,6 +101,9 @@ class Findings:
                 test_id = identity(path, names)
                 self.tests.setdefault(path, {}).setdefault(test_id, "")
                 self.results.setdefault(path, {}).setdefault((project, test_id), []).append(event)
+            case {"on": "printed", "names": names, "stream": stream, "text": text}:
+                key = (identity(path, names), stream)
+                self.printed[key] = bounded(self.printed.get(key, "") + text)
             case {"on": "suite", "names": names, "errors": errors}:
                 self.suites.append((path, names, errors))
             case {"on": "unhandled", "errors": errors}:
@@ -178,11 +188,27 @@ class Findings:
         if said["state"] == "passed":
             return Result("xfailed" if said["fails"] else "passed", said["ms"], "", "", "")
         if said["state"] == "failed":
-            return failed(said, path)
+            result = failed(said, path)
+            return result._replace(excerpt=result.excerpt + self._shown_output(test_id, path))
         for where, names, errors in self.suites:
             if self._withheld(test_id, where, names):
                 return shown("error", errors, path, "hook")
         return Result("skipped", 0, said["note"] or "skipped", "", "")
+
+    def _shown_output(self, test_id: str, path: str) -> str:
+        """What the failing test *test_id* printed, to be shown after its error; of jest, what its whole file did."""
+        texts = ""
+        for title, key in (("", test_id), (" of the whole file", identity(path, []))):
+            for stream in ("stdout", "stderr"):
+                if text := self.printed.get((key, stream), "").strip():
+                    texts += f"\n--- Captured {stream}{title} ---\n{text}"
+        return texts
+
+
+def bounded(text: str) -> str:
+    """*text*, or its two ends with a mark between them."""
+    half = PRINTED // 2
+    return text if len(text) <= PRINTED else f"{text[:half]}{CUT}{text[-half:]}"
 
 
 def _charge(folded: dict[str, Result], start: str, why: Result) -> None:

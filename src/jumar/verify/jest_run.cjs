@@ -41,6 +41,9 @@ const fault = (detail, shown) => {
 const names = (result) => [...result.ancestorTitles, result.title]
 const project = (test) => test.context?.config?.id ?? ''
 
+// Of one piece of what a file prints: more than is shown in the end, and no more than a line of JSON should hold.
+const PIECE = 4000
+
 class Told {
   onTestFileStart(test) {
     tell({ on: 'loading', file: test.path, project: project(test) })
@@ -66,6 +69,11 @@ class Told {
     // The same once more, with those that never started: what was told of a worker that died is told anew.
     if (results.length) tell({ on: 'again', file: test.path, project: project(test) })
     for (const one of results) this.#result(test, one)
+    // Jest says which file printed it, and not which test.
+    for (const line of result.console ?? []) {
+      const stream = ['error', 'warn'].includes(line.type) ? 'stderr' : 'stdout'
+      tell({ on: 'printed', file: test.path, project: project(test), names: [], stream, text: `${line.message}\n`.slice(0, PIECE) })
+    }
     if (result.testExecError) {
       // How jest shows it names the line; but where tests were run, it shows what they threw as well.
       const error = said(result.testExecError)

@@ -54,8 +54,12 @@ const located = async (module, error) => {
   return said((await unparsed(vite, module.moduleId)) ?? error)
 }
 
+// Of one piece of what a test prints: more than is shown in the end, and no more than a line of JSON should hold.
+const PIECE = 4000
+
 class Told {
   ended = new Set()
+  tests = new Map()
 
   onTestModuleQueued(module) {
     tell({ on: 'loading', file: module.moduleId, project: module.project?.name ?? '' })
@@ -63,6 +67,7 @@ class Told {
 
   onTestModuleCollected(module) {
     const tests = [...module.children.allTests()]
+    for (const test of tests) this.tests.set(test.id, test)
     tell({
       on: 'collected',
       file: module.moduleId,
@@ -102,7 +107,10 @@ class Told {
   }
 
   onUserConsoleLog(log) {
-    process[log.type === 'stderr' ? 'stderr' : 'stdout'].write(log.content)
+    const stream = log.type === 'stderr' ? 'stderr' : 'stdout'
+    process[stream].write(log.content)
+    const test = this.tests.get(log.taskId)
+    if (test) tell({ on: 'printed', ...where(test), stream, text: log.content.slice(0, PIECE) })
   }
 
   async onTestRunEnd(modules, unhandled) {
