@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from interpreters import PLAIN_PYTHON
+
 FIGURES = Path(__file__).parent.parent / "docs" / "proofs.json"
 
 
-PLAIN = {"CONFIRM": "0", "SANDBOX": "S0"}
-"""What most tests are not about: how a green is accepted, and what confines it. Those that are choose."""
+PLAIN = {"CONFIRM": "0", "SANDBOX": "S0", "PYTHON": PLAIN_PYTHON}
+"""What most tests are not about: how a green is accepted, what confines it, what is installed. Others choose."""
 
 
 def pytest_configure() -> None:

@@ -7,7 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import anyio
+from msgspec.structs import replace
 
+from interpreters import PLAIN_PYTHON
 from jumar.core.settings import Suite
 from jumar.core.verdict import Outcome
 from jumar.disk.objects import Store
@@ -22,6 +24,7 @@ class Court:
     """Judges trees below *folder*."""
 
     def __init__(self, folder: Path, suite: Suite = QUICK) -> None:
+        suite = replace(suite, python=suite.python or PLAIN_PYTHON)
         self.folder = folder
         self.store = Store(folder / "objects")
         self.verifier = TrustedVerifier(self.store, PytestRunner(), suite, folder / "run")

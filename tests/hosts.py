@@ -13,6 +13,7 @@ import anyio
 import msgspec
 
 import jumar.surfaces.hook_fast
+from interpreters import beside_it
 from jumar.core.policy import Gate
 from jumar.surfaces.claim import claimed
 from jumar.surfaces.hook import ruled
@@ -172,7 +173,7 @@ def repository(root: Path) -> Path:
     root.mkdir()
     files = {
         "calc.py": BUGGY, "test_calc.py": TESTS, "other.py": "x = 1\n", "note.ipynb": '{"cells": []}\n',
-        "run.sh": "#!/bin/sh\n", "pkg/mod.py": "y = 1\n", ".gitignore": "*.log\n__pycache__/\n.env\nbuild/\n",
+        "run.sh": "#!/bin/sh\n", "pkg/mod.py": "y = 1\n", ".gitignore": "*.log\n__pycache__/\n.env\nbuild/\n.venv\n",
         ".env": "KEY=1\n", "build/out.bin": "1\n", "a.log": "x\n",
     }  # fmt: skip
     for path, text in files.items():
@@ -182,5 +183,6 @@ def repository(root: Path) -> Path:
     git(root, "init", "-q")
     git(root, "add", ".")
     git(root, "commit", "-qm", "first")
+    beside_it(root)
     (root / "other.py").write_text("x = 1  # not committed\n")
     return root

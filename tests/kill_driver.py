@@ -19,6 +19,7 @@ from pathlib import Path
 import anyio
 from msgspec.structs import replace
 
+from interpreters import beside_it
 from jumar.core.budget import Cost
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Outcome
@@ -38,6 +39,7 @@ TOTAL = 17
 def lay_out(folder: Path) -> None:
     """The task and the script of the story."""
     (folder / "task").mkdir(parents=True)
+    beside_it(folder / "task")
     (folder / "task" / "app.py").write_text("PASSING = 8  # start\n")
     (folder / "task" / "test_app.py").write_text(
         "import pytest\nfrom app import PASSING\n\n\n"

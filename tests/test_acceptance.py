@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from court import Court
+from interpreters import PLAIN_PYTHON
 from jumar.core.acceptance import STRONG_BITS
 from jumar.core.settings import Suite
 from jumar.core.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
@@ -35,7 +36,7 @@ class Dice:
 
     chance: random.Random
     passing: float
-    suite: Suite = field(default_factory=lambda: Suite(confirm=3))
+    suite: Suite = field(default_factory=lambda: Suite(confirm=3, python=PLAIN_PYTHON))
     expected: tuple[str, ...] = IDS
     held_out: HeldOut = field(default_factory=HeldOut)
     tell: Tell = silent

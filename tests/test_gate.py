@@ -12,6 +12,7 @@ import pytest
 
 from gate_stories import ADD, DONE, NOT_CLAIMED, RUN, STORIES, Story, played
 from gates import FILES, claim, id_of, judged, lying
+from interpreters import PLAIN_PYTHON
 from jumar.agents.conversation import NEXT
 from jumar.core import events as ev
 from jumar.core.effects import Effect, Halt
@@ -113,7 +114,7 @@ def test_a_real_runner_tells_the_same_story(tmp_path: Path, name: str) -> None:
     story = STORIES[name]
 
     def verifier(store: Store, expected: tuple[str, ...], base: str) -> TrustedVerifier:
-        suite, environ = Suite(timeout_seconds=60.0), {"PATH": os.environ["PATH"]}
+        suite, environ = Suite(timeout_seconds=60.0, python=PLAIN_PYTHON), {"PATH": os.environ["PATH"]}
         return TrustedVerifier(store, plugin, suite, tmp_path, expected=expected, base=base, environ=environ)
 
     made = played(tmp_path, story, verifier=verifier)

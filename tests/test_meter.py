@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from interpreters import beside_it
 from jumar.agents.driver import Driver
 from jumar.agents.pipeline import Pipeline
 from jumar.core import events as ev
@@ -175,6 +176,7 @@ def test_the_pipeline_too(tmp_path: Path, stop: StopReason, lines: tuple[Line, .
 
 def lay_out(folder: Path) -> Path:
     folder.mkdir(parents=True)
+    beside_it(folder)
     (folder / "app.py").write_text("N = 0\n")
     (folder / "test_app.py").write_text("from app import N\n\n\ndef test_it():\n    assert N == 99\n")
     lines = [

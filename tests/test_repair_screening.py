@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from interpreters import PLAIN_PYTHON
 from jumar.core.agent import Request
 from jumar.core.events import Localisation
 from jumar.core.settings import Suite
@@ -87,7 +88,9 @@ def ground(folder: Path, red: tuple[str, ...], green: tuple[str, ...], source: s
     (folder / "task" / "test_box.py").write_text(TESTS)
     store = Store(folder / "objects")
     tree = store.capture(folder / "task")
-    return Ground(store, PytestRunner(), Suite(), Fence(folder / "rooms"), tree, red, green, ("box.py",), 60.0)
+    return Ground(
+        store, PytestRunner(), Suite(python=PLAIN_PYTHON), Fence(folder / "rooms"), tree, red, green, ("box.py",), 60.0
+    )
 
 
 def made(old: str, new: str, source: str = SOURCE) -> Candidate:

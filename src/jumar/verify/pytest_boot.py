@@ -160,7 +160,7 @@ def arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
     options = ["-c", configuration(room, there), f"--rootdir={room}", f"--confcutdir={room}",
                "-o", f"cache_dir={private / 'cache'}", f"--basetemp={private / 'pytest'}",
                "--continue-on-collection-errors", "--maxfail=0", "--color=no", "--verbosity=-1"]  # fmt: skip
-    options += QUIET if config.get("quiet") else ("--tb=short",)
+    options += QUIET if config.get("quiet") else ("--tb=short", "--no-summary")
     # An uninstalled package may leave a folder of its name behind, which is no plug-in; it must not be imported to see
     # that, or pytest could not rewrite it any more and would warn, which a project may have made an error.
     xdist = importlib.util.find_spec("xdist")
