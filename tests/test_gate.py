@@ -220,16 +220,11 @@ def _halting(made: Turns, at: int) -> Watch:
 
 
 SAMPLE = (
-    "what was good stays where another edit would take away what it replaced",
     "two tests claimed in one turn of which one fails, in one file",
-    "both claims first: each edit is tried by itself, and the green one's stays",
-    "a syntax error of one edit takes the good one beside it in the same file along, but not for good",
     "of several greens only the one that costs a green goes back",
-    "a claim that ended is open again once another claim's edit was kept, and not before",
     "a new test beside a claimed edit that stays red",
     "after three refusals in a row all edits since refactor mode was entered go back, and the run is stalled",
     "final in refactor mode with a red test is refused, the agent mends it and ends green",
-    "a test that is green keeps its text, and new ones come beside it",
 )
 
 

@@ -151,7 +151,7 @@ def answer(route: Route, *messages: Message, seed: int = 7) -> Answer:
     return anyio.run(model(route).complete, ask(*messages, seed=seed))
 
 
-@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+@pytest.mark.parametrize("wire", ["openai", pytest.param("anthropic", marks=pytest.mark.proof)])
 def test_it_answers_with_text_and_usage_and_the_second_turn_comes_from_its_cache(local: Local, wire: str) -> None:
     asked = Message("user", f"Repair {wire}.py:\n{CODE}")
     first = answer(route(local, wire), RULES, asked)
@@ -203,7 +203,7 @@ def test_a_prompt_that_is_too_long_is_a_fault_with_a_reason(local: Local) -> Non
     assert said.reply.content == ""
 
 
-@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+@pytest.mark.parametrize("wire", ["openai", pytest.param("anthropic", marks=pytest.mark.proof)])
 def test_a_call_that_is_cancelled_leaves_the_server_free(local: Local, wire: str) -> None:
     long = ask(RULES, Message("user", "Write the numbers from 1 to 500, one a line."))
     before = local.written

@@ -86,7 +86,7 @@ ENDS = {
 EARLY = ("early/e_test.go::TestIt", "error", Blame.CODE)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_go_keeps_the_contract(tmp_path: Path, environ: Mapping[str, str]) -> None:
     runner: Runner = RUNNER
 

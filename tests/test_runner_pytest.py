@@ -11,6 +11,7 @@ import pytest
 
 import jumar.verify
 from court import QUICK, Court
+from interpreters import PLAIN_PYTHON
 from jumar import plugins
 from jumar.core.settings import Suite
 from jumar.core.verdict import Cause, Ended, Outcome
@@ -92,7 +93,7 @@ def test_pytest_keeps_the_contract_of_runners(tmp_path: Path) -> None:
     runner = plugins.load("runners", "pytest")
     assert isinstance(runner, PytestRunner)
 
-    anyio.run(check_runner, runner, tmp_path)
+    anyio.run(check_runner, runner, tmp_path, Suite(python=PLAIN_PYTHON))
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ RUNNER = VitestRunner()
 IMPORTED = "import { expect, test } from 'vitest'\n"
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_vitest_keeps_the_contract_of_runners(tmp_path: Path) -> None:
     async def check() -> None:
         await check_runner(RUNNER, tmp_path, environ=environ())
