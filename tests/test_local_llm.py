@@ -248,7 +248,20 @@ def test_the_server_ends_with_whoever_started_it_even_if_that_was_killed() -> No
 
 
 def test_the_driver_ends_typed_and_each_prompt_begins_with_all_of_the_one_before(local: Local, tmp_path: Path) -> None:
-    ran = run(local, task(tmp_path, "plus"), 16, "--agent", "driver", "--text-actions", "--turns", "2", "--seed", "1")
+    ran = run(
+        local,
+        task(tmp_path, "plus"),
+        16,
+        "--agent",
+        "driver",
+        "--text-actions",
+        "--gate",
+        "off",
+        "--turns",
+        "2",
+        "--seed",
+        "1",
+    )
     assert len(ran.calls) == 2
     grown = [(before.input_tokens, now.cached_tokens) for before, now in pairwise(ran.calls)]
     assert all(cached >= before for before, cached in grown), grown
