@@ -87,7 +87,7 @@ class Host:
             return ruled(event, raw, Path(root), self.environ, self._gate)
 
         try:
-            return answered(event, raw, str(self.root), 1.0, full)
+            return answered(event, raw, str(self.root), 60.0, full)
         except Refused as why:
             return refusal(event, str(why), raw)
 
