@@ -123,6 +123,17 @@ STORIES: dict[str, Story] = {
         runs=3,
         stop=StopReason.GREEN,
     ),
+    "a test is escalated after another one is green: the run ends, and what was kept stays": Story(
+        turns=(
+            both(claim("add"), ADD),
+            both(claim("mul"), WRONG_MUL, call("escalate", test_id="test_calc.py::test_mul", reason="add wants more")),
+        ),
+        says=(YES,) * 5,
+        back=("still red: test_calc.py::test_mul",),
+        tree={"calc.py": FILES["calc.py"].replace("a - b", "a + b")},
+        runs=3,
+        stop=StopReason.ESCALATED,
+    ),
     "an edit without a claim": Story(
         turns=(both(ADD, DONE),),
         says=(

@@ -182,13 +182,17 @@ def outcome(made: Turns) -> tuple[object, ...]:
     return lying(made), best, claims, book.ended, book.joined, repairs(made), taken
 
 
-def stopped_everywhere(folder: Path, story: Story) -> int:
+EVERY_WAY = ("before", "after", "interrupt")
+"""A process is killed before an effect or after it, or it is asked to stop."""
+
+
+def stopped_everywhere(folder: Path, story: Story, ways: Sequence[str] = EVERY_WAY) -> int:
     """Kill and interrupt the run of *story* at each of its effects, and go on; how many runs that were."""
     whole = played(folder / "whole", story)
     stop = ended(whole)
     for number in count():
         over = False
-        for how in ("before", "after", "interrupt"):
+        for how in ways:
             made = played(folder / f"{number}-{how}", story)
             made.world.journal.close()
             if how == "interrupt":
@@ -205,7 +209,7 @@ def stopped_everywhere(folder: Path, story: Story) -> int:
             assert outcome(made) == outcome(whole), f"{how} effect {number}"
             check_prefixes(made.model.prompts)
         if over:
-            return number * 3
+            return number * len(ways)
     raise AssertionError
 
 
@@ -238,7 +242,15 @@ def test_and_so_does_a_longer_one(tmp_path: Path, name: str) -> None:
     stopped_everywhere(tmp_path, STORIES[name])
 
 
+ESCALATED = "a test is escalated after another one is green: the run ends, and what was kept stays"
+
+
+def test_wherever_a_run_is_killed_its_escalation_ends_it(tmp_path: Path) -> None:
+    assert stopped_everywhere(tmp_path, STORIES[ESCALATED], EVERY_WAY[:2]) >= 20
+
+
 TAKEN_BACK = {
+    ESCALATED,
     "edits after final are not made",
     "a runner that breaks down is held against no claim",
     "the last attempt is a green leave: the run ends green",
