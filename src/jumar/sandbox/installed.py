@@ -42,7 +42,7 @@ def interpreter(python: Path) -> tuple[Path, ...]:
         installed = home is not None or (not program.is_symlink() and any((place / "lib").glob("python3*")))
         found += parts(place, (*PARTS, *_OF_PYTHON)) if installed else [program]
         if home is not None:
-            todo += [path for name in (program.name, "python3", "python") if _installs(path := home / name)]
+            todo += [path for name in (program.name, "python3", "python") if is_base(path := home / name)]
         if program.is_symlink():
             # The resolved path as well: folders on the way may be links, and interpreters look for their own file.
             todo += [program.resolve(), Path(os.path.normpath(program.parent / program.readlink()))]
@@ -69,7 +69,7 @@ def _is_python(program: Path) -> bool:
         return False
 
 
-def _installs(python: Path) -> bool:
+def is_base(python: Path) -> bool:
     """Whether *python* is an interpreter with its library beside it, there or where a link to it leads."""
     places = (python.parent.parent, python.resolve().parent.parent)
     return _is_python(python) and any(found for place in places for found in place.glob("lib*/python3*"))
@@ -126,7 +126,7 @@ def sources(python: Path) -> tuple[Path, ...]:
 def _linked(place: Path) -> Iterator[Path]:
     for file in sorted(place.glob("lib/python3*/site-packages/*.pth")):
         with suppress(OSError, ValueError):
-            for line in file.read_text("utf-8").splitlines():
+            for line in file.read_text("utf-8").splitlines() if file.is_file() else ():
                 path = Path(line.strip())
                 if path.is_absolute() and not line.startswith(("#", "import ", "import\t")):
                     yield path
