@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.confinement import Reach
-from jumar.sandbox.installed import installation, interpreter, parts
+from jumar.sandbox.installed import installation, interpreter, leads_away, parts
 from jumar.verify import agent_boot
 
 LINE_BYTES = 256
@@ -34,6 +34,8 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     """The file that its prompt is read from; None: it is read from none."""
     door: Path | None
     """The socket that leads to its model."""
+    origin: Path
+    """The folder of the task."""
 
     def reach(self) -> Reach:
         """What is to be shown to it; its workspace alone can be changed for good."""
@@ -54,8 +56,9 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
 
     def _chosen(self) -> Iterator[Path]:
         """The agent's program, and the environment of the interpreter that runs the tests: they may lie anywhere."""
-        yield from parts(Path(self.search.partition(":")[0]).parent)
-        if program := shutil.which(self.argv[0], path=self.search):
+        tests, _, search = self.search.partition(":")  # first comes what may be the repository's
+        yield from parts(Path(tests).parent)
+        if program := shutil.which(self.argv[0], path=search):
             yield from installation(Path(program))
 
     def _programs(self) -> Iterator[Path]:
@@ -67,9 +70,11 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
                 yield from _runs(part)
         for folder in map(Path, self.search.split(":")):
             if folder.is_absolute():
-                yield folder
                 yield from interpreter(folder / "python")
                 yield from interpreter(folder / "python3")
+                if leads_away(folder, self.origin):
+                    continue
+                yield folder
                 if folder.name == "bin" and folder.parent != self.home:
                     yield from parts(folder.parent)
 

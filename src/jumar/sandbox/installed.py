@@ -88,6 +88,11 @@ def installation(program: Path) -> tuple[Path, ...]:
     return (*found, real, *(parts(prefix) if real.parent.name == "bin" else ()))
 
 
+def leads_away(folder: Path, origin: Path) -> bool:
+    """Whether *folder* is named as one of the project *origin* and lies elsewhere: the project chose where."""
+    return folder.is_relative_to(origin.absolute()) and not folder.resolve().is_relative_to(origin.resolve())
+
+
 def on_path(search: str, home: str, origin: Path) -> tuple[Path, ...]:
     """What the programs in the folders of *search*, a PATH, are made of; nothing of it leads to *home* as a whole.
 
@@ -104,7 +109,7 @@ def _on_path(search: str, barred: set[Path], origin: Path) -> Iterator[Path]:
         for name in ("python", "python3"):
             yield from interpreter(folder / name)
         if folder.is_relative_to(origin):
-            yield from (folder,) if folder.resolve().is_relative_to(origin.resolve()) else ()
+            yield from () if leads_away(folder, origin) else (folder,)
             continue
         yield folder
         if folder.name == "bin" and folder.parent not in barred:
