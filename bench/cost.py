@@ -26,7 +26,7 @@ import anyio
 from jumar.core.settings import Suite
 from jumar.disk.objects import Store
 from jumar.errors import BadInput
-from jumar.harness.confinement import chosen
+from jumar.harness.confinement import Around, chosen
 from jumar.ports import Invocation, Sandbox
 from jumar.runners.pytest import PytestRunner
 from jumar.sandbox.none import Unconfined
@@ -240,7 +240,7 @@ async def main(rounds: int, *, explain: bool) -> bool:
         place = Path(folder)
         sandboxes: dict[str, Sandbox] = {"S0": Unconfined()}
         try:
-            sandboxes["S3"] = await chosen("S3", place, dict(os.environ), unattended=False)
+            sandboxes["S3"] = await chosen("S3", Around(place, dict(os.environ)), unattended=False)
         except BadInput as missing:
             print(f"S3 is not measured: {missing}")
         for number, (name, files) in enumerate(SUITES.items()):

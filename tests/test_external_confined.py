@@ -182,7 +182,13 @@ class TestWhatItSees:
     def outlook(self, tmp_path: Path, *argv: str, search: str = "/usr/bin", **more: Path) -> tuple[Path, ...]:
         (tmp_path / "run" / "workspace").mkdir(parents=True, exist_ok=True)
         outlook = Outlook(
-            argv=argv, search=search, run=tmp_path / "run", home=tmp_path / "home", prompt=more.get("prompt"), door=None
+            argv=argv,
+            search=search,
+            run=tmp_path / "run",
+            home=tmp_path / "home",
+            prompt=more.get("prompt"),
+            door=None,
+            origin=tmp_path / "task",
         )
         reach = outlook.reach()
         assert reach.writable == (tmp_path / "run" / "workspace",)
@@ -204,6 +210,16 @@ class TestWhatItSees:
 
         assert {venv / "bin", venv / "lib", venv / "pyvenv.cfg", Path(sys.executable).resolve().parent} <= set(seen)
         assert venv not in seen
+
+    def test_is_no_folder_that_the_task_chose(self, tmp_path: Path) -> None:
+        for folder in ("task/tools", "letters"):
+            (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / "task" / "led").symlink_to(tmp_path / "letters")
+
+        seen = self.outlook(tmp_path, "tool", search=f"{tmp_path}/task/led:{tmp_path}/task/tools")
+
+        assert tmp_path / "task" / "tools" in seen
+        assert tmp_path / "task" / "led" not in seen
 
     def test_is_what_its_words_name(self, tmp_path: Path) -> None:
         config = tmp_path / "home" / "config.toml"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import jumar.verify
 from jumar import javascript_sites
+from jumar.javascript import installed_packages
 from jumar.runners.vitest import VitestRunner
 
 RUNNER = VitestRunner()
@@ -123,6 +124,36 @@ def test_an_id_that_is_reported_as_it_is_written_stands_for_nothing_else() -> No
 )
 def test_names_are_bound_to_their_modules(source: str, names: set[str]) -> None:
     assert BLAME["bindings"](source) == dict.fromkeys(names, "./m")
+
+
+def test_a_link_among_packages_shows_a_package_and_nothing_else(tmp_path: Path) -> None:
+    private, task = tmp_path / "home" / "letters", tmp_path / "task"
+    linked, stored = tmp_path / "linked", tmp_path / "store" / "node_modules" / "stored"
+    for folder in (private, linked, stored, task / "node_modules" / "real", task / "packages" / "led"):
+        folder.mkdir(parents=True)
+    for file in (task / "package.json", linked / "package.json", private / "letter"):
+        file.touch()
+    for name, target in (
+        ("linked", linked),
+        ("stored", stored),
+        ("led", private),
+        (".bin", private),
+        ("@led", private),
+    ):
+        (task / "node_modules" / name).symlink_to(target)
+    (task / "packages" / "led" / "node_modules").symlink_to(private)
+
+    links, seen = installed_packages(task)
+
+    assert set(seen) == {task / "node_modules", linked, stored}
+    assert "packages/led/node_modules/letter" not in links
+
+
+def test_a_folder_of_packages_that_leads_elsewhere_is_none(tmp_path: Path) -> None:
+    (tmp_path / "private" / "vitest").mkdir(parents=True)
+    (tmp_path / "node").touch(0o755)
+    (tmp_path / "node_modules").symlink_to("private")
+    assert "there is no vitest" in RUNNER.surroundings(tmp_path, {"PATH": str(tmp_path)}).missing
 
 
 def test_packages_are_linked_one_by_one_and_the_task_s_own_lead_back_into_the_room(tmp_path: Path) -> None:

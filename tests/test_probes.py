@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import strangers
 from jumar.confinement import TIERS, Reach, Wrapped
 from jumar.errors import BadInput
-from jumar.harness.confinement import chosen, weakened
+from jumar.harness.confinement import Around, chosen, weakened
 from jumar.ports import Sandbox
 from jumar.sandbox import probes
 from jumar.sandbox.landlock import Landlocked
@@ -55,10 +55,11 @@ import anyio, os, sys
 from functools import partial
 from pathlib import Path
 from jumar.errors import BadInput
-from jumar.harness.confinement import chosen
+from jumar.harness.confinement import Around, chosen
 for wanted, unattended in (("auto", False), ("auto", True), ("S2", True), ("S1", False)):
+    around = Around(Path(sys.argv[1]), dict(os.environ))
     try:
-        print(anyio.run(partial(chosen, wanted, Path(sys.argv[1]), dict(os.environ), unattended=unattended)).tier)
+        print(anyio.run(partial(chosen, wanted, around, unattended=unattended)).tier)
     except BadInput as reason:
         print(reason)
 """
@@ -226,7 +227,7 @@ def test_a_sandbox_that_still_confines_is_not_weakened(place: Path) -> None:
 
 def test_without_a_sandbox_nothing_is_tried(tmp_path: Path) -> None:
     async def choose() -> tuple[str, str]:
-        sandbox = await chosen("S0", tmp_path / "nowhere", {}, unattended=True)
+        sandbox = await chosen("S0", Around(tmp_path / "nowhere", {}), unattended=True)
         return sandbox.tier, await weakened(sandbox, tmp_path / "nowhere", {})
 
     assert anyio.run(choose) == ("S0", "")
@@ -234,7 +235,7 @@ def test_without_a_sandbox_nothing_is_tried(tmp_path: Path) -> None:
 
 def test_a_sandbox_that_there_is_not_is_named_with_those_there_are(tmp_path: Path) -> None:
     async def choose() -> None:
-        await chosen("bwrap", tmp_path, {}, unattended=False)
+        await chosen("bwrap", Around(tmp_path, {}), unattended=False)
 
     with pytest.raises(BadInput, match="unknown sandbox 'bwrap'; known are auto, S3, S2, S1, S0"):
         anyio.run(choose)

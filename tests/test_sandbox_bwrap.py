@@ -90,9 +90,10 @@ def test_what_is_on_a_path_is_seen_and_no_home(tmp_path: Path) -> None:
     own, tool = tmp_path / "home" / ".local" / "bin", tmp_path / "tools" / "thing" / "bin" / "thing"
     for folder in (own, tool.parent, tmp_path / "home" / "bin"):
         folder.mkdir(parents=True)
-    tool.touch()
+    tool.touch(0o755)
     (own / "thing").symlink_to(tool)
-    found = installed.on_path(f"relative:{own}:{tmp_path}/home:{tmp_path}/home/bin:/usr/bin", str(tmp_path / "home"))
+    search = f"relative:{own}:{tmp_path}/home:{tmp_path}/home/bin:/usr/bin"
+    found = installed.on_path(search, str(tmp_path / "home"), tmp_path / "project")
     assert {own, own.parent / "lib", own / "thing", tool, tool.parent.parent / "lib", tmp_path / "home" / "bin"} <= set(
         found
     )
@@ -125,7 +126,7 @@ def test_nothing_may_be_mounted_where_ours_is(tmp_path: Path) -> None:
 
 
 def test_rooms_that_the_tests_would_see_are_refused(tmp_path: Path) -> None:
-    for seen in (tmp_path, tmp_path / "run" / "rooms", Path("/")):
+    for seen in (tmp_path, tmp_path / "run" / "rooms"):
         with pytest.raises(BadInput, match=f"would see the runs in {tmp_path}/run/rooms, as they have to see {seen}: "):
             wrapped(tmp_path / "run" / "rooms" / "room", Reach(readable=(seen,)))
 

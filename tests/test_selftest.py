@@ -13,6 +13,7 @@ import pytest
 import strangers
 from jumar.harness import confinement
 from jumar.harness.selftest import NAME, Memory, Passed
+from jumar.progress import Part, Work
 from jumar.sandbox.circumstances import circumstances
 from jumar.sandbox.probes import PROBES
 from test_probes import Broken
@@ -141,7 +142,8 @@ def test_a_start_does_not_probe_again_and_doctor_can_and_a_sandbox_that_became_w
     environ = {"PATH": os.environ["PATH"], "HOME": str(home)}
     place = tmp_path / "runs"
     place.mkdir()
-    around = partial(confinement.Around, place, environ)
+    told: list[Work | Part] = []
+    around = partial(confinement.Around, place, environ, tell=lambda what, _done, _total: told.append(what))
 
     async def tried(*, anew: bool = False) -> confinement.Findings:
         async for found, sandbox in confinement._tried(around(anew=anew), ["S2"]):  # noqa: SLF001  what both ways share
@@ -153,6 +155,7 @@ def test_a_start_does_not_probe_again_and_doctor_can_and_a_sandbox_that_became_w
     again = anyio.run(tried)
     assert (first.remembered, again.possible, again.tier) == (0.0, first.possible, first.tier)
     assert again.remembered > 0
+    assert told == [Work.PROBING], "it is not said to be tested where its result is remembered"
     assert anyio.run(partial(tried, anew=True)).remembered == 0
     assert anyio.run(confinement.weakened, Broken(), place, environ)
     assert anyio.run(tried).remembered == 0

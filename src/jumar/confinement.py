@@ -17,7 +17,9 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     """What a confined process may reach beside the system's programs, its room and its private folder."""
 
     readable: tuple[Path, ...] = ()
-    """Shown to it, read only, at their own paths, where they exist."""
+    """Shown to it, read only, at their own paths, where they exist and are not private (`sandbox.personal`)."""
+    own: tuple[Path, ...] = ()
+    """Folders of the task, and files that the person named: of *readable*, what lies in them is not private."""
     writable: tuple[Path, ...] = ()
     """What it may change for good. Empty: nothing that it writes outlives it, not even in its room."""
     sockets: tuple[Path, ...] = ()

@@ -49,7 +49,7 @@ class JavaScriptRunner:
         if why:
             return Surroundings(missing=toolchain.unusable(node, "node -p process.execPath", why))
         named = environ.get(NAMED, "")
-        above = (folder / PACKAGES for folder in (origin, *origin.parents))
+        above = (folder / PACKAGES for folder in (origin, *origin.parents) if _is_of_packages(folder / PACKAGES))
         packages = next((p for p in above if (p / self.name).is_dir()), Path(named) if named else None)
         if packages is None or not (packages / self.name).is_dir():
             where = f"{named} ({NAMED})" if named else f"{origin} or a folder above it"
@@ -110,7 +110,7 @@ def installed_packages(origin: Path) -> tuple[Mapping[str, Path], tuple[Path, ..
     """The links to the packages of *origin* and of the workspaces in it, and the folders that those are read from."""
     links, seen = dict[str, Path](), list[Path]()
     for folder in (origin, *_workspaces(origin)) if (origin / "package.json").is_file() else ():
-        if (folder / PACKAGES).is_dir():
+        if _is_of_packages(folder / PACKAGES):
             links.update(_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
             seen += _seen(folder / PACKAGES, origin)
     return links, tuple(dict.fromkeys(seen))
@@ -139,11 +139,22 @@ def _links(packages: Path, place: PurePosixPath, origin: Path) -> Iterator[tuple
 
 
 def _seen(packages: Path, origin: Path) -> Iterator[Path]:
-    """The folders that *packages* lie in, those included that were linked from elsewhere."""
-    yield from (packages.absolute(), packages.resolve())
+    """The folders that *packages* lie in, those included that were linked from elsewhere and are packages."""
+    real = packages.resolve()
+    yield from (packages.absolute(), real)
     for _, target in _entries(packages):
-        if target is not None and not target.is_relative_to(packages.resolve()) and not _own(target, origin):
+        if target is not None and not target.is_relative_to(real) and not _own(target, origin) and _is_package(target):
             yield target
+
+
+def _is_of_packages(folder: Path) -> bool:
+    """Whether *folder* is what it is called: a link of a repository may lead to any folder of the person's."""
+    return folder.is_dir() and PACKAGES in folder.resolve().parts
+
+
+def _is_package(target: Path) -> bool:
+    """Whether *target* is a package, or lies among packages, as what a link of `.bin` leads to."""
+    return PACKAGES in target.parts[:-1] or (target / "package.json").is_file()
 
 
 def _entries(packages: Path) -> Iterator[tuple[str, Path | None]]:
@@ -165,6 +176,6 @@ def _workspaces(origin: Path) -> Iterator[Path]:
     """The folders below *origin* that have packages of their own."""
     for parent, folders, _ in os.walk(origin):
         depth = len(Path(parent).relative_to(origin).parts)
-        if depth and PACKAGES in folders:
+        if depth and PACKAGES in folders and _is_of_packages(Path(parent, PACKAGES)):
             yield Path(parent)
         folders[:] = sorted(f for f in folders if f != PACKAGES and not f.startswith(".")) if depth < DEEPEST else []

@@ -76,7 +76,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     links: Mapping[str, Path] = {}
     """Path in the room, absent from the tree -> target of a symbolic link there, where relative also in the room."""
     readable: tuple[Path, ...] = ()
-    """Toolchains, packages and caches that must be seen where nothing else is, each at its own path."""
+    own: tuple[Path, ...] = ()
+    """What must be seen at its own path, as toolchains are; of it, what is the task's own (no runner says it)."""
     missing: str = ""
     """Why this runner cannot work here, and what to do, in one sentence; empty: it can."""
     probe: tuple[str, ...] = ()
@@ -245,8 +246,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     ended: Ended
     executions: int
     duration_ms: int
-    output: str
-    """Name of the file with the full output, in the run's `output/`."""
+    output: str  # the name of a file in the run's `output/`, with all of it
     grade: str = "D"
     """Of the evidence: `A` to `D` or `X`, and `+H` where held-out tests agreed (see `jumar.core.acceptance`)."""
     sandbox: str = "S0"

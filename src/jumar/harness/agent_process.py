@@ -40,6 +40,8 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     """The name that the agent may ask for: whatever it asks for, it gets the run's."""
     python: str
     """The interpreter that runs the tests: the agent finds it, and what is installed for it, first."""
+    origin: Path
+    """The folder of the task."""
 
     @property
     def folder(self) -> Path:
@@ -76,6 +78,7 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
             home=Path(home) if home else None,
             prompt=prompt_file.absolute() if takes(self.outside.argv, "prompt_file") else None,
             door=self.doors.socket,
+            origin=self.origin,
         ).reach()
 
     @property

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.confinement import Reach
-from jumar.sandbox.installed import PARTS, installation, interpreter
+from jumar.sandbox.installed import installation, interpreter, leads_away, parts
 from jumar.verify import agent_boot
 
 LINE_BYTES = 256
@@ -34,21 +34,32 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     """The file that its prompt is read from; None: it is read from none."""
     door: Path | None
     """The socket that leads to its model."""
+    origin: Path
+    """The folder of the task."""
 
     def reach(self) -> Reach:
         """What is to be shown to it; its workspace alone can be changed for good."""
+        named = tuple(Path(word) for word in self.argv[1:] if Path(word).is_absolute() and "\0" not in word)
         found = (
             *self._programs(),
-            *(Path(word) for word in self.argv[1:] if Path(word).is_absolute() and "\0" not in word),
+            *named,
             # `jumar claim` is a program of ours that it may start, found in the folder of packages that we are in.
             *Path(agent_boot.__file__).parents[1:3],
         )
         prompt = (self.prompt,) if self.prompt is not None else ()
         return Reach(
             readable=(*dict.fromkeys(path for path in found if self._harmless(path)), *prompt),
+            own=(*named, *prompt, *self._chosen()),
             writable=(self.run / "workspace",),
             sockets=(self.door,) if self.door is not None else (),
         )
+
+    def _chosen(self) -> Iterator[Path]:
+        """The agent's program, and the environment of the interpreter that runs the tests: they may lie anywhere."""
+        tests, _, search = self.search.partition(":")  # first comes what may be the repository's
+        yield from parts(Path(tests).parent)
+        if program := shutil.which(self.argv[0], path=search):
+            yield from installation(Path(program))
 
     def _programs(self) -> Iterator[Path]:
         if program := shutil.which(self.argv[0], path=self.search):
@@ -59,11 +70,13 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
                 yield from _runs(part)
         for folder in map(Path, self.search.split(":")):
             if folder.is_absolute():
-                yield folder
                 yield from interpreter(folder / "python")
                 yield from interpreter(folder / "python3")
+                if leads_away(folder, self.origin):
+                    continue
+                yield folder
                 if folder.name == "bin" and folder.parent != self.home:
-                    yield from (folder.parent / part for part in PARTS)
+                    yield from parts(folder.parent)
 
     def _harmless(self, path: Path) -> bool:
         """Whether *path* leads neither to the run nor to all that the person has."""

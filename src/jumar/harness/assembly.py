@@ -37,7 +37,7 @@ from jumar.sandbox.none import Unconfined
 from jumar.task import Task, guard_of, interpreter, settings_for
 from jumar.verify.command import confined_commands
 from jumar.verify.fresh import HeldOut
-from jumar.verify.programs import around, joined
+from jumar.verify.programs import around, joined, surrounded
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace import Workspace
 
@@ -154,7 +154,7 @@ def verifier_of(
 
 def _around(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> Surroundings:
     """What the processes of a task with *settings* need beside its tree; its commands may start any program."""
-    known = runner.surroundings(Path(settings.origin), environ)
+    known = surrounded(runner, Path(settings.origin), environ)
     if not (settings.verify or settings.suite.single):
         return known
     return joined(known, around(Path(settings.origin), environ), settings.suite.python)

@@ -19,6 +19,7 @@ from jumar.errors import BadInput
 from jumar.harness.selftest import Memory, Passed
 from jumar.nearest import suggestion
 from jumar.ports import Sandbox
+from jumar.progress import Tell, Work, silent
 from jumar.sandbox import landlock, probes, seccomp, uid
 from jumar.sandbox.bwrap import Bubblewrap, programs
 from jumar.sandbox.circumstances import circumstances
@@ -95,19 +96,17 @@ class Around(msgspec.Struct, frozen=True):
     """Folders that the tree under test comes from: nothing that lies there is believed of a sandbox."""
     anew: bool = False
     """Whether the self-test runs whatever is remembered."""
+    tell: Tell = silent
+    """Is told when a self-test begins: where its result is remembered, none does."""
 
 
-async def chosen(
-    wanted: str, place: Path, environ: Mapping[str, str], *, unattended: bool, apart: Sequence[Path] = ()
-) -> Sandbox:
+async def chosen(wanted: str, around: Around, *, unattended: bool) -> Sandbox:
     """The sandbox of a run.
 
     Args:
         wanted: `auto` for the strongest there is, or a tier for exactly that one.
-        place: an existing folder of ours, an absolute path, on the file system where rooms will lie.
-        environ: the person's environment; its PATH finds bubblewrap.
+        around: what it is chosen in.
         unattended: nobody watches: `auto` is then S3 or nothing.
-        apart: folders that the tree under test comes from.
 
     Raises:
         BadInput: if there is no such sandbox here; the sentence says why, and what would mend it.
@@ -118,7 +117,6 @@ async def chosen(
         return Unconfined()
     best: Sandbox = Unconfined()
     reasons = []
-    around = Around(place, environ, tuple(apart))
     async for found, sandbox in _tried(around, CANDIDATES if wanted == AUTO else (wanted,)):
         reasons += [found.why] if found.why else []
         if sandbox is not None and _rank(found.tier) < _rank(best.tier):
@@ -168,6 +166,7 @@ async def _tried(around: Around, candidates: Iterable[str]) -> AsyncIterator[tup
         if not around.anew and (passed := memory.recall(key)) is not None and (known := _again(candidate, passed)):
             yield known
             continue
+        around.tell(Work.PROBING, 0, 0)
         found, sandbox = await _probed(candidate, around)
         if sandbox is not None and not found.why:
             memory.keep(key, _passed(found, sandbox))

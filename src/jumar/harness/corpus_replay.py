@@ -25,6 +25,7 @@ from jumar.harness.triples import Trees
 from jumar.journal import read
 from jumar.ports import Sandbox, Verification
 from jumar.sandbox.none import Unconfined
+from jumar.verify.programs import surrounded
 from jumar.verify.verifier import TrustedVerifier
 
 NAMED = 3
@@ -207,7 +208,7 @@ def _verifier(record: Record, source: Source, means: Means) -> TrustedVerifier:
         base=record.edit.tree_before,
         environ=means.environ,
         sandbox=means.sandbox,
-        around=runner.surroundings(source.origin, means.environ),
+        around=surrounded(runner, source.origin, means.environ),
     )
 
 

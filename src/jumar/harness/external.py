@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
@@ -172,6 +173,7 @@ class ExternalHost:
             doors=self._doors,
             model=self.model.name.partition(":")[2],
             python=state.run.settings.suite.python,
+            origin=Path(state.run.settings.origin),
         )
         cap, turn = state.run.budget.seconds, Turn(shop, state.tree)
         usual = TURN_SECONDS if cap is None else max(1.0, cap - state.spend.seconds)

@@ -40,7 +40,7 @@ def unreachable(around: Surroundings, environ: Mapping[str, str]) -> str:
 async def _probe(around: Surroundings, folder: Path, environ: Mapping[str, str]) -> str:
     sandbox, room = await _sandbox(folder, environ), folder / "room"
     room.mkdir(mode=0o700)
-    reach = Reach(readable=around.readable)
+    reach = Reach(readable=around.readable, own=around.own)
     confinement = Confinement(
         room=room, output=folder / "output", seconds=PROBE_SECONDS, environ=environ, sandbox=sandbox, reach=reach
     )

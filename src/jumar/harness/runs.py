@@ -35,7 +35,7 @@ from jumar.harness.assembly import (
     judges_of,
     workspace_of,
 )
-from jumar.harness.confinement import chosen
+from jumar.harness.confinement import Around, chosen
 from jumar.harness.external import ExternalHost, host_of
 from jumar.harness.folders import fresh, leave_no_trace, whole, without
 from jumar.harness.leaving import leave_workspace
@@ -48,7 +48,7 @@ from jumar.kernel import Kernel
 from jumar.ledger import Caps, Ledger
 from jumar.models.router import keys_in
 from jumar.parts import Parts, Unshared, at_once
-from jumar.progress import Tell, Work, silent, teller
+from jumar.progress import Tell, silent, teller
 from jumar.shell import Shell
 from jumar.task import Task, interpreter
 from jumar.verify.mutants import probe
@@ -115,8 +115,8 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
     place = replace(Place.at(fresh(runs, task.name), entry.environ), tell=entry.tell)
     try:
         place.store.limit_bytes = allowed_bytes(task.weight.bytes)
-        entry.tell(Work.PROBING, 0, 0)
-        box = await chosen(task.sandbox, place.folder, entry.environ, unattended=task.unattended, apart=(task.root,))
+        around = Around(place.folder, entry.environ, (task.root,), tell=entry.tell)
+        box = await chosen(task.sandbox, around, unattended=task.unattended)
         place = replace(place, sandbox=box)
         with disk(f"cannot write to {place.folder}"):
             for name, data in ready.kept.items():
@@ -188,7 +188,8 @@ async def _confined(place: Place, state: RunState) -> Place:
         BadInput: if this machine has none of that tier any more.
     """
     run = state.run.settings
-    sandbox = await chosen(run.sandbox, place.folder, place.environ, unattended=False, apart=(Path(run.origin),))
+    around = Around(place.folder, place.environ, (Path(run.origin),), tell=place.tell)
+    sandbox = await chosen(run.sandbox, around, unattended=False)
     return replace(place, sandbox=sandbox)
 
 

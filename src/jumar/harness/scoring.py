@@ -17,7 +17,7 @@ from jumar.disk.store.shared import objects_of
 from jumar.disk.trees import Kind, difference, overlay
 from jumar.errors import BadInput
 from jumar.harness.assembly import Place, expected_ids, files_with, runner_of, sealed, settings_of, tree_of, verifier_of
-from jumar.harness.confinement import chosen
+from jumar.harness.confinement import Around, chosen
 from jumar.harness.plain_suite import plain_ids
 from jumar.harness.result import state_in
 from jumar.harness.selftest import Memory
@@ -69,8 +69,8 @@ async def score_tree(
     is_run = (where / "events.jsonl").is_file()
     with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
         scratch = Path(temporary)
-        tell(Work.PROBING, 0, 0)
-        box = await chosen(task.sandbox, scratch, environ, unattended=False, apart=(task.root, where))
+        around = Around(scratch, environ, (task.root, where), tell=tell)
+        box = await chosen(task.sandbox, around, unattended=False)
         place = replace(Place.at(scratch, environ, box), tell=tell)
         folder = _laid_out(where, place.folder / "candidate") if is_run else where
         scored = await _scored(task, folder, place, python)

@@ -29,9 +29,9 @@ class JunitRunner:
     name = "junit"
     grade = "X"
 
-    def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:  # noqa: ARG002  # any command
+    def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
         """What is on the person's PATH: which of it the command needs, only the person knows."""
-        return Surroundings(readable=on_path(environ.get("PATH", ""), environ.get("HOME", "")))
+        return Surroundings(readable=on_path(environ.get("PATH", ""), environ.get("HOME", ""), origin))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # as above
         """The command without names: the tests that it reports are the suite."""

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from jumar.confinement import Reach, Wrapped
 from jumar.errors import BadInput
-from jumar.sandbox.installed import PATH, interpreter, sources
+from jumar.sandbox import personal
+from jumar.sandbox.installed import PATH, sources
 
 WORKSPACE = Path("/jumar/workspace")
 """A place for the room, whatever its name outside. No program expects to be there."""
@@ -97,7 +98,7 @@ class Bubblewrap:
             BadInput: if what is to be read shows the rooms of the run, or covers its own place in there.
         """
         python = Path(argv[0])
-        readable = (*interpreter(python), *reach.readable)
+        readable = personal.shown(python, reach)
         _check(room, (*SYSTEM, *readable), self.place)
         view = (
             *("--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108  # in there, it is its own

@@ -12,8 +12,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.confinement import Reach, Wrapped
-from jumar.sandbox import bwrap, enter_boot
-from jumar.sandbox.installed import interpreter
+from jumar.sandbox import bwrap, enter_boot, personal
 
 OWNERS = (60706, 61184)
 """Users that systemd's table of users leaves to nobody: from the first one, up to the second one."""
@@ -51,7 +50,7 @@ def order(argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Order
 
     Root becomes another user, one of `OWNERS` by chance, so that two processes at a time are hardly ever the same one.
     """
-    readable = (*map(Path, bwrap.SYSTEM), Path("/etc"), *interpreter(Path(argv[0])), *reach.readable)
+    readable = (*map(Path, bwrap.SYSTEM), Path("/etc"), *personal.shown(Path(argv[0]), reach))
     first, after = OWNERS
     uid = first + secrets.randbelow(after - first) if os.geteuid() == 0 else None
     return Order(

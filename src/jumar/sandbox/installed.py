@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,29 +18,61 @@ _SYSTEM = ("/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 _OF_PYTHON = ("share", "ssl", "pyvenv.cfg")
 
+_PYTHON = re.compile(r"(?:python|pypy|graalpy)[\w.-]*")
+
+_CODE = (b"\x7fELF", b"#!")
+"""How a program begins, one of machine code or of a script."""
+
 
 def interpreter(python: Path) -> tuple[Path, ...]:
     """What the interpreter *python* is made of: each link that leads to it, and each installation on the way.
 
-    What lies elsewhere, such as a package that was installed as editable, is not part of it.
+    What lies elsewhere, such as a package that was installed as editable, is not part of it. A repository may bring the
+    links and the `pyvenv.cfg`: they count where they lead to interpreters, and parts of an installation lie in it.
     """
     found: list[Path] = []
     todo, done = [python], set[Path]()
     while todo:
         program = todo.pop()
-        if program in done or not os.path.lexists(program):
+        if program in done or not os.path.lexists(program) or (program.is_symlink() and not _is_python(program)):
             continue
         done.add(program)
         place = program.parent.parent
         home = _home(place / "pyvenv.cfg")
         installed = home is not None or (not program.is_symlink() and any((place / "lib").glob("python3*")))
-        found += [place / part for part in (*PARTS, *_OF_PYTHON)] if installed else [program]
+        found += parts(place, (*PARTS, *_OF_PYTHON)) if installed else [program]
         if home is not None:
-            todo += [home / name for name in (program.name, "python3", "python")]
+            todo += [path for name in (program.name, "python3", "python") if is_base(path := home / name)]
         if program.is_symlink():
             # The resolved path as well: folders on the way may be links, and interpreters look for their own file.
             todo += [program.resolve(), Path(os.path.normpath(program.parent / program.readlink()))]
     return tuple(found)
+
+
+def parts(place: Path, names: Iterable[str] = PARTS) -> Iterator[Path]:
+    """The parts of the installation in *place* called *names*; a link is one only if it leads to what lies in there."""
+    real = os.path.realpath(place)
+    for part in (place / name for name in names):
+        if not part.is_symlink() or part.resolve().is_relative_to(real):
+            yield part
+
+
+def _is_python(program: Path) -> bool:
+    """Whether *program* is an interpreter of Python, as far as its name and its first bytes tell."""
+    try:
+        real = program.resolve(strict=True)
+        if not (real.is_file() and os.access(real, os.X_OK) and _PYTHON.fullmatch(real.name)):
+            return False
+        with real.open("rb") as file:
+            return file.read(4).startswith(_CODE)
+    except (OSError, RuntimeError):  # RuntimeError: links that lead round
+        return False
+
+
+def is_base(python: Path) -> bool:
+    """Whether *python* is an interpreter with its library beside it, there or where a link to it leads."""
+    places = (python.parent.parent, python.resolve().parent.parent)
+    return _is_python(python) and any(found for place in places for found in place.glob("lib*/python3*"))
 
 
 def installation(program: Path) -> tuple[Path, ...]:
@@ -52,26 +85,38 @@ def installation(program: Path) -> tuple[Path, ...]:
         program = Path(os.path.normpath(program.parent / program.readlink()))
     real = found[-1].resolve() if found else program
     prefix = real.parent.parent
-    return (*found, real, *((prefix / part for part in PARTS) if real.parent.name == "bin" else ()))
+    return (*found, real, *(parts(prefix) if real.parent.name == "bin" else ()))
 
 
-def on_path(search: str, home: str) -> tuple[Path, ...]:
-    """What the programs in the folders of *search*, a PATH, are made of; nothing of it leads to *home* as a whole."""
-    return tuple(dict.fromkeys(_on_path(search, {Path(home), *Path(home).parents} if home else {Path("/")})))
+def leads_away(folder: Path, origin: Path) -> bool:
+    """Whether *folder* is named as one of the project *origin* and lies elsewhere: the project chose where."""
+    return folder.is_relative_to(origin.absolute()) and not folder.resolve().is_relative_to(origin.resolve())
 
 
-def _on_path(search: str, barred: set[Path]) -> Iterator[Path]:
+def on_path(search: str, home: str, origin: Path) -> tuple[Path, ...]:
+    """What the programs in the folders of *search*, a PATH, are made of; nothing of it leads to *home* as a whole.
+
+    Of folders in the project *origin*, where links are its own, only the interpreters' are followed.
+    """
+    barred = {Path(home), *Path(home).parents} if home else {Path("/")}
+    return tuple(dict.fromkeys(_on_path(search, barred, origin.absolute())))
+
+
+def _on_path(search: str, barred: set[Path], origin: Path) -> Iterator[Path]:
     for folder in map(Path, search.split(":")):
         if not folder.is_absolute() or folder in barred or str(folder) in _SYSTEM:
             continue
-        yield folder
         for name in ("python", "python3"):
             yield from interpreter(folder / name)
+        if folder.is_relative_to(origin):
+            yield from () if leads_away(folder, origin) else (folder,)
+            continue
+        yield folder
         if folder.name == "bin" and folder.parent not in barred:
-            yield from (folder.parent / part for part in PARTS)
+            yield from parts(folder.parent)
         with suppress(OSError):
             for program in sorted(folder.iterdir()):
-                if program.is_symlink() and program.resolve().parent != folder:
+                if program.is_symlink() and program.resolve().parent != folder and os.access(program, os.X_OK):
                     yield from (path for path in installation(program) if path.parent not in barred)
 
 
@@ -86,7 +131,7 @@ def sources(python: Path) -> tuple[Path, ...]:
 def _linked(place: Path) -> Iterator[Path]:
     for file in sorted(place.glob("lib/python3*/site-packages/*.pth")):
         with suppress(OSError, ValueError):
-            for line in file.read_text("utf-8").splitlines():
+            for line in file.read_text("utf-8").splitlines() if file.is_file() else ():
                 path = Path(line.strip())
                 if path.is_absolute() and not line.startswith(("#", "import ", "import\t")):
                     yield path
@@ -98,7 +143,7 @@ def _home(config: Path) -> Path | None:
     Format of `pyvenv.cfg`: docs.python.org/3/library/site.html
     """
     try:
-        lines = config.read_text("utf-8").splitlines()
+        lines = config.read_text("utf-8").splitlines() if config.is_file() else []
     except (OSError, ValueError):
         return None
     pairs = (line.partition("=") for line in lines)

@@ -146,7 +146,7 @@ def replay(  # noqa: PLR0913  one parameter per option
         done: list[Replayed] = []
         with tempfile.TemporaryDirectory(prefix="jumar-replay-") as room:
             # Edits of others, many of them, and nobody looks: they are unattended.
-            box = await confinement.chosen(sandbox, Path(room), environment(), unattended=True)
+            box = await confinement.chosen(sandbox, confinement.Around(Path(room), environment()), unattended=True)
             means = Means(
                 sources=sources_of(runs, objects),
                 python=chosen,

@@ -24,12 +24,13 @@ from jumar.routing import keyed_model
 from jumar.suites import with_command
 from jumar.surfaces.command_options import TEST_COMMAND, speaking
 from jumar.surfaces.doctor_gate import Check, plans, runners, tests
+from jumar.surfaces.doctor_pytest import brought, pytest_in
 from jumar.surfaces.doctor_sandbox import sandboxes
 from jumar.surfaces.doctor_settings import settings_for_run
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice
 from jumar.surfaces.running import RUNS
-from jumar.task import interpreter, load_task
+from jumar.task import Task, interpreter, load_task
 from jumar.verify.command import confinable
 
 ENOUGH_BYTES = 512 * 1024**2
@@ -91,12 +92,21 @@ def _tests(task: Path, flag: str | None, test_command: str | None) -> Iterator[C
         return
     yield Check("task", ok=True, found=str(task.resolve()))
     yield from tests(loaded, environment())
-    probe = "import sys, pytest; print(pytest.__version__, 'with Python', sys.version.split()[0])"
-    found, ok = _said([str(python), "-I", "-c", probe])
+    yield _pytest(loaded, python)
+    yield from runners(loaded, environment())
+
+
+def _pytest(loaded: Task, python: Path) -> Check:
+    """Whether *python* has pytest. One that comes with the task is not started: no sandbox holds it here."""
+    if brought(python, loaded.root):
+        found = pytest_in(python)
+        ok = bool(found)
+    else:
+        probe = "import sys, pytest; print(pytest.__version__, 'with Python', sys.version.split()[0])"
+        found, ok = _said([str(python), "-I", "-c", probe])
     mend = "" if ok else f"{python} -m pip install pytest, or pass --python"
     found = f"{found} at {python}" if ok else f"{python} has no pytest"
-    yield Check("pytest", ok=ok, found=found, mend=mend, needed=loaded.suite.runner == "pytest")
-    yield from runners(loaded, environment())
+    return Check("pytest", ok=ok, found=found, mend=mend, needed=loaded.suite.runner == "pytest")
 
 
 def _git() -> Check:

@@ -18,6 +18,7 @@ from jumar.runners.command import argv_of
 from jumar.task import Task, tree_files
 from jumar.untested import ELSE, SET_VERIFY, verify_commands
 from jumar.verify.command_boot import unstartable
+from jumar.verify.programs import surrounded
 
 UNTESTED = "no test file: jumar run -i '...' begins in refactor mode, in which edits need no claims"
 OFFER = f"{SET_VERIFY}; {ELSE}; or pass --gate strict, and the agent writes the first failing test"
@@ -43,7 +44,7 @@ def runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Check]:
         needed = task is not None and task.suite.runner == name
         if name in ("pytest", "junit", COMMAND) and not needed:
             continue
-        around = runner_of(name).surroundings(root, environ)
+        around = surrounded(runner_of(name), root, environ)
         why = around.missing or unreachable(around, environ)
         what, _, mend = why.rpartition(": ") if why else ("", "", "")
         found = what if why else f"{around.probe[0]} works in a sandbox" if around.probe else "is there"

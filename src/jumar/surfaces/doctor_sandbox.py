@@ -30,13 +30,12 @@ def sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> Iterator
     said = next((_said(f) for f in found if f.tier == best), "no other sandbox works here")
     strong = best == "S3"
     yield Check(
-        "sandbox", ok=strong, needed=False, found=f"{best} ({said}); not covered: {LACKS[best]}",
+        "sandbox", ok=strong, needed=False, found=f"{best} is the strongest here; {said}; not covered: {LACKS[best]}",
         mend="" if strong else "; ".join(_stronger(found, best)), facts={"tier": best, "candidates": list(found)},
     )  # fmt: skip
     for each in found:
         if each.tier != best or each.candidate != best:
-            state = f"{each.tier} here: {_said(each)}" if each.tier else "not here"
-            yield Check(f"sandbox {each.candidate}", ok=not each.why, needed=False, found=state, mend=each.why)
+            yield Check(f"sandbox {each.candidate}", ok=not each.why, needed=False, found=state(each), mend=each.why)
 
 
 def survey(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequence[Findings]:
@@ -52,14 +51,24 @@ def survey(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequ
         return anyio.run(surveyed, Path(folder), environ, anew)
 
 
+def state(found: Findings) -> str:
+    """Whether a sandbox can be had by its name, and how strong it is then."""
+    if not found.tier:
+        return "cannot be had here"
+    if found.tier == found.candidate:
+        return f"can be had with --sandbox {found.candidate}; {_said(found)}"
+    if TIERS.index(found.tier) < TIERS.index(found.candidate):
+        return f"can be had with --sandbox {found.candidate}, which is as strong as {found.tier} here; {_said(found)}"
+    return f"is no stronger than {found.tier} here; {_said(found)}"
+
+
 def _said(found: Findings) -> str:
-    """How many probes succeeded; those that were not meant to by what they are, and their names."""
-    odd = beyond("S3", found.possible)
-    said = f"{len(found.possible)} of {found.tried} probes possible"
-    named = ", ".join(f"{PROBES[name]} ({name})" for name in odd)
-    said += f": the room, {named}" if odd else ": writing to the room, as it must be"
+    """What is possible in it, of all that was tried, and when that was."""
+    named = ", ".join(f"{PROBES[name]} ({name})" for name in beyond("S3", found.possible))
+    said = f"of {found.tried} things tried in it, {len(found.possible)} possible: writing to its room, as it must"
+    said += f", and {named}" if named else ""
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.remembered)) if found.remembered else ""
-    return f"{said}; remembered from {when}, --probe tries again" if when else said
+    return f"{said} (tested on {when}; --probe tests again)" if when else f"{said} (tested just now)"
 
 
 def _stronger(found: Sequence[Findings], best: str) -> Iterator[str]:

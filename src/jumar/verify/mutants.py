@@ -159,7 +159,7 @@ async def _asked(verifier: TrustedVerifier, config: Mapping[str, object]) -> lis
             seconds=SECONDS,
             environ=verifier.environ,
             sandbox=verifier.sandbox,
-            reach=Reach(readable=verifier.around.readable),
+            reach=Reach(readable=verifier.around.readable, own=verifier.around.own),
         )
 
     script = Script(mutants_boot.__file__, verifier.suite.python)

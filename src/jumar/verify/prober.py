@@ -75,7 +75,7 @@ def _sent(sandbox: Sandbox, traps: Decoys, environ: Mapping[str, str]) -> Abstra
             seconds=SECONDS,
             environ={**environ, "JUMAR_DECOY_API_KEY": traps.key},
             sandbox=sandbox,
-            reach=Reach(readable=(scripts, traps.repository)),
+            reach=Reach(readable=(scripts, traps.repository), own=(scripts, traps.repository)),
             fds=(traps.terminal[1],),
         ),
     )

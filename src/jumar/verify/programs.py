@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from jumar.javascript import installed_packages
+from jumar.javascript import NAMED, installed_packages
 from jumar.plugins import load
 from jumar.ports import Runner, Surroundings
 from jumar.projects import runner_in
@@ -34,7 +35,17 @@ def around(origin: Path, environ: Mapping[str, str]) -> Surroundings:
             readable += interpreter((origin / name / "bin" / "python").absolute())
     packages, seen = installed_packages(origin)
     links.update(packages)
-    return Surroundings(env=env, links=links, readable=_once(*readable, *seen, *_searched(environ)))
+    searched = on_path(environ.get("PATH", ""), environ.get("HOME", ""), origin)
+    return Surroundings(env=env, links=links, readable=_once(*readable, *seen, *searched))
+
+
+def surrounded(runner: Runner, origin: Path, environ: Mapping[str, str]) -> Surroundings:
+    """The surroundings of *runner*, and which of them belong to the task in *origin* or were named by the person."""
+    real = origin.resolve()
+    roots = (folder for folder in (real, *real.parents) if (folder / ".git").exists())
+    named = environ.get(NAMED, "")
+    own = (real, *islice(roots, 1), *((Path(named).absolute(),) if named else ()))
+    return replace(runner.surroundings(origin, environ), own=own)
 
 
 def joined(first: Surroundings, more: Surroundings, python: str) -> Surroundings:
@@ -46,10 +57,6 @@ def joined(first: Surroundings, more: Surroundings, python: str) -> Surroundings
         links={**more.links, **first.links},
         readable=_once(*first.readable, *more.readable, *own),
     )
-
-
-def _searched(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    return on_path(environ.get("PATH", ""), environ.get("HOME", ""))
 
 
 def _once(*paths: Path) -> tuple[Path, ...]:

@@ -285,7 +285,7 @@ class TrustedVerifier:
             seconds=self.suite.timeout_seconds,
             environ=self.environ,
             sandbox=self.sandbox,
-            reach=Reach(readable=self.around.readable),
+            reach=Reach(readable=self.around.readable, own=self.around.own),
             heard=Counter(self.tell).hear,
         )
 

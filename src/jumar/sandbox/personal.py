@@ -1,0 +1,165 @@
+"""What is the person's own and shown in no sandbox: their home as a whole, and its dot-folders but for toolchains.
+
+Every path that a sandbox shows as readable passes `shown`, whoever named it: a runner, a link of a repository, a PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from fnmatch import fnmatch
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import jumar
+from jumar.confinement import Reach
+from jumar.sandbox.installed import interpreter, parts
+
+
+class Kept(NamedTuple):
+    """Dot-folders of a home that may be shown, and how much of each."""
+
+    folders: str
+    why: str
+    only: str = ""
+    """The folders in it that may be shown; empty: all of it."""
+    never: str = ""
+    """The names directly in it that may not, as patterns."""
+
+
+TOOLCHAINS = (
+    Kept(
+        ".rustup .pyenv .nvm .asdf .goenv .nodenv .rbenv .rvm .jenv .volta .fnm .bun .deno .sdkman .mise .rye .pixi "
+        ".proto .ghcup .juliaup .swiftly .n .nodebrew .npm-global .npm-packages .node_modules .linuxbrew .nix-profile",
+        "version managers: toolchains and what is installed in them",
+        never="*npmrc bunfig.toml .yarnrc*",
+    ),
+    Kept(
+        ".conda .miniconda* .anaconda* .miniforge* .mambaforge .micromamba .venv .venvs .env .envs .virtualenv "
+        ".virtualenvs .pipx .uv .hatch",
+        "environments of Python; a plain file called .env holds keys",
+        never="*rc *token* .env",
+    ),
+    Kept(".cargo", "cargo's programs and crates, beside the token of a registry", never="credentials*"),
+    Kept(".npm .pnpm .pnpm-store .yarn", "caches of packages, beside tokens", never="*rc *rc.y*ml"),
+    Kept(".gradle", "caches and toolchains; its settings hold passwords", "caches jdks wrapper native"),
+    Kept(".m2", "packages of Java, and Maven itself; its settings hold passwords", "repository wrapper"),
+    Kept(".nuget .gem", "packages; what lies beside them holds tokens", "packages gems ruby specs"),
+    Kept(".dotnet .opam .stack .cabal .julia", "toolchains", never="*token* config*"),
+    Kept(".claude .opencode .amp .factory", "programs of agents; their sessions and keys lie beside", "local bin"),
+    Kept(".config", "two toolchains that live among settings", "nvm yarn/global"),
+    Kept(
+        ".local",
+        "what pip, pipx, uv and others install; share and state hold keyrings, mail and histories",
+        "bin lib lib64 libexec include opt go node* python* share/uv share/pipx share/pnpm share/fnm share/mise "
+        "share/rtx share/asdf share/virtualenv share/virtualenvs share/hatch share/pypoetry share/pdm share/rye "
+        "share/nvm share/npm share/yarn share/bun share/deno share/go share/cargo share/rustup share/mamba "
+        "share/micromamba share/conda share/claude share/jumar share/sdkman share/gem share/nodejs",
+    ),
+    Kept(
+        ".cache",
+        "caches of compilers and packages; those of browsers hold sessions",
+        "go-build go pip uv pypoetry pdm hatch virtualenv pre-commit deno bun yarn pnpm node ccache sccache zig "
+        "rattler bazel bazelisk golangci-lint ms-playwright puppeteer electron Cypress jumar/cargo",
+    ),
+    Kept(".jumar", "what jumar keeps"),
+)  # fmt: skip
+"""What lies directly below a home and begins with a dot is shown only if it stands here."""
+
+_KEPT: Mapping[str, Kept] = MappingProxyType({name: kept for kept in TOOLCHAINS for name in kept.folders.split()})
+
+
+def shown(python: Path, reach: Reach, homes: Iterable[Path] | None = None) -> tuple[Path, ...]:
+    """What *python* is made of, which is to run, and what *reach* says, without what is the person's own.
+
+    Told by where a path really lies. What belongs to the task or was named by the person (*reach.own*) may lie
+    anywhere, and so may the environment of *python*, but neither is ever a whole home. *homes* are the person's, unless
+    told otherwise.
+    """
+    readable = (*interpreter(python), *reach.readable)
+    real = _Real()
+    found = tuple({real(path) for path in (person() if homes is None else homes)})
+    named = (*reach.own, *parts(python.parent.parent), *_jumar())
+    ours = tuple(path for path in map(real, named) if not _whole(path, found))
+    return tuple(path for path in readable if not any(_withheld(way, found, ours) for way in _ways(path, real)))
+
+
+def person() -> tuple[Path, ...]:
+    """The homes of whoever runs this: that of the environment, and the one that the password database knows."""
+    found = []
+    with suppress(RuntimeError):  # there is none
+        found.append(Path.home())
+    with suppress(KeyError):  # a user that the database does not know, as in containers
+        found.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
+    return tuple(home for home in found if home.is_absolute())
+
+
+def _jumar() -> tuple[Path, ...]:
+    """What jumar itself runs from."""
+    places = (Path(sys.executable).parent.parent, Path(sys.prefix), Path(sys.base_prefix))
+    return (*(part for place in places for part in parts(place)), Path(jumar.__file__).parents[1])
+
+
+def _ways(path: Path, real: _Real) -> Iterator[str]:
+    """Where *path* really lies, and where the kernel goes: back out of what a link leads to, after it."""
+    yield real(path)
+    if ".." in path.parts:
+        yield os.path.realpath(path)
+
+
+def _withheld(path: str, homes: Iterable[str], own: Iterable[str]) -> bool:
+    if _whole(path, homes):
+        return True
+    return not any(_below(path, folder) for folder in own) and any(_private(path, home) for home in homes)
+
+
+def _whole(path: str, homes: Iterable[str]) -> bool:
+    """Whether *path* is a home, or one lies in it."""
+    return any(_below(home, path) for home in homes)
+
+
+def _private(path: str, home: str) -> bool:
+    """Whether *path* lies among the dot-folders of *home* and is none of a toolchain, or holds what is not."""
+    if not _below(path, home):
+        return False
+    top, _, inner = path[len(home.rstrip("/")) + 1 :].partition("/")
+    if not top.startswith("."):
+        return False
+    kept = _KEPT.get(top) or next((kept for name, kept in _KEPT.items() if fnmatch(top, name)), None)
+    if kept is None or not (inner or Path(path).is_dir()):
+        return True
+    if kept.only and not any(_matches(inner, pattern) for pattern in kept.only.split()):
+        return True
+    try:
+        names = [inner.partition("/")[0]] if inner else os.listdir(path)  # noqa: PTH208  names alone
+    except OSError:
+        return True
+    return any(fnmatch(name, pattern) for name in names for pattern in kept.never.split())
+
+
+def _matches(inner: str, pattern: str) -> bool:
+    """Whether *inner* is what *pattern* means, or lies in it."""
+    depth = pattern.count("/") + 1
+    return fnmatch("/".join(inner.split("/")[:depth]), pattern)
+
+
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+class _Real:
+    """Where a path really lies. Most of many lie in the same folders, which are looked up once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def __call__(self, path: Path) -> str:
+        folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100  as text, see below
+        if folder not in self._known:
+            self._known[folder] = os.path.realpath(folder)
+        inside = os.path.join(self._known[folder], name)  # noqa: PTH118  many paths: text is several times as fast
+        return os.path.realpath(inside) if os.path.islink(inside) else inside  # noqa: PTH114  as above

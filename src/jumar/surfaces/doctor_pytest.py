@@ -1,0 +1,71 @@
+"""Which pytest an environment has, by its files: an interpreter that a repository brings is not started for that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from jumar.sandbox.installed import is_base, sources
+
+MOST_BYTES = 64 << 10
+"""As much is read of a file; what is asked for stands in its first lines."""
+
+VERSION = re.compile(r"\d[\w.+!-]{0,40}")
+
+
+def brought(python: Path, root: Path) -> bool:
+    """Whether *python* comes with the project in *root*, by its name or by where it lies."""
+    named = python.absolute().is_relative_to(root.absolute())
+    return named or python.parent.resolve().is_relative_to(root.resolve())
+
+
+def pytest_in(python: Path) -> str:
+    """The versions of pytest and Python in the environment of *python*; empty: there is no pytest.
+
+    Formats: docs.python.org/3/library/venv.html (`pyvenv.cfg`), packaging.python.org (`METADATA`, `PKG-INFO`)
+    """
+    place = python.parent.parent
+    settings = _pairs(place / "pyvenv.cfg", "=")
+    for folder in _folders(python, settings):
+        for found in sorted((*folder.glob("pytest-*.dist-info/METADATA"), *folder.glob("pytest-*.egg-info/PKG-INFO"))):
+            version = _version(_pairs(found, ":").get("version", ""))
+            if version:
+                return f"{version} with Python {_python(settings, folder) or 'of unknown version'}"
+    return ""
+
+
+def _folders(python: Path, settings: Mapping[str, str]) -> Iterator[Path]:
+    """Where packages are installed for *python*: its own, those its `.pth` files name, those it shares."""
+    place, home = python.parent.parent, Path(settings.get("home", ""))
+    yield from _packages(place)
+    yield from sources(python)
+    if settings.get("include-system-site-packages", "").lower() == "true" and is_base(home / "python3"):
+        yield from _packages(home.parent)
+
+
+def _packages(place: Path) -> Iterator[Path]:
+    for name in ("site-packages", "dist-packages"):
+        yield from sorted(place.glob(f"lib*/python3*/{name}"))
+        yield from sorted(place.glob(f"local/lib/python3*/{name}"))
+
+
+def _python(settings: Mapping[str, str], folder: Path) -> str:
+    named = _version(settings.get("version", "") or settings.get("version_info", ""))
+    return named or _version(folder.parent.name.removeprefix("python"))
+
+
+def _version(text: str) -> str:
+    return text if VERSION.fullmatch(text) else ""
+
+
+def _pairs(file: Path, sign: str) -> dict[str, str]:
+    """The first lines of *file*, as names in lower case and values, up to an empty line."""
+    with suppress(OSError):
+        if file.is_file():
+            with file.open("rb") as stream:
+                text = stream.read(MOST_BYTES).decode("utf-8", "replace")
+            split = (line.partition(sign) for line in text.partition("\n\n")[0].splitlines())
+            return {name.strip().lower(): value.strip() for name, _, value in split}
+    return {}

@@ -1,0 +1,47 @@
+"""What doctor says of sandboxes: what can be had by which name, how strong it is, and when that was tested."""
+
+from __future__ import annotations
+
+import pytest
+
+from jumar.harness.confinement import Findings
+from jumar.surfaces.doctor_sandbox import state
+
+ROOM, MORE = ("write_room",), ("write_room", "see_processes")
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (Findings(candidate="S2", why="no Landlock"), "cannot be had here"),
+        (
+            Findings(candidate="S2", tier="S2", possible=MORE, tried=65),
+            (
+                "can be had with --sandbox S2; of 65 things tried in it, 2 possible: writing to its room, as it must, "
+                "and seeing which other processes run (see_processes) (tested just now)"
+            ),
+        ),
+        (
+            Findings(candidate="S1", tier="S2", possible=ROOM, tried=65),
+            (
+                "can be had with --sandbox S1, which is as strong as S2 here; of 65 things tried in it, 1 possible: "
+                "writing to its room, as it must (tested just now)"
+            ),
+        ),
+        (
+            Findings(candidate="S2", tier="S0", possible=ROOM, tried=65, why="it is weak"),
+            (
+                "is no stronger than S0 here; of 65 things tried in it, 1 possible: writing to its room, as it must "
+                "(tested just now)"
+            ),
+        ),
+    ],
+)
+def test_a_candidate_is_told_by_name_and_strength(found: Findings, said: str) -> None:
+    assert state(found) == said
+
+
+def test_what_is_remembered_is_told_with_its_time() -> None:
+    said = state(Findings(candidate="S3", tier="S3", possible=ROOM, tried=65, remembered=1.0))
+    assert "(tested on 19" in said
+    assert "--probe tests again" in said
