@@ -15,6 +15,7 @@ from jumar.disk.objects import Store
 from jumar.disk.patch import Counted, best_patch, changed_lines
 from jumar.disk.store.shared import objects_of
 from jumar.globs import spec
+from jumar.harness.archive.marks import TrustedRun
 from jumar.harness.assembly import gated, runner_of
 from jumar.harness.result import state_of
 from jumar.journal import read_journal
@@ -58,8 +59,17 @@ def best_tree(state: RunState) -> str:
     return state.best.tree if state.best else state.run.tree
 
 
-def apply_best(folder: Path) -> tuple[str, ...]:
-    """Write the best tree of the run in *folder* onto the folder its task came from; the paths written.
+def origin_of(run: TrustedRun) -> Path:
+    """The folder that `apply_best` writes to, absolute.
+
+    Raises:
+        BadInput: if there is no run.
+    """
+    return Path(state_of(read_journal(run.folder)).run.settings.origin).absolute()
+
+
+def apply_best(run: TrustedRun) -> tuple[str, ...]:
+    """Write the best tree of *run* onto the folder its task came from; the paths written.
 
     Files that were changed there since the run began are merged.
 
@@ -67,9 +77,9 @@ def apply_best(folder: Path) -> tuple[str, ...]:
         BadInput: if one cannot be merged, or is a test of the task's own; nothing is written.
         Infra: if the disk refuses.
     """
-    entries = read_journal(folder)
+    entries = read_journal(run.folder)
     state = state_of(entries)
-    store, origin = Store(objects_of(folder)), Path(state.run.settings.origin)
+    store, origin = Store(objects_of(run.folder)), Path(state.run.settings.origin)
     written = frozenset(entry.event.path for entry in entries if isinstance(entry.event, ev.Write))
     return apply(store, state.run.tree, best_tree(state), origin, _closed(state, store, written))
 
