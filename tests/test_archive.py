@@ -153,6 +153,15 @@ def test_apply_to_lays_the_whole_best_tree_out(jumar: Called, tmp_path: Path) ->
     assert (tmp_path / "origin" / "app.py").read_text() == program(8)
 
 
+@pytest.mark.parametrize("command", [("apply",), ("apply", "--to", "best"), ("diff",)], ids=" ".join)
+def test_a_run_without_an_event_is_one_sentence(jumar: Called, tmp_path: Path, command: tuple[str, ...]) -> None:
+    run = tmp_path / ".jumar" / "runs" / "20260101-000000-app-aaaaaa"
+    run.mkdir(parents=True)
+    (run / "events.jsonl").touch()
+    code, _, err = jumar(*command)
+    assert (code, "was killed before its first event" in err) == (2, True)
+
+
 def test_a_run_is_named_by_its_path_its_name_a_unique_beginning_or_last(jumar: Called, tmp_path: Path) -> None:
     old, new = (ran(tmp_path, name) for name in ("20260101-000000-app-aaaaaa", "20260102-000000-app-bbbbbb"))
     runs = Path(".jumar/runs")

@@ -125,6 +125,13 @@ def test_the_refusal_names_all_that_would_be_believed(tmp_path: Path) -> None:
     )
 
 
+def test_a_journal_that_begins_with_another_event_is_refused_too(tmp_path: Path) -> None:
+    with Journal.create(tmp_path) as journal:
+        journal.append((ev.Resume(from_seq=0),), 0.0)
+    with pytest.raises(BadInput, match="nothing that can be told"):
+        Trust({}).run(tmp_path)
+
+
 def test_a_run_without_an_event_is_nobody_s_and_a_damaged_one_says_so(tmp_path: Path) -> None:
     (tmp_path / EVENTS).write_bytes(b"")
     assert Trust({}).run(tmp_path).folder == tmp_path

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from jumar.core.events import RunStart
+from jumar.core.events import Event, RunStart
 from jumar.core.quoting import one_line
 from jumar.errors import BadInput
 from jumar.globs import literal
@@ -56,7 +56,7 @@ class Trust(msgspec.Struct, frozen=True):
         """
         if not self.anyone and not is_own(folder, self.environ):
             first = next(read(folder), None)
-            if first is not None and isinstance(first.event, RunStart):
+            if first is not None:
                 raise BadInput(
                     f"you did not begin the run in {folder} on this machine, or an older jumar did: its journal says "
                     f"{_asked(first.event)}; add {self.said_by} if that is what you want"
@@ -64,8 +64,10 @@ class Trust(msgspec.Struct, frozen=True):
         return TrustedRun(folder)
 
 
-def _asked(start: RunStart) -> str:
+def _asked(start: Event) -> str:
     """The orders in the first line of a journal, which are believed when a run is acted on."""
+    if not isinstance(start, RunStart):
+        return "nothing that can be told"
     settings, suite = start.settings, start.settings.suite
     tests = suite.command or f"{suite.runner} with {suite.python or 'the interpreter of jumar'}"
     others = (suite.command_for, settings.verify, shlex.join(settings.outside.argv))
