@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from interpreters import PLAIN_PYTHON
 
 FIGURES = Path(__file__).parent.parent / "docs" / "proofs.json"
 
+STATE = tempfile.TemporaryDirectory(prefix="jumar-tests-state-")
 
 PLAIN = {"CONFIRM": "0", "SANDBOX": "S0", "PYTHON": PLAIN_PYTHON}
 """What most tests are not about: how a green is accepted, what confines it, what is installed. Others choose."""
@@ -23,6 +25,11 @@ def pytest_configure() -> None:
         for option, value in PLAIN.items():
             os.environ.setdefault(f"JUMAR_{command}_{option}", value)
     os.environ.setdefault("JUMAR_CORPUS_REPLAY_SANDBOX", PLAIN["SANDBOX"])
+    os.environ["XDG_STATE_HOME"] = STATE.name  # the key of whoever runs the tests is theirs
+
+
+def pytest_unconfigure() -> None:
+    STATE.cleanup()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -130,6 +130,7 @@ STORIES: dict[str, Story] = {
         ),
         says=(YES,) * 5,
         back=("still red: test_calc.py::test_mul",),
+        repairs=(("test_calc.py::test_mul",),),
         tree={"calc.py": FILES["calc.py"].replace("a - b", "a + b")},
         runs=3,
         stop=StopReason.ESCALATED,

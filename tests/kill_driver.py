@@ -23,6 +23,7 @@ from interpreters import beside_it
 from jumar.core.budget import Cost
 from jumar.core.stop import StopReason
 from jumar.core.verdict import Outcome
+from jumar.harness.archive.marks import TrustedRun
 from jumar.harness.runs import resume, start
 from jumar.kernel import Kernel
 from jumar.options import Options, with_options
@@ -119,7 +120,7 @@ def main(folder: Path, group: int, many: int, real: bool) -> StopReason:  # noqa
 
     async def work() -> StopReason:
         if there:
-            return (await resume(there[0], environ=os.environ, begun=begun)).stop
+            return (await resume(TrustedRun(there[0]), environ=os.environ, begun=begun)).stop
         chosen = Options(
             agent="pipeline", model=f"script:{folder / 'script.jsonl'}", attempts=5, confirm=0, sandbox="S0"
         )

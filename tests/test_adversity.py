@@ -22,6 +22,7 @@ from jumar.core.state import replay
 from jumar.core.stop import StopReason
 from jumar.disk.objects import Store
 from jumar.errors import BadInput, Infra
+from jumar.harness.archive.marks import TrustedRun
 from jumar.harness.runs import resume
 from jumar.journal import Journal, read_journal
 from stories import TOTAL, Terms, program, world
@@ -104,13 +105,13 @@ def test_a_second_writer_is_refused_with_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_second_process_on_one_run_is_refused(tmp_path: Path) -> None:
     made = world(tmp_path, (program(TOTAL),))
-    argv = [sys.executable, "-m", "jumar.surfaces.cli", "resume", str(tmp_path), "-q"]
+    argv = [sys.executable, "-m", "jumar.surfaces.cli", "resume", str(tmp_path), "-q", "--trust"]
 
     with made.journal:
         second = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60)
 
     assert second.returncode == 2
-    assert second.stderr.startswith("jumar: ")
+    assert second.stderr.startswith("jumar: another jumar ")
     assert second.stderr.count("\n") == 1
 
 
@@ -123,7 +124,7 @@ def test_a_damaged_journal_is_not_resumed(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_bytes(b"".join(lines))
 
     with pytest.raises(BadInput, match=r"line [56]"):
-        anyio.run(lambda: resume(tmp_path, environ={}))
+        anyio.run(lambda: resume(TrustedRun(tmp_path), environ={}))
     assert [f.line for f in verify(tmp_path)] == [5]
 
 

@@ -20,6 +20,7 @@ from jumar.core.verdict import Outcome
 from jumar.disk.store.lease import SHARED
 from jumar.harness.archive.find import find_run
 from jumar.harness.archive.listing import list_runs
+from jumar.harness.archive.marks import mark
 from jumar.harness.result import result_of
 from jumar.journal import Journal, read_journal
 from jumar.surfaces.archive.coloured import bounded, coloured
@@ -80,10 +81,11 @@ def _belongs_to(run: Path, origin: Path) -> None:
         journal.append((replace(first, settings=settings),), entries[0].ts)
         for entry in entries[1:]:
             journal.append((entry.event,), entry.ts)
-        mark = journal.mark
+        head = journal.mark
+    mark(run, (run / "events.jsonl").read_bytes().splitlines()[0], os.environ)
     if (run / "result.json").exists():
         result = json.loads((run / "result.json").read_text())
-        result["head"] = {"seq": mark.seq, "hash": mark.hash}
+        result["head"] = {"seq": head.seq, "hash": head.hash}
         (run / "result.json").write_text(json.dumps(result))
 
 
@@ -101,7 +103,7 @@ def test_diff_shows_the_best_tree_against_what_the_run_began_with(jumar: Called,
 
 def test_apply_writes_back_and_says_so_when_it_is_done_already(jumar: Called, tmp_path: Path) -> None:
     ran(tmp_path, "20260101-000000-app-aaaaaa")
-    assert jumar("apply", "last")[:2] == (0, "wrote    app.py\n")
+    assert jumar("apply", "last")[:2] == (0, f"to       {tmp_path / 'origin'}\nwrote    app.py\n")
     assert (tmp_path / "origin" / "app.py").read_text() == program(12)
     assert "nothing to write" in jumar("apply", "last")[1]
     assert json.loads(jumar("apply", "last", "--json")[1]) == {
@@ -121,11 +123,43 @@ def test_apply_names_the_conflicts_and_ends_with_1(jumar: Called, tmp_path: Path
     assert (code, json.loads(out)["conflicts"][0]["path"]) == (1, "app.py")
 
 
+def test_apply_names_its_folder_unless_that_is_here_or_above(
+    jumar: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ran(tmp_path, "20260101-000000-app-aaaaaa")
+    (tmp_path / "origin" / "src").mkdir()
+    monkeypatch.chdir(tmp_path / "origin" / "src")
+    assert jumar("apply", str(run))[1] == "wrote    app.py\n"
+
+
+def test_apply_refuses_a_run_that_came_with_a_repository(jumar: Called, tmp_path: Path) -> None:
+    run = ran(tmp_path, "20260101-000000-app-aaaaaa")
+    (run / "mark").unlink()
+
+    code, out, err = jumar("apply", "last")
+
+    assert (code, out, (tmp_path / "origin" / "app.py").read_text()) == (2, "", program(8))
+    assert f"to write to {tmp_path / 'origin'} and to run" in err
+    assert (jumar("diff", "last")[0], jumar("runs")[0], jumar("log", "verify", "last")[0]) == (0, 0, 0)
+    assert jumar("apply", "last", "--to", "best")[0] == 0, "which believes nothing"
+    assert jumar("apply", "last", "--trust")[0] == 0
+    assert (tmp_path / "origin" / "app.py").read_text() == program(12)
+
+
 def test_apply_to_lays_the_whole_best_tree_out(jumar: Called, tmp_path: Path) -> None:
     ran(tmp_path, "20260101-000000-app-aaaaaa")
     assert jumar("apply", "last", "--to", "best")[0] == 0
     assert sorted(path.name for path in (tmp_path / "best").iterdir()) == ["app.py", "test_app.py"]
     assert (tmp_path / "origin" / "app.py").read_text() == program(8)
+
+
+@pytest.mark.parametrize("command", [("apply",), ("apply", "--to", "best"), ("diff",)], ids=" ".join)
+def test_a_run_without_an_event_is_one_sentence(jumar: Called, tmp_path: Path, command: tuple[str, ...]) -> None:
+    run = tmp_path / ".jumar" / "runs" / "20260101-000000-app-aaaaaa"
+    run.mkdir(parents=True)
+    (run / "events.jsonl").touch()
+    code, _, err = jumar(*command)
+    assert (code, "was killed before its first event" in err) == (2, True)
 
 
 def test_a_run_is_named_by_its_path_its_name_a_unique_beginning_or_last(jumar: Called, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from jumar.core.stop import StopReason
 from jumar.core.verdict import Cause, Ended, reconcile
 from jumar.errors import BadInput
 from jumar.harness.archive.changes import apply_best
+from jumar.harness.archive.marks import TrustedRun
 from jumar.harness.result import Result
 from jumar.harness.runs import start
 from jumar.options import Options, with_options
@@ -200,8 +201,8 @@ def test_the_honest_fix_is_green_and_nothing_else_is_applied(tmp_path: Path) -> 
 
     assert result.stop is StopReason.GREEN
     (folder / "workspace" / "later.py").write_text("x = 1\n")
-    assert apply_best(folder) == ("gcd.py",)
+    assert apply_best(TrustedRun(folder)) == ("gcd.py",)
     assert sorted(p.name for p in (tmp_path / "task").iterdir()) == ["gcd.py", "test_gcd.py"]
     (tmp_path / "task" / "gcd.py").write_text("# changed meanwhile\n")
     with pytest.raises(BadInput, match=r"gcd\.py"):
-        apply_best(folder)
+        apply_best(TrustedRun(folder))

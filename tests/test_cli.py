@@ -216,7 +216,7 @@ def test_the_original_is_not_touched_without_apply(jumar: Called, tmp_path: Path
     assert "-    return 1\n+    return 2\n" in out, "the report of a green shows its diff"
     assert (apply := out.splitlines()[-1]).startswith("apply    jumar apply ")
     assert {p.name: p.read_bytes() for p in task.iterdir()} == {k: str(v).encode() for k, v in GOOD.items()}
-    assert jumar(*apply.split()[2:])[:2] == (0, "wrote    app.py\n"), "it works as printed"
+    assert jumar(*apply.split()[2:])[:2] == (0, f"to       {task}\nwrote    app.py\n"), "it works as printed"
     assert (task / "app.py").read_text() == "def f():\n    return 2\n"
 
 

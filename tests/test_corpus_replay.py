@@ -15,6 +15,7 @@ from msgspec.structs import replace
 import red_green
 from claimed import FIX_A, FIX_B, FIX_C, OLD, A, C, claim, edit, ran, turn, write
 from jumar.errors import BadInput, Infra
+from jumar.harness.archive.marks import Trust
 from jumar.harness.corpus import corpus_of, keep_bases
 from jumar.harness.corpus_replay import Means, Replayed, Status, replayed, sources_of
 from jumar.harness.record import Record, line, records
@@ -23,9 +24,12 @@ from jumar.surfaces.cli import call as jumar
 SAMPLE = ("quixbugs-flatten", "exercism-python-hamming")
 
 
+ANYBODY = Trust({}, anyone=True)
+
+
 def again(record: Record, run: Path, room: Path, confirm: int = 1) -> Replayed:
     """*record*, executed again with the trees of *run*."""
-    return anyio.run(replayed, record, Means(sources=sources_of([run]), room=room, confirm=confirm))
+    return anyio.run(replayed, record, Means(sources=sources_of([run], None, ANYBODY), room=room, confirm=confirm))
 
 
 def file(record: Record, **changed: str) -> Record:
@@ -137,6 +141,7 @@ class TestAReplay:
             str(tmp_path / "c.jsonl"),
             "--runs",
             str(run),
+            "--trust",
             "--confirm",
             "2",
             "--json",
@@ -154,7 +159,7 @@ class TestAReplay:
         silent.write_text('#!/bin/sh\ncase "$*" in *sys.executable*) echo "$0";; esac\nexit 0\n')
         silent.chmod(0o755)
         (tmp_path / "c.jsonl").write_bytes(b"".join(map(line, corpus_of([run]).records)))
-        arguments = ["corpus", "replay", str(tmp_path / "c.jsonl"), "--runs", str(run), "--json", "--python"]
+        arguments = ["corpus", "replay", str(tmp_path / "c.jsonl"), "--runs", str(run), "--trust", "--json", "--python"]
 
         assert jumar([*arguments, str(silent)]) == 5
         told = json.loads(capfd.readouterr().out.splitlines()[-1])
@@ -265,8 +270,8 @@ def test_kept_bases_are_all_a_replay_needs_of_a_run(tmp_path: Path) -> None:
     run = ran(tmp_path, turn(*FIX_A, *FIX_C))
     found = corpus_of([run])
     keep_bases(found, tmp_path / "kept")
-    source = sources_of((), tmp_path / "kept")("story")
+    source = sources_of((), tmp_path / "kept", ANYBODY)("story")
 
     assert [source.trees.manifest(r.edit.tree_before) for r in found.records]
     with pytest.raises(BadInput, match="there is no folder"):
-        sources_of((), tmp_path / "nowhere")
+        sources_of((), tmp_path / "nowhere", ANYBODY)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
+from hosts import Host, repository
 from jumar.disk.objects import Store
 from jumar.disk.store.lease import SHARED
 from jumar.disk.store.sweep import sweep
-from jumar.errors import Infra
+from jumar.errors import BadInput, Infra
 from jumar.harness.archive.find import runs_in
-from jumar.surfaces.archive.clean import clean
+from jumar.surfaces.cli import call
 from jumar.surfaces.hook_folder import prune
 from jumar.surfaces.hook_session import Desk
 
@@ -84,16 +83,45 @@ def test_a_run_that_is_a_link_is_no_run(tmp_path: Path) -> None:
     assert runs_in(tmp_path / "runs") == ()
 
 
-@pytest.mark.parametrize("name", [".jumar", ".jumar/runs"])
-def test_clean_does_not_follow_a_link_that_nobody_named(tmp_path: Path, name: str) -> None:
+COMMANDS = (
+    ("run", ".", "--model", "repair"), ("resume", "last"), ("runs",), ("diff",), ("apply",), ("clean", "--all"),
+    ("log", "verify", "last"), ("mcp",), ("demo",), ("doctor",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+@pytest.mark.parametrize("name", [".jumar", ".jumar/runs", ".jumar/runs/.objects", ".jumar/runs/.objects/leases"])
+def test_no_command_follows_a_link_that_nobody_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, command: list[str]
+) -> None:
+    (tmp_path / "here" / name).parent.mkdir(parents=True)
     (tmp_path / "away" / "runs").mkdir(parents=True)
-    here = os.getcwd()  # noqa: PTH109  restored below
-    os.chdir(tmp_path)
-    try:
-        Path(name).parent.mkdir(exist_ok=True)
-        Path(name).symlink_to(tmp_path / "away")
-        result = CliRunner().invoke(clean, ["--all"])
-    finally:
-        os.chdir(here)
-    assert result.exit_code != 0
-    assert "is a link" in str(result.exception) + result.output
+    (tmp_path / "here" / name).symlink_to(tmp_path / "away")
+    monkeypatch.chdir(tmp_path / "here")
+
+    code = call(command)
+
+    why = f"{name} is a link to {tmp_path / 'away'}, and no link is followed there; remove it, or name the folder"
+    assert (code, capsys.readouterr().err) == (2, f"jumar: {why} of the runs itself\n")
+    assert sorted((tmp_path / "away").rglob("*")) == [tmp_path / "away" / "runs"]
+
+
+def test_a_folder_that_a_person_names_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "away" / "r").mkdir(parents=True)
+    (tmp_path / "away" / "r" / "events.jsonl").touch()
+    (tmp_path / "runs").symlink_to(tmp_path / "away")
+    assert runs_in(tmp_path / "runs") == (tmp_path / "runs" / "r",)
+
+
+@pytest.mark.slow
+def test_a_hook_believes_no_session_that_came_with_the_repository(tmp_path: Path) -> None:
+    host = Host(repository(tmp_path / "project"))
+    host.prompt()
+    (run,) = (tmp_path / "project" / ".jumar" / "hook" / "runs").glob("2*")
+    (run / "mark").unlink()
+
+    with pytest.raises(BadInput, match="JUMAR_HOOK_TRUST=1"):
+        Desk(host.root, host.environ).seen()
+    assert Desk(host.root, {**host.environ, "JUMAR_HOOK_TRUST": "1"}).run() == run
+    assert not host.prompt().blocked
+    assert Desk(host.root, host.environ).run() != run, "a prompt begins another one"

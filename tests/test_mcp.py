@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from hosted import ADD, HALF, SOURCE, TRUTH, House, repository, told
+from jumar.harness.archive.marks import Trust
 from jumar.surfaces import mcp_calls as calls
 from jumar.surfaces.cli import call
 from jumar.surfaces.mcp_acts import Gatehouse, inside
@@ -58,7 +59,7 @@ def visiting(folder: Path, story: Callable[[Guest, House], Awaitable[None]]) -> 
     root = folder.resolve()
 
     async def play(house: House) -> None:
-        gatehouse = Gatehouse(house.desk, (root,), lambda path, _: Task(root=path, name=path.name))
+        gatehouse = Gatehouse(house.desk, (root,), lambda path, _: Task(root=path, name=path.name), Trust({}))
         async with mcp.Client(server(gatehouse, alone=True)) as client:
             await story(Guest(client), house)
 

@@ -59,7 +59,7 @@ def test_the_seconds_spent_are_those_within_segments_whatever_lies_between_them(
 
     state = replay(ev.Entry(seq, ts, event) for seq, (ts, event) in enumerate(events))
 
-    assert state.spend.seconds == pytest.approx(billed)
+    assert state.spend.seconds == pytest.approx(billed, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -110,6 +110,26 @@ def test_the_command_that_is_printed_to_go_on_works_as_printed(
     journal = [json.loads(row) for row in Path(result["events"]).read_text("utf-8").splitlines()]
     assert sum(row["type"] == "model_call" for row in journal) == 4, "it went on, up to the new cap"
     assert result["raises"] == {"turns": 8}
+
+
+@pytest.mark.slow
+def test_resume_refuses_a_run_that_came_with_a_repository(
+    jumar: Called, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay(tmp_path, FILES)
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")  # as where nothing can be written: the run has no mark
+    said = jumar(*RUN, "--turns", "1")[1]
+    (run,) = (tmp_path / ".jumar" / "runs").glob("2*")
+    before = sorted(run.iterdir())
+
+    code, _, err = jumar("resume", "last", "--turns", "2", "--apply")
+
+    assert code == 2
+    assert f"to write to {tmp_path / 'my proj'} and to run `pytest with " in err
+    assert "in sandbox S0; add --trust" in err
+    assert sorted(run.iterdir()) == before
+    (line,) = (line for line in said.splitlines() if line.startswith("go on"))
+    assert jumar(*shlex.split(line)[3:], "-q")[0] == 1, "what was printed works as printed"
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from jumar.disk.patch import misfit
 from jumar.disk.trees import Kind, Manifest
 from jumar.errors import BadInput
 from jumar.frozen import differing
+from jumar.harness.archive.marks import Trust
 from jumar.harness.assembly import runner_of
 from jumar.harness.corpus import runs_in, trees_in
 from jumar.harness.record import CODEMOD, File, Record, Text, edited, held, node
@@ -83,11 +84,11 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     """What foreign edits are run in."""
 
 
-def sources_of(runs: Iterable[Path], objects: Path | None = None) -> Callable[[str], Source]:
+def sources_of(runs: Iterable[Path], objects: Path | None, trust: Trust) -> Callable[[str], Source]:
     """Run -> where its trees lie: in the directory of that run below *runs*, else in *objects*.
 
     Raises:
-        BadInput: if there is nothing at one of these places; later, if a run is not among them.
+        BadInput: if there is nothing at one of these places; later, if a run is not among them, or not to be trusted.
     """
     folders = {first.run: (folder, first.settings) for folder in runs_in(runs) if (first := _first(folder))}
     if objects is not None and not objects.is_dir():
@@ -97,7 +98,7 @@ def sources_of(runs: Iterable[Path], objects: Path | None = None) -> Callable[[s
     def source(run: str) -> Source:
         if run not in known and run in folders:
             folder, settings = folders[run]
-            known[run] = Source(trees_in(folder), Path(settings.origin), settings.suite.python)
+            known[run] = Source(trees_in(trust.run(folder).folder), Path(settings.origin), settings.suite.python)
         elif run not in known:
             if objects is None:
                 raise BadInput(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from jumar.disk.store.shared import RECORD, discard, share
 from jumar.errors import BadInput
 from jumar.globs import literal
+from jumar.harness.archive.marks import withheld
 from jumar.task import Task
 
 OWN = ".jumar"
@@ -30,8 +32,8 @@ def leave_no_trace(runs: Path) -> None:
             runs.parent.rmdir()
 
 
-def without(task: Task, runs: Path, model: str) -> Task:
-    """*task*, whose tree holds neither the runs nor the files of its model and ledger, wherever they are kept."""
+def without(task: Task, runs: Path, model: str, environ: Mapping[str, str]) -> Task:
+    """*task*, whose tree holds neither the runs, nor the key of the person, nor the files of its model and ledger."""
     inside = runs.resolve()
     if inside.is_relative_to(task.root) and runs.exists() and not (runs / ".gitignore").is_file():
         raise BadInput(f"--runs {runs} is a folder of the task's own; name one that is not there yet, or one elsewhere")
@@ -41,7 +43,7 @@ def without(task: Task, runs: Path, model: str) -> Task:
     lines = [literal(p.relative_to(task.root).as_posix()) for p in files if p.is_relative_to(task.root)]
     if inside.is_relative_to(task.root):
         lines.append(literal(inside.relative_to(task.root).as_posix()) + "/")
-    return replace(task, withheld=(*task.withheld, *lines))
+    return replace(task, withheld=(*task.withheld, *lines, *withheld(task.root, environ)))
 
 
 def whole(folder: Path) -> Path:

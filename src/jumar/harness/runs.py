@@ -18,6 +18,7 @@ from jumar import ports
 from jumar.agents.external import External
 from jumar.annotations import known_sites
 from jumar.caps import flag
+from jumar.chain import Mark, group
 from jumar.core import events as ev
 from jumar.core.budget import Budget, exhausted
 from jumar.core.policy import TestPolicy
@@ -28,13 +29,9 @@ from jumar.disk.beneath import disk, replace_file
 from jumar.disk.patch import best_patch
 from jumar.errors import BadInput
 from jumar.harness.answering import answering, offline, prepared
-from jumar.harness.assembly import (
-    Place,
-    agent_of,
-    commands_of,
-    judges_of,
-    workspace_of,
-)
+from jumar.harness.archive.find import refuse_links
+from jumar.harness.archive.marks import TrustedRun, mark
+from jumar.harness.assembly import Place, agent_of, commands_of, judges_of, workspace_of
 from jumar.harness.confinement import Around, chosen
 from jumar.harness.external import ExternalHost, host_of
 from jumar.harness.folders import fresh, leave_no_trace, whole, without
@@ -108,9 +105,10 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
     Raises:
         BadInput: as `start`.
     """
+    refuse_links(runs)
     interpreter(task, entry.python)  # refused before anything is made
     ready = prepared(task, entry.environ)
-    task = settled(without(ready.task, runs, task.model), entry.environ)
+    task = settled(without(ready.task, runs, task.model, entry.environ), entry.environ)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
     place = replace(Place.at(fresh(runs, task.name), entry.environ), tell=entry.tell)
     try:
@@ -122,8 +120,11 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
             for name, data in ready.kept.items():
                 (place.folder / name).write_bytes(data)
         first = await first_event(task, place, entry.python)
+        now = time.time()
+        with disk(f"cannot write to {place.folder}"):  # before the line: a run that is killed here has its mark
+            mark(place.folder, group((first,), now, Mark())[1][0], entry.environ)
         journal = held.enter_context(Journal.create(place.folder))
-        state = replay(journal.append((first,), time.time()))
+        state = replay(journal.append((first,), now))
         return await _running(place, journal, state, held, (entry.host, task.caps))
     except BaseException:
         Memory(entry.environ).forget()  # it may have been the sandbox: the next start looks at it again
@@ -135,13 +136,13 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
         raise
 
 
-async def rejoined(folder: Path, entry: Entry, held: ExitStack) -> Running:
-    """The open run in *folder*, ready to go on where its host left it; *held* closes what it holds.
+async def rejoined(run: TrustedRun, entry: Entry, held: ExitStack) -> Running:
+    """The open *run*, ready to go on where its host left it; *held* closes what it holds.
 
     Raises:
         BadInput: if there is no run, another process writes it, or its journal is damaged.
     """
-    folder = whole(folder)
+    folder = whole(run.folder)
     place = Place.at(folder, entry.environ)
     journal = held.enter_context(Journal.open(folder))
     state = state_of(journal.entries)
@@ -151,15 +152,15 @@ async def rejoined(folder: Path, entry: Entry, held: ExitStack) -> Running:
 
 
 async def resume(
-    folder: Path, *, limits: Mapping[str, float] | None = None, environ: Mapping[str, str], begun: Begun = _unattended
+    run: TrustedRun, *, limits: dict[str, float] | None = None, environ: Mapping[str, str], begun: Begun = _unattended
 ) -> Result:
-    """Go on with the run in *folder*, after a crash, an interrupt or a cap; *limits* raises caps by name.
+    """Go on with *run*, after a crash, an interrupt or a cap; *limits* raises caps by name.
 
     Raises:
         BadInput: if there is no run, another process writes it, or its journal is damaged.
         Infra: as `start`.
     """
-    folder = whole(folder)
+    folder = whole(run.folder)
     place = replace(Place.at(folder, environ), tell=teller(begun))
     with Journal.open(folder) as journal, ExitStack() as held:
         state = state_of(journal.entries)

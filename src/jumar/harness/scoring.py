@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from jumar.core.settings import Settings
 from jumar.core.verdict import Outcome, TestResult
+from jumar.disk.beneath import replace_file
 from jumar.disk.objects import Store
 from jumar.disk.store.shared import objects_of
 from jumar.disk.trees import Kind, difference, overlay
@@ -77,7 +78,7 @@ async def score_tree(
     if scored.void:
         Memory(environ).forget()  # it may have been the sandbox: the next start looks at it again
     if is_run:
-        (where / "score.json").write_bytes(msgspec.json.format(msgspec.json.encode(scored)) + b"\n")
+        replace_file(where / "score.json", msgspec.json.format(msgspec.json.encode(scored)) + b"\n")
     return scored
 
 

@@ -21,6 +21,7 @@ from jumar.core.stop import StopReason
 from jumar.disk.ignored import ignored_in
 from jumar.errors import BadInput, JumarError
 from jumar.harness import runs as entering
+from jumar.harness.archive.marks import TrustedRun, withheld
 from jumar.harness.runs import Entry, Running, made, written
 from jumar.harness.sources import named
 from jumar.ports import Push
@@ -156,7 +157,11 @@ async def opened(
     door = _Door()
     if in_place:
         rule = await to_thread.run_sync(ignored_in, task.root, environ)
-        own = replace(rule, lines=(*rule.lines, *task.exclude), include=(*task.include, *named(task)))
+        own = replace(
+            rule,
+            lines=(*rule.lines, *task.exclude, *withheld(task.root, environ)),
+            include=(*task.include, *named(task)),
+        )
         task = replace(task, in_place=own)
     with ExitStack() as held:
         held.callback(door.close)
@@ -166,8 +171,8 @@ async def opened(
 
 
 @asynccontextmanager
-async def rejoined(folder: Path, *, environ: Mapping[str, str]) -> AsyncIterator[Session]:
-    """The open run in *folder*, from another process or later.
+async def rejoined(run: TrustedRun, *, environ: Mapping[str, str]) -> AsyncIterator[Session]:
+    """The open *run*, from another process or later.
 
     Raises:
         BadInput: if there is no run, another process writes it, or its journal is damaged.
@@ -176,7 +181,7 @@ async def rejoined(folder: Path, *, environ: Mapping[str, str]) -> AsyncIterator
     door = _Door()
     with ExitStack() as held:
         held.callback(door.close)
-        running = await entering.rejoined(folder, Entry(environ, None, door), held)
+        running = await entering.rejoined(run, Entry(environ, None, door), held)
         async with _served(Session(running, door), door) as session:
             yield session
 

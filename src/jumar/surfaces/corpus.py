@@ -16,10 +16,12 @@ from jumar.confinement import AUTO
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
 from jumar.harness import confinement
+from jumar.harness.archive.marks import Trust
 from jumar.harness.corpus import Corpus, corpus_of, keep_bases
 from jumar.harness.corpus_replay import Means, Replayed, Status, replayed, sources_of
 from jumar.harness.record import line, records
 from jumar.models.lines import read_once
+from jumar.surfaces.archive.argument import TRUST
 from jumar.surfaces.attend import Attendant
 from jumar.surfaces.command_options import speaking
 from jumar.surfaces.environment import environment
@@ -121,6 +123,7 @@ def _write(out: Path, data: bytes) -> None:
     "--confirm", type=click.IntRange(1, 100), default=1, show_default=True, help="Verifications of each tree."
 )
 @click.option("--sandbox", default=AUTO, show_default=True, help="auto: S3 or not at all; else the tier you accept.")
+@TRUST
 @speaking
 def replay(  # noqa: PLR0913  one parameter per option
     file: Path,
@@ -130,11 +133,11 @@ def replay(  # noqa: PLR0913  one parameter per option
     confirm: int,
     *,
     sandbox: str,
-    as_json: bool,
-    quiet: bool,
+    trust: bool,
+    **speech: bool,
 ) -> int:
     """Execute each record of FILE again: red without the edit, green with it, red once it is taken back."""
-    voice = Voice(json=as_json, quiet=quiet)
+    voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
     if not runs and objects is None:
         raise BadInput("a replay needs the trees of the records: name their runs with --runs, or --objects DIR")
     name = "standard input" if str(file) == STANDARD else str(file)
@@ -148,7 +151,7 @@ def replay(  # noqa: PLR0913  one parameter per option
             # Edits of others, many of them, and nobody looks: they are unattended.
             box = await confinement.chosen(sandbox, confinement.Around(Path(room), environment()), unattended=True)
             means = Means(
-                sources=sources_of(runs, objects),
+                sources=sources_of(runs, objects, Trust(environment(), trust)),
                 python=chosen,
                 environ=environment(),
                 confirm=confirm,

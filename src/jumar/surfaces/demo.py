@@ -11,6 +11,7 @@ import click
 
 from jumar.core.policy import Gate
 from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.harness.archive.find import RUNS, refuse_links
 from jumar.harness.demo import WHOLE_SECONDS, Shown, Summary, chosen, summary, work_through
 from jumar.harness.recipes import Planted, Prepared, Recipe, recipe_tasks, shipped
 from jumar.kernel import Kernel
@@ -19,7 +20,7 @@ from jumar.surfaces.command_options import speaking
 from jumar.surfaces.environment import cache_folder, environment
 from jumar.surfaces.output import Voice
 from jumar.surfaces.progress import Live
-from jumar.surfaces.running import RUNS, UNGATED
+from jumar.surfaces.running import UNGATED
 
 PLEDGE = 5
 """So many bugs the demo promises to repair."""
@@ -33,6 +34,7 @@ PLEDGE = 5
 def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet: bool) -> int:
     """Repair real bugs of third-party libraries, offline, with no key."""
     voice = Voice(json=as_json, quiet=quiet)
+    refuse_links(runs)
     listed = shipped()
     known: tuple[Recipe, ...] = (*listed.fixed, *listed.planted)
     recipes = tuple(r for r in known if (only in r.task_name if only else everything or not r.beyond))

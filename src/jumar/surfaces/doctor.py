@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from jumar.errors import BadInput
+from jumar.harness.archive.find import RUNS, refuse_links
 from jumar.models.clients import check_installed
 from jumar.models.providers import PROVIDERS
 from jumar.options import Options
@@ -29,7 +30,6 @@ from jumar.surfaces.doctor_sandbox import sandboxes
 from jumar.surfaces.doctor_settings import settings_for_run
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice
-from jumar.surfaces.running import RUNS
 from jumar.task import Task, interpreter, load_task
 from jumar.verify.command import confinable
 
@@ -46,6 +46,7 @@ ENOUGH_BYTES = 512 * 1024**2
 def doctor(task: Path, python: str | None, runs: Path, test_command: str | None, *, probe: bool, **speech: bool) -> int:
     """Try what jumar needs for TASK: Python, the runners, git, disk, permissions, models, sandboxes."""
     voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
+    refuse_links(runs)
     checks = tuple(_checks(task, python, runs, test_command, anew=probe))
     for check in checks:
         mark = "ok  " if check.ok else "FAIL" if check.needed else "warn"

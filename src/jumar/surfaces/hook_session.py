@@ -28,7 +28,8 @@ from jumar.disk.store.shared import objects_of
 from jumar.disk.store.sweep import sweep
 from jumar.disk.trees import Kind
 from jumar.errors import BadInput, Infra, JumarError
-from jumar.harness.archive.find import runs_in
+from jumar.harness.archive.find import first_link, runs_in
+from jumar.harness.archive.marks import Trust, TrustedRun
 from jumar.harness.assembly import Place, gated, runner_of, workspace_of
 from jumar.harness.result import state_in
 from jumar.harness.session import Session, opened, rejoined
@@ -107,12 +108,14 @@ class Desk:
         """The directory of the newest run.
 
         Raises:
-            BadInput: if there is none.
+            BadInput: if there is none, or it came with the repository (see `harness.archive.marks`).
         """
         state = self.state()
         if state is None or not state.run or not (self.runs / state.run / JOURNAL).is_file():
             raise BadInput("there is no session here: the hooks begin one when a prompt is sent (jumar hook install)")
-        return self.runs / state.run
+        anyone = self.environ.get("JUMAR_HOOK_TRUST") == "1"
+        trust = Trust(self.environ, anyone, "JUMAR_HOOK_TRUST=1 to the environment of the hooks")
+        return trust.run(self.runs / state.run).folder
 
     @asynccontextmanager
     async def begun(self) -> AsyncIterator[Session]:
@@ -128,7 +131,7 @@ class Desk:
     async def gone_on(self) -> AsyncIterator[Session]:
         """The newest run again."""
         with _ungrouped():
-            async with rejoined(self.run(), environ=self.environ) as session:
+            async with rejoined(TrustedRun(self.run()), environ=self.environ) as session:
                 yield session
 
     def untouched(self) -> bool:
@@ -233,9 +236,8 @@ class Desk:
 
     def _make(self) -> None:
         own = (self.folder.parent, self.folder, self.runs, self.runs / SHARED, self.folder / PUT_BACK)
-        for folder in own:
-            if folder.is_symlink():
-                raise NotADirectoryError(0, f"{folder} is a link; remove it", str(folder))
+        if link := first_link(*own):
+            raise NotADirectoryError(0, f"{link} is a link; remove it", str(link))
         for folder in own[:2]:
             folder.mkdir(exist_ok=True)
         with suppress(FileExistsError), (self.folder / ".gitignore").open("x") as file:  # no link is followed

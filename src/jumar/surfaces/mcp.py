@@ -16,14 +16,16 @@ from click.core import ParameterSource
 from jumar.core.policy import Gate
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
+from jumar.harness.archive.find import RUNS, refuse_links
+from jumar.harness.archive.marks import Trust
 from jumar.options import Options, with_options
 from jumar.surfaces import mcp_calls as calls
 from jumar.surfaces import mcp_http, mcp_server, mcp_stdio
+from jumar.surfaces.archive.argument import TRUST
 from jumar.surfaces.attend import Attendant
 from jumar.surfaces.command_options import TEST_COMMAND, judging
 from jumar.surfaces.environment import environment
 from jumar.surfaces.output import printable
-from jumar.surfaces.running import RUNS
 from jumar.task import Task, load_task
 
 PATH = click.Path(path_type=Path)
@@ -41,6 +43,7 @@ GATES = click.Choice([Gate.STRICT.value, Gate.REFACTOR.value])
 @click.option("--no-token", is_flag=True, help="Let in whoever reaches the port: every user of this machine.")
 @click.option("--gate", type=GATES, help="strict (default, where there are tests), or refactor: edits need no claims.")
 @click.option("--allow-refactor", is_flag=True, help="The host's model may enter refactor mode by itself.")
+@TRUST
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--runs", type=PATH, default=RUNS, show_default=True, help="Where runs are kept.")
 @TEST_COMMAND
@@ -50,6 +53,7 @@ def mcp(roots: tuple[Path, ...], port: int | None, runs: Path, **chosen: Any) ->
 
     Standard input and output speak the protocol, unless --http is given.
     """
+    refuse_links(runs)
     mcp_server.installed()
     without = chosen.pop("no_token")
     token, allowed = _token(port, chosen.pop("token"), without=without), _roots(roots)
@@ -92,13 +96,14 @@ async def _serve(
     from jumar.surfaces.mcp_acts import Gatehouse  # noqa: PLC0415  as above
 
     environ, python = environment(), chosen["python"]
+    trust = Trust(environ, chosen["trust"])
     doors = Doors(
         lambda task: session.opened(task, runs, environ=environ, python=python),
-        lambda folder: session.rejoined(folder, environ=environ),
+        lambda folder: session.rejoined(trust.run(folder), environ=environ),
     )
     async with anyio.create_task_group() as seats:
         desk = Desk(seats, doors, runs)
-        server = mcp_server.server(Gatehouse(desk, roots, _settling(chosen)), alone=at is None)
+        server = mcp_server.server(Gatehouse(desk, roots, _settling(chosen), trust), alone=at is None)
         if at is None:
             if sys.stdin.isatty():
                 click.echo(

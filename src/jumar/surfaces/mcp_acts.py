@@ -15,6 +15,7 @@ from jumar.core.run import HOST, Phase
 from jumar.core.stop import StopReason
 from jumar.errors import BadInput, JumarError
 from jumar.harness.archive.changes import apply_best
+from jumar.harness.archive.marks import Trust
 from jumar.harness.desk import Desk
 from jumar.harness.session import Told
 from jumar.surfaces import mcp_answers as answers
@@ -28,8 +29,8 @@ Settle = Callable[[Path, calls.OpenTask], Task]
 class Gatehouse:
     """The tools, for every client of one server."""
 
-    def __init__(self, desk: Desk, roots: tuple[Path, ...], settle: Settle) -> None:
-        self._desk, self._roots, self._settle = desk, roots, settle
+    def __init__(self, desk: Desk, roots: tuple[Path, ...], settle: Settle, trust: Trust) -> None:
+        self._desk, self._roots, self._settle, self._trust = desk, roots, settle, trust
 
     async def call(self, client: str, name: str, given: object) -> answers.Answer:
         """Perform the tool *name* for *client* (empty: it has no session) with the arguments *given*."""
@@ -114,7 +115,7 @@ class Gatehouse:
     async def _applied(self, folder: Path, stop: str) -> tuple[str, ...]:
         if stop == StopReason.GUARDRAIL:
             raise BadInput("a run that hit a guardrail is not applied by its own agent; a person may apply best.patch")
-        return await to_thread.run_sync(apply_best, folder)
+        return await to_thread.run_sync(apply_best, self._trust.run(folder))
 
     async def _act(self, client: str, name: str, asked: Any) -> answers.Answer:
         arguments = msgspec.to_builtins(asked)

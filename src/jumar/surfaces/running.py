@@ -16,11 +16,12 @@ from jumar.core.quoting import one_line
 from jumar.core.run import HOST
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
+from jumar.harness.archive.find import RUNS
+from jumar.harness.archive.marks import Trust, TrustedRun, is_own
 from jumar.harness.missing import advice as lacks
 from jumar.harness.result import Result
 from jumar.options import with_options
-from jumar.surfaces.archive import argument
-from jumar.surfaces.archive.argument import RunPath, spoken
+from jumar.surfaces.archive.argument import TRUST, RunPath, spoken
 from jumar.surfaces.archive.coloured import bounded
 from jumar.surfaces.attend import Attendant
 from jumar.surfaces.command_options import PROBE, TEST_COMMAND, choosing, judging, options_of, speaking
@@ -31,8 +32,6 @@ from jumar.task import load_task
 from jumar.untested import untested_line
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-RUNS = argument.RUNS
 
 UNGATED = "gate off: edits needed no red test; the ratchet alone decided what was kept"
 """Said of every run that worked without the gate."""
@@ -76,17 +75,19 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
 @click.option("--budget-usd", "usd", type=float, help="Raise the cap on money.")
 @click.option("--budget-tokens", "tokens", type=int, help="Raise the cap on tokens.")
 @click.option("--apply", is_flag=True, help="Write the best tree onto the original when the run has ended.")
+@TRUST
 @speaking
-def resume(run_dir: Path, *, apply: bool, as_json: bool, quiet: bool, **limits: float | None) -> int:
+def resume(run_dir: Path, *, apply: bool, trust: bool, as_json: bool, quiet: bool, **limits: float | None) -> int:
     """Go on with RUN (its directory, its name, a beginning of that, or `last`) after a crash, an interrupt or a cap."""
     voice = Voice(json=as_json, quiet=quiet)
+    trusted = Trust(environment(), trust).run(run_dir)
     raised = {name: cap for name, cap in limits.items() if cap is not None}
     with Live(voice) as live:
         attendant = Attendant(live.line, quiet=voice.quiet)
         from jumar.harness import runs as harness  # noqa: PLC0415  as above
 
         result = attendant.run(
-            lambda: harness.resume(run_dir, limits=raised, environ=environment(), begun=_Following(live, attendant))
+            lambda: harness.resume(trusted, limits=raised, environ=environment(), begun=_Following(live, attendant))
         )
     return _ended(voice, result, apply=apply)
 
@@ -193,7 +194,7 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
         _changed(voice, folder, applied=apply, whole=result.stop is StopReason.GREEN)
     if result.stop is not StopReason.GREEN and "of the ledger" not in result.why:  # whose caps cannot be raised
         raised = "".join(f" {flag(name)} {cap:.15g}" for name, cap in result.raises.items())
-        voice.say(f"go on    jumar resume {spoken(folder)}{raised}")
+        voice.say(f"go on    jumar resume {spoken(folder)}{raised}{_trust(folder)}")
     refused = _applied(voice, folder) if apply else ""
     voice.result(result)
     return fail(refused, EXIT_CODES[StopReason.FINAL], as_json=False) if refused else result.exit
@@ -213,7 +214,12 @@ def _changed(voice: Voice, folder: Path, *, applied: bool, whole: bool) -> None:
     if not (folder / "workspace").is_dir():
         voice.say(f"tree     jumar apply {spoken(folder)} --to DIR  (it is large, so the workspace was not kept)")
     if not applied:
-        voice.say(f"apply    jumar apply {spoken(folder)}")
+        voice.say(f"apply    jumar apply {spoken(folder)}{_trust(folder)}")
+
+
+def _trust(folder: Path) -> str:
+    """The flag that a printed command needs where the run in *folder* has no mark, as in a home that is read-only."""
+    return "" if is_own(folder, environment()) else " --trust"
 
 
 def _applied(voice: Voice, folder: Path) -> str:
@@ -221,7 +227,7 @@ def _applied(voice: Voice, folder: Path) -> str:
     from jumar.harness.archive.changes import apply_best  # noqa: PLC0415  as above
 
     try:
-        written = apply_best(folder)
+        written = apply_best(TrustedRun(folder))  # this process worked on it
     except BadInput as error:
         return f"{error} (`jumar apply {spoken(folder)} --to DIR` lays the best tree out elsewhere)"
     voice.say("\n".join(f"wrote    {path}" for path in written) or "nothing to write: the original is the best")

@@ -14,7 +14,9 @@ from jumar.disk.apply import apply
 from jumar.disk.objects import Store
 from jumar.disk.patch import Counted, best_patch, changed_lines
 from jumar.disk.store.shared import objects_of
+from jumar.errors import BadInput
 from jumar.globs import spec
+from jumar.harness.archive.marks import TrustedRun
 from jumar.harness.assembly import gated, runner_of
 from jumar.harness.result import state_of
 from jumar.journal import read_journal
@@ -45,7 +47,7 @@ def changes_of(folder: Path) -> Changes:
         BadInput: if there is no run, its objects are not there, or git is not.
         Infra: if an object is missing or damaged.
     """
-    state = state_of(read_journal(folder))
+    state = _state(folder, read_journal(folder))
     store, base, best = Store(objects_of(folder)), state.run.tree, best_tree(state)
     counted = changed_lines(store, base, best)
     return Changes(state.run.run, base, best, counted, best_patch(store, base, best) if counted else b"")
@@ -58,8 +60,17 @@ def best_tree(state: RunState) -> str:
     return state.best.tree if state.best else state.run.tree
 
 
-def apply_best(folder: Path) -> tuple[str, ...]:
-    """Write the best tree of the run in *folder* onto the folder its task came from; the paths written.
+def origin_of(run: TrustedRun) -> Path:
+    """The folder that `apply_best` writes to, absolute.
+
+    Raises:
+        BadInput: if there is no run.
+    """
+    return Path(_state(run.folder, read_journal(run.folder)).run.settings.origin).absolute()
+
+
+def apply_best(run: TrustedRun) -> tuple[str, ...]:
+    """Write the best tree of *run* onto the folder its task came from; the paths written.
 
     Files that were changed there since the run began are merged.
 
@@ -67,9 +78,9 @@ def apply_best(folder: Path) -> tuple[str, ...]:
         BadInput: if one cannot be merged, or is a test of the task's own; nothing is written.
         Infra: if the disk refuses.
     """
-    entries = read_journal(folder)
-    state = state_of(entries)
-    store, origin = Store(objects_of(folder)), Path(state.run.settings.origin)
+    entries = read_journal(run.folder)
+    state = _state(run.folder, entries)
+    store, origin = Store(objects_of(run.folder)), Path(state.run.settings.origin)
     written = frozenset(entry.event.path for entry in entries if isinstance(entry.event, ev.Write))
     return apply(store, state.run.tree, best_tree(state), origin, _closed(state, store, written))
 
@@ -81,8 +92,15 @@ def lay_out(folder: Path, to: Path) -> None:
         BadInput: if there is no run.
         Infra: if *to* is not empty, or the disk refuses.
     """
-    state = state_of(read_journal(folder))
+    state = _state(folder, read_journal(folder))
     Store(objects_of(folder)).materialise(best_tree(state), to)
+
+
+def _state(folder: Path, entries: tuple[ev.Entry, ...]) -> RunState:
+    state = state_of(entries)
+    if state.start is None:
+        raise BadInput(f"the run in {folder} was killed before its first event, so it changed nothing; start it again")
+    return state
 
 
 def _closed(state: RunState, store: Store, written: frozenset[str]) -> Callable[[str], bool]:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jumar.disk.store.lease import SHARED
 from jumar.disk.store.shared import is_run
 from jumar.errors import BadInput
 from jumar.journal import EVENTS
+
+RUNS = Path(".jumar") / "runs"
+"""The folder of runs where nobody names another."""
 
 LAST = "last"
 """The newest run."""
@@ -41,8 +45,33 @@ def find_run(name: str, runs: Path) -> Path:
     raise BadInput(f"{len(found)} runs in {runs} begin with {name!r}: {names}; give more of the name")
 
 
+def refuse_links(runs: Path) -> None:
+    """Refuse the folder *runs* where a repository may have brought it as a link; one that a person names may be one.
+
+    Raises:
+        BadInput: if `.jumar`, `.jumar/runs` the store of *runs* or a folder in it is a link.
+    """
+    own = (*((RUNS.parent, RUNS) if runs == RUNS else ()), runs / SHARED)
+    link = first_link(*own) or first_link(*(runs / SHARED).glob("*"))
+    if link is not None:
+        raise BadInput(
+            f"{link} is a link to {link.resolve()}, and no link is followed there; remove it, or name the folder "
+            "of the runs itself"
+        )
+
+
+def first_link(*folders: Path) -> Path | None:
+    """The first of *folders* that is a symbolic link; None: none is."""
+    return next((folder for folder in folders if folder.is_symlink()), None)
+
+
 def runs_in(runs: Path) -> tuple[Path, ...]:
-    """The directories in *runs* that hold a journal, the newest first."""
+    """The directories in *runs* that hold a journal, the newest first.
+
+    Raises:
+        BadInput: as `refuse_links`.
+    """
+    refuse_links(runs)
     try:
         found = [path for path in runs.iterdir() if is_run(path) and (path / EVENTS).is_file()]
     except (FileNotFoundError, NotADirectoryError):

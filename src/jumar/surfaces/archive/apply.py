@@ -9,33 +9,40 @@ import msgspec
 
 from jumar.core.stop import EXIT_CODES, StopReason
 from jumar.harness.archive.find import find_run
-from jumar.surfaces.archive.argument import IN_RUNS, RUN, spoken
+from jumar.harness.archive.marks import Trust
+from jumar.surfaces.archive.argument import IN_RUNS, RUN, TRUST, spoken
 from jumar.surfaces.command_options import speaking
+from jumar.surfaces.environment import environment
 from jumar.surfaces.output import Voice, fail
 
 
 @click.command(epilog="Example: jumar apply last, or jumar apply 20261121-101500-gcd-1a2b3c --to /tmp/best")
 @RUN
 @click.option("--to", type=click.Path(path_type=Path), help="Lay the whole tree out in this new folder instead.")
+@TRUST
 @IN_RUNS
 @speaking
-def apply(run_name: str, to: Path | None, runs: Path, *, as_json: bool, quiet: bool) -> int:
+def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: bool) -> int:
     """Write what RUN changed onto the folder that its task came from.
 
     Files that were changed there since the run began are merged; where both sides changed the same lines, each such
     file is named and nothing is written. RUN is the directory of a run, its name, a beginning of it, or `last`.
     """
     from jumar.disk.apply import Conflicts  # noqa: PLC0415  as below
-    from jumar.harness.archive.changes import apply_best, lay_out  # noqa: PLC0415  libcst is slow to import
+    from jumar.harness.archive.changes import apply_best, lay_out, origin_of  # noqa: PLC0415  libcst is slow to import
 
-    voice, folder = Voice(json=as_json, quiet=quiet), find_run(run_name, runs)
+    voice, folder = Voice(json=speech["as_json"], quiet=speech["quiet"]), find_run(run_name, runs)
     if to is not None:
         lay_out(folder, to)
         voice.say(f"laid out the best tree of {spoken(folder)} in {to}")
         voice.result({"run": folder.name, "to": str(to)})
         return 0
+    run = Trust(environment(), trust).run(folder)
+    origin = origin_of(run)
+    if not Path.cwd().is_relative_to(origin.resolve()):
+        voice.say(f"to       {origin}")
     try:
-        written = apply_best(folder)
+        written = apply_best(run)
     except Conflicts as refused:
         conflicts = msgspec.to_builtins(refused.conflicts)
         voice.result({"run": folder.name, "written": [], "conflicts": conflicts, "exit": EXIT_CODES[StopReason.FINAL]})

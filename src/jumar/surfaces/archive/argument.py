@@ -8,9 +8,7 @@ from typing import Any
 
 import click
 
-from jumar.harness.archive.find import find_run
-
-RUNS = Path(".jumar") / "runs"
+from jumar.harness.archive.find import RUNS, find_run
 
 RUN_HELP = "RUN is the directory of a run, its name, a beginning of its name, or `last`."
 
@@ -29,6 +27,11 @@ RUN = click.argument("run_name", metavar="RUN", default="last")
 
 IN_RUNS = click.option(
     "--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept."
+)
+
+
+TRUST = click.option(
+    "--trust", is_flag=True, help="Act on the run although you did not begin it on this machine: see what it asks for."
 )
 
 

@@ -11,8 +11,9 @@ from jumar.core.stop import StopReason
 from jumar.errors import BadInput
 from jumar.harness.archive import cleaning
 from jumar.harness.archive.cleaning import Wanted, remove_leftovers
+from jumar.harness.archive.find import refuse_links
 from jumar.harness.archive.listing import DAMAGED, UNFINISHED
-from jumar.surfaces.archive.argument import IN_RUNS, RUNS
+from jumar.surfaces.archive.argument import IN_RUNS
 from jumar.surfaces.archive.runs import size_text
 from jumar.surfaces.command_options import speaking
 from jumar.surfaces.output import Voice
@@ -49,9 +50,7 @@ def clean(folder: Path | None, runs: Path, *, as_json: bool, quiet: bool, dry_ru
         raise BadInput(
             "say which runs: --older-than 7d, --max-size 10GB, --stop attempts, or --all; --dry-run tries it"
         )
-    link = next((path for path in (RUNS.parent, RUNS) if runs == RUNS and path.is_symlink()), None)
-    if link:
-        raise BadInput(f"{link} is a link to {link.resolve()}; name the folder itself: jumar clean {runs.resolve()}")
+    refuse_links(runs)
     if not dry_run:
         remove_leftovers(runs)
     done = cleaning.clean(runs, wanted, dry=dry_run)
