@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -27,6 +28,7 @@ from jumar.harness.assembly import (
 )
 from jumar.harness.missing import needed_by
 from jumar.progress import Part, Work
+from jumar.suites import judging_files
 from jumar.task import Task
 from jumar.untested import ELSE, SET_VERIFY, verify_commands
 from jumar.verify.verifier import TrustedVerifier
@@ -71,8 +73,19 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
         budget=task.budget,
         expected=expected,
         tree=tree,
-        settings=replace(settings, flaky=flaky, needed=needed_by(task, place.store.manifest(tree), texts)),
+        settings=replace(
+            settings,
+            flaky=flaky,
+            needed=needed_by(task, place.store.manifest(tree), texts),
+            judging=_judging(settings, task.root),
+        ),
     )
+
+
+def _judging(settings: Settings, root: Path) -> tuple[str, ...]:
+    """The files that the commands of a run with *settings* run in *root*."""
+    commands = (settings.verify, settings.suite.command, settings.suite.command_for)
+    return tuple(sorted({path for command in commands for path in judging_files(command, root)}))
 
 
 def _refuse_search(task: Task) -> None:
