@@ -62,8 +62,19 @@ def test_emptying_the_script_that_the_makefile_runs_is_no_green(
     (root / "calc.py").write_text("x = 1\n")
     attack = {"name": "write_file", "arguments": {"path": "scripts/check.sh", "text": "exit 0\n"}}
     (tmp_path / "s").write_text(json.dumps({"tool_calls": [attack]}))
-    how = ("--agent", "driver", "--model", f"script:{tmp_path / 's'}", "--turns", "1", "--sandbox", "S0", "--json")
-    runs = ("--runs", str(tmp_path / "runs"), "--confirm", "0")
+    how = (
+        "--agent",
+        "driver",
+        "--model",
+        f"script:{tmp_path / 's'}",
+        "--turns",
+        "1",
+        "--gate",
+        "off",
+        "--sandbox",
+        "S0",
+    )
+    runs = ("--runs", str(tmp_path / "runs"), "--confirm", "0", "--sandbox", "S0", "--json")
 
     assert call(("run", str(root), "--test-command", "make check", *how, *runs)) == 1
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
