@@ -51,7 +51,7 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
     if not found:
         task = await _untested(task, place, settings, tree)
         settings = replace(settings, verify=task.verify)
-    settings = sealed(settings, files_with(found, place, tree, runner_of(settings.suite.runner)))
+    settings = sealed(_judging(settings, task.root), files_with(found, place, tree, runner_of(settings.suite.runner)))
     if task.hidden:
         settings = await _held_out(task, place, settings, tree)
     if task.in_place is None:
@@ -73,19 +73,15 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
         budget=task.budget,
         expected=expected,
         tree=tree,
-        settings=replace(
-            settings,
-            flaky=flaky,
-            needed=needed_by(task, place.store.manifest(tree), texts),
-            judging=_judging(settings, task.root),
-        ),
+        settings=replace(settings, flaky=flaky, needed=needed_by(task, place.store.manifest(tree), texts)),
     )
 
 
-def _judging(settings: Settings, root: Path) -> tuple[str, ...]:
-    """The files that the commands of a run with *settings* run in *root*."""
+def _judging(settings: Settings, root: Path) -> Settings:
+    """*settings*, with the files that the commands of the run start in *root*."""
     commands = (settings.verify, settings.suite.command, settings.suite.command_for)
-    return tuple(sorted({path for command in commands for path in judging_files(command, root)}))
+    found = {path for command in commands for path in judging_files(command, root)}
+    return replace(settings, judging=tuple(sorted(found)))
 
 
 def _refuse_search(task: Task) -> None:
