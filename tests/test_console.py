@@ -23,6 +23,7 @@ from jumar.surfaces.cli import call
 from jumar.surfaces.notices import LONGEST
 from jumar.surfaces.output import Voice
 from jumar.surfaces.progress import Live
+from jumar.surfaces.running import UNGATED, UNJUDGED
 from jumar.testing import FakeVerifier
 from stories import IDS, Terms, World, judge, program, world
 from test_cli import GOOD, lay
@@ -161,8 +162,33 @@ def test_a_person_is_told_why_a_reply_of_the_pipeline_was_rejected(
 
     said = [line for line in capsys.readouterr().err.splitlines() if "rejected" in line]
     assert len(said) == 2
-    assert said[0].startswith("app: the reply was rejected: there is no fenced block, and the text of app.py is not")
-    assert said[1] == "app: the reply was rejected: the reply is empty"
+    assert said[0].startswith(
+        "app: jumar rejected the model's reply (write): there is no fenced block, and the text of app.py is not"
+    )
+    assert said[1] == "app: jumar rejected the model's reply (fix): the reply is empty"
+
+
+def test_a_run_says_what_it_refused_what_judged_it_and_who_spoke_last(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "calc.py").write_text("x = 1\n")
+    (tmp_path / "r" / "test_calc.py").write_text("def test_x():\n    assert 0\n")
+    writes = [{"name": "write_file", "arguments": {"path": "test_calc.py", "text": f"{n}"}} for n in range(22)]
+    last = {"name": "final", "arguments": {"message": "It works.\ngreen"}}
+    lines = [{"tool_calls": writes}, {"tool_calls": [last]}]
+    (tmp_path / "s").write_text("\n".join(json.dumps(line) for line in lines))
+    how = ("--agent", "driver", "--gate", "off", "--test-policy", "never", "--sandbox", "S0")
+
+    call(("run", str(tmp_path / "r"), *how, "--model", f"script:{tmp_path / 's'}", "--runs", str(tmp_path / "runs")))
+
+    said = capsys.readouterr()
+    refused = [line for line in said.err.splitlines() if "refused" in line]
+    assert refused[0].startswith("r: refused write_file test_calc.py: test_calc.py is read-only")
+    assert refused[20:] == ["r: more was refused: see `jumar log show`"]
+    assert UNJUDGED in said.out
+    assert UNGATED not in said.out
+    assert "the agent's last words: It works.\n  green.\n" in said.out
 
 
 class Blind(FakeVerifier):

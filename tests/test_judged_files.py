@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from jumar.core.renames import renames_between
 from jumar.options import Options, with_options
+from jumar.surfaces.cli import call
 from jumar.task import load_task, targets
 
 COMMANDS = (
@@ -38,6 +40,45 @@ def test_a_module_that_the_test_command_runs_is_read_only(tmp_path: Path) -> Non
     (tmp_path / "calc.py").write_text("x = 1\n")
 
     assert editable(tmp_path, "python3 -m check_all") == ("calc.py",)
+
+
+def test_a_file_that_a_makefile_runs_is_open_only_to_a_person_who_names_it_by_its_path(tmp_path: Path) -> None:
+    for path, text in {"Makefile": "check:\n\tpython3 app.py\n", "app.py": "", "b.py": ""}.items():
+        (tmp_path / path).write_text(text)
+
+    assert editable(tmp_path, "make check") == ("b.py",)
+    (tmp_path / "task.toml").write_text('[files]\neditable = ["app.py", "*.py"]\n')
+    assert editable(tmp_path, "make check") == ("app.py", "b.py")
+
+
+@pytest.mark.slow
+def test_emptying_the_script_that_the_makefile_runs_is_no_green(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, script = tmp_path / "r", "test -f fixed\n"
+    (root / "scripts").mkdir(parents=True)
+    (root / "Makefile").write_text("S = scripts\n.PHONY: check\ncheck:\n\t@sh $(S)/check.sh\n")
+    (root / "scripts" / "check.sh").write_text(script)
+    (root / "calc.py").write_text("x = 1\n")
+    attack = {"name": "write_file", "arguments": {"path": "scripts/check.sh", "text": "exit 0\n"}}
+    (tmp_path / "s").write_text(json.dumps({"tool_calls": [attack]}))
+    how = (
+        "--agent",
+        "driver",
+        "--model",
+        f"script:{tmp_path / 's'}",
+        "--turns",
+        "1",
+        "--gate",
+        "off",
+        "--sandbox",
+        "S0",
+    )
+    runs = ("--runs", str(tmp_path / "runs"), "--confirm", "0", "--sandbox", "S0", "--json")
+
+    assert call(("run", str(root), "--test-command", "make check", *how, *runs)) == 1
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (Path(result["events"]).parent / "workspace" / "scripts" / "check.sh").read_text() == script
 
 
 @pytest.mark.parametrize(("old", "new"), [("all", "any"), ("total", "all"), ("expect", "expected")])

@@ -65,8 +65,9 @@ def test_what_the_person_protects_stays_closed_and_what_commands_name_steers() -
     suite = Suite(command="sh ./check.sh {ids}")
     task = Task(root=Path("/x"), name="x", protected=("pyproject.toml", "docs/"), verify="python tools/verify.py -q")
     settings = Settings(
-        editable=task.editable, protected=protected_lines(task, ()), suite=suite, verify="python scripts/verify.txt"
-    )
+        editable=task.editable, protected=protected_lines(task, ()), suite=suite, verify="python scripts/verify.txt",
+        judging=("ci/all.sh",),
+    )  # fmt: skip
 
     guard = gated(settings, runner_of("pytest"), ())
 
@@ -75,6 +76,7 @@ def test_what_the_person_protects_stays_closed_and_what_commands_name_steers() -
     assert guard.refactorable("setup.cfg")
     assert guard.steering("check.sh")
     assert guard.steering("scripts/verify.txt")
+    assert guard.steering("ci/all.sh")
 
 
 def test_the_plain_run_under_the_edited_configuration_is_in_the_journal_with_its_grade(tmp_path: Path) -> None:

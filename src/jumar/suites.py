@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from os.path import normpath
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from jumar.command_files import LARGEST, files_run
 from jumar.config import LONGEST_SECONDS, TestsTable
 from jumar.core.settings import Suite
 from jumar.errors import BadInput
@@ -20,11 +20,6 @@ from jumar.projects import BUILD_FILES, COMMAND, of_runner, runner_in
 if TYPE_CHECKING:
     from jumar.options import Options
     from jumar.task import Task
-
-PATH_WORD = re.compile(r"[\w.@+-][\w./@+-]*")
-"""A word of a command line that may be a path, whatever quotes, brackets and assignments stand around it."""
-
-MODULE = re.compile(r"(?:^|\s)-m\s*([A-Za-z_][\w.]*)")
 
 TEST_SECONDS = 30.0
 """For one test, where nobody chose."""
@@ -88,16 +83,28 @@ def steered(task: Task) -> Task:
 
 
 def _named_files(task: Task) -> Iterator[str]:
-    """The files of the task that its test command names, however they are spelt: they are what judges.
-
-    A file that only another file names (a script that a Makefile runs) is not found here.
-    """
-    modules = (name.replace(".", "/") for name in MODULE.findall(task.suite.command))
-    words = [*PATH_WORD.findall(task.suite.command), *(f"{m}{end}" for m in modules for end in (".py", "/__main__.py"))]
-    named = {normpath(word) for word in words if not word.startswith("/")}
-    for path in _files(task.root):
-        if any(path == word or path.endswith(f"/{word}") for word in named):  # as after `cd`
+    """The files that judge the task by its test command. One that `[files] editable` names by its path stays open."""
+    opened = {normpath(line).lstrip("/") for line in task.editable} if "files.editable" in task.named else set()
+    for path in judging_files(task.suite.command, task.root):
+        if path not in opened:
             yield literal(path)
+
+
+def judging_files(command: str, root: Path) -> tuple[str, ...]:
+    """The files in *root* that *command* names or runs, and those that these run in turn: they are what judges."""
+    if not command.strip():
+        return ()
+
+    def read(path: str) -> str:
+        if not (root / path).is_file():  # a pipe would never end
+            return ""
+        try:
+            with (root / path).open("rb") as file:
+                return file.read(LARGEST).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    return tuple(sorted(files_run(command, _files(root), read)))
 
 
 def _refuse_idle(task: Task, options: Options) -> None:

@@ -116,6 +116,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     verify: str = ""
     """`[gate] verify`: the command that must be green before refactor mode is left; empty is all expected ids."""
     verify_seconds: float = 120.0
+    judging: tuple[str, ...] = ()
+    """Files that the commands of the task run, and that those run in turn: they judge."""
     sandbox: str = "S0"
     """The tier that the processes of this run are confined by."""
     hidden: str = ""

@@ -76,7 +76,7 @@ def _own_lines(protected: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _words(settings: Settings) -> frozenset[str]:
-    """The words of the task's commands: where one of them names a file, that file judges, and is no candidate's."""
+    """What the task's commands name or run: where that is a file, it judges, and is no candidate's."""
     suite = settings.suite
     said = f"{settings.verify} {suite.command} {suite.command_for}"
-    return frozenset(word.removeprefix("./") for word in _WORD.findall(said))
+    return frozenset((*(word.removeprefix("./") for word in _WORD.findall(said)), *settings.judging))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -27,6 +28,7 @@ from jumar.harness.assembly import (
 )
 from jumar.harness.missing import needed_by
 from jumar.progress import Part, Work
+from jumar.suites import judging_files
 from jumar.task import Task
 from jumar.untested import ELSE, SET_VERIFY, verify_commands
 from jumar.verify.verifier import TrustedVerifier
@@ -49,7 +51,7 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
     if not found:
         task = await _untested(task, place, settings, tree)
         settings = replace(settings, verify=task.verify)
-    settings = sealed(settings, files_with(found, place, tree, runner_of(settings.suite.runner)))
+    settings = sealed(_judging(settings, task.root), files_with(found, place, tree, runner_of(settings.suite.runner)))
     if task.hidden:
         settings = await _held_out(task, place, settings, tree)
     if task.in_place is None:
@@ -73,6 +75,13 @@ async def first_event(task: Task, place: Place, python: str | None) -> ev.RunSta
         tree=tree,
         settings=replace(settings, flaky=flaky, needed=needed_by(task, place.store.manifest(tree), texts)),
     )
+
+
+def _judging(settings: Settings, root: Path) -> Settings:
+    """*settings*, with the files that the commands of the run start in *root*."""
+    commands = (settings.verify, settings.suite.command, settings.suite.command_for)
+    found = {path for command in commands for path in judging_files(command, root)}
+    return replace(settings, judging=tuple(sorted(found)))
 
 
 def _refuse_search(task: Task) -> None:

@@ -70,6 +70,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """Settings that were asked for and were not in force, and caps that nobody set."""
     why: str = ""
+    said: bool = False
+    """Whether `why` is what the agent said last (a note on how it works may follow), and no finding of jumar's."""
     raises: Mapping[str, float] = {}
     """Cap that keeps the run from going on -> a value for `jumar resume` that leaves it room."""
     escalated: Escalation | None = None
@@ -117,6 +119,7 @@ def result_of(state: RunState, folder: Path, head: Mark) -> Result:
         warnings=state.evidence.warnings if state.evidence else (),
         raises=caps_to_raise(state),
         why=end.why if end else "the run could not be ended in its journal",
+        said=end is not None and stop is StopReason.FINAL and bool(state.said) and bool(end.why),
         escalated=state.escalated if stop is StopReason.ESCALATED else None,
         head=head,
     )

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jumar.core import effects
+from jumar.core import events as ev
 from jumar.core.agent import PIPELINE
 from jumar.core.quoting import one_line
-from jumar.core.run import RunState
+from jumar.core.run import RunState, Said
 
 LONGEST = 300
 """Characters of a reason that one line shows; `jumar log show` has all of it."""
+
+MOST = 20
+"""Refused actions of one run that are shown."""
 
 BLIND = "localisation failed, so every line is searched alike"
 """What it means that no line is suspicious."""
@@ -20,17 +24,23 @@ class Notices:
     """Finds them in what the kernel is about to do; each is said once."""
 
     def __init__(self) -> None:
-        self._acting: tuple[str, int] | None = None
-        """The fault of the action of a reply that is being performed, and how many attempts were used up before it."""
+        self._acting: tuple[str, str, int] | None = None
+        """Of the action of a reply that is being performed: the stage of that reply, the fault of the action, and how
+        many attempts were used up before it."""
+        self._looked = False
+        self._talk: Said | None = None
+        """The conversation as it was searched for refusals. What is from before a resume is not repeated."""
+        self._refused = 0
         self._located = ""
         """The tree whose localisation was spoken of."""
 
     def heed(self, state: RunState, effect: effects.Effect) -> Iterator[str]:
         """The sentences for *state*, in which *effect* comes next."""
         yield from self._rejected(state)
+        yield from self._refusals(state)
         self._acting = None
         if isinstance(effect, effects.Act) and state.run.agent == PIPELINE:
-            self._acting = (effect.action.fault, state.spend.attempts)
+            self._acting = (state.stage, effect.action.fault, state.spend.attempts)
         found = state.localisation
         if found is not None and found.problem and found.tree != self._located:
             self._located = found.tree
@@ -40,6 +50,28 @@ class Notices:
         """The reason why the reply that was just read is not verified: its fault, or a refusal that cost an attempt."""
         if self._acting is None:
             return
-        fault, attempts = self._acting
+        stage, fault, attempts = self._acting
         if why := fault or (state.told if state.spend.attempts > attempts else ""):
-            yield f"the reply was rejected: {one_line(why, LONGEST)}"
+            yield f"jumar rejected the model's reply ({stage}): {one_line(why, LONGEST)}"
+
+    def _refusals(self, state: RunState) -> Iterator[str]:
+        """What an agent that works action by action was refused since the last look."""
+        if state.run.agent == PIPELINE:
+            return
+        known, self._talk = self._talk, state.talk
+        if not self._looked:
+            self._looked = True
+            return
+        for event in state.since(known) or ():
+            if isinstance(event, ev.ActionTaken) and not event.admitted and self._refused <= MOST:
+                self._refused += 1
+                yield _refusal(event) if self._refused <= MOST else "more was refused: see `jumar log show`"
+
+
+def _refusal(taken: ev.ActionTaken) -> str:
+    """The tool, the file and the first line of the reason."""
+    files, args = taken.args.get("files"), taken.args
+    named = ", ".join(files) if isinstance(files, dict) else args.get("path") or args.get("edit_target") or ""
+    what = f"{taken.name} {named}".strip()
+    why = taken.reason.strip().split("\n", 1)[0]
+    return f"refused {one_line(what, LONGEST)}: {one_line(why, LONGEST)}"

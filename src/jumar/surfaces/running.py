@@ -34,7 +34,10 @@ from jumar.untested import untested_line
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 UNGATED = "gate off: edits needed no red test; the ratchet alone decided what was kept"
-"""Said of every run that worked without the gate."""
+"""Said of every run that worked without the gate, where a test judged it."""
+
+UNJUDGED = "gate off, and no test judged: what the agent wrote last is what was kept"
+"""Said of the others, as under test policy never."""
 
 LISTED = 10
 """As many tests are named in a report."""
@@ -181,14 +184,15 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     if result.grade:
         voice.say(f"grade {result.grade}, sandbox {result.sandbox}")
     if result.gate == Gate.OFF:
-        voice.say(UNGATED)
+        voice.say(UNGATED if result.best is not None else UNJUDGED)
     _list(voice, "flaky", result.flaky)
     for warning in result.warnings:
         voice.say(f"warning: {warning}")
     if result.probed:
         voice.say(f"probe    {result.probed.said}")
     if result.why:
-        voice.say(result.why)
+        words = result.why.strip().replace("\n", "\n  ")  # so that each line is seen to be the agent's
+        voice.say(f"the agent's last words: {words}" if result.said else result.why)
     voice.say(f"journal  {result.events}")
     if (folder / "best.patch").is_file() and (folder / "best.patch").stat().st_size:
         _changed(voice, folder, applied=apply, whole=result.stop is StopReason.GREEN)

@@ -1,0 +1,67 @@
+"""What a command runs judges, through build files and scripts; what these compile, lint or are given does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from jumar.command_files import files_run
+
+LONG = "SH = sh\nDIR := scripts\nS = $(DIR)/check.sh\n.PHONY: check\ncheck:\n\t@$(SH) $(S)\n"
+PACKAGE = '{"main": "index.js", "scripts": {"test": "npm run lint && node ci/all.js", "lint": "./ci/lint.sh src/a.js",'
+PACKAGE += ' "pretest": "bash ci/before.sh", "start": "node index.js"}}'
+
+TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
+    "a recipe": ("make check", {"Makefile": "check: ; sh scripts/check.sh\n", "scripts/check.sh": ""}),
+    "names with values": ("make check", {"Makefile": LONG, "scripts/check.sh": ""}),
+    "a prerequisite": (
+        "make -s check",
+        {"Makefile": "check: lint\nlint:\n\t-./ci/lint.sh main.c\nrun:\n\tpython app.py\n", "ci/lint.sh": ""},
+    ),
+    "an include": ("make", {"Makefile": "-include rules.inc\n", "rules.inc": "", "other.inc": None}),
+    "a folder's make": ("make -C sub check", {"sub/Makefile": "check:\n\tpython3 -m tools.run\n", "tools/run.py": ""}),
+    "another make's": (
+        "make -f build/a.make t",
+        {"build/a.make": "t:\n\t$(MAKE) -f b.make u\n", "b.make": "u: ; sh c.sh", "c.sh": ""},
+    ),
+    "make in make": (
+        "make check",
+        {"Makefile": "check:\n\t$(MAKE) lint\nlint: ; ./l.sh\nrun: ; node index.js\n", "l.sh": ""},
+    ),
+    "a script's make": (
+        "sh a.sh",
+        {"a.sh": "make -s t\n", "Makefile": "run: ; node index.js\nt: ; $X/l.sh", "ci/l.sh": ""},
+    ),
+    "a script's script": (
+        "sh a.sh",
+        {"a.sh": ". ./lib.sh\nHERE=ci\nif true; then timeout 10 $HERE/b.sh app.py; fi\n", "lib.sh": "", "ci/b.sh": ""},
+    ),
+    "its own folder": ("./ci/a.sh", {"ci/a.sh": 'source "$(dirname "$0")/lib.sh"\n', "ci/lib.sh": ""}),
+    "a package": ("npm test", {"package.json": PACKAGE, "ci/all.js": "", "ci/lint.sh": "", "ci/before.sh": ""}),
+    "tox": (
+        "tox -q",
+        {"tox.ini": "[testenv]\ncommands = python ci/t.py {posargs}\n  ./ci/u.sh\n", "ci/t.py": "", "ci/u.sh": ""},
+    ),
+    "python that starts": (
+        "python check.py",
+        {
+            "check.py": 'import app\nsubprocess.run([sys.executable, "ci/t.py", "app.py"])\nopen("main.c")\n',
+            "ci/t.py": "",
+        },
+    ),
+    "two that name each other": ("sh a.sh", {"a.sh": "sh b.sh", "b.sh": "sh a.sh"}),
+    "a compiled program": (
+        "make check",
+        {"Makefile": "SRC = main.c\napp: main.c\n\tcc -o $@ $(SRC)\ncheck: app\n\t./app --selftest\n"},
+    ),
+    "a compiler in the command": ("cc -o app main.c && ./app", {}),
+    "subjects": ("sh a.sh", {"a.sh": "mypy src\nruff check app.py\npython -m pytest tests src/a.js\ncat main.c\n"}),
+}
+
+
+@pytest.mark.parametrize("case", TABLE)
+def test_what_a_command_runs_is_found_to_a_fixed_point_and_its_arguments_are_not(case: str) -> None:
+    command, files = TABLE[case]
+    product = {"main.c": "", "app.py": "", "index.js": "", "src/a.js": "", "tests/test_a.py": "", "README.md": ""}
+    tree = product | {path: text or "" for path, text in files.items()}
+
+    assert files_run(command, tree, tree.__getitem__) == {path for path, text in files.items() if text is not None}
