@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -47,20 +48,52 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+class Facts(NamedTuple):
+    """What is asked of a module; it is parsed once."""
+
+    lines: int
+    law: str | None
+    imports: tuple[str, ...]
+    """The modules, and names in modules, that it imports."""
+    called: frozenset[str]
+    """The names that it calls."""
+    functions: tuple[tuple[str, int, int], ...]
+    """Name, lines and parameters; those of a command are its options, and do not count."""
+
+
 @cache
+def facts(path: Path) -> Facts:
+    text = path.read_text("utf-8")
+    tree = ast.parse(text)
+    nodes = tuple(ast.walk(tree))
+    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
+    return Facts(
+        len(text.splitlines()),
+        ast.get_docstring(tree),
+        tuple(found for node in nodes for found in _imported(node, path)),
+        frozenset(func.id for func in calls if isinstance(func, ast.Name)),
+        tuple(_measured(node) for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)),
+    )
+
+
 def imports(path: Path) -> tuple[str, ...]:
-    """The modules, and names in modules, that *path* imports."""
-    return tuple(_imports(path))
+    return facts(path).imports
 
 
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{name(path)}: relative imports hide which layer is meant"
-            yield node.module or ""
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+def _imported(node: ast.AST, path: Path) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, f"{name(path)}: relative imports hide which layer is meant"
+        yield node.module or ""
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _measured(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, int, int]:
+    counted = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    command = any("click" in ast.unparse(d) or "command" in ast.unparse(d) for d in node.decorator_list)
+    count = 0 if command else len([a for a in counted if a not in ("self", "cls")])
+    return node.name, (node.end_lineno or node.lineno) - node.lineno + 1, count
 
 
 @pytest.mark.parametrize("path", CORE, ids=name)
@@ -72,12 +105,7 @@ def test_the_core_imports_nothing_impure_and_nothing_else_of_jumar(path: Path) -
 
 @pytest.mark.parametrize("path", CORE, ids=name)
 def test_the_core_calls_nothing_that_reads_the_world(path: Path) -> None:
-    called = {
-        node.func.id
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
-    assert not called & {"open", "print", "input", "__import__", "exec", "eval", "breakpoint"}
+    assert not facts(path).called & {"open", "print", "input", "__import__", "exec", "eval", "breakpoint"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
@@ -124,21 +152,15 @@ def test_the_environment_is_read_in_one_place() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_modules_and_functions_stay_short(path: Path) -> None:
-    text = path.read_text("utf-8")
-    assert len(text.splitlines()) <= 300, "a module stops at 300 lines: split it by noun"
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = (node.end_lineno or node.lineno) - node.lineno + 1
-            assert lines <= 40, f"{node.name} has {lines} lines"
-            counted = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-            count = len([a for a in counted if a not in ("self", "cls")])
-            command = any("click" in ast.unparse(d) or "command" in ast.unparse(d) for d in node.decorator_list)
-            assert count <= 5 or command, f"{node.name} has {count} parameters"
+    assert facts(path).lines <= 300, "a module stops at 300 lines: split it by noun"
+    for function, lines, parameters in facts(path).functions:
+        assert lines <= 40, f"{function} has {lines} lines"
+        assert parameters <= 5, f"{function} has {parameters} parameters"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_a_module_begins_with_its_law(path: Path) -> None:
-    law = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    law = facts(path).law
     assert law, "the first line of a module states its law"
     assert law.splitlines()[0].rstrip().endswith((".", ":"))
 

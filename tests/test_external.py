@@ -105,7 +105,7 @@ class TestAnAgentWithAShell:
             pytest.param("Popen([sys.executable, '-c', STORM], start_new_session=True, env={})", id="session",
                          marks=pytest.mark.proof),
             pytest.param("Popen(['sh', '-c', f'setsid {sys.executable} -c \"$0\" & exit', STORM], env={})", id="orphan",
-                         marks=pytest.mark.slow),
+                         marks=pytest.mark.proof),
             pytest.param("Popen([sys.executable, '-c', THREADS], start_new_session=True)", id="dead first thread",
                          marks=pytest.mark.slow),
             pytest.param("threading.Thread(target=exec, args=(STORM, {}), daemon=True).start()", id="thread",

@@ -247,6 +247,7 @@ def test_the_server_ends_with_whoever_started_it_even_if_that_was_killed() -> No
     assert ended
 
 
+@pytest.mark.proof
 def test_the_driver_ends_typed_and_each_prompt_begins_with_all_of_the_one_before(local: Local, tmp_path: Path) -> None:
     ran = run(
         local,

@@ -83,7 +83,7 @@ ENDS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_cargo_keeps_the_contract(tmp_path: Path, environ: Mapping[str, str]) -> None:
     runner: Runner = RUNNER
 

@@ -23,7 +23,7 @@ RUNNER = JunitRunner()
 PATH = {"PATH": os.environ["PATH"]}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_junit_keeps_the_contract_of_runners(tmp_path: Path) -> None:
     anyio.run(check_runner, RUNNER, tmp_path, SAMPLE_SUITE)
 
