@@ -3,6 +3,9 @@
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
+# Tests start hundreds of processes, so what is compiled is kept, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
+COMPILED := $(BIN)/python -m compileall -q src
 READY := .venv/.ready
 # What the tests run and that comes from no Python registry: each part is skipped, with a reason, where npm is missing.
 JAVASCRIPT := .venv/tools/javascript
@@ -43,12 +46,15 @@ demo: $(READY)
 	$(BIN)/jumar demo
 
 test: $(READY) $(TOOLS)
+	@$(COMPILED)
 	$(BIN)/python -m pytest -n 2 -m "not proof"
 
 fast: $(READY)
+	@$(COMPILED)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not proof" -q
 
 prove: $(READY) $(TOOLS)
+	@$(COMPILED)
 	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data=$(DATA))
 
 lint: $(READY)

@@ -78,6 +78,7 @@ def kinds(value: object) -> object:
     return type(value)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(PLAIN)
 def test_values_cross_as_what_they_are(value: object) -> None:

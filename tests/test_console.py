@@ -168,6 +168,7 @@ def test_a_person_is_told_why_a_reply_of_the_pipeline_was_rejected(
     assert said[1] == "app: jumar rejected the model's reply (fix): the reply is empty"
 
 
+@pytest.mark.slow
 def test_a_run_says_what_it_refused_what_judged_it_and_who_spoke_last(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

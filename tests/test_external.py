@@ -281,6 +281,7 @@ class TestAnAgentWithAShell:
         claimed = [e.claimed for e in outing.events(ev.Write) if isinstance(e, ev.Write)]
         assert claimed == [(RED,)]
 
+    @pytest.mark.slow
     def test_that_ends_a_refactoring_red_is_told_and_goes_on_and_after_the_third_time_all_goes_back(
         self, tmp_path: Path
     ) -> None:

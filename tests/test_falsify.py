@@ -313,6 +313,7 @@ def test_a_test_is_as_strong_as_what_it_asserts(code: str, strength: Strength) -
     assert len(found) == code.count("def test_") or code is NONE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [STRONG, AFFIXES, WEAK])
 def test_exactly_the_chosen_fail(code: str) -> None:
     whole = tidy(code)
@@ -489,6 +490,7 @@ VALUES_OF_ALL_KINDS = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(VALUES_OF_ALL_KINDS, st.integers())
 def test_no_value_affirms_a_decoy(value: Any, seed: int) -> None:
     code = "def test_a(same): assert same(0) == same(1)\ndef test_b(same): assert same(0) <= same(1)\n"

@@ -244,6 +244,7 @@ def test_and_so_does_a_longer_one(tmp_path: Path, name: str) -> None:
 ESCALATED = "a test is escalated after another one is green: the run ends, and what was kept stays"
 
 
+@pytest.mark.slow
 def test_wherever_a_run_is_killed_its_escalation_ends_it(tmp_path: Path) -> None:
     assert stopped_everywhere(tmp_path, STORIES[ESCALATED], EVERY_WAY[:2]) >= 20
 

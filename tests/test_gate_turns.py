@@ -354,6 +354,7 @@ def lived(folder: Path, needs: list[dict[str, int]], pick: Pick) -> Drawing:
     return model
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(NEEDS, st.data())
 def test_what_stays_of_a_turn_is_what_was_green_and_cost_nothing(

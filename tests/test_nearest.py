@@ -57,6 +57,7 @@ def test_one_typing_error_in_a_key_is_always_understood(key: str, data: st.DataO
     assert nearest(wrong, TESTS) == key
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.text(), st.lists(st.text(min_size=1), unique=True))
 def test_what_is_offered_is_known(word: str, known: list[str]) -> None:

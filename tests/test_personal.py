@@ -150,6 +150,7 @@ def test_the_task_s_own_is_its_repository_and_what_the_environment_names(tmp_pat
     assert around.own == (tmp_path / "mono" / "part", tmp_path / "mono", Path("/x/node_modules"))
 
 
+@pytest.mark.slow
 def test_a_key_in_the_home_cannot_be_read_from_a_sandbox_by_links_of_the_repository(tmp_path: Path) -> None:
     s3()
     home, task = tmp_path / "home", tmp_path / "task"

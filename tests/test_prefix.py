@@ -168,6 +168,7 @@ def after(entry: ev.Entry) -> ev.Entry:
     return ev.Entry(entry.seq + 1, entry.ts, ev.Resume(from_seq=entry.seq))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=7), RULES, CUTS)
 def test_what_was_sent_stays_as_it_was(script: list[Line], rules: Rules, cuts: list[Cut]) -> None:

@@ -145,6 +145,7 @@ lines = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(lines)
 def test_a_file_in_a_long_enough_fence_comes_out_as_it_went_in(body: list[str]) -> None:

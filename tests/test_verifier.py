@@ -161,6 +161,7 @@ def test_the_line_of_the_fault_is_suspected_first(tmp_path: Path) -> None:
 lines = st.lists(st.frozensets(st.tuples(st.sampled_from(["a.py", "b.py"]), st.integers(1, 5))), max_size=5)
 
 
+@pytest.mark.slow
 @given(red=lines, green=lines, imported=st.frozensets(st.tuples(st.just("a.py"), st.integers(1, 9))))
 def test_suspicion_is_ordered_and_bounded_and_names_each_line_once(
     red: list[frozenset[tuple[str, int]]], green: list[frozenset[tuple[str, int]]], imported: frozenset[tuple[str, int]]

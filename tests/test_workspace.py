@@ -197,6 +197,7 @@ def shape_of(folder: Path) -> Shape:
     return ("file", folder.read_bytes(), os.access(folder, os.X_OK))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(first=TREES, second=TREES)
 def test_any_tree_comes_back_from_any_other(first: Shapes, second: Shapes) -> None:

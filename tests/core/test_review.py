@@ -71,6 +71,7 @@ def test_a_review_that_says_nothing_usable(reply: str) -> None:
     assert violations(reply) is None
 
 
+@pytest.mark.slow
 def test_a_review_is_read_only_so_far() -> None:
     found = violations("\n".join(f"- {n} {'x' * 10_000}" for n in range(1000)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -131,6 +132,7 @@ drawn = given(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @drawn
 def test_every_run_ends_typed_and_ships_its_best(
@@ -150,6 +152,7 @@ def test_every_run_ends_typed_and_ships_its_best(
     assert end.request is None, "every reservation was settled"
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @drawn
 def test_nothing_ever_falls_and_replay_agrees(
