@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -14,13 +17,17 @@ from gate_stories import ADD, DONE, RUN, Story, played
 from gates import claim, judged
 from jumar.agents.repair import Repair
 from jumar.chain import Mark
+from jumar.core import effects
+from jumar.core import events as ev
 from jumar.core.events import Localisation
 from jumar.core.reply import ToolCall
+from jumar.core.run import EXTERNAL, Said
+from jumar.core.stop import StopReason
 from jumar.core.verdict import Cause, TestResult, Void
 from jumar.harness.result import result_of
 from jumar.models.script import Line
 from jumar.surfaces.cli import call
-from jumar.surfaces.notices import LONGEST
+from jumar.surfaces.notices import LONGEST, Notices
 from jumar.surfaces.output import Voice
 from jumar.surfaces.progress import Live
 from jumar.surfaces.running import UNGATED, UNJUDGED
@@ -190,6 +197,30 @@ def test_a_run_says_what_it_refused_what_judged_it_and_who_spoke_last(
     assert UNJUDGED in said.out
     assert UNGATED not in said.out
     assert "the agent's last words: It works.\n  green.\n" in said.out
+
+
+def test_a_person_is_told_what_went_back_of_what_an_agent_changed_by_itself(tmp_path: Path) -> None:
+    made = world(tmp_path, (), Terms())
+    notices, effect = Notices(), effects.Finish(effects.Halt(StopReason.FINAL))
+    state = replace(made.replayed(), run=replace(made.replayed().run, agent=EXTERNAL))
+    assert not list(notices.heed(state, effect))
+    went = ev.Revert(to="t", paths=("test_app.py",), why="changed around the tools: it is read-only", found=True)
+
+    said = list(notices.heed(replace(state, talk=Said(went, state.talk)), effect))
+
+    assert said == ["went back: test_app.py: changed around the tools: it is read-only"]
+    made.journal.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&- 3>&-"])
+def test_a_closed_stream_is_the_null_device(tmp_path: Path, closed: str) -> None:
+    task = lay(tmp_path / "task", GOOD)
+    argv = shlex.join([sys.executable, "-m", "jumar.surfaces.cli", "score", str(task), str(task), "--sandbox", "S0"])
+
+    done = subprocess.run(["sh", "-c", f"{argv} --confirm 0 {closed}"], stdout=subprocess.PIPE, text=True, check=False)
+
+    assert done.stdout.startswith(("green", "red"))
 
 
 class Blind(FakeVerifier):

@@ -118,6 +118,11 @@ def test_a_model_that_costs_money_runs_under_workday_where_no_cap_is_named_and_s
     assert "\n" not in said
 
 
+def test_seconds_that_the_person_set_are_not_called_the_workday_s(tmp_path: Path) -> None:
+    (said,) = (note for note in settled(tmp_path, model=PAID, seconds=1.0).notes if "workday" in note)
+    assert "caps this run at 10 usd; --budget-usd" in said
+
+
 @pytest.mark.parametrize(
     "chosen",
     [

@@ -211,6 +211,15 @@ class TestWhatItSees:
         assert {venv / "bin", venv / "lib", venv / "pyvenv.cfg", Path(sys.executable).resolve().parent} <= set(seen)
         assert venv not in seen
 
+    def test_is_also_what_env_starts(self, tmp_path: Path) -> None:
+        place = tmp_path / "home" / "tools"
+        (place / "bin").mkdir(parents=True)
+        (place / "lib").mkdir()
+        (place / "bin" / "agent").write_text("#!/bin/sh\n")
+        (place / "bin" / "agent").chmod(0o755)
+
+        assert place / "lib" in self.outlook(tmp_path, "env", "A=B", str(place / "bin" / "agent"), "{prompt}")
+
     def test_is_no_folder_that_the_task_chose(self, tmp_path: Path) -> None:
         for folder in ("task/tools", "letters"):
             (tmp_path / folder).mkdir(parents=True)

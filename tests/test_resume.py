@@ -75,6 +75,8 @@ def test_the_seconds_spent_are_those_within_segments_whatever_lies_between_them(
          {"turns": 6, "test_runs": 4}),
         (stopped(Budget(usd=0.05), refusal("usd of the ledger", Cost(0.4, 9))), {}),
         (stopped(Budget(), "stopped by a signal", StopReason.INTERRUPTED), {}),
+        (replace(stopped(Budget(seconds=14.0), "The time ended after 3 candidates.", seconds=9.0), expired="so it did"),
+         {"seconds": 148.0}),
     ],
 )  # fmt: skip
 def test_the_caps_to_raise_are_those_that_keep_the_run_from_going_on(state: RunState, raised: dict[str, float]) -> None:

@@ -85,7 +85,7 @@ def test_a_run_that_ends_with_no_test_at_all_is_untested_and_never_green(tmp_pat
     assert state.end is not None
     assert state.end.stop is StopReason.UNTESTED
     assert state.end.best is None
-    assert state.end.why == "done; no test judged this run: none was there, and none was written."
+    assert state.end.why == "the agent said: done; no test judged this run: none was there, and none was written."
     result = result_of(state, tmp_path, Mark())
     assert (result.exit, result.passed, result.failed, result.errors, result.best) == (1, None, None, None, None)
     assert (result.grade, result.sandbox, result.standing) == ("", "", "no tests")

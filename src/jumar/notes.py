@@ -22,10 +22,11 @@ def notes(task: Task, options: Options, rows: Mapping[str, InForce], routes: Map
     yield from (row.note for row in rows.values() if row.note)
     usd, seconds, model = rows["usd"], rows["seconds"], rows["model"]
     if usd.source == UNCAPPED and not usd.overridden:
-        hours = f" and {float(seconds.value) / 3600:g} hours" if seconds.value is not None else ""
+        own = seconds.source != UNCAPPED or seconds.value is None
+        hours = "" if own else f" and {float(str(seconds.value)) / 3600:g} hours"
         yield (
-            f"{model.value} costs money and nobody set a cap: the profile workday caps this run at {usd.value:g} usd"
-            f"{hours}; --budget-usd sets another cap"
+            f"{model.value} costs money and nobody set a cap on it: the profile workday caps this run at "
+            f"{usd.value:g} usd{hours}; --budget-usd sets another cap"
         )
     if options.allow_unmetered:
         yield "--allow-unmetered: what the agent spends beside the proxy is not known; only the cap on time stops it"

@@ -37,6 +37,7 @@ def caps_to_raise(state: RunState) -> Mapping[str, float]:
     for name in (*CAPS, "usd", "tokens"):
         cap = getattr(budget, name)
         over = name in CAPS and exhausted(budget, spend, last, (name,)) is not None
+        over = over or (name == "seconds" and bool(state.expired))  # an agent that keeps time for its last verification
         if cap is None or not (over or (told and told[1] == name)):
             continue
         more = float(told[name] or 0) if told and name in ("usd", "tokens") and told[1] == name else 0.0

@@ -5,6 +5,7 @@ Nothing of it leads to the home folder as a whole, or to the run.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -58,12 +59,20 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
         """The agent's program, and the environment of the interpreter that runs the tests: they may lie anywhere."""
         tests, _, search = self.search.partition(":")  # first comes what may be the repository's
         yield from parts(Path(tests).parent)
+        for program in self._started(search):
+            yield from installation(program)
+
+    def _started(self, search: str) -> Iterator[Path]:
+        """The program that is started, and those that its arguments name: `env A=B /path/agent` starts another."""
         if program := shutil.which(self.argv[0], path=search):
-            yield from installation(Path(program))
+            yield Path(program)
+        for word in self.argv[1:]:
+            if Path(word).is_absolute() and "\0" not in word and os.access(word, os.X_OK) and Path(word).is_file():
+                yield Path(word)
 
     def _programs(self) -> Iterator[Path]:
-        if program := shutil.which(self.argv[0], path=self.search):
-            for part in (Path(program), *_links(Path(program))):
+        for program in self._started(self.search):
+            for part in (program, *_links(program)):
                 yield from installation(part)
                 yield from interpreter(part.with_name("python"))
                 yield from interpreter(part.with_name("python3"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -76,8 +77,25 @@ def jumar() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with the documented code."""
+    open_streams()
     gc.disable()  # while modules are loaded, which all stay; `attend` switches it on again
     raise SystemExit(call(sys.argv[1:] if argv is None else argv))
+
+
+def open_streams() -> None:
+    """Give the null device to each standard stream that is closed, as daemons have it: else a file of ours would be it.
+
+    Raises:
+        OSError: if there is no null device.
+    """
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(fd)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is *fd*
+            os.set_inheritable(opened, True)  # noqa: FBT003  it takes no keyword
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(fd, "w" if fd else "r", encoding="utf-8", closefd=False))  # noqa: SIM115  it stays open
 
 
 def call(argv: Sequence[str]) -> int:

@@ -63,9 +63,15 @@ class Notices:
             self._looked = True
             return
         for event in state.since(known) or ():
-            if isinstance(event, ev.ActionTaken) and not event.admitted and self._refused <= MOST:
-                self._refused += 1
-                yield _refusal(event) if self._refused <= MOST else "more was refused: see `jumar log show`"
+            if isinstance(event, ev.ActionTaken) and not event.admitted:
+                said = _refusal(event)
+            elif isinstance(event, ev.Revert) and event.found:
+                said = f"went back: {one_line(', '.join(event.paths), LONGEST)}: {one_line(event.why, LONGEST)}"
+            else:
+                continue
+            self._refused += 1
+            if self._refused <= MOST + 1:
+                yield said if self._refused <= MOST else "more was refused: see `jumar log show`"
 
 
 def _refusal(taken: ev.ActionTaken) -> str:
