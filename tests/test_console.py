@@ -202,7 +202,8 @@ def test_a_run_says_what_it_refused_what_judged_it_and_who_spoke_last(
 def test_a_person_is_told_what_went_back_of_what_an_agent_changed_by_itself(tmp_path: Path) -> None:
     made = world(tmp_path, (), Terms())
     notices, effect = Notices(), effects.Finish(effects.Halt(StopReason.FINAL))
-    state = replace(made.replayed(), run=replace(made.replayed().run, agent=EXTERNAL))
+    first = made.replayed()
+    state = replace(first, start=replace(first.run, agent=EXTERNAL))
     assert not list(notices.heed(state, effect))
     went = ev.Revert(to="t", paths=("test_app.py",), why="changed around the tools: it is read-only", found=True)
 

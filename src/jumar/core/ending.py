@@ -49,7 +49,7 @@ def untested_end(state: RunState, ending: Halt) -> Halt:
     if state.expected or EXIT_CODES[ending.stop] != EXIT_CODES[StopReason.UNTESTED]:
         return ending
     last = f"{ending.why.rstrip('. ')}; " if ending.why.strip() else ""
-    if last and state.said is not None:
+    if last and state.said is not None and state.run.agent not in HOSTED:
         last = f"the agent said: {last}"
     why = "no test judged this run: none was there, and none was written"
     return Halt(StopReason.UNTESTED, f"{last}{why}{_guarded(state)}")
