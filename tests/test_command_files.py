@@ -54,6 +54,65 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
         {"Makefile": "SRC = main.c\napp: main.c\n\tcc -o $@ $(SRC)\ncheck: app\n\t./app --selftest\n"},
     ),
     "a compiler in the command": ("cc -o app main.c && ./app", {}),
+    "options with values": (
+        "make -j 4 check",
+        {
+            "Makefile": "check:\n\tbash -euo pipefail ci/a.sh main.c\n\tpython3 -W error ci/b.py src/a.js\n"
+            "\ttimeout -s KILL 9 sh ci/c.sh\n\tenv -u X sh ci/d.sh\n\tnode -r ./ci/e.js ci/f.js\n"
+            "\tcoverage run --source src ci/g.py\n\tcoverage run -m ci.h\n\tuv run --with x python ci/i.py app.py\n",
+            "ci/a.sh": "",
+            "ci/b.py": "",
+            "ci/c.sh": "",
+            "ci/d.sh": "",
+            "ci/e.js": "",
+            "ci/f.js": "",
+            "ci/g.py": "",
+            "ci/h.py": "",
+            "ci/i.py": "",
+        },
+    ),
+    "loops, folders, pipes": (
+        "make check",
+        {
+            "Makefile": "check:\n\tfor s in ci/a.sh ci/b.sh; do sh $$s; done\n\tfor s in c?/*.bash; do :; done\n"
+            "\tfind ck -name '*.sh' -exec sh {} \\;\n\trun-parts cd\n\tcat ce/a.sh | sh\n\tsh < cf/a.sh\n"
+            "\t./app main.c | diff - out/1.txt\n",
+            "ci/a.sh": "",
+            "ci/b.sh": "",
+            "cb/a.bash": "",
+            "ck/d/a.sh": "",
+            "cd/a": "",
+            "ce/a.sh": "",
+            "cf/a.sh": "",
+            "out/1.txt": "",
+        },
+    ),
+    "goals and growing names": (
+        "make",
+        {
+            "Makefile": ".DEFAULT_GOAL := check\nALL := a\nALL += b\nrun: ; python app.py\ncheck: $(ALL)\n"
+            "a: ; sh ci/a.sh\nb: ; sh ci/b.sh\n",
+            "ci/a.sh": "",
+            "ci/b.sh": "",
+        },
+    ),
+    "scripts by pattern": (
+        "npm test",
+        {
+            "package.json": '{"scripts": {"test": "run-s check:* && concurrently npm:more", "check:a": "node ci/a.js",'
+            ' "more": "sh ci/b.sh", "start": "node index.js"}}',
+            "ci/a.js": "",
+            "ci/b.sh": "",
+        },
+    ),
+    "a script run by a compiler": (
+        "make check",
+        {"Makefile": "check: ; go run ci/check.go main.c\n", "ci/check.go": ""},
+    ),
+    "what a rule is given": (
+        "make t",
+        {"Makefile": "t: ok app\nok: ci/a.sh\n\tsh $<\napp: main.c\n\tcc -o $@ $^\n", "ci/a.sh": ""},
+    ),
     "subjects": ("sh a.sh", {"a.sh": "mypy src\nruff check app.py\npython -m pytest tests src/a.js\ncat main.c\n"}),
 }
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from jumar.core.guard import Guard
 from jumar.core.renames import renames_between
+from jumar.core.settings import Settings, Suite
+from jumar.harness.shadowing import unshadowed
 from jumar.options import Options, with_options
 from jumar.surfaces.cli import call
 from jumar.task import load_task, targets
@@ -49,6 +52,22 @@ def test_a_file_that_a_makefile_runs_is_open_only_to_a_person_who_names_it_by_it
     assert editable(tmp_path, "make check") == ("b.py",)
     (tmp_path / "task.toml").write_text('[files]\neditable = ["app.py", "*.py"]\n')
     assert editable(tmp_path, "make check") == ("app.py", "b.py")
+
+
+def test_no_new_module_stands_before_those_that_judge() -> None:
+    settings = Settings(instruction="", suite=Suite(runner="command", command="make"), judging=("ci/a.py",))
+    guard = unshadowed(Guard(editable=lambda _: True, protected=lambda _: False), settings, ("token.py", "ci/a.py"))
+
+    closed = ("unittest.py", "pytest/__init__.py", "ci/subprocess.py", "sitecustomize.py", "json/x.py")
+    opened = ("token.py", "app/json.py", "ci/app.py", "unittest.txt", "new.py", "src/types.py")
+    assert [p for p in (*closed, *opened) if guard.editable(p)] == list(opened)
+
+
+def test_what_steers_a_checker_is_read_only_where_a_command_judges(tmp_path: Path) -> None:
+    for name in ("app.py", "ruff.toml", "mypy.ini", "dodo.py"):
+        (tmp_path / name).write_text("")
+
+    assert editable(tmp_path, "ruff check app.py") == ("app.py",)
 
 
 @pytest.mark.slow

@@ -173,6 +173,18 @@ def test_a_key_that_comes_with_the_repository_is_not_used(tmp_path: Path) -> Non
     assert not is_own(run.rename(tmp_path / "project" / ".jumar" / "r"), environ)
 
 
+@pytest.mark.parametrize("name", ["mark", "events.jsonl"])
+def test_a_mark_or_a_journal_that_a_link_borrows_is_none(tmp_path: Path, name: str) -> None:
+    environ = home(tmp_path)
+    run = marked(tmp_path / "r", environ)
+    assert is_own(run, environ)
+
+    (run / name).rename(tmp_path / "away")
+    (run / name).symlink_to(tmp_path / "away")
+
+    assert not is_own(run, environ)
+
+
 def test_the_key_is_part_of_no_tree(tmp_path: Path) -> None:
     environ = home(tmp_path)
     assert withheld(tmp_path, environ) == ("/home/.local/state/jumar/",)

@@ -1,7 +1,7 @@
 """The files of a tree that a command names or runs, and those that its scripts and build files run in turn.
 
 What tells a file that judges from one that is judged is where its name stands: a file that is *run* (the first word of
-a command, or the first argument of an interpreter, of `source` or of `include`) judges; any other argument does not.
+a command that is a file of the tree, and what `source`, `include` or `-m` load) judges; any later argument does not.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatch
 from itertools import pairwise
 from posixpath import basename, normpath
 
@@ -26,14 +27,14 @@ BUILD_FILES_OF = {
 LARGEST = 200_000
 """Characters of a file that are searched."""
 
-_INTERPRETER = re.compile(
-    r"(?:sh|bash|dash|ksh|zsh|python[\d.]*|pypy3?|node|deno|bun|tsx|ts-node|ruby|perl|php|lua|Rscript|sys\.executable|process\.execPath)"
-)
+LONGEST_VALUE = 200
+"""Characters of the value of a name: a file that doubles its names again and again has no end."""
+
 _LOADS = frozenset({"source", ".", "include", "sinclude", "-include"})
 _BEFORE = frozenset({
-    "!", "builtin", "command", "coverage", "do", "elif", "else", "env", "eval", "exec", "hatch", "if", "nice", "nohup",
-    "npx", "pipenv", "poetry", "run", "set", "stdbuf", "sudo", "then", "time", "timeout", "until", "uv", "while",
-    "xargs",
+    "!", "builtin", "ccache", "command", "coverage", "do", "elif", "else", "env", "eval", "exec", "hatch", "if", "nice",
+    "nohup", "npx", "pipenv", "poetry", "run", "set", "stdbuf", "sudo", "then", "time", "timeout", "until", "uv",
+    "while", "xargs",
 })  # fmt: skip
 """Words after which a command begins."""
 
@@ -43,20 +44,75 @@ _SPACE = re.compile(r"[\s'\"\\]+")
 _CALL = re.compile(
     r"\b(?:run|call|check_call|check_output|Popen|popen|system|run_path|exec\w*|spawn\w*|fork)\s*\(([^()]{0,2000})"
 )
-_VALUE = re.compile(r"^[ \t]*(?:export[ \t]+|override[ \t]+)?(\w+)[ \t]*(?::{0,3}|\?|)=[ \t]*(.*)$", re.MULTILINE)
+_VALUE = re.compile(r"^[ \t]*(?:export[ \t]+|override[ \t]+)?(\w+)[ \t]*(:{0,3}|\?|\+)=[ \t]*(.*)$", re.MULTILINE)
 _USED = re.compile(r"\$(?:\((\w+)\)|\{(\w+)\}|(\w+))")
+_GIVEN = re.compile(r"\$[<^+?]")
 _RULE = re.compile(r"^([^\s#:=][^#:=]*)::?(?!=)(.*)$")
-_KEY = re.compile(r"^\s*[\w.{}-]+\s*[=:]\s+|^\s*- ")
+_GOAL = re.compile(r"^\.DEFAULT_GOAL[ \t]*:{0,3}=[ \t]*(\S+)", re.MULTILINE)
+_KEY = re.compile(r"^\s*(?:- )?([\w.{}-]+)\s*[=:](?:\s+|$)|^\s*- ")
+_HOLDS = re.compile(r"cmd|command|script|run|sh$")
 _CODE = (".py", ".js", ".ts", ".mjs", ".cjs", ".rb", ".pl", ".php")
-_SUBJECTS = frozenset({
-    "cc", "gcc", "g++", "clang", "clang++", "c99", "tcc", "rustc", "javac", "kotlinc", "ghc", "gfortran",
+_COMPILERS = frozenset({
+    "cc", "gcc", "g++", "clang", "clang++", "c99", "tcc", "rustc", "javac", "kotlinc", "ghc", "gfortran", "tsc",
 })  # fmt: skip
-"""Compilers: the files that a command gives them are the code under test."""
+SUBJECTS = _COMPILERS | frozenset({
+    "bandit", "biome", "black", "clang-format", "clang-tidy", "codespell", "cppcheck", "eslint", "flake8", "gofmt",
+    "golangci-lint", "hadolint", "isort", "jshint", "mypy", "prettier", "pycodestyle", "pydocstyle", "pyflakes",
+    "pylint", "pyright", "rubocop", "ruff", "rustfmt", "shellcheck", "shfmt", "standard", "staticcheck", "stylelint",
+    "ava", "jasmine", "jest", "mocha", "phpunit", "py.test", "pytest", "rspec", "tap", "vitest",
+    "[", "[[", "basename", "cat", "cd", "chmod", "chown", "cp", "cut", "date", "dirname", "echo", "egrep", "export",
+    "fgrep", "find", "git", "grep", "gzip", "head", "install", "ln", "ls", "mkdir", "mv", "printf", "read", "realpath",
+    "rg", "rm", "rmdir", "sed", "sleep", "sort", "stat", "tail", "tar", "tee", "test", "touch", "tr", "type", "uniq",
+    "wc", "which", "zip",
+})  # fmt: skip
+"""Compilers, checkers, runners of tests, tools for text: the files that they are given are their subject."""
+
+_INTERPRETERS = frozenset({"sh", "bash", "python", "python3", "node"})
+
+_ALL = frozenset({"for", "cmp", "diff"})
+"""Programs of which every argument counts; the words of a `for` are run in its loop."""
+
+_FOLDERS = frozenset({"run-parts"})
+"""Programs that run what lies in the folders that they are given."""
+
+_FILE_OPTIONS = frozenset({
+    "-r", "--require", "--import", "--loader", "--experimental-loader", "--rcfile", "--init-file", "-f", "--file",
+})  # fmt: skip
+"""Options whose file is run or loaded before the script."""
+
+_READS = re.compile(r"\s*(?:(?:ba|da|z|k)?sh|python[\d.]*|node)\b")
+
+
+class _Tree:
+    """The files of a tree, by their names."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = tuple(paths)
+        self._ends: dict[str, list[str]] = {}
+        for path in self.paths:
+            self._ends.setdefault(basename(path), []).append(path)
+
+    def ending(self, word: str) -> list[str]:
+        """The files whose path is *word* or ends with it, as it does after `cd`."""
+        path = re.sub(r"^(?:\.\./)+", "", normpath(word).lstrip("/"))
+        return [file for file in self._ends.get(basename(path), ()) if file == path or file.endswith(f"/{path}")]
+
+    def named(self, word: str) -> list[str]:
+        """The files that *word* names, as a path or as a pattern of the shell."""
+        name = word.lstrip("<")
+        if not set(name) & set("*?["):
+            return self.ending(name)
+        return [path for path in self.paths if fnmatch(path, name) or fnmatch(path, f"*/{name.removeprefix('./')}")]
+
+    def below(self, word: str) -> list[str]:
+        """The files in the folder *word*."""
+        folder = re.sub(r"^(?:\.\.?/)+", "", normpath(word).lstrip("/"))
+        return [path for path in self.paths if f"/{folder}/" in f"/{path}"] if folder not in ("", ".") else []
 
 
 def files_run(command: str, paths: Iterable[str], read: Callable[[str], str]) -> frozenset[str]:
     """The files among *paths* that *command* names or runs, and those that these run, to a fixed point."""
-    every = tuple(paths)
+    every = _Tree(paths)
     found, asked, texts = frozenset(_named(command, every)), frozenset(_asked(command)), dict[str, str]()
     while True:
         for path in found - texts.keys():
@@ -75,41 +131,53 @@ def _asked(text: str) -> Iterator[str]:
             yield from (word for word in words if not word.startswith("-") and basename(word) not in BUILD_FILES_OF)
 
 
-def _named(command: str, paths: tuple[str, ...]) -> Iterator[str]:
+def _named(command: str, tree: _Tree) -> Iterator[str]:
     """The files that *command* itself names, wherever they stand in it, but for what it compiles."""
     for words in _simple(command):
-        if words and basename(words[0]) not in _SUBJECTS:
+        if words and basename(words[0]) not in SUBJECTS:
             for word in words:
                 for part in re.findall(r"[\w./@+-]+", word):
-                    yield from _ending_with(part, paths) if not part.startswith("/") else ()
+                    yield from tree.ending(part) if not part.startswith("/") else ()
 
 
-def _run_by(text: str, paths: tuple[str, ...]) -> Iterator[str]:
+def _run_by(text: str, tree: _Tree) -> Iterator[str]:
     """The files that stand where a command line names what is run."""
     for words in _simple(text):
-        for name in _run_in(words):
-            yield from _ending_with(name, paths)
+        yield from _run_in(words, tree)
+    for line in text.split("\n"):
+        for before, after in pairwise(line.split("|")):
+            if _READS.match(after):  # cat FILE | sh
+                yield from (path for word in _SPACE.split(re.split("[;&]", before)[-1]) for path in tree.named(word))
 
 
-def _run_in(words: list[str]) -> Iterator[str]:
-    """What the simple command *words* runs or loads; what follows a script is an argument of it."""
-    started, loads = False, False
+def _run_in(words: list[str], tree: _Tree) -> Iterator[str]:
+    """The files that the simple command *words* runs or loads: the first that it names; later ones are its arguments.
+
+    Not the first word: options and wrappers have values (`bash -o pipefail x.sh`, `timeout -s KILL 9 sh x.sh`).
+    """
+    started = next((w for w in words if basename(w) not in _BEFORE and not _is_option(w)), "")
+    program = basename(started)
+    if program in _FOLDERS or (program == "find" and {"-exec", "-execdir"} & set(words)):
+        yield from (path for word in words for path in tree.below(word))
+        return
+    built = "/" in started[1:] and not started.startswith("/") and not tree.ending(started)
+    if (program in SUBJECTS and not _INTERPRETERS & set(words)) or "--check" in words or built:
+        return
+    every = program in _ALL or bool(_LOADS & set(words))
     for at, word in enumerate(words):
-        name = basename(word)
-        if started and word == "-m" and words[at + 1 : at + 2]:
+        if word == "-m" and words[at + 1 : at + 2]:
             stem = words[at + 1].replace(".", "/")
-            yield from (f"{stem}.py", f"{stem}/__main__.py")
+            yield from (path for end in (".py", "/__main__.py") for path in tree.ending(stem + end))
             return
-        if word in _LOADS:
-            loads = True
-        elif word.startswith("-") or "=" in word or _NUMBER.fullmatch(word) or name in _BEFORE:
-            continue  # an option, an assignment, the seconds of a `timeout`
-        elif _INTERPRETER.fullmatch(name):
-            started = True
-        else:
-            yield word
-            if not loads:
-                return
+        on_path = word == started and "/" not in word and not every
+        found = [] if on_path else tree.named(word)
+        yield from found
+        if found and not every and words[max(0, at - 1)] not in _FILE_OPTIONS:
+            return
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") or "=" in word or bool(_NUMBER.fullmatch(word))
 
 
 def _simple(text: str) -> Iterator[list[str]]:
@@ -124,21 +192,15 @@ def _simple(text: str) -> Iterator[list[str]]:
             yield words
 
 
-def _ending_with(word: str, paths: tuple[str, ...]) -> Iterator[str]:
-    """The files whose path is *word* or ends with it, as it does after `cd`."""
-    path = re.sub(r"^(?:\.\./)+", "", normpath(word).lstrip("/"))
-    return (file for file in paths if file == path or file.endswith(f"/{path}"))
-
-
-def _build_files(text: str, paths: tuple[str, ...]) -> Iterator[str]:
+def _build_files(text: str, tree: _Tree) -> Iterator[str]:
     """The files by which the programs that *text* starts decide what to run, those of `-f FILE` too."""
     for words in _simple(text):
         lines = [line for word in words for line in BUILD_FILES_OF.get(basename(word), ())]
         if lines:
             wanted = spec(lines)
-            yield from (path for path in paths if wanted(path))
+            yield from (path for path in tree.paths if wanted(path))
             for option, value in pairwise(words):
-                yield from _ending_with(value, paths) if option in ("-f", "--file", "--makefile") else ()
+                yield from tree.ending(value) if option in ("-f", "--file", "--makefile") else ()
 
 
 def _commands_of(path: str, body: str, asked: frozenset[str]) -> str:
@@ -151,17 +213,29 @@ def _commands_of(path: str, body: str, asked: frozenset[str]) -> str:
     if name.lower() in ("makefile", "gnumakefile") or name.endswith((".mk", ".make")):
         return _recipes(_resolved(re.sub(r"\\\n", " ", body)), asked)
     if name.endswith((".ini", ".cfg", ".yml", ".yaml", ".toml")):
-        return "\n".join(_KEY.sub("", line) for line in body.split("\n"))
+        return "\n".join(_commands_in(body))
     return _resolved(body)
+
+
+def _commands_in(body: str) -> Iterator[str]:
+    """The lines of an INI or YAML file that hold commands: those of keys that are called so, and what follows them."""
+    holds = False
+    for line in body.split("\n"):
+        if key := _KEY.match(line):
+            holds = bool(_HOLDS.search(key[1])) if key[1] else holds
+        if holds:
+            yield _KEY.sub("", line)
 
 
 def _resolved(body: str) -> str:
     """*body* with the simple values of its names put in their places; `$(MAKE)` is make."""
-    values = {"MAKE": "make", "SHELL": "sh", **dict(_VALUE.findall(body))}
+    values = {"MAKE": "make", "SHELL": "sh"}
+    for name, how, text in _VALUE.findall(body):
+        values[name] = f"{values.get(name, '')} {text}" if how == "+" else text
 
     def value(match: re.Match[str]) -> str:
         name = match[1] or match[2] or match[3]
-        return str(values.get(name, match[0] if match[1] else ""))
+        return str(values.get(name, match[0] if match[1] else ""))[:LONGEST_VALUE]
 
     for _ in range(3):  # of values in values, as deep as people write them
         body = _USED.sub(value, body)[:LARGEST]
@@ -174,20 +248,22 @@ def _recipes(body: str, asked: frozenset[str]) -> str:
     needs: dict[str, set[str]] = {}
     outside: list[str] = []
     current: list[str] = []
+    given = ""
     for line in body.split("\n"):
         if line.startswith("\t"):
             for target in current:
-                rules[target].append(line)
+                rules[target].append(_GIVEN.sub(given, line))
         elif rule := _RULE.match(line):
             before, _, recipe = rule[2].partition(";")
-            current = rule[1].split()
+            current, given = rule[1].split(), before.strip().replace("\\", "")
             for target in current:
-                rules.setdefault(target, []).append(recipe)
+                rules.setdefault(target, []).append(_GIVEN.sub(given, recipe))
                 needs.setdefault(target, set()).update(before.split())
         elif not _VALUE.match(line):
             outside.append(line)
-    first = [name for name in rules if not name.startswith(".")][:1]
-    wanted = set(asked & rules.keys() if asked else first)
+    goal = _GOAL.search(body)
+    first = [goal[1]] if goal else [name for name in rules if not name.startswith(".")][:1]
+    wanted = {target for target in (asked if asked & rules.keys() else first) if target in rules}
     while more := {need for target in wanted for need in needs[target] if need in rules} - wanted:
         wanted |= more
     patterns = {target for target in rules if "%" in target}
@@ -203,8 +279,17 @@ def _scripts(body: str, asked: frozenset[str]) -> str:
     taken: dict[str, str] = {}
     wanted = {"test" if word in ("t", "tst") else word for word in asked}
     while more := {
-        name for name in scripts if name not in taken and name.removeprefix("pre").removeprefix("post") in wanted
+        name
+        for name in scripts
+        if name not in taken and _is_asked(name.removeprefix("pre").removeprefix("post"), wanted)
     }:
         taken.update((name, str(scripts[name])) for name in more)
         wanted |= {word for name in more for word in _SPACE.split(_SPLIT.sub(" ", taken[name]))}
     return "\n".join(taken.values())
+
+
+def _is_asked(name: str, wanted: set[str]) -> bool:
+    """Whether the script *name* is among *wanted*, which may be `npm:NAME` or a pattern (`check:*`)."""
+    return name in wanted or any(
+        fnmatch(name, word.removeprefix("npm:")) for word in wanted if "*" in word or ":" in word
+    )

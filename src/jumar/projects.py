@@ -47,6 +47,15 @@ BUILD_FILES = (
 )  # fmt: skip
 """Files by which a test command decides what to run: with them, as with a test, a red could be edited away."""
 
+CHECKER_FILES = (
+    "mypy.ini", ".mypy.ini", "pyrightconfig.json", "ruff.toml", ".ruff.toml", ".flake8", ".pylintrc", "pylintrc",
+    ".pre-commit-config.yaml", "eslint.config.*", ".eslintrc*", "biome.json*", ".prettierrc*", ".stylelintrc*",
+    ".golangci.*", "clippy.toml", ".clippy.toml", "rustfmt.toml", ".rustfmt.toml", ".rubocop.yml", ".shellcheckrc",
+    ".coveragerc", ".nycrc*", "ava.config.*", ".taprc", "cypress.config.*", "webpack.config.*", "rollup.config.*",
+    "Gruntfile.*", "gulpfile.*", "dodo.py", "gradle.properties", "buildSrc/", ".env",
+)  # fmt: skip
+"""Files by which checkers, runners and bundlers decide what is wrong."""
+
 PYTHON = Project("pytest", ("*.py",), ("tests/", "test/", "test_*.py", "*_test.py", "conftest.py"))
 
 PROJECTS = {

@@ -15,7 +15,7 @@ from jumar.config import LONGEST_SECONDS, TestsTable
 from jumar.core.settings import Suite
 from jumar.errors import BadInput
 from jumar.globs import literal
-from jumar.projects import BUILD_FILES, COMMAND, of_runner, runner_in
+from jumar.projects import BUILD_FILES, CHECKER_FILES, COMMAND, of_runner, runner_in
 
 if TYPE_CHECKING:
     from jumar.options import Options
@@ -79,7 +79,7 @@ def steered(task: Task) -> Task:
     """*task*, where a test command's build files, and the files that it names, are read-only."""
     if not task.suite.single:
         return task
-    return replace(task, protected=(*task.protected, *BUILD_FILES, *_named_files(task)))
+    return replace(task, protected=(*task.protected, *BUILD_FILES, *CHECKER_FILES, *_named_files(task)))
 
 
 def _named_files(task: Task) -> Iterator[str]:

@@ -27,6 +27,7 @@ from jumar.harness.context import context_of
 from jumar.harness.large_rooms import store_of_rooms
 from jumar.harness.missing import refuse_left_out
 from jumar.harness.modes import judged_sources, with_modes
+from jumar.harness.shadowing import unshadowed
 from jumar.harness.sources import allowed_bytes, leaves_out
 from jumar.harness.whole_files import pipeline_of
 from jumar.plugins import load
@@ -196,7 +197,7 @@ def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> Guard:
     def authorable(path: str) -> bool:
         return path not in came and bool(runner.test_files((path,), ())) and not closed(path)
 
-    return with_modes(replace(guard, authorable=authorable), settings, runner)
+    return unshadowed(with_modes(replace(guard, authorable=authorable), settings, runner), settings, came)
 
 
 def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifier]:

@@ -11,7 +11,7 @@ from jumar.core.policy import Gate
 from jumar.core.settings import Settings
 from jumar.globs import spec
 from jumar.ports import Runner
-from jumar.projects import of_runner
+from jumar.projects import CHECKER_FILES, of_runner
 
 OWN = (".git/", ".jumar/", "node_modules/", "__pycache__/", "*.pyc", "/task.toml", "/jumar.toml", "/task.checks.json")
 CLOSED = ("conftest.py", "conftest/", "conftest.*", "__snapshots__/", *OWN)
@@ -20,8 +20,7 @@ CLOSED = ("conftest.py", "conftest/", "conftest.*", "__snapshots__/", *OWN)
 STEERING = (
     *CONFIGURATION,
     "Makefile", "makefile", "GNUmakefile", "*.mk", "justfile", "Justfile", "Taskfile.y*ml", "noxfile.py", "tasks.py",
-    "mypy.ini", ".mypy.ini", "pyrightconfig.json", "ruff.toml", ".ruff.toml", ".flake8", ".pylintrc", "pylintrc",
-    ".pre-commit-config.yaml", "eslint.config.*", ".eslintrc*", "biome.json*", ".coveragerc", ".env",
+    *CHECKER_FILES,
 )  # fmt: skip
 """What steers a runner, or a command such as `make test` or `mypy`: a candidate's own is judged beside the task's."""
 

@@ -91,6 +91,8 @@ def is_own(folder: Path, environ: Mapping[str, str]) -> bool:
     key = _key(folder, environ, make=False)
     if key is None or not (folder / MARK).is_file():
         return False
+    if folder.is_symlink() or (folder / MARK).is_symlink() or (folder / EVENTS).is_symlink():
+        return False  # a repository could lead to a run of the person's, beside a best tree of its own
     with suppress(OSError), (folder / MARK).open("rb") as marked, (folder / EVENTS).open("rb") as lines:
         return hmac.compare_digest(marked.read(sha256().digest_size * 2), _code(key, lines.readline().rstrip(b"\n")))
     return False
