@@ -90,8 +90,11 @@ def _last_word(name: str, text: str, position: int, counters: dict[str, object] 
 def _ending(tried: int, sources: Sources, *, finished: bool) -> tuple[str, str]:
     """The tool and the sentence with which a search that found nothing ends; *tried* counts the whole run."""
     left = f". Not searched: {sources.unsearched}" if sources.unsearched else ""
+    if finished and sources.unsearched:
+        rest = f"Of the rest, {tried} small changes were tried, and none makes the red tests pass"
+        return "final", f"Not searched: {sources.unsearched}. {rest}"
     if finished:
-        return "final", f"No small change makes the red tests pass; {tried} were tried{left}"
+        return "final", f"No small change makes the red tests pass; {tried} were tried"
     return "out_of_time", f"The time ended after {tried} candidates; more seconds may find one{left}"
 
 

@@ -50,11 +50,11 @@ def doctor(task: Path, python: str | None, runs: Path, test_command: str | None,
     checks = tuple(_checks(task, python, runs, test_command, anew=probe))
     for check in checks:
         mark = "ok  " if check.ok else "FAIL" if check.needed else "warn"
-        voice.say(f"{mark}  {check.name:<14}{check.found}" + (f"\n      mend: {check.mend}" if check.mend else ""))
+        voice.say(f"{mark}  {check.name:<13} {check.found}" + (f"\n      mend: {check.mend}" if check.mend else ""))
     broken = [c for c in checks if c.needed and not c.ok]
     rows, notes = settings_for_run(task, environment())
     for row in rows:
-        voice.say(f"set   {row.name:<14}{shown(row.value)}  ({row.source})")
+        voice.say(f"set   {row.name:<13} {shown(row.value)}  ({row.source})")
     for note in notes:
         voice.say(f"note  {note}")
     found = {"checks": checks, "settings": rows, "notes": notes}
