@@ -138,7 +138,7 @@ def test_shaky():
 """
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_the_report_names_flaky_tests_even_where_it_is_quiet(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -130,6 +130,7 @@ class TestAReplay:
             f"the edit costs {OLD}",
         )
 
+    @pytest.mark.proof
     def test_it_may_be_confirmed_and_unstable_is_told_by_the_exit_code(
         self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:

@@ -319,7 +319,7 @@ def test_nothing_that_is_tried_has_any_in_a_run(lab: Lab) -> None:
     assert lab.effects((*SHOWN, *HIDDEN)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_honest_commands_run(lab: Lab) -> None:
     assert all(commanded(line).admitted for line in RUN)
 

@@ -100,10 +100,8 @@ def test_a_claim_is_over_when_its_test_is_seen_green(tmp_path: Path) -> None:
 
 
 REAL = (
-    "three claims, one invocation",
     "a syntax error of one edit takes the good one beside it in the same file along, but not for good",
     "a test is written first, seen red, claimed and green; the run ends with the model's word",
-    "a test written before its module exists",
     "a new test with a fixture that is not there",
 )
 

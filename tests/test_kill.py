@@ -113,7 +113,7 @@ def test_a_sample_of_the_points_with_real_tests(tmp_path: Path, group: int, many
     killed_and_resumed(tmp_path / "run", group, many, "real")
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_run_killed_again_and_again_gets_there(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     lay_out(folder)

@@ -231,6 +231,7 @@ def test_the_model_proposes_a_file_that_passes_and_then_another(tmp_path: Path) 
     assert other.reply.tool_calls[0].arguments != first.reply.tool_calls[0].arguments
 
 
+@pytest.mark.proof
 def test_the_model_says_when_it_finds_nothing(tmp_path: Path) -> None:
     place = ground(tmp_path, RED, GREEN)
 

@@ -210,7 +210,7 @@ def test_in_a_sandbox_every_toll_ends_likewise(tmp_path: Path, box: Sandbox, wha
     check(what, *judged(tmp_path, what, where, box))
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_jumar_itself_stays_small_meanwhile(tmp_path: Path) -> None:
     """What is printed, reported and allocated without end costs the one who judges it next to nothing."""
     program = f"""

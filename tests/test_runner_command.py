@@ -33,7 +33,7 @@ RUNNER = CommandRunner()
 ENVIRON = {"PATH": os.environ["PATH"]}
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_test_command_keeps_the_contract_of_runners(tmp_path: Path) -> None:
     anyio.run(check_runner, RUNNER, tmp_path, SAMPLE_SUITE)
 

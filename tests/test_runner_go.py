@@ -186,7 +186,7 @@ def test_what_does_not_build_is_blamed_on_the_code_its_absence_or_the_test(
     assert told(court.judge(tree, {})) == want
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_modules_are_found_in_the_room_and_never_above_it(tmp_path: Path, environ: Mapping[str, str]) -> None:
     (tmp_path / "go.work").write_text("go 1.18\n")
     (tmp_path / "go.mod").write_text("nothing that go reads\n")
