@@ -103,6 +103,10 @@ REAL = (
     "a syntax error of one edit takes the good one beside it in the same file along, but not for good",
     "a test is written first, seen red, claimed and green; the run ends with the model's word",
     "a new test with a fixture that is not there",
+    *(
+        pytest.param(name, marks=pytest.mark.proof)
+        for name in ("three claims, one invocation", "a test written before its module exists")
+    ),
 )
 
 
