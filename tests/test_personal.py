@@ -131,6 +131,20 @@ def test_of_a_crafted_environment_only_what_it_claims_to_be_is_seen(tmp_path: Pa
         assert Path(sys.base_prefix, "lib") in found, "the interpreter is one all the same"
 
 
+@pytest.mark.parametrize("way", ["home", "link"])
+def test_the_environment_of_another_project_is_not_seen_through_one_s_own(tmp_path: Path, way: str) -> None:
+    other = environment_of(tmp_path / "other").parent
+    own = tmp_path / "own" / "bin"
+    own.mkdir(parents=True)
+    (own / "python").symlink_to(other / "python" if way == "link" else sys.executable)
+    (own.parent / "pyvenv.cfg").write_text(f"home = {other}\n")
+
+    seen = installed.interpreter(own / "python")
+
+    assert own in seen
+    assert not {path for path in seen if path.is_relative_to(tmp_path / "other")} - {other / "python"}
+
+
 def test_links_on_a_path_that_leads_into_the_project_are_not_followed(tmp_path: Path) -> None:
     private, task = tmp_path / "private" / "bin" / "run", tmp_path / "task"
     private.parent.mkdir(parents=True)

@@ -39,8 +39,10 @@ def interpreter(python: Path) -> tuple[Path, ...]:
         done.add(program)
         place = program.parent.parent
         home = _home(place / "pyvenv.cfg")
-        installed = home is not None or (not program.is_symlink() and any((place / "lib").glob("python3*")))
-        found += parts(place, (*PARTS, *_OF_PYTHON)) if installed else [program]
+        # Of the environment of another project only the interpreter that it leads to.
+        other = home is not None and place.resolve() != python.parent.parent.resolve()
+        base = not program.is_symlink() and any((place / "lib").glob("python3*"))
+        found += parts(place, (*PARTS, *_OF_PYTHON)) if not other and (home is not None or base) else [program]
         if home is not None:
             todo += [path for name in (program.name, "python3", "python") if is_base(path := home / name)]
         if program.is_symlink():
@@ -70,9 +72,14 @@ def _is_python(program: Path) -> bool:
 
 
 def is_base(python: Path) -> bool:
-    """Whether *python* is an interpreter with its library beside it, there or where a link to it leads."""
+    """Whether *python* is an interpreter with the standard library beside it, there or where a link to it leads.
+
+    A virtual environment is none: that of another project would be shown with all that is installed in it.
+    """
     places = (python.parent.parent, python.resolve().parent.parent)
-    return _is_python(python) and any(found for place in places for found in place.glob("lib*/python3*"))
+    if not _is_python(python) or any((place / "pyvenv.cfg").exists() for place in places):
+        return False
+    return any((found / "os.py").is_file() for place in places for found in place.glob("lib*/python3*"))
 
 
 def installation(program: Path) -> tuple[Path, ...]:
