@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from jumar.surfaces.cli import COMMANDS, call
+from jumar.surfaces.running import REFACTORED, UNCHANGED
 
 Files = dict[str, str | bytes]
 
@@ -299,3 +300,15 @@ def test_doctor_tells_what_works(jumar: Called, tmp_path: Path) -> None:
     assert code == 0
     assert {"name", "value", "source"} <= set(found["settings"][0])
     assert all(checks[name] for name in ("python", "pytest", "git", "disk", "runs", "temporary"))
+
+
+@pytest.mark.slow
+def test_a_green_that_changed_nothing_and_a_gate_that_is_not_strict_say_so(tmp_path: Path, jumar: Called) -> None:
+    test = "from a import f\ndef test_f():\n    assert f()\n"
+    lay(tmp_path / "g", {"a.py": "def f():\n    return 1\n", "test_a.py": test})
+    lay(tmp_path, {"s.jsonl": '{"content": "x"}\n'})
+
+    for gate, lines in (("strict", (f"{UNCHANGED}; --gate refactor",)), ("refactor", (REFACTORED, f"{UNCHANGED}\n"))):
+        status, out, _ = jumar("run", "g", "--model", "script:s.jsonl", "--gate", gate)
+        assert status == 0
+        assert [line for line in lines if line not in out] == []

@@ -48,7 +48,7 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
         stage = _Stage(voice, live, attendant, shown)
         attendant.run(lambda: _work(recipes, runs, stage, whole_seconds))
     if len(shown) < len(recipes):
-        voice.say(f"\n{len(recipes) - len(shown)} not tried: not fetched, or no time left")
+        _untried(voice, recipes, stage)
     return _told(voice, shown, summary("demo", shown, started), wanted=min(PLEDGE, len(recipes)))
 
 
@@ -58,6 +58,7 @@ class _Stage:
     def __init__(self, voice: Voice, live: Live, attendant: Attendant, shown: list[Shown]) -> None:
         self.voice, self.live, self.attendant, self.shown = voice, live, attendant, shown
         self.tell = live.tell
+        self.prepared: tuple[Prepared, ...] = ()
 
     def __call__(self, kernel: Kernel) -> None:
         """Follow the run that begins."""
@@ -68,9 +69,18 @@ class _Stage:
 async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage, whole_seconds: float) -> None:
     live = stage.live
     prepared = await recipe_tasks(cache_folder() / "sdists", runs.parent / "demo", recipes, _fetched(live))
+    stage.prepared = prepared
     async for one in work_through(chosen(prepared), runs, environment(), stage, whole_seconds):
         stage.shown.append(one)
         _show(stage.voice, one)
+
+
+def _untried(voice: Voice, recipes: tuple[Recipe, ...], stage: _Stage) -> None:
+    """Name the bugs that were not tried, with the reason of each."""
+    faults = {one.recipe.task_name: one.fault for one in stage.prepared}
+    for name in (r.task_name for r in recipes if r not in [s.prepared.recipe for s in stage.shown]):
+        why = faults.get(name, "it was not fetched") or "no time was left"
+        voice.say(f"not tried  {name}: {why}; jumar demo --only {name}")
 
 
 def _fetched(live: Live) -> Callable[[Prepared], None]:

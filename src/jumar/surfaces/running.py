@@ -39,6 +39,12 @@ UNGATED = "gate off: edits needed no red test; the ratchet alone decided what wa
 UNJUDGED = "gate off, and no test judged: what the agent wrote last is what was kept"
 """Said of the others, as under test policy never."""
 
+REFACTORED = "gate refactor: edits needed no red test; every outcome had to stay as it was, or become green"
+"""Said of a run that began in refactor mode."""
+
+UNCHANGED = "nothing was changed: all tests passed as they were"
+"""Said of a green whose best tree is the first one."""
+
 LISTED = 10
 """As many tests are named in a report."""
 
@@ -183,8 +189,8 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     voice.say(f"{result.stop}  {result.standing}  {result.seconds:.1f} s{cost}")
     if result.grade:
         voice.say(f"grade {result.grade}, sandbox {result.sandbox}")
-    if result.gate == Gate.OFF:
-        voice.say(UNGATED if result.best is not None else UNJUDGED)
+    if how := _gate_line(result):
+        voice.say(how)
     _list(voice, "flaky", result.flaky)
     for warning in result.warnings:
         voice.say(f"warning: {warning}")
@@ -194,7 +200,10 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
         words = result.why.strip().replace("\n", "\n  ")  # so that each line is seen to be the agent's
         voice.say(f"the agent's last words: {words}" if result.said else result.why)
     voice.say(f"journal  {result.events}")
-    if (folder / "best.patch").is_file() and (folder / "best.patch").stat().st_size:
+    changed = (folder / "best.patch").is_file() and (folder / "best.patch").stat().st_size > 0
+    for line in () if changed else _unchanged_line(result):
+        voice.say(line)
+    if changed:
         _changed(voice, folder, applied=apply, whole=result.stop is StopReason.GREEN)
     if result.stop is not StopReason.GREEN and "of the ledger" not in result.why:  # whose caps cannot be raised
         raised = "".join(f" {flag(name)} {cap:.15g}" for name, cap in result.raises.items())
@@ -202,6 +211,21 @@ def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
     refused = _applied(voice, folder) if apply else ""
     voice.result(result)
     return fail(refused, EXIT_CODES[StopReason.FINAL], as_json=False) if refused else result.exit
+
+
+def _gate_line(result: Result) -> str:
+    """The line on a gate that is not the strict one; empty under that."""
+    if result.gate == Gate.OFF:
+        return UNGATED if result.best is not None else UNJUDGED
+    return REFACTORED if result.gate == Gate.REFACTOR else ""
+
+
+def _unchanged_line(result: Result) -> tuple[str, ...]:
+    """The line of a green that changed nothing, with the way to more; none of other ends."""
+    if result.stop is not StopReason.GREEN:
+        return ()
+    hint = "; --gate refactor opens edits that no red test asks for" if result.gate == Gate.STRICT else ""
+    return (f"{UNCHANGED}{hint}",)
 
 
 def _changed(voice: Voice, folder: Path, *, applied: bool, whole: bool) -> None:
