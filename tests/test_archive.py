@@ -27,6 +27,7 @@ from jumar.surfaces.archive.coloured import bounded, coloured
 from jumar.surfaces.archive.rows import without_repeats
 from jumar.surfaces.cli import call
 from stories import program, world
+from ticks import wait_for_a_tick
 
 Called = Callable[..., tuple[int, str, str]]
 REPLY = f"```python\n{program(12)}```"
@@ -229,19 +230,12 @@ def shared(tmp_path: Path, *names: str) -> list[Path]:
     return runs
 
 
-def until_the_clock_moves(path: Path, probe: Path) -> None:
-    """Wait until what is written is newer than *path*: file systems count time in ticks, and a sweep keeps its own."""
-    probe.touch()
-    while probe.stat().st_ctime_ns <= path.stat().st_ctime_ns:
-        probe.touch()
-
-
 def test_clean_removes_by_age_and_reason_and_frees_the_objects(jumar: Called, tmp_path: Path) -> None:
     old, new = shared(tmp_path, "20200101-000000-app-aaaaaa", "20990101-000000-app-bbbbbb")
     extra = old.parent / SHARED / "00"
     extra.mkdir(exist_ok=True)
     (extra / ("0" * 62)).write_bytes(b"needed by nobody")
-    until_the_clock_moves(extra / ("0" * 62), tmp_path / "now")
+    wait_for_a_tick(tmp_path)
 
     planned = json.loads(jumar("clean", "--older-than", "7d", "--dry-run", "--json")[1])
     assert old.exists()

@@ -15,6 +15,7 @@ from jumar.harness.archive.find import runs_in
 from jumar.surfaces.cli import call
 from jumar.surfaces.hook_folder import prune
 from jumar.surfaces.hook_session import Desk
+from ticks import wait_for_a_tick
 
 
 def filled(folder: Path) -> Path:
@@ -71,6 +72,7 @@ def test_a_sweep_removes_only_objects_of_a_store_that_is_no_link(tmp_path: Path,
     else:
         (root / "ab").symlink_to(thesis.parent)
         Store(real).put(b"unneeded")
+    wait_for_a_tick(tmp_path)
     assert sweep(root, ()).objects == (0 if linked else 1)
     assert thesis.exists()
 

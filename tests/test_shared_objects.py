@@ -25,6 +25,7 @@ from jumar.disk.trees import Kind, Node
 from jumar.errors import BadInput, Infra
 from jumar.verify.room import exchanged
 from jumar.workspace import Workspace
+from ticks import wait_for_a_tick
 
 
 @pytest.fixture
@@ -91,6 +92,7 @@ def test_a_sweep_removes_what_no_journal_needs_and_nothing_else(root: Path) -> N
     store.keep({"b.py": Node(Kind.FILE, store.put(b"gone"))}, b"gone")
     run = run_in(root, "a", needed)
     store.release()
+    wait_for_a_tick(root)
 
     planned = sweep(root, [run], dry=True)
     assert len(objects(root)) == 4
@@ -106,6 +108,7 @@ def test_what_a_living_writer_stored_or_found_is_not_swept(root: Path) -> None:
     first = Store(root)
     old = first.put(b"old")
     first.release()
+    wait_for_a_tick(root)
     writer = Store(root)
     new = writer.put_all([b"new", b"old"])
 
@@ -113,6 +116,7 @@ def test_what_a_living_writer_stored_or_found_is_not_swept(root: Path) -> None:
 
     assert objects(root) == {*new} == {old, new[0]}
     writer.release()
+    wait_for_a_tick(root)
     sweep(root, [])
     assert objects(root) == set()
 
@@ -130,6 +134,7 @@ def test_a_killed_writer_leaves_no_lease_and_its_parts_go(root: Path) -> None:
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
     assert done.returncode == -signal.SIGKILL
+    wait_for_a_tick(root)
     living = Store(root)
     living.put(b"of somebody who lives")
     mine = root / PARTS / f"{next(iter(held(root)))}-part"
@@ -160,6 +165,7 @@ def test_a_difference_keeps_the_tree_that_it_begins_from(root: Path) -> None:
     second = large(store, b"2")
     run = run_in(root, "a", second)
     store.release()
+    wait_for_a_tick(root)
 
     sweep(root, [run])
 
