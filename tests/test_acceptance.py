@@ -70,6 +70,7 @@ def green(dice: Dice, tree: str = "tree") -> Verification:
     return anyio.run(lambda: accepted(dice, first, tree, {}))  # type: ignore[arg-type]  # it has all that is asked
 
 
+@pytest.mark.slow
 def test_what_passes_one_time_in_five_is_hardly_ever_green() -> None:
     lucky = 0
     for seed in range(500):

@@ -47,6 +47,7 @@ def bulk(passing: int) -> str:
     return program(passing, f"{random.Random(passing).getrandbits(400_000):x}")
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_infra_with_the_best_tree_readable(small_disk: Path) -> None:
     tried = (9, 12, 10, *range(3, 8), 13, 14, 15)
     folder = small_disk / "run"

@@ -90,6 +90,7 @@ def _belongs_to(run: Path, origin: Path) -> None:
         (run / "result.json").write_text(json.dumps(result))
 
 
+@pytest.mark.slow
 def test_diff_shows_the_best_tree_against_what_the_run_began_with(jumar: Called, tmp_path: Path) -> None:
     run = ran(tmp_path, "20260101-000000-app-aaaaaa")
     code, out, _ = jumar("diff", "last")
@@ -133,6 +134,7 @@ def test_apply_names_its_folder_unless_that_is_here_or_above(
     assert jumar("apply", str(run))[1] == "wrote    app.py\n"
 
 
+@pytest.mark.slow
 def test_apply_refuses_a_run_that_came_with_a_repository(jumar: Called, tmp_path: Path) -> None:
     run = ran(tmp_path, "20260101-000000-app-aaaaaa")
     (run / "mark").unlink()
@@ -163,6 +165,7 @@ def test_a_run_without_an_event_is_one_sentence(jumar: Called, tmp_path: Path, c
     assert (code, "was killed before its first event" in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_run_is_named_by_its_path_its_name_a_unique_beginning_or_last(jumar: Called, tmp_path: Path) -> None:
     old, new = (ran(tmp_path, name) for name in ("20260101-000000-app-aaaaaa", "20260102-000000-app-bbbbbb"))
     runs = Path(".jumar/runs")
@@ -230,6 +233,7 @@ def shared(tmp_path: Path, *names: str) -> list[Path]:
     return runs
 
 
+@pytest.mark.slow
 def test_clean_removes_by_age_and_reason_and_frees_the_objects(jumar: Called, tmp_path: Path) -> None:
     old, new = shared(tmp_path, "20200101-000000-app-aaaaaa", "20990101-000000-app-bbbbbb")
     extra = old.parent / SHARED / "00"
@@ -262,6 +266,7 @@ def test_clean_keeps_what_is_open_and_what_can_be_resumed_unless_asked(jumar: Ca
     assert is_open.exists()
 
 
+@pytest.mark.slow
 def test_clean_by_size_removes_the_oldest_and_no_more_than_needed(jumar: Called, tmp_path: Path) -> None:
     runs = shared(tmp_path, *(f"2020010{n}-000000-app-{n}aaaaa" for n in range(1, 5)))
     for run in runs:
@@ -315,6 +320,7 @@ def test_a_report_shows_a_bounded_diff() -> None:
     assert coloured("+a\n-b\n c") == "\x1b[32m+a\x1b[0m\n\x1b[31m-b\x1b[0m\n c"
 
 
+@pytest.mark.slow
 def test_a_run_that_was_moved_without_its_objects_is_one_sentence(jumar: Called, tmp_path: Path) -> None:
     (run,) = shared(tmp_path, "20260101-000000-app-aaaaaa")
     (run / "objects.path").write_text(f"{run.parent / SHARED}\n")

@@ -121,6 +121,7 @@ def test_money_is_never_paid_back_and_never_breaks_a_sum(usd: float, expected: i
     assert micro(usd) == expected
 
 
+@pytest.mark.slow
 def test_a_file_that_came_with_the_task_cannot_raise_a_profile_or_lower_a_price(tmp_path: Path) -> None:
     tables = '[budget]\nusd = 100000\n[prices."openai:gpt-6.1-terra"]\ninput = 0\noutput = 0\n'
     task = load_task(lay(tmp_path / "in" / "task", {**GOOD, "task.toml": tables}))

@@ -68,6 +68,7 @@ def run_with(tmp_path: Path, files: dict[str, str], tests: dict[str, str] | None
     return anyio.run(lambda: start(settled, tmp_path / "runs", environ={}))
 
 
+@pytest.mark.slow
 def test_the_corpus_is_whole() -> None:
     known, honest = attacks(), lookalikes()
 

@@ -94,6 +94,7 @@ def test_control_sequences_are_stripped(printed: str, kept: str) -> None:
     assert plain(printed) == kept
 
 
+@pytest.mark.slow
 @given(st.text(st.sampled_from("\x1b[]PX^_\\\x07;0m?\r\n\t a\x9b\x9c\x00\x7f")))
 def test_what_is_left_moves_no_cursor(text: str) -> None:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", plain(text))

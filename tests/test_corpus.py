@@ -111,6 +111,7 @@ class TestAnEdit:
 class TestATurn:
     """Edits of one turn, told apart by their claims."""
 
+    @pytest.mark.slow
     def test_two_claims_are_two_records_one_on_top_of_the_other(self, tmp_path: Path) -> None:
         first, second = corpus(tmp_path, turn(*FIX_A, *FIX_C)).records
 
@@ -120,6 +121,7 @@ class TestATurn:
         assert second.edit.tree_after == first.green.tree == second.green.tree
         assert first.best_seq == second.best_seq
 
+    @pytest.mark.slow
     def test_two_claims_on_one_file_are_told_apart(self, tmp_path: Path) -> None:
         first, second = corpus(tmp_path, turn(*FIX_A, *FIX_B)).records
         half = text("one.py").replace("A = 0", "A = 1")
@@ -134,6 +136,7 @@ class TestATurn:
         assert claims(found) == [(A, B)]
         assert changes(found.records[0])["one.py"][1] == "A = 1\nKEPT = 'k'\nB = 1\n"
 
+    @pytest.mark.slow
     def test_what_went_back_is_in_no_record(self, tmp_path: Path) -> None:
         wrong = (claim(A, "one.py"), edit("one.py", "A = 0", "A = 7"))
         found = corpus(tmp_path, turn(*wrong, *FIX_C))
@@ -148,11 +151,13 @@ class TestATurn:
         assert changes(record) == {"one.py": (text("one.py"), text("one.py").replace("B = 0", "B = 1"))}
         assert record.edit.tree_after == record.green.tree
 
+    @pytest.mark.slow
     def test_an_edit_that_costs_a_green_is_in_no_record(self, tmp_path: Path) -> None:
         costly = (claim(A, "one.py"), write("one.py", "A = 1\nB = 0\n"))
 
         assert claims(corpus(tmp_path, turn(*costly, *FIX_C))) == [(C,)]
 
+    @pytest.mark.slow
     def test_a_test_that_was_written_first_is_part_of_the_base(self, tmp_path: Path) -> None:
         new = "import two\n\n\ndef test_new():\n    assert two.NEW == 1\n"
         fix = (claim("test_new.py::test_new", "two.py"), write("two.py", "C = 0\nNEW = 1\n"))
@@ -176,12 +181,14 @@ class TestATurn:
 class TestTheRed:
     """The red that a claim stands on."""
 
+    @pytest.mark.slow
     def test_it_is_that_of_the_tree_the_edit_began_from(self, tmp_path: Path) -> None:
         wrong = (claim(C, "two.py"), edit("two.py", "C = 0", "C = 7"))
         (record,) = corpus(tmp_path, turn(*wrong), turn(*FIX_C)).records
 
         assert record.tests[0].red.tree == record.edit.tree_before == record.start_tree
 
+    @pytest.mark.slow
     def test_it_is_the_newest_one(self, tmp_path: Path) -> None:
         look = turn(ToolCall("run_tests", {}))
         (record,) = corpus(tmp_path, look, turn(*FIX_C)).records
@@ -189,6 +196,7 @@ class TestTheRed:
         assert record.red[0].trigger == "model"
         assert record.tests[0].red.verification == record.red[0].seq
 
+    @pytest.mark.slow
     def test_claims_of_two_verifications_name_both(self, tmp_path: Path) -> None:
         both = (claim(A, "one.py"), ToolCall("run_tests", {}), claim(B, "one.py"))
         (record,) = corpus(tmp_path, turn(*both, write("one.py", "A = 1\nKEPT = 'k'\nB = 1\n"))).records
@@ -200,6 +208,7 @@ class TestTheRed:
 class TestTheCost:
     """What a record cost, as far as that can be told."""
 
+    @pytest.mark.slow
     def test_it_is_all_since_the_last_edit_that_was_kept(self, tmp_path: Path) -> None:
         wrong = turn(claim(C, "two.py"), edit("two.py", "C = 0", "C = 7"))
         first, second = (r.cost for r in corpus(tmp_path, turn(*FIX_A), wrong, turn(*FIX_C)).records)
@@ -209,6 +218,7 @@ class TestTheCost:
         )  # fmt: skip
         assert (second.calls, second.usd, second.shared_by) == (2, 0.5, 1)
 
+    @pytest.mark.slow
     def test_records_of_one_turn_share_it(self, tmp_path: Path) -> None:
         first, second = (r.cost for r in corpus(tmp_path, turn(*FIX_A, *FIX_C)).records)
 
@@ -262,11 +272,13 @@ class TestTheBytes:
         assert [r.run for r in records(once, "it")] == ["early", "early", "late", "late", "mid", "mid"]
         assert str(tmp_path).encode() not in once
 
+    @pytest.mark.slow
     def test_what_is_written_reads_back(self, tmp_path: Path) -> None:
         found = corpus(tmp_path, turn(*FIX_A, *FIX_C))
 
         assert records(b"".join(map(line, found.records)), "it") == found.records
 
+    @pytest.mark.slow
     def test_every_record_has_the_same_keys_and_types(self, tmp_path: Path) -> None:
         new = turn(claim(C, "data.bin"), claim(C, "x/new.py"), write("data.bin", "t"), write("x/new.py", ""), *FIX_C)
         found = corpus(tmp_path, turn(*FIX_A), turn(claim(B, "gone.py"), delete("gone.py"), *FIX_B), new)
@@ -276,6 +288,7 @@ class TestTheBytes:
         assert len(shapes) == 1
         assert '"empty"' not in shapes.pop()
 
+    @pytest.mark.slow
     def test_an_export_changes_nothing_in_a_run(self, tmp_path: Path) -> None:
         run = ran(tmp_path, turn(*FIX_A, *FIX_C))
         before = {p: p.stat().st_mtime_ns for p in run.rglob("*")}
@@ -359,6 +372,7 @@ class TestWhatIsRead:
         with pytest.raises(BadInput, match="two different runs of the name story"):
             corpus_of(runs)
 
+    @pytest.mark.slow
     def test_a_run_that_goes_on_counts_as_far_as_it_has_come(self, tmp_path: Path) -> None:
         run = ran(tmp_path, turn(*FIX_A), turn(*FIX_C))
         whole = corpus_of([run]).records
@@ -369,6 +383,7 @@ class TestWhatIsRead:
         assert corpus_of([run]).records == whole[:1]
 
 
+@pytest.mark.slow
 def test_the_bases_can_be_kept_apart_from_the_runs(tmp_path: Path) -> None:
     found = corpus(tmp_path, turn(*FIX_A, *FIX_C))
     keep_bases(found, tmp_path / "kept")
@@ -386,6 +401,7 @@ def test_the_bases_can_be_kept_apart_from_the_runs(tmp_path: Path) -> None:
 class TestTheCommand:
     """`jumar corpus` as a person calls it."""
 
+    @pytest.mark.slow
     def test_records_are_written_and_told(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         ran(tmp_path / "runs", turn(*FIX_A, *FIX_C))
 
@@ -404,6 +420,7 @@ class TestTheCommand:
         assert len(records(out.out, "it")) == 1
         assert out.err == b"1 records of 1 runs\n"
 
+    @pytest.mark.slow
     def test_nothing_is_written_onto_a_run(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         run = ran(tmp_path / "runs", turn(*FIX_C))
         journal = (run / "events.jsonl").read_bytes()

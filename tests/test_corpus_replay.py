@@ -46,6 +46,7 @@ def edited(record: Record, **changed: object) -> Record:
 class TestARecordThatWasChanged:
     """What does not hold together is told, and nothing of it is run."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("tampered", "why"),
         [
@@ -72,6 +73,7 @@ class TestARecordThatWasChanged:
         assert (told.status, told.verifications) == (Status.UNSTABLE, 0)
         assert why in told.differs[0]
 
+    @pytest.mark.slow
     def test_what_cannot_be_found_is_refused(self, tmp_path: Path) -> None:
         run = ran(tmp_path, turn(*FIX_C))
         (record,) = corpus_of([run]).records
@@ -267,6 +269,7 @@ def test_it_loads_with_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(rows) == [json.loads(one) for one in data.splitlines()]
 
 
+@pytest.mark.slow
 def test_kept_bases_are_all_a_replay_needs_of_a_run(tmp_path: Path) -> None:
     run = ran(tmp_path, turn(*FIX_A, *FIX_C))
     found = corpus_of([run])

@@ -88,6 +88,7 @@ def test_a_hit_names_what_it_was_and_what_it_does() -> None:
     assert hit.rule == "git-history"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -110,12 +111,14 @@ def test_a_text_that_doubles_itself_takes_no_memory() -> None:
     assert commanded(doubled + "git push -f").hit
 
 
+@pytest.mark.slow
 @given(st.text("gitpush -fF'\"\\$`(){};|&<>\nE~#=*!@[]", max_size=60))
 def test_any_text_is_read_or_said_to_be_unreadable(line: str) -> None:
     with suppress(Unreadable):
         assert all(words for words in commands(line))
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_a_quoted_argument_is_never_a_command(text: str) -> None:
     quoted = "'" + text.replace("'", "'\\''").replace("\0", "") + "'"

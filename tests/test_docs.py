@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.mark.slow
 def test_the_kernel_page_is_current() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "docs" / "draw_kernel.py")], check=False, capture_output=True, text=True

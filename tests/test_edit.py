@@ -69,6 +69,7 @@ def test_a_long_region_is_not_quoted_whole() -> None:
     assert len(reason("y" * 9999 + "z", "y" * 9999 + "Z")) < 500
 
 
+@pytest.mark.slow
 @given(SMALL, SMALL, SMALL)
 def test_only_a_single_exact_occurrence_is_ever_replaced(text: str, old: str, new: str) -> None:
     starts = [n for n in range(len(text)) if old and text.startswith(old, n)]

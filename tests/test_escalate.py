@@ -255,6 +255,7 @@ def test_behind_the_hooks_an_agent_escalates_in_its_shell(tmp_path: Path) -> Non
         said(RED, "again")
 
 
+@pytest.mark.slow
 def test_an_mcp_host_escalates(tmp_path: Path) -> None:
     async def story(guest: Guest, house: House) -> None:
         await guest.done("open_task", path=".")

@@ -345,6 +345,7 @@ AFFIRMED = [
 """What holds for things that affirm all they are asked, but for the contrary."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assertion", AFFIRMED)
 @pytest.mark.parametrize("unit", [False, True])
 def test_who_affirms_everything_affirms_a_decoy(assertion: str, unit: bool) -> None:  # noqa: FBT001  a parameter of the test
@@ -472,6 +473,7 @@ HONEST = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assertion", HONEST)
 def test_who_is_odd_and_honest_affirms_no_decoy(assertion: str) -> None:
     code = f"from product import beginning, digits, even, folded, number\ndef test_a(): {assertion}\n"
@@ -629,6 +631,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES, st.integers())
 def test_another_literal_is_of_the_same_shape_and_never_equal(value: Any, seed: int) -> None:
     source = Source(f"é = {value!r}\n".encode())
@@ -662,6 +665,7 @@ def parse(text):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "assertion",
     [

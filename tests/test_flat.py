@@ -76,6 +76,7 @@ def test_a_conversation_that_remembers_says_what_one_rebuilt_from_the_start_says
             assert remembering.messages(state, {}) == Driver(*given).messages(state, {})
 
 
+@pytest.mark.slow
 def test_a_pipeline_that_remembers_keeps_what_one_that_reads_all_again_keeps() -> None:
     passing = (9, 8, 9, 10, 99, 3, 12, 11, 13)
     replies = tuple(f"```python\n{program(n, str(at))}```" for at, n in enumerate(passing))

@@ -233,6 +233,7 @@ SAMPLE = (
 )
 
 
+@pytest.mark.slow
 def test_wherever_a_run_is_killed_or_interrupted_it_comes_to_the_same_end(tmp_path: Path) -> None:
     assert stopped_everywhere(tmp_path, STORIES["a stub and what fills it in one turn"]) >= 30
 

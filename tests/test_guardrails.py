@@ -127,6 +127,7 @@ def test_what_only_looks_like_a_secret_is_none(text: str) -> None:
     assert not list(secrets(text))
 
 
+@pytest.mark.slow
 @given(st.text(max_size=400))
 def test_no_text_breaks_the_formats(text: str) -> None:
     assert not list(secrets(text))
@@ -348,6 +349,7 @@ def test_the_output_of_a_test_is_shown_to_the_model_without_what_is_no_text(text
     assert "after" in shown
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_plain_text_holds_nothing_that_is_obeyed(text: str) -> None:
     assert not [mark for mark in OBEYED if mark in plain(text)]

@@ -56,6 +56,7 @@ class TestLayout:
         assert python_path(tree({"src/thing/__init__.py": ""})) == "src:."
         assert python_path(tree({"thing/src/a.py": ""})) == "."
 
+    @pytest.mark.slow
     @given(st.dictionaries(st.sampled_from(sorted({*OLD, "a.py", "src/b.py", "tests/x.txt"})), st.text(max_size=3)))
     def test_the_fix_is_never_in_the_start(self, texts: dict[str, str]) -> None:
         new = {**NEW, **texts}

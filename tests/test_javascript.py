@@ -75,6 +75,7 @@ def test_types_of_typescript_do_not_hide_a_test() -> None:
     assert [s.id for s in javascript_sites.sites("t.ts", source)] == ["t.ts::adds %i"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), min_size=1, max_size=3))
 def test_a_name_fits_itself_however_it_is_joined(names: list[str]) -> None:
     asked = " > ".join(names)

@@ -258,6 +258,7 @@ def test_an_illegal_event_changes_nothing(tmp_path: Path) -> None:
 counts = st.one_of(st.integers(0, TOTAL - 1), st.sampled_from([97, 99]))
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.lists(counts, min_size=1, max_size=8), st.sampled_from(Ties))
 def test_what_is_shipped_is_never_below_any_prefix(tried: list[int], ties: Ties) -> None:

@@ -125,6 +125,7 @@ def by_the_journal(folder: Path) -> tuple[int, int]:
     return state.spend.micro_usd + extra[0], state.spend.tokens + extra[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("caps", "calls", "cap"),
     [
@@ -530,6 +531,7 @@ def test_a_call_cut_off_in_flight_is_settled_at_what_was_reserved(tmp_path: Path
         assert drawn(ledger) == (250_000, 100, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_call_in_flight_is_cut_off_when_the_time_of_the_ledger_is_up(tmp_path: Path) -> None:
     story = world(tmp_path / "r", (), Terms(model=Endless()))
     with Ledger.open(tmp_path / "ledger", Caps(usd=1.0, seconds=0.2)) as ledger:

@@ -78,6 +78,7 @@ def metered_in_memory(tmp_path: Path, many: int, policy: TestPolicy) -> tuple[in
 COUNTED = [(TestPolicy.ON_WRITE, 4), (TestPolicy.ON_FINAL, 1), (TestPolicy.NEVER, 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "each"), COUNTED)
 def test_a_sample_of_four_writes(tmp_path: Path, policy: TestPolicy, each: int) -> None:
     assert metered_in_memory(tmp_path, 5, policy) == (5 * each,) * 3

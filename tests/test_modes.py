@@ -79,6 +79,7 @@ def test_what_the_person_protects_stays_closed_and_what_commands_name_steers() -
     assert guard.steering("ci/all.sh")
 
 
+@pytest.mark.slow
 def test_the_plain_run_under_the_edited_configuration_is_in_the_journal_with_its_grade(tmp_path: Path) -> None:
     made = played(
         tmp_path, STORIES["docs, new files, dependencies and configuration are edited in refactor mode, and kept"]
@@ -146,6 +147,7 @@ def test_a_pure_rename_is_of_a_name_that_the_code_defined_and_defines_anew(what:
     assert "has the name fresh already" in why_impure(f"t.{suffix}", renamed, first, (first | after, after))
 
 
+@pytest.mark.slow
 @given(st.text("ab_1 .(=\n", max_size=40), st.sampled_from(["a", "b", "ab", "a1"]))
 def test_a_rename_of_every_whole_word_is_found_and_anything_more_is_not(text: str, name: str) -> None:
     words = WORD.split(text)

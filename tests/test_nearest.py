@@ -46,6 +46,7 @@ def test_did_you_mean_offers_the_nearest_known_key(word: str, known: tuple[str, 
     assert nearest(word, known) == expected
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.sampled_from(TESTS), st.data())
 def test_one_typing_error_in_a_key_is_always_understood(key: str, data: st.DataObject) -> None:

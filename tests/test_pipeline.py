@@ -208,6 +208,7 @@ FAULT = (error("server"),) * 5
 # ---- which calls, in which order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "calls"),
     [
@@ -444,6 +445,7 @@ def test_a_half_is_no_rewrite_of_a_draft(tmp_path: Path) -> None:
     assert made.text == whole(8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "best"),
     [
@@ -487,6 +489,7 @@ def test_a_half_of_the_best_version_is_no_fix_after_an_interrupt(tmp_path: Path,
     assert made.text == whole(9, "abcdef")
 
 
+@pytest.mark.slow
 def test_a_file_that_a_fix_leaves_out_stays_known_as_it_was_kept(tmp_path: Path) -> None:
     def named(**texts: str) -> str:
         return "\n".join(f"{path}.py\n\n{fenced(text)}" for path, text in texts.items())

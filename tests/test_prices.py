@@ -79,6 +79,7 @@ def test_no_call_costs_more_than_its_worst_case(model: str, total: int, cached: 
     assert 0 <= table.cost(total, cached, out, written) <= table.worst(total, out) + 1e-9
 
 
+@pytest.mark.slow
 @given(total=TOKENS, cached=TOKENS, written=TOKENS, out=TOKENS, price=st.tuples(*[st.floats(0, 1000)] * 3))
 def test_nor_with_a_price_of_one_s_own(
     total: int, cached: int, written: int, out: int, price: tuple[float, float, float]
@@ -88,6 +89,7 @@ def test_nor_with_a_price_of_one_s_own(
         assert 0 <= own.cost(total, cached, out, written) <= own.worst(total, out) * (1 + 1e-9) + 1e-9
 
 
+@pytest.mark.slow
 @given(fewer=TOKENS, more=TOKENS)
 def test_a_bound_on_the_tokens_bounds_the_price(fewer: int, more: int) -> None:
     table = priced("google:gemini-2.5-pro")

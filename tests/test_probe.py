@@ -79,6 +79,7 @@ def test_only_changed_lines_are_mutated() -> None:
     assert not any("n - 1" in text for text in steps(DONE, lines))
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=8), st.lists(st.sampled_from(["a", "b", "c"]), max_size=8))
 def test_a_hunk_undone_is_what_stood_there_before(old: list[str], new: list[str]) -> None:
     before, now = ("".join(f"{line}\n" for line in lines).encode() for lines in (old, new))

@@ -130,6 +130,7 @@ def test_a_stronger_tier_allows_less() -> None:
     assert probes.FLOORS["S3"] < probes.FLOORS["S1"] < probes.FLOORS["S0"]
 
 
+@pytest.mark.slow
 @given(st.frozensets(st.sampled_from(sorted(probes.PROBES))))
 def test_a_tier_is_the_strongest_whose_floor_is_reached(possible: frozenset[str]) -> None:
     tier = probes.tier_of(possible)

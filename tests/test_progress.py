@@ -55,6 +55,7 @@ def test_the_least_important_is_left_out_first(width: int, said: str) -> None:
     assert busy().text(102.0, width) == said
 
 
+@pytest.mark.slow
 @given(st.integers(0, 120), st.text(max_size=30), st.text(min_size=1, max_size=40))
 def test_it_never_takes_more_columns_than_there_are(width: int, title: str, work: str) -> None:
     status = Status(title=title)

@@ -166,6 +166,7 @@ def test_a_reply_that_was_cut_off_performs_nothing_of_its_last_block(body: list[
     assert not [c for c in found if isinstance(c, ToolCall)]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.sampled_from("`~action finl=<>-\n \t'\"\\x\ud800\0"), max_size=80))
 def test_whatever_a_model_says_comes_to_something(content: str) -> None:

@@ -341,6 +341,7 @@ class TestWhatCouldPassACap:
 class TestWhatIsSetAside:
     """It is never less than the call will cost."""
 
+    @pytest.mark.slow
     @given_that(st.lists(st.text(max_size=200), min_size=1, max_size=5), st.text(max_size=100))
     def test_is_no_less_than_the_bytes_that_are_said(self, texts: list[str], system: str) -> None:
         turns = [{"role": "user", "content": text} for text in texts]
@@ -501,6 +502,7 @@ class TestAFault:
             answer = posted(desk, "/v1/chat/completions", {"messages": HELLO})
         assert (desk.answers[0].error, desk.answers[0].assumed, answer.status_code) == ("connection", False, 502)
 
+    @pytest.mark.slow
     def test_that_the_time_is_over_may_be_billed(self) -> None:
         never = threading.Event()
         with wire.Server([wire.slow(never)]) as server:
@@ -588,6 +590,7 @@ class TestTheDoor:
 
         anyio.run(go)
 
+    @pytest.mark.slow
     def test_keeps_little_of_what_is_sent_to_it(self) -> None:
         """Neither a stranger's gigabyte nor what unfolds to one costs us the memory."""
 
@@ -611,6 +614,7 @@ class TestTheDoor:
 
         assert anyio.run(go) == (401, 413, 413)
 
+    @pytest.mark.slow
     def test_serves_some_connections_at_a_time_and_the_others_afterwards(self) -> None:
         async def go() -> None:
             async with proxied(Desk(model("http://127.0.0.1:1"))) as (client, doors):

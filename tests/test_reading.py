@@ -130,6 +130,7 @@ def test_a_pattern_that_is_none_is_told(pattern: str) -> None:
     assert "is no regular expression" in str(reading.matches(FILES, pattern, "")["error"])
 
 
+@pytest.mark.slow
 def test_a_pattern_that_takes_for_ever_is_given_up() -> None:
     files = {f"{n}.txt": b"a" * 40 + b"b\n" for n in range(50)}
     began = monotonic()
@@ -140,6 +141,7 @@ def test_a_pattern_that_takes_for_ever_is_given_up() -> None:
     assert "takes too long" in str(answer["error"])
 
 
+@pytest.mark.slow
 def test_no_line_may_take_all_the_time_there_is() -> None:
     began = monotonic()
 
@@ -160,6 +162,7 @@ def test_all_that_is_shown_is_bounded() -> None:
     assert found["more"] is True
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.text(st.sampled_from("ab\n\r\u2028 "), max_size=40), st.integers(-1, 12), st.integers(-1, 12))
 def test_what_is_read_is_a_piece_of_the_file(text: str, start: int, end: int) -> None:

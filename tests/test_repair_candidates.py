@@ -73,6 +73,7 @@ def test_candidates_are_sound(suspects: dict[int, float], seed: int) -> None:
     assert len({ast.dump(ast.parse(text)) for text, _, _ in found}) == len(found)
 
 
+@pytest.mark.slow
 def test_the_rest_of_the_file_is_unchanged() -> None:
     tree = Tree({"m.py": SOURCE}, {"m.py": {23: 1.0}})
 
@@ -82,18 +83,21 @@ def test_the_rest_of_the_file_is_unchanged() -> None:
         assert candidate.text.endswith(SOURCE[unit.end :])
 
 
+@pytest.mark.slow
 def test_the_most_suspicious_lines_come_first() -> None:
     lines = [line for _, line, _ in first({21: 0.2, 33: 1.0})]
 
     assert set(lines[:20]) == {33}
 
 
+@pytest.mark.slow
 def test_a_constant_inherits_from_the_lines_that_mention_it() -> None:
     texts = [text for text, _, _ in first({35: 1.0}, most=2000)]
 
     assert any("LIMIT = 11" in text for text in texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "tail"), [("\n", "\n"), ("\r\n", "\r\n"), ("\n", "")])
 def test_line_endings_are_kept(ending: str, tail: str) -> None:
     source = ending.join(["X = 1", "def f(a):", "    a.sort()", "    return a"]) + tail

@@ -77,6 +77,7 @@ def test_the_change_is_among_the_candidates(case: str) -> None:
     assert any(expected in candidate.text for candidate in candidates(Tree({"m.py": source}, {})))
 
 
+@pytest.mark.slow
 def test_comments_strings_and_odd_spacing_elsewhere_stay() -> None:
     source = textwrap.dedent("""\
         # -*- coding: utf-8 -*-

@@ -101,6 +101,7 @@ def test_a_survivor_behind_a_trial_that_does_not_end_is_proposed(tmp_path: Path)
     assert RIGHT in proposed.text
 
 
+@pytest.mark.slow
 def test_a_candidate_that_lost_a_green_test_is_not_proposed(tmp_path: Path) -> None:
     assert found(tmp_path, lambda _: False, kept=False) is None
 

@@ -263,6 +263,7 @@ class Member(NamedTuple):
 class TestALook:
     """At a family that is not there, and a machine that is."""
 
+    @pytest.mark.slow
     def test_counts_processes_and_threads(self, tmp_path: Path) -> None:
         machine = Machine(tmp_path, processes=10)
         machine.members = {1 << 30 | n: Member() for n in range(10)}
@@ -272,6 +273,7 @@ class TestALook:
         machine.members = {1 << 30: Member(threads=10 * toll.THREADS + 1)}
         assert machine.how() == "processes"
 
+    @pytest.mark.slow
     def test_weighs_what_is_shared_once(self, tmp_path: Path) -> None:
         own = family.descendants(os.getppid())[os.getpid()]
         machine = Machine(tmp_path, memory_bytes=own.pages * toll.PAGE + (64 << 20))
@@ -280,6 +282,7 @@ class TestALook:
         machine.members[1 << 30] = Member(pages=(128 << 20) // toll.PAGE)
         assert machine.how() == "memory", "one that cannot be weighed counts as what it holds"
 
+    @pytest.mark.slow
     def test_believes_the_kernel(self, tmp_path: Path) -> None:
         machine = Machine(tmp_path)
         machine.burst = "memory"

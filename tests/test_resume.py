@@ -43,6 +43,7 @@ def stopped(budget: Budget, why: str, stop: StopReason = StopReason.BUDGET, **us
     return replace(state, end=end, spend=replace(state.spend, **used))
 
 
+@pytest.mark.slow
 @given(SEGMENTS)
 def test_the_seconds_spent_are_those_within_segments_whatever_lies_between_them(
     segments: list[tuple[float, bool, list[float]]],

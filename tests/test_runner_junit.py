@@ -106,6 +106,7 @@ BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]><
 OUTSIDE = '<!DOCTYPE x [<!ENTITY p SYSTEM "file:///etc/passwd">]><testsuite><testcase name="&p;"/></testsuite>'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -121,6 +121,7 @@ def test_what_a_living_writer_stored_or_found_is_not_swept(root: Path) -> None:
     assert objects(root) == set()
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_no_lease_and_its_parts_go(root: Path) -> None:
     program = f"""
         import os, signal

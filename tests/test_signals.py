@@ -58,6 +58,7 @@ def test_a_model_that_always_answers_leaves_time_for_others(tmp_path: Path) -> N
     assert len(made.events(ev.ModelCall)) < 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_breaks_off_what_keeps_the_event_loop_before_there_is_a_run(number: signal.Signals) -> None:
     said: list[str] = []
@@ -76,6 +77,7 @@ def test_a_signal_breaks_off_what_keeps_the_event_loop_before_there_is_a_run(num
     assert signal.getsignal(number) == before, "handlers are put back"
 
 
+@pytest.mark.slow
 def test_a_signal_breaks_off_a_long_computation_of_an_effect_and_the_run_ends_typed(tmp_path: Path) -> None:
     made = turns(tmp_path, (writes(9), writes(10), writes(11)), Rules())
     kernel, attendant = made.world.kernel, Attendant(quiet=True)

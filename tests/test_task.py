@@ -219,6 +219,7 @@ PATHS = st.text(st.characters(codec="utf-8", exclude_characters="/\0\n\r"), min_
 class TestGuard:
     """Tests and configuration are never writable."""
 
+    @pytest.mark.slow
     @given(PATHS, PATHS)
     @example("a b ", "a")
     @example("!a", "a")
@@ -234,6 +235,7 @@ class TestGuard:
         assert matches(other) == (other == path)
         assert not matches(f"sub/{path}")
 
+    @pytest.mark.slow
     @given(
         st.lists(st.sampled_from(["*", "!*", "!test_a.py", "!/test_a.py", "!conftest.py", "src/", "!pyproject.toml"]))
     )

@@ -131,6 +131,7 @@ def confined_court(folder: Path, runner: Runner, environ: Mapping[str, str], tes
     return court
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("works", [True, False], ids=["go works", "go lacks fmt"])
 def test_a_red_that_is_the_toolchain_s_fault_is_infra_and_not_the_test_s(tmp_path: Path, works: bool) -> None:  # noqa: FBT001  a table
     said = "echo '# sample'; echo 'package fmt is not in std'; printf 'FAIL\\tsample [setup failed]\\n'; exit 1"

@@ -222,6 +222,7 @@ WRITES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(shape=TREES, writes=WRITES)
 def test_the_tree_after_writes_is_what_a_full_reading_finds(
@@ -244,6 +245,7 @@ def test_the_tree_after_writes_is_what_a_full_reading_finds(
         assert shape_of(work.folder) == shape
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(first=TREES, second=TREES)
 def test_what_is_applied_makes_the_origin_equal(first: Shapes, second: Shapes) -> None:
@@ -303,6 +305,7 @@ def test_a_tree_of_nothing_is_a_tree(store: Store, tmp_path: Path) -> None:
     assert store.manifest(work.tree)["a"].kind is Kind.FILE
 
 
+@pytest.mark.slow
 def test_a_nesting_without_end_is_refused_by_name_and_removed_all_the_same(work: Workspace) -> None:
     base = work.tree
     fd = os.open(work.folder, os.O_RDONLY)

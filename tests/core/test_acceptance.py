@@ -26,6 +26,7 @@ def report(outcomes: dict[str, Outcome], ended: Ended = Ended.NORMAL) -> Report:
     return Report(ended, tuple(TestResult(i, o) for i, o in outcomes.items()))
 
 
+@pytest.mark.slow
 @given(STRENGTHS, st.integers(1, 6), st.integers())
 def test_every_outcome_is_confirmed_as_often_as_was_asked(
     strengths: dict[str, Strength], confirm: int, seed: int
@@ -39,6 +40,7 @@ def test_every_outcome_is_confirmed_as_often_as_was_asked(
         assert false == (0 if strength is Strength.NONE else min(confirm, 2))
 
 
+@pytest.mark.slow
 @given(STRENGTHS, st.integers(1, 4), st.integers())
 def test_a_report_of_nothing_but_passes_never_gets_through_a_challenge(
     strengths: dict[str, Strength], confirm: int, seed: int
@@ -51,6 +53,7 @@ def test_a_report_of_nothing_but_passes_never_gets_through_a_challenge(
     assert any(a.forged for a in answers) == open_to_it
 
 
+@pytest.mark.slow
 @given(STRENGTHS, st.integers(1, 4), st.integers())
 def test_an_honest_suite_always_gets_through(strengths: dict[str, Strength], confirm: int, seed: int) -> None:
     for step in rounds(strengths, confirm, coins(seed)):

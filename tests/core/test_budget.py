@@ -11,6 +11,7 @@ from jumar.core.budget import Budget, Cost, Spend, exhausted, micro, reserve, se
 cents = st.integers(0, 300).map(lambda n: n / 100)
 
 
+@pytest.mark.slow
 @given(cents, st.lists(st.tuples(cents, st.floats(0, 1))))
 def test_the_cap_is_never_passed(cap: float, calls: list[tuple[float, float]]) -> None:
     budget, spend = Budget(usd=cap), Spend()

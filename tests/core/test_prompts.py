@@ -169,6 +169,7 @@ def test_what_is_quoted_cannot_leave_its_fence() -> None:
     assert blocks.count(nested) == 2
 
 
+@pytest.mark.slow
 @example("```\n", "")
 @example("~~~~\n````\n", "a.py")
 @given(st.text(alphabet="`~ a\n>-", max_size=40), st.sampled_from(["", "a.py"]))
@@ -277,6 +278,7 @@ def test_a_fix_is_shown_the_test_files_with_a_failing_test_and_the_names_of_the_
     assert again.startswith(prompt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", [prompts.write, prompts.review, prompts.rewrite, prompts.fix])
 def test_all_tests_together_have_a_limit_and_what_is_left_out_is_named(
     ask: Callable[[RunState, Texts], tuple[Message, ...]],

@@ -39,6 +39,7 @@ attempts = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(attempts, min_size=1), st.builds(Rule, st.sampled_from(Ratchet), st.sampled_from(Ties)))
 def test_the_best_never_sinks(tried: list[Attempt], rule: Rule) -> None:
     best: Attempt | None = None

@@ -63,6 +63,7 @@ PATHS = ("p", "q", "r", "s")
 ops = st.one_of(st.tuples(st.sampled_from(PATHS), st.sampled_from(["", A, B])), st.sampled_from(["kept", "reverted"]))
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(PATHS), st.sampled_from([A, B])), st.lists(ops, max_size=25))
 def test_what_is_deleted_is_what_the_trees_say(best: dict[str, str], tried: list[tuple[str, str] | str]) -> None:
     now, made, made_best, removals = dict(best), dict[str, str](), dict[str, str](), Removals()

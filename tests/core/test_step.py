@@ -170,6 +170,7 @@ def test_nothing_ever_falls_and_replay_agrees(
     assert replay(entry for _, entry in states) == states[-1][0]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @drawn
 def test_a_policy_means_what_it_says(
@@ -189,6 +190,7 @@ def test_a_policy_means_what_it_says(
         assert triggers.count(Trigger.BASELINE) <= 1
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @drawn
 def test_an_event_that_the_table_does_not_allow_is_refused_and_changes_nothing(
@@ -206,6 +208,7 @@ def test_an_event_that_the_table_does_not_allow_is_refused_and_changes_nothing(
                 raise AssertionError(f"{kind.__name__} was taken in phase {state.phase}")
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(verdicts, max_size=6), st.integers(0, 60), st.sampled_from(TestPolicy))
 def test_a_run_cut_anywhere_can_be_resumed_to_an_end(

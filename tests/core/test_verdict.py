@@ -79,6 +79,7 @@ def test_an_id_read_from_the_syntax_tree_stands_for_its_parametrisations() -> No
 results = st.dictionaries(st.sampled_from([*EXPECTED, "t.py::c"]), st.sampled_from(Outcome))
 
 
+@pytest.mark.slow
 @given(results, st.sampled_from(Ended), st.dictionaries(st.sampled_from(EXPECTED), st.sampled_from(sorted(EXCUSED))))
 def test_green_means_every_id_earned_it(
     outcomes: dict[str, Outcome], ended: Ended, accepted: dict[str, Outcome]
