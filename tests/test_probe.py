@@ -15,6 +15,7 @@ from court import Court
 from jumar.core.settings import Suite
 from jumar.verify import mutants_boot
 from jumar.verify.mutants import Probed, mutants, probe
+from jumar.verify.mutations import operators
 
 BASE = "def clamp(n, low, high):\n    return n\n\n\ndef untouched(n):\n    return n + 1\n"
 DONE = """def clamp(n, low, high):
@@ -55,8 +56,8 @@ STEPS = {
 
 def steps(source: str, lines: set[int]) -> set[str]:
     """What the mutants of *source* mean."""
-    operators, data = mutants_boot.beside("mutations").operators(), source.encode()
-    made = {data[:start] + text + data[end:] for start, end, text, *_ in mutants_boot.stepped(data, lines, operators)}
+    steps, data = operators(), source.encode()
+    made = {data[:start] + text + data[end:] for start, end, text, *_ in mutants_boot.stepped(data, lines, steps)}
     return {ast.unparse(ast.parse(text)) for text in made if mutants_boot.meaning(text)}
 
 

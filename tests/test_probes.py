@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import runpy
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,12 +19,11 @@ from jumar.confinement import TIERS, Reach, Wrapped
 from jumar.errors import BadInput
 from jumar.harness.confinement import Around, chosen, weakened
 from jumar.ports import Sandbox
-from jumar.sandbox import probes
+from jumar.sandbox import probes, probes_boot, probes_processes
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.none import Unconfined
 from jumar.verify.prober import Probed, probed
 
-SCRIPTS = Path(probes.__file__).parent
 DOCS = Path(__file__).parent.parent / "docs" / "sandbox.md"
 
 ANYBODY = {
@@ -106,10 +104,7 @@ def tried(sandbox: Sandbox, place: Path) -> Probed:
 
 def scripted() -> dict[str, str]:
     """Every probe there is -> its law."""
-    modules = [
-        runpy.run_path(str(SCRIPTS / name)) for name in runpy.run_path(str(SCRIPTS / "probes_boot.py"))["MODULES"]
-    ]
-    return {probe.__name__: probe.__doc__ for module in modules for probe in module["PROBES"]}
+    return {probe.__name__: str(probe.__doc__) for module in probes_boot.MODULES for probe in module.PROBES}
 
 
 def test_the_table_names_every_probe_there_is() -> None:
@@ -206,10 +201,8 @@ def test_a_descriptor_that_was_left_open_is_found(place: Path) -> None:
 
 
 def test_a_key_in_the_environment_is_found() -> None:
-    keep_secrets = runpy.run_path(str(SCRIPTS / "probes_processes.py"))["keep_secrets"]
-
-    assert keep_secrets({"key": os.environ["PATH"]}) == "its environment"
-    assert keep_secrets({"key": "a key that nobody has"}) == ""
+    assert probes_processes.keep_secrets({"key": os.environ["PATH"]}) == "its environment"
+    assert probes_processes.keep_secrets({"key": "a key that nobody has"}) == ""
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import pytest
 from jumar.core.acceptance import Strength
 from jumar.disk.objects import Store
 from jumar.ports import Site
-from jumar.verify import suspicions_boot
+from jumar.verify import answers, given, suspicions_boot, tells, vacuous
 from jumar.verify.launch import Confinement
 from jumar.verify.suspicions import FILE_BYTES, Suspects, suspicions, unfalsifiable
 
@@ -182,8 +182,6 @@ def test_raises():
 
 def found(source: str, before: str = "", tests: str = TESTS) -> list[str]:
     """`line: what` for each finding in *source*."""
-    given = suspicions_boot.beside("given")
-    answers, tells = suspicions_boot.beside("answers", given=given), suspicions_boot.beside("tells")
     index = given.indexed({"test_app.py": ast.parse(tests)}, {})
     finders = (tells.finder(("test_app.py",)), answers.finder(index))
     known = Counter(same for finder in finders for same, _, _ in finder(ast.parse(before)))
@@ -234,7 +232,7 @@ def test_what_the_task_had_before_is_not_said_and_one_more_of_it_is(kind: str) -
 
 
 def test_tests_that_cannot_fail_are_told_from_those_that_can() -> None:
-    said = [what for _, _, what in suspicions_boot.beside("vacuous").found(ast.parse(OWN))]
+    said = [what for _, _, what in vacuous.found(ast.parse(OWN))]
 
     assert said == [
         "test_true asserts only what is always true",

@@ -8,8 +8,10 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 
 from jumar import javascript_sites
+from jumar.child import start
 from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
@@ -32,8 +34,8 @@ class JavaScriptRunner:
 
     name: str
     grade = "X"
-    boot: str
-    """Path of the program that starts the runner."""
+    program: ModuleType
+    """The program that starts the runner."""
     patterns: re.Pattern[str]
     """The runner's own names for test files."""
 
@@ -100,7 +102,7 @@ class JavaScriptRunner:
 
     def _invocation(self, suite: Suite, config: Mapping[str, object]) -> Invocation:
         return Invocation(
-            argv=(sys.executable, "-I", "-S", "-B", self.boot),
+            argv=(sys.executable, "-I", "-S", "-B", *start.command(self.program)),
             config={**config, "limit": suite.test_timeout_seconds, "seconds": suite.timeout_seconds},
             env=suite.env,
         )

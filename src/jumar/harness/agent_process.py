@@ -11,6 +11,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
+from jumar.child import start
 from jumar.commandline import filled, takes
 from jumar.confinement import Reach
 from jumar.core.outside import Outside
@@ -58,7 +59,7 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
         piped = not (takes(argv, "prompt") or takes(argv, "prompt_file"))
         texts = {"prompt": prompt, "prompt_file": str(prompt_file), "model": self.model}
         return Invocation(
-            argv=(sys.executable, "-I", "-S", "-B", agent_boot.__file__),
+            argv=(sys.executable, "-I", "-S", "-B", *start.command(agent_boot)),
             config={
                 "argv": filled(argv, texts),
                 "stdin": prompt if piped else "",

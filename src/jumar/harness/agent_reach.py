@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
+from jumar.child import start
 from jumar.confinement import Reach
 from jumar.sandbox.installed import installation, interpreter, leads_away, parts
-from jumar.verify import agent_boot
 
 LINE_BYTES = 256
 """Of a script, to find the program that runs it."""
@@ -45,7 +45,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
             *self._programs(),
             *named,
             # `jumar claim` is a program of ours that it may start, found in the folder of packages that we are in.
-            *Path(agent_boot.__file__).parents[1:3],
+            *Path(start.FOLDER).parents[:2],
         )
         prompt = (self.prompt,) if self.prompt is not None else ()
         return Reach(

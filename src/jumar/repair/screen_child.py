@@ -1,6 +1,6 @@
 """Tries candidates inside the project's interpreter: one fork each, from a process that is ready to run its tests.
 
-Run by path as `python -I -B screen_child.py PYTEST_BOOT`; standard library and pytest only, Python 3.8 or newer.
+Standard library and pytest only, Python 3.8 or newer.
 What it reports is never a verdict: a candidate runs in the very process that reports.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import importlib.util
 import json
 import os
 import select
@@ -19,9 +18,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jumar.repair import screen_plugin, screen_swap
+from jumar.verify import pytest_boot
+from jumar.verify.channel import join
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from types import ModuleType
 
 OPTIONS = ["--assert=plain", "--capture=no", "-q"]
 """Nobody reads what the tests print or why they fail, so nothing is spent on it."""
@@ -36,14 +38,14 @@ REPORT_BYTES = 1 << 20
 class Server:
     """Takes one job after the other: forks, waits, reports."""
 
-    def __init__(self, config: Mapping[str, Any], send: Callable[[list[object]], None], parts: Parts) -> None:
-        self._config, self._send, self._parts = config, send, parts
+    def __init__(self, config: Mapping[str, Any], send: Callable[[list[object]], None]) -> None:
+        self._config, self._send = config, send
         self._room = Path.cwd()
         self._greens: list[tuple[str, str, float]] = []
 
     def warm(self, requests: Iterable[Any], plugin: Any) -> None:
         """Serve from a process whose tests are collected: changes of functions are swapped into the living modules."""
-        swaps = self._parts.swap.Swaps(self._room, self._config["editable"])
+        swaps = screen_swap.Swaps(self._room, self._config["editable"])
         for name in self._config["red"]:
             if name not in plugin.items:
                 self._send(["unready", f"{name} was not collected"])
@@ -60,8 +62,8 @@ class Server:
         """Serve from a process that has imported nothing but pytest: for changes that only an import brings to life."""
 
         def change(job: Mapping[str, Any], attempt: Any) -> None:
-            self._parts.swap.override(self._room, job.get("files", {}))  # none: the green tests are being measured
-            run([self._parts.plugin.Plugin(self._config, attempt.screen)])
+            screen_swap.override(self._room, job.get("files", {}))  # none: the green tests are being measured
+            run([screen_plugin.Plugin(self._config, attempt.screen)])
 
         self._serve(requests, change)
 
@@ -89,11 +91,11 @@ class Server:
         if pid == 0:
             with contextlib.suppress(BaseException):
                 os.close(read)
-                attempt = self._parts.plugin.Attempt(self._config, job, write)
+                attempt = screen_plugin.Attempt(self._config, job, write)
                 try:
                     attempt.confine()
                     change(job, attempt)
-                except self._parts.swap.MisfitError:
+                except screen_swap.MisfitError:
                     attempt.tell("misfit")
             os._exit(1)
         os.close(write)
@@ -139,56 +141,32 @@ def _drained(fd: int, deadline: float, turned: Callable[[], object]) -> bytes:
     return data
 
 
-class Parts:
-    """The modules beside this one."""
-
-    def __init__(self) -> None:
-        self.swap = _loaded(Path(__file__).with_name("screen_swap.py"))
-        self.plugin = _loaded(Path(__file__).with_name("screen_plugin.py"))
-
-
-def _loaded(path: Path) -> ModuleType:
-    """The module at *path*, without a trace in sys.modules."""
-    spec = importlib.util.spec_from_file_location(path.stem, str(path))
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def main() -> None:
     """Get ready as the verifier does, then serve."""
-    boot = _loaded(Path(sys.argv[1]))
-    config, send, requests = boot.beside("channel").join()
+    config, send, requests = join()
     room = Path.cwd()
-    parts = Parts()
     try:
         pytest = importlib.import_module("pytest")
     except ImportError as error:
         send(["unready", str(error)])
         os._exit(3)
-    for name in boot.FRIENDS:
+    for name in pytest_boot.FRIENDS:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{name}")
     sys.dont_write_bytecode = True
-    entrance = boot.furnish(room, config["paths"])
-    boot.mark(entrance, pytest)
+    entrance = pytest_boot.furnish(room, config["paths"])
+    pytest_boot.mark(entrance, pytest)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    args = [*OPTIONS, *boot.arguments(room, Path(os.environ["TMPDIR"]), config)]
+    args = [*OPTIONS, *pytest_boot.arguments(room, Path(os.environ["TMPDIR"]), config)]
     sys.argv[:] = ["pytest", *args]
     send(["hello", {}])
-    server = Server(config, send, parts)
+    server = Server(config, send)
     if config["cold"]:
         server.cold(requests, lambda plugins: pytest.main(args, plugins=[entrance, *plugins]))
     with contextlib.suppress(BaseException):
-        plugin = parts.plugin.Plugin(config, lambda plugin: server.warm(requests, plugin))
+        plugin = screen_plugin.Plugin(config, lambda plugin: server.warm(requests, plugin))
         pytest.main(args, plugins=[entrance, plugin])
     send(["unready", "pytest did not get to the tests"])
     os._exit(3)
-
-
-if __name__ == "__main__":
-    main()

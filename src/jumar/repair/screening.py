@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from jumar.child import start
 from jumar.confinement import Reach
 from jumar.core.settings import Suite
 from jumar.errors import Infra
@@ -18,7 +19,6 @@ from jumar.ports import Invocation, Runner, Sandbox
 from jumar.repair import screen_child
 from jumar.repair.candidates import Candidate
 from jumar.sandbox.none import Unconfined
-from jumar.verify import pytest_boot
 from jumar.verify.launch import Confinement
 from jumar.verify.process import Child, confined
 from jumar.verify.room import Store, laid_out
@@ -42,8 +42,7 @@ class Fence:
 
     def around(self, room: Path, seconds: float) -> Confinement:
         """How one process in *room* is confined: it sees our scripts, beside what it may reach."""
-        scripts = Path(screen_child.__file__).parent
-        reach = msgspec.structs.replace(self.reach, readable=(*self.reach.readable, scripts))
+        reach = msgspec.structs.replace(self.reach, readable=(*self.reach.readable, Path(start.FOLDER).parent))
         return Confinement(room=room, seconds=seconds, sandbox=self.sandbox, reach=reach)
 
 
@@ -189,7 +188,7 @@ def _invocation(ground: Ground, room: Path, *, cold: bool) -> Invocation:
     """The runner's own invocation, with our script in the place of its."""
     ids = [*ground.red, *ground.green]
     plain = ground.runner.verification(ground.suite, room, ids)
-    argv = (*plain.argv[:-1], screen_child.__file__, pytest_boot.__file__)
+    argv = (*plain.argv[:-2], *start.command(screen_child))
     red, functions = spread(ground.red)
     own = {
         "red": red,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from jumar.child import start
 from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
@@ -156,7 +157,7 @@ def _toolchains(rustup: str) -> tuple[Path, ...]:
 
 def _invocation(suite: Suite, mode: str, ids: Sequence[str], files: Sequence[str]) -> Invocation:
     return Invocation(
-        argv=(sys.executable, "-I", "-S", "-B", cargo_boot.__file__),
+        argv=(sys.executable, "-I", "-S", "-B", *start.command(cargo_boot)),
         config={"mode": mode, "ids": list(ids), "files": list(files), "limit": suite.test_timeout_seconds},
         env=suite.env,
     )

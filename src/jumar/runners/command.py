@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
+from jumar.child import start
 from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.errors import BadInput
@@ -104,7 +105,7 @@ def argv_of(command: str) -> tuple[str, ...]:
 
 def _invocation(suite: Suite, mode: str) -> Invocation:
     return Invocation(
-        argv=(sys.executable, "-I", "-S", "-B", command_boot.__file__),
+        argv=(sys.executable, "-I", "-S", "-B", *start.command(command_boot)),
         config={
             "mode": mode,
             "id": test_id(suite),

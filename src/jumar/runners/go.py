@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from jumar.child import start
 from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
@@ -136,7 +137,7 @@ def _caches(env: Mapping[str, str]) -> tuple[Path, ...]:
 
 def _invocation(suite: Suite, mode: str, ids: Sequence[str], homes: Mapping[str, object]) -> Invocation:
     return Invocation(
-        argv=(sys.executable, "-I", "-S", "-B", go_boot.__file__),
+        argv=(sys.executable, "-I", "-S", "-B", *start.command(go_boot)),
         config={"mode": mode, "ids": list(ids), "homes": homes, "limit": suite.test_timeout_seconds},
         env=suite.env,
     )

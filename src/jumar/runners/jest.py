@@ -15,7 +15,7 @@ class JestRunner(JavaScriptRunner):
     """The adapter of jest."""
 
     name = "jest"
-    boot = jest_boot.__file__
+    program = jest_boot
     patterns = re.compile(PATTERNS)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
+from jumar.child import start
 from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.errors import BadInput
@@ -78,7 +79,7 @@ def _invocation(suite: Suite, ids: Sequence[str]) -> Invocation:
     except ValueError as error:
         raise BadInput(f"[tests] command = {suite.command!r} is no command line: {error}") from error
     return Invocation(
-        argv=(sys.executable, "-I", "-S", "-B", junit_boot.__file__),
+        argv=(sys.executable, "-I", "-S", "-B", *start.command(junit_boot)),
         config={"argv": list(_spelled(words, ids, str(report))), "report": str(report), "ids": list(ids)},
         env=suite.env,
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
+from jumar.child import start
 from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
@@ -75,7 +76,7 @@ class PytestRunner:
 def _invocation(suite: Suite, config: Mapping[str, object]) -> Invocation:
     paths = [p for p in suite.env.get("PYTHONPATH", "").split(":") if p]
     return Invocation(
-        argv=(suite.python or sys.executable, "-I", pytest_boot.__file__),
+        argv=(suite.python or sys.executable, "-I", *start.command(pytest_boot)),
         config={**config, "paths": paths, "limit": suite.test_timeout_seconds},
         env=suite.env,
     )

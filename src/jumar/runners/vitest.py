@@ -15,7 +15,7 @@ class VitestRunner(JavaScriptRunner):
     """The adapter of vitest."""
 
     name = "vitest"
-    boot = vitest_boot.__file__
+    program = vitest_boot
     patterns = re.compile(PATTERNS)
 
 

@@ -1,6 +1,6 @@
 """The decoy: a process outside every sandbox, with a secret, that says what was done to it.
 
-A standalone script, standard library only. Its config names the secret and the paths of its sockets and files; it
+Standard library only. Its config names the secret and the paths of its sockets and files; it
 answers `["ready", {...}]` with where all of it is to be found, and to each request `["seen", {...}]`.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import runpy
 import signal
 import socket
 import sys
@@ -16,7 +15,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-CHANNEL = Path(__file__).parent.parent / "verify" / "channel.py"
+from jumar.verify.channel import join
 
 LIBC = ctypes.CDLL(None)
 
@@ -59,7 +58,7 @@ def segment(token: bytes) -> int:
 
 def main() -> None:
     """Set everything up, say where it is, and answer until the channel ends."""
-    config, send, requests = runpy.run_path(str(CHANNEL))["join"]()
+    config, send, requests = join()
     send(["hello"])
     token = config["token"].encode()
     seen = {"signal_process": False, "signal_group": False, "send_udp": False, "write_memory": False}
@@ -80,7 +79,8 @@ def main() -> None:
     hearing(udp, token, seen)
     with Path(config["journal"]).open("a", encoding="utf-8") as journal, Path(config["secret"]).open("rb") as secret:
         send(["ready", {
-            "decoy": os.getpid(), "address": ctypes.addressof(held), "scratch": ctypes.addressof(scratch),
+            "decoy": os.getpid(), "started_as": sys.argv[0],
+            "address": ctypes.addressof(held), "scratch": ctypes.addressof(scratch),
             "tcp": tcp.getsockname()[1], "udp": udp.getsockname()[1], "segment": segment(token),
             "descriptor": secret.fileno(), "journal_descriptor": journal.fileno(),
         }])  # fmt: skip
@@ -90,7 +90,3 @@ def main() -> None:
     send(["end", 0])
     sys.stdout.flush()
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

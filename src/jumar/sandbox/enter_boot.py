@@ -1,16 +1,19 @@
 """Becomes what it is told to start, after it has locked itself in: namespaces, another user, Landlock, seccomp.
 
-A standalone script, standard library only. Its first argument is the number of the descriptor that holds the order
+Standard library only. Its first argument is the number of the descriptor that holds the order
 (see `jumar.sandbox.entry.Order`), the others are the argv. What cannot be had and may be missing is done without; what
 may not ends it with status 126 and a sentence, before anything was started.
 """
 
 from __future__ import annotations
 
-# ruff: noqa: PTH120, PTH123
+# ruff: noqa: PTH123
 import marshal
 import os
 import sys
+
+from jumar.sandbox import enter_locks as locks
+from jumar.sandbox import enter_mounts as mounts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,16 +25,6 @@ MEMORY = "/dev/shm"  # noqa: S108  # where the C library keeps semaphores
 REFUSED = 126
 
 
-def beside(name: str) -> Any:
-    """The module *name* that lies beside this script: by name, so that it need not be compiled each time."""
-    folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100  # see the other module
-    sys.path.insert(0, folder)
-    try:
-        return __import__(name)
-    finally:
-        sys.path.remove(folder)
-
-
 def refuse(why: str) -> NoReturn:
     """End here, with a sentence."""
     sys.stderr.write(f"jumar: {why}\n")
@@ -41,7 +34,6 @@ def refuse(why: str) -> NoReturn:
 
 def enter(order: dict[str, Any]) -> None:
     """Carry out *order*."""
-    mounts, locks = beside("enter_mounts"), beside("enter_locks")
     uid, own, terminals = order["uid"], [], []
     private = mounts.separated(uid)
     if not private and order["namespaces"]:
@@ -74,8 +66,9 @@ def enter(order: dict[str, Any]) -> None:
         locks.filtered(bytes.fromhex(program))
 
 
-def main(order_fd: int, argv: list[str]) -> None:
-    """Lock this process in, and become *argv*."""
+def main() -> None:
+    """Lock this process in, and become the argv."""
+    order_fd, argv = int(sys.argv[1]), sys.argv[2:]
     with open("/proc/self/environ", "rb") as file:  # ours may have been added to by the interpreter
         pairs = [entry.partition(b"=") for entry in file.read().split(b"\0") if entry]
     with os.fdopen(order_fd, "rb") as stream:
@@ -88,7 +81,3 @@ def main(order_fd: int, argv: list[str]) -> None:
         os.execve(argv[0], argv, {name: value for name, _, value in pairs})  # noqa: S606  # the point of it
     except OSError as fault:
         refuse(f"{argv[0]} cannot be started in the sandbox: {fault}")
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2:])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from jumar.child import start
 from jumar.confinement import Reach, Wrapped
 from jumar.sandbox import bwrap, enter_boot, personal
 
@@ -67,7 +68,7 @@ def order(argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Order
 
 def wrapped(argv: Sequence[str], what: Order) -> Wrapped:
     """*argv*, started by a script of ours that carries out *what* first."""
-    script = (sys.executable, "-I", "-S", "-B", enter_boot.__file__)
+    script = (sys.executable, "-I", "-S", "-B", *start.command(enter_boot))
     return Wrapped(argv=(*script, "@file=0", *argv), files=(marshal.dumps(msgspec.to_builtins(what)),), start=Path("/"))
 
 

@@ -1,6 +1,6 @@
 """The prober: tries every bad thing in the sandbox that it was started in, and says which were possible.
 
-A standalone script, standard library only. Its first request names the aims; it answers
+Standard library only. Its first request names the aims; it answers
 `["tried", name, "possible" | "impossible" | "untried", evidence]` for each probe. Probes that change what they run in
 have a process of their own, which ends with them; one that hangs or crashes is no answer.
 """
@@ -8,16 +8,15 @@ have a process of their own, which ends with them; one that hangs or crashes is 
 from __future__ import annotations
 
 import os
-import runpy
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-CHANNEL = HERE.parent / "verify" / "channel.py"
-MODULES = ("probes_processes.py", "probes_files.py", "probes_kernel.py")
+from jumar.sandbox import probes_files, probes_kernel, probes_processes
+from jumar.verify.channel import join
+
+MODULES = (probes_processes, probes_files, probes_kernel)
 
 PATIENCE_SECONDS = 3
 
@@ -66,21 +65,16 @@ def apart(probe: Probe, aims: dict[str, Any]) -> tuple[str, str]:
 
 def main() -> None:
     """Join the channel, try, leave."""
-    _, send, requests = runpy.run_path(str(CHANNEL))["join"]()
+    _, send, requests = join()
     send(["hello"])
     aims: Any = next(iter(requests))
     only = aims["only"]
     signal.signal(signal.SIGALRM, hang)
-    for name in MODULES:
-        module = runpy.run_path(str(HERE / name))
-        for probe in module["PROBES"]:
+    for module in MODULES:
+        for probe in module.PROBES:
             if not only or probe.__name__ in only:
-                judge = apart if probe in module.get("APART", ()) else judged
+                judge = apart if probe in getattr(module, "APART", ()) else judged
                 send(["tried", probe.__name__, *judge(probe, aims)])
     send(["end", 0])
     sys.stdout.flush()
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

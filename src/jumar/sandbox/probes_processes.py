@@ -31,7 +31,7 @@ CHANNEL = (200, 201)
 def see_processes(aims: Aims) -> str:
     """With which words another process was started."""
     with open(f"/proc/{aims['decoy']}/cmdline", "rb") as file:
-        return f"process {aims['decoy']}" if b"decoy_boot.py" in file.read() else ""
+        return f"process {aims['decoy']}" if aims["started_as"].encode() in file.read() else ""
 
 
 def read_environ(aims: Aims) -> str:

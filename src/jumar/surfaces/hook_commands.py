@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
-from importlib.machinery import SourceFileLoader
-from types import ModuleType
+
+from jumar.core.deploys import TABLE
 
 _NAMED = frozenset({
     "rm", "mv", "cp", "ln", "dd", "tee", "sed", "find", "shred", "truncate", "unlink", "rmdir", "chmod", "chown",
@@ -36,8 +36,4 @@ def program() -> list[str]:
 
 
 def _programs() -> frozenset[str]:
-    # By its path: under `-I -S` there is no package to import it from.
-    path = f"{__file__.rpartition('/')[0]}/../core/deploys.py"
-    deploys = ModuleType("deploys")
-    SourceFileLoader("deploys", path).exec_module(deploys)
-    return frozenset(deploys.TABLE) | _NAMED
+    return frozenset(TABLE) | _NAMED

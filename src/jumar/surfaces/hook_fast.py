@@ -12,18 +12,27 @@ import sys
 def answer(arguments: list[str]) -> int:
     """Answer the event of a host that *arguments* name; whatever goes wrong blocks. The exit status, 0 or 2."""
     try:
-        from importlib.machinery import SourceFileLoader  # noqa: PLC0415  a fault here must block, too
-        from types import ModuleType  # noqa: PLC0415  as above
+        if "jumar" not in sys.modules:
+            _add_packages()
+        from jumar.surfaces import hook_rule as rule  # noqa: PLC0415  a fault here must block, too
 
-        rule = ModuleType("hook_rule")
-        rule.__file__ = f"{__file__.rpartition('/')[0] or '.'}/hook_rule.py"
-        # The loader keeps compiled code beside the source; a script that is run by path would be compiled each time.
-        SourceFileLoader("hook_rule", rule.__file__).exec_module(rule)
         status: int = rule.main(arguments)
     except BaseException as fault:  # noqa: BLE001  a hook that fails in any other way lets the edit through
         sys.stderr.write(f"jumar: the hook failed, so nothing is let through: {type(fault).__name__}: {fault}\n")
         return 2
     return status
+
+
+def _add_packages() -> None:
+    """Make `jumar.child` importable; see `jumar.child.start`."""
+    from importlib.machinery import SourceFileLoader  # noqa: PLC0415  as above
+    from types import ModuleType  # noqa: PLC0415  as above
+
+    start = ModuleType("start")
+    start.__file__ = f"{__file__.rpartition('/')[0] or '.'}/../child/start.py"
+    # The loader keeps compiled code beside the source; a script that is run by path would be compiled each time.
+    SourceFileLoader("start", start.__file__).exec_module(start)
+    start.add_packages()
 
 
 if __name__ == "__main__":

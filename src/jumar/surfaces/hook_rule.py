@@ -11,8 +11,8 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from importlib.machinery import SourceFileLoader
-from types import ModuleType
+
+from jumar.surfaces import hook_disk
 
 Answer = dict[str, object] | None
 Full = Callable[[str, bytes, str, float], Answer]
@@ -58,21 +58,9 @@ class Deferred(Exception):  # noqa: N818  it is no error
     """The small file does not tell; the full rule must."""
 
 
-def beside(name: str) -> ModuleType:
-    """The module *name* of this folder, loaded by its path where there is no package to import it from."""
-    known = f"jumar.surfaces.{name}"
-    if known not in sys.modules:
-        module = ModuleType(known)
-        module.__file__ = f"{__file__.rpartition('/')[0]}/{name}.py"
-        SourceFileLoader(known, module.__file__).exec_module(module)
-        sys.modules[known] = module
-    return sys.modules[known]
-
-
 def no(why: str) -> Exception:
     """What is raised where something is not let through, because of *why*."""
-    refused: Exception = beside("hook_disk").Refused(why)
-    return refused
+    return hook_disk.Refused(why)
 
 
 def main(arguments: list[str]) -> int:
@@ -82,7 +70,7 @@ def main(arguments: list[str]) -> int:
         seconds = float(arguments[1]) if len(arguments) > 1 else PATIENCE_SECONDS
         raw = sys.stdin.buffer.read()
         answer = answered(event, raw, os.environ.get("CLAUDE_PROJECT_DIR", ""), seconds, partial(full, arguments[2:3]))
-    except beside("hook_disk").Refused as why:
+    except hook_disk.Refused as why:
         answer = refusal(event, str(why), raw)
     if answer is None:
         return 0
@@ -105,13 +93,13 @@ def answered(event: str, raw: bytes, project: str, seconds: float, ask: Full) ->
     payload = read(event, raw)
     if event in (PRE, POST, FAILED) and payload["tool_name"] in READERS:
         return None
-    root = beside("hook_disk").root_of(project or str(payload["cwd"]))
+    root = hook_disk.root_of(project or str(payload["cwd"]))
     if event == BEGIN:
         return {"hookSpecificOutput": {"hookEventName": BEGIN, "additionalContext": INTRODUCTION}}
     if event == PRE:
         try:
             rule(payload, root, seconds)
-        except (Deferred, beside("hook_disk").Stale):
+        except (Deferred, hook_disk.Stale):
             return ask(event, raw, root, seconds)
         return None
     return ask(event, raw, root, seconds)
@@ -155,7 +143,7 @@ def read(event: str, raw: bytes) -> dict[str, object]:
     wanted: dict[str, type] = {"session_id": str, "cwd": str, "hook_event_name": str}
     if event in (PRE, POST, FAILED):
         wanted |= {"tool_name": str, "tool_input": dict}
-    beside("hook_disk").want(payload, wanted, "the event")
+    hook_disk.want(payload, wanted, "the event")
     if payload["hook_event_name"] != event:
         raise no(f"the host sent {payload['hook_event_name']!r} to the hook for {event}")
     return payload
@@ -168,7 +156,7 @@ def rule(payload: dict[str, object], root: str, seconds: float) -> None:
         hook_disk.Refused: if it must not be made.
         Deferred: if only the full rule can tell.
     """
-    disk, tool, given = beside("hook_disk"), str(payload["tool_name"]), payload["tool_input"]
+    disk, tool, given = hook_disk, str(payload["tool_name"]), payload["tool_input"]
     assert isinstance(given, dict)  # noqa: S101  `read` saw to it
     if tool in EDITS:
         path = edited(tool, given, root)
@@ -189,7 +177,7 @@ def edited(tool: str, given: dict[str, object], root: str) -> str:
     Raises:
         hook_disk.Refused: if the call is malformed, or the path is not plainly that of a file inside.
     """
-    disk, (field, others) = beside("hook_disk"), EDITS[tool]
+    disk, (field, others) = hook_disk, EDITS[tool]
     wanted: dict[str, type] = {field: str, **others}
     if tool == "NotebookEdit" and given.get("edit_mode") == "delete":
         del wanted["new_source"]
@@ -236,7 +224,7 @@ def full(gate: list[str], event: str, raw: bytes, root: str, seconds: float) -> 
         hook_disk.Refused: if it fails, says what is no answer, or takes longer than *seconds*.
     """
     program = [sys.executable, "-I", "-m", "jumar.surfaces.hook", event, root, *gate]
-    said, status = beside("hook_disk").run(program, raw, seconds)
+    said, status = hook_disk.run(program, raw, seconds)
     try:
         answer = json.loads(said) if said else None
     except ValueError:
@@ -258,10 +246,11 @@ def commanded(line: str, seconds: float) -> None:
     Raises:
         hook_disk.Refused: if it must not be run, or cannot be told.
     """
-    rules = beside("hook_commands")
+    from jumar.surfaces import hook_commands as rules  # noqa: PLC0415  most events name no command
+
     if not rules.telling(line):
         return
-    why, status = beside("hook_disk").run(rules.program(), line.encode("utf-8", "replace"), seconds)
+    why, status = hook_disk.run(rules.program(), line.encode("utf-8", "replace"), seconds)
     if status != 0 or why:
         raise no(
             why.decode("utf-8", "replace") or "jumar's rules for commands failed on this; `jumar doctor` may say why"

@@ -1,6 +1,6 @@
 """The envoy of an agent that is not ours: it makes the history the agent may play with, starts it, and reports its end.
 
-A standalone script, standard library only. Its config names the argv, the text for the agent's standard input, the git
+Standard library only. Its config names the argv, the text for the agent's standard input, the git
 that is used, if there is one, and the door to the model: where the agent has a loopback of its own, what comes to that
 port of it is passed on to a socket. The agent knows neither the channel nor its key, and cannot look into this process.
 """
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import runpy
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from jumar.verify.envoy import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,7 +120,8 @@ def errand(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
     return code if code >= 0 else SIGNALLED - code
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve one order."""
     closed()
     with contextlib.suppress(BrokenPipeError):
-        runpy.run_path(str(Path(__file__).with_name("envoy.py")))["serve"](errand)
+        serve(errand)

@@ -11,6 +11,8 @@ import ast
 import json
 from collections import defaultdict
 
+from jumar.verify import given
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     Association = tuple[int, str, Asked, list[Any]]
     """Its line, the kind of it (`case`, `return` or `table`), what is asked and what is answered."""
 
-given: Any = None
-"""The module `given.py`: who loads this file puts it here."""
 
 TABLE = 3
 """So many answers in one table are no coincidence."""

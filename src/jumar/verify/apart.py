@@ -19,8 +19,9 @@ import anyio
 import msgspec
 from anyio import to_thread
 
+from jumar.child import start
 from jumar.ports import Invocation, Record
-from jumar.verify import apart_product_boot
+from jumar.verify import apart_product_boot, apart_tests_boot
 from jumar.verify.launch import Confinement
 from jumar.verify.process import Child, confined
 from jumar.verify.room import Store, exchanged, laid_out
@@ -133,10 +134,11 @@ def _belongs(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
 
 def _tests(invocation: Invocation, pipes: tuple[int, int], product: list[str]) -> Invocation:
     told: Mapping[str, object] = {"pipes": pipes, "product": product}
-    return msgspec.structs.replace(invocation, config={**invocation.config, "apart": told})
+    argv = (*invocation.argv[:-2], *start.command(apart_tests_boot))
+    return msgspec.structs.replace(invocation, argv=argv, config={**invocation.config, "apart": told})
 
 
 def _product(invocation: Invocation, pipes: tuple[int, int]) -> Invocation:
     env = {name: value for name, value in invocation.env.items() if not name.startswith("PYTEST")}
-    argv = (invocation.argv[0], "-I", "-B", apart_product_boot.__file__)
+    argv = (invocation.argv[0], "-I", "-B", *start.command(apart_product_boot))
     return Invocation(argv=argv, config={"pipes": pipes, "paths": invocation.config.get("paths", ())}, env=env)

@@ -1,6 +1,6 @@
 """The product's process: it imports the code under test and does what the tests' process asks for. It judges nothing.
 
-Run by path as `python -I -B apart_product_boot.py`; standard library only, Python 3.8 or newer. Nothing of the tests is
+Standard library only, Python 3.8 or newer. Nothing of the tests is
 in its room, and the channel for records is closed before the first line of the product runs.
 """
 
@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import builtins
 import importlib
-import importlib.util
 import os
 import sys
 import types
 import warnings
-from pathlib import Path
 from typing import Any
+
+from jumar.verify import apart_mirrors as forms
+from jumar.verify import apart_peer as peers
+from jumar.verify import apart_shared as containers
+from jumar.verify import apart_streams as streams
+from jumar.verify import apart_things as things
+from jumar.verify import apart_values as values
+from jumar.verify import apart_wire as wire
+from jumar.verify.channel import join
 
 KEPT_BYTES = 1 << 20
 """What is printed is handed over with the next message, or when it is as much as this."""
@@ -22,20 +29,16 @@ KEPT_BYTES = 1 << 20
 
 def main() -> None:
     """Serve until nobody asks any more."""
-    config, send, _ = beside("channel").join()
-    wire, values, forms = beside("apart_wire"), beside("apart_values"), beside("apart_mirrors")
-    things, peers = beside("apart_things"), beside("apart_peer")
+    config, send, _ = join()
     pipes = wire.Wire(*config["pipes"])
     send(["hello", {}])
     os.closerange(200, wire.HIGH_FD)
     del send, config["pipes"]
     side = ProductSide(pipes, forms, peers, config["paths"])
-    containers = beside("apart_shared")
     known = values.Values(containers, 1)
     mirrors = things.Mirrors(known, forms, values, containers.CHANGING, side)
     peer = peers.Peer(pipes, known, mirrors, side)
     sys.argv[:] = [""]
-    streams = beside("apart_streams")
     sys.stdout, sys.stderr, sys.stdin = streams.Told(side, 1), streams.Told(side, 2), streams.Asked(peer)
     warnings.simplefilter("always")
     warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
@@ -45,16 +48,6 @@ def main() -> None:
     except wire.Gone as end:
         os.write(2, f"{end}\n".encode())
         os._exit(0)
-
-
-def beside(name: str) -> Any:
-    """The module *name* that lies next to this file, loaded without a trace in sys.modules."""
-    spec = importlib.util.spec_from_file_location(name, str(Path(__file__).with_name(f"{name}.py")))
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{name} is not beside {__file__}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class ProductSide:
@@ -271,7 +264,3 @@ def member(thing: Any, owner: Any, name: str) -> Any:
     found = vars(owner)[name]
     bind = getattr(type(found), "__get__", None)
     return bind(found, thing, type(thing)) if bind else found
-
-
-if __name__ == "__main__":
-    main()

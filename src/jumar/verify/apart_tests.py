@@ -1,6 +1,6 @@
 """What pytest gets where the product is another process: its modules are found there, and every doubt fails a test.
 
-Loaded by path inside the tested interpreter; standard library and pytest only, Python 3.8 or newer.
+Runs inside the tested interpreter; standard library and pytest only, Python 3.8 or newer.
 """
 
 from __future__ import annotations
@@ -9,6 +9,17 @@ import functools
 import sys
 import types
 from typing import TYPE_CHECKING, Any
+
+from jumar.verify import apart_mirrors as forms
+from jumar.verify import apart_modules as modules
+from jumar.verify import apart_peer as peers
+from jumar.verify import apart_remote as remote
+from jumar.verify import apart_shared as containers
+from jumar.verify import apart_things as things
+from jumar.verify import apart_values as values
+from jumar.verify import apart_wire as wire
+from jumar.verify.apart_guard import Guard
+from jumar.verify.apart_world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -19,17 +30,14 @@ if TYPE_CHECKING:
     Send = Callable[[list[object]], None]
 
 
-def joined(config: dict[str, Any], room: str, beside: Callable[[str], Any], fatal: tuple[type, ...], send: Send) -> Any:
+def joined(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Send) -> Any:
     """Meet the product's process as *config* says; the plug-in that stands for it."""
-    wire, values, forms = beside("apart_wire"), beside("apart_values"), beside("apart_mirrors")
-    things, peers, remote = beside("apart_things"), beside("apart_peer"), beside("apart_remote")
-    containers, modules = beside("apart_shared"), beside("apart_modules")
-    side = remote.TestsSide(forms, modules, beside("apart_world").World(room), peers.perform, (*fatal, wire.Gone))
+    side = remote.TestsSide(forms, modules, World(room), peers.perform, (*fatal, wire.Gone))
     known = values.Values(containers, 0)
     mirrors = things.Mirrors(known, forms, values, containers.CHANGING, side)
     peer = peers.Peer(wire.Wire(*config["pipes"]), known, mirrors, side)
     sys.meta_path.insert(0, modules.Finder(peer, room, config["product"]))
-    guard = beside("apart_guard").Guard(room, side)
+    guard = Guard(room, side)
     sys.addaudithook(guard)
     return Watch(side, forms, guard, send)
 

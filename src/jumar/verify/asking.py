@@ -7,11 +7,13 @@ import secrets
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import anyio
 from anyio import to_thread
 
+from jumar.child import start
 from jumar.core.verdict import Ended
 from jumar.disk.beneath import disk
 from jumar.ports import Invocation, Record
@@ -23,7 +25,7 @@ from jumar.verify.room import discard
 class Script(NamedTuple):
     """A standalone script and who runs it."""
 
-    path: str
+    program: ModuleType
     python: str
     """The interpreter that knows the language of the task; empty is ours."""
 
@@ -37,7 +39,7 @@ async def asked(
         Infra: if the machine cannot start a process.
     """
     room = Path(os.path.abspath(rooms)) / secrets.token_hex(4)  # noqa: ASYNC240, PTH100  it reads no disk
-    argv = (script.python or sys.executable, "-I", "-S", "-B", script.path)
+    argv = (script.python or sys.executable, "-I", "-S", "-B", *start.command(script.program))
     records: list[Record] = []
     try:
         with disk(f"cannot make a room in {rooms}"):

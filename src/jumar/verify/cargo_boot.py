@@ -1,6 +1,6 @@
 """Builds with one cargo what is asked for, then runs the test binaries and tells their results as records.
 
-Run by path as `python -I -S -B cargo_boot.py`; standard library only.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -8,13 +8,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import runpy
 import shutil
 import sys
 import tempfile
 import tomllib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
+
+from jumar.verify import cargo_faults, envoy, toolchain_boot
+from jumar.verify.cargo_binary import Binary
+from jumar.verify.cargo_seed import Seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,11 +27,6 @@ if TYPE_CHECKING:
 
 UNBUILDABLE = ("linker `", "rustup could not choose", "is not installed", "could not execute process `rustc")
 """What cargo or rustc says where the toolchain is not whole."""
-
-
-def beside(name: str) -> dict[str, Any]:
-    """What the script *name*, which lies next to this one, defines."""
-    return runpy.run_path(str(Path(__file__).with_name(f"{name}.py")))
 
 
 def is_root(path: str) -> bool:
@@ -61,7 +59,7 @@ def errand(config: dict[str, Any], send: Send) -> int:
             send(["usage", f"no Cargo.toml stands in the folder of {paths[0]} or above it in the task"])
             return 3
         build = Build(cargo, root, paths)
-        if why := build.run(beside("cargo_seed")["Seed"](store, root, os.environ["CARGO_TARGET_DIR"])):
+        if why := build.run(Seed(store, root, os.environ["CARGO_TARGET_DIR"])):
             send(["usage", why])
             return 3
         (_list if config["mode"] == "collect" else _judge)(build, config, send)
@@ -81,8 +79,7 @@ class Build:
         """Folder of each package from elsewhere -> what was built of it."""
         self._own: set[str] = set()
         self.failed = False
-        self._plain, self._started = _envoy("plain"), _envoy("started")
-        self._faults, self._stderr = beside("cargo_faults"), ""
+        self._stderr = ""
         self.binaries: dict[str, tuple[str, str, dict[str, str]]] = {}
         """Root file of a target -> its test binary, the folder it is run in, and what cargo adds to its environment."""
         self._outs: dict[str, dict[str, str]] = {}
@@ -103,17 +100,17 @@ class Build:
             return ""
         faults = [m["message"]["message"] for m in self._messages]
         lame = next((text for text in [*faults, self._stderr] if any(sign in text for sign in UNBUILDABLE)), "")
-        lame = lame or beside("toolchain_boot")["rust_fault"](self._cargo, self._messages)
+        lame = lame or toolchain_boot.rust_fault(self._cargo, self._messages)
         unread = not self._messages and not self._built and "could not compile" not in self._stderr
-        return self._plain(lame or self._stderr) if lame or (unread and "custom build" not in self._stderr) else ""
+        return envoy.plain(lame or self._stderr) if lame or (unread and "custom build" not in self._stderr) else ""
 
     def broken(self, path: str) -> Record:
         """Why the target with the root file *path* was not built."""
         messages = [m for m in self._messages if _within(m["target"]["src_path"]) == path]
         messages = messages or [m for m in self._messages if "test" not in m["target"]["kind"]]
         said = "\n".join(m["message"].get("rendered") or m["message"]["message"] for m in messages)
-        blame = self._faults["blamed"](messages, self.crates, self._built)
-        return ["broken", path, self._plain(said or self._stderr), *blame]
+        blame = cargo_faults.blamed(messages, self.crates, self._built)
+        return ["broken", path, envoy.plain(said or self._stderr), *blame]
 
     def _cargo_build(self, options: Sequence[str]) -> int:
         argv = [
@@ -126,7 +123,7 @@ class Build:
             *self._targets(),
         ]
         with tempfile.TemporaryFile() as stderr:
-            status: int = self._started(
+            status: int = envoy.started(
                 argv, self._hear, stderr=stderr.fileno(), cwd=self._root, kept=_rendered
             )  # fmt: skip
             stderr.seek(0)
@@ -186,7 +183,7 @@ def _list(build: Build, config: Mapping[str, Any], send: Send) -> None:
         if root in build.binaries:
             names = _binary(build, root, config).listed()
             chosen = [i for name in names if (i := f"{root}::{name}") and _selects(config["ids"], path, i)]
-            _envoy("collect")(send, chosen)
+            envoy.collect(send, chosen)
         elif build.failed and is_root(path):
             send(build.broken(path))
 
@@ -202,13 +199,14 @@ def _judge(build: Build, config: Mapping[str, Any], send: Send) -> None:
 
 def _binary(build: Build, path: str, config: Mapping[str, Any]) -> Any:
     executable, folder, _ = build.binaries[path]
-    return beside("cargo_binary")["Binary"](executable, path, folder, build.environment(path), config["limit"])
+    return Binary(executable, path, folder, build.environment(path), config["limit"])
 
 
 def _told(send: Send) -> Send:
     """A sender that takes from excerpts what differs from room to room."""
-    plain = _envoy("plain")
-    return lambda record: send([*record[:4], plain(record[4]), *record[5:]] if record[0] == "result" else record)
+    return lambda record: send(
+        [*record[:4], envoy.plain(str(record[4])), *record[5:]] if record[0] == "result" else record
+    )
 
 
 def _root_of(path: str, build: Build) -> str:
@@ -276,14 +274,6 @@ def _rendered(line: str) -> str:
     return line
 
 
-def _envoy(name: str) -> Any:
-    return beside("envoy")[name]
-
-
 def main() -> None:
     """Serve one order."""
-    _envoy("serve")(errand)
-
-
-if __name__ == "__main__":
-    main()
+    envoy.serve(errand)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from anyio import to_thread
 from msgspec.structs import replace
 
+from jumar.child import start
 from jumar.core.verdict import Ended
 from jumar.disk.beneath import disk
 from jumar.errors import BadInput
@@ -24,7 +25,7 @@ NO_ENV: Mapping[str, str] = MappingProxyType({})
 
 def shell(command: str, *arguments: str) -> Invocation:
     """What runs *command* with a shell, whose `$1` and so on are *arguments*."""
-    envoy = (sys.executable, "-I", "-S", "-B", check_boot.__file__)
+    envoy = (sys.executable, "-I", "-S", "-B", *start.command(check_boot))
     return Invocation(argv=envoy, config={"command": [command, "sh", *arguments]})
 
 

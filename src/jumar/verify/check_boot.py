@@ -1,14 +1,14 @@
 """Runs one shell command in the room and leaves with its status: for what must succeed, and for commands of a model.
 
-A standalone script, standard library only. What the command leaves running, or lets hold its output, is not waited for.
+Standard library only. What the command leaves running, or lets hold its output, is not waited for.
 """
 
 from __future__ import annotations
 
 import os
-import runpy
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from jumar.verify.envoy import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,5 +25,6 @@ def errand(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
     return status if status >= 0 else SIGNALLED - status
 
 
-if __name__ == "__main__":
-    runpy.run_path(str(Path(__file__).with_name("envoy.py")))["serve"](errand)
+def main() -> None:
+    """Serve one order."""
+    serve(errand)

@@ -1,20 +1,20 @@
 """Runs the test command of a task, which is its one test: exit status 0 is a pass, whatever the command prints.
 
-Run by path under jumar's own interpreter; standard library only.
+Runs under jumar's own interpreter; standard library only.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import runpy
 import shlex
 import shutil
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+
+from jumar.verify import envoy, single_boot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,13 +39,10 @@ BUILTINS = frozenset(
 
 def main() -> None:
     """Serve one request: name the one test, or tell how it came out."""
-    here = Path(__file__)
-    envoy = SimpleNamespace(**runpy.run_path(str(here.with_name("envoy.py"))))
-    single = SimpleNamespace(**runpy.run_path(str(here.with_name("single_boot.py")), run_name="single_boot"))
-    envoy.serve(lambda config, send: errand(config, send, envoy, single))
+    envoy.serve(errand)
 
 
-def errand(config: dict[str, Any], send: Send, envoy: Any, single: Any) -> int:
+def errand(config: dict[str, Any], send: Send) -> int:
     """Look for the program, run the command if that is asked for, send the records."""
     if config["bin"]:
         os.environ["PATH"] = f"{config['bin']}:{os.environ.get('PATH', '')}"
@@ -59,13 +56,13 @@ def errand(config: dict[str, Any], send: Send, envoy: Any, single: Any) -> int:
     send(["start", config["id"]])
     begun = time.monotonic()
     try:
-        status, said = single.ran(config["argv"], config["limit"])
+        status, said = single_boot.ran(config["argv"], config["limit"])
     except (OSError, ValueError) as error:
         send(["unusable", f"cannot start the test command {config['command']!r}: {error.args[-1]}"])
         return 0
     sys.stdout.write(f"$ {config['command']}\n{said}\n")
     ms = int(1000 * (time.monotonic() - begun))
-    send(["result", config["id"], *single.verdict(status, ms, envoy.plain(said), config["limit"])])
+    send(["result", config["id"], *single_boot.verdict(status, ms, envoy.plain(said), config["limit"])])
     return 0
 
 
@@ -92,7 +89,3 @@ def first_program(command: str) -> str:
         return ""
     named = next((word for word in words if not ASSIGNMENT.match(word)), "")
     return named if WORD.fullmatch(named) else ""
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """The envoy of a runner that is no Python program: it alone holds the channel, and says what the runner said.
 
-Loaded by path by the scripts beside it (`*_boot.py`), under jumar's own interpreter; standard library only. What the
+Runs under jumar's own interpreter; standard library only. What the
 runner reports can be written by the code it runs, so evidence that comes this way has grade X.
 """
 
@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from jumar.verify.channel import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,7 +39,7 @@ def serve(errand: Errand) -> None:
 
         # What it starts runs as the same user, and shall not find the key in this memory.
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    config, send, _ = runpy.run_path(str(Path(__file__).with_name("channel.py")))["join"]()
+    config, send, _ = join()
     status = errand(config, send)
     with contextlib.suppress(Exception):
         sys.stdout.flush()

@@ -1,6 +1,6 @@
 """Runs `go test` once for all that is asked, and tells its events as records.
 
-Run by path as `python -I -S -B go_boot.py`; standard library only.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import re
-import runpy
 import shlex
 import shutil
 import signal
@@ -19,6 +18,9 @@ import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from jumar.verify import envoy, go_faults, toolchain_boot
+from jumar.verify.go_package import Package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,28 +43,23 @@ FAILED = re.compile(r"^FAIL\s+(\S+) \[(?:build|setup) failed\]", re.MULTILINE)
 """How go tells a package that does not build where it has no event for that, before 1.24."""
 
 
-def beside(name: str) -> dict[str, Any]:
-    """What the script *name*, which lies next to this one, defines."""
-    return runpy.run_path(str(Path(__file__).with_name(f"{name}.py")))
-
-
 def errand(config: dict[str, Any], send: Send) -> int:
     """Collect or run, as the config says."""
-    go, envoy = shutil.which("go"), beside("envoy")
+    go = shutil.which("go")
     if go is None:
         send(["unusable", f"there is no go on the PATH of the sandbox: {os.environ.get('PATH')}"])
         return 3
     send(["hello", {"go": go}])
-    beside("toolchain_boot")["prepare_go_cache"]()
+    toolchain_boot.prepare_go_cache()
     workplace = Workplace(config["homes"])
     if workplace.why:
         send(["usage", workplace.why])
         return 3
-    session = (Listing if config["mode"] == "collect" else Run)(config, send, workplace, envoy)
+    session = (Listing if config["mode"] == "collect" else Run)(config, send, workplace, go)
     if config["homes"]:
         argv = [go, "test", "-json", "-vet=off", *session.options(), *workplace.packages()]
         with session:
-            status = envoy["started"](argv, session.hear, stderr=subprocess.STDOUT, cwd=workplace.base, kept=_text)
+            status = envoy.started(argv, session.hear, stderr=subprocess.STDOUT, cwd=workplace.base, kept=_text)
         session.close(status)
     return 0
 
@@ -112,18 +109,16 @@ class Workplace:
 class Session(ABC):
     """Hears one `go test`: a line of JSON is an event, any other line comes from go itself."""
 
-    def __init__(self, config: dict[str, Any], send: Send, workplace: Workplace, envoy: dict[str, Any]) -> None:
-        package = beside("go_package")["Package"]
-        self._send, self._plain, self._workplace = send, envoy["plain"], workplace
-        self._fault = beside("toolchain_boot")["go_fault"]
-        self._collect, self._faults, self._ids = envoy["collect"], beside("go_faults"), config["ids"]
-        self._project = self._faults["Project"](workplace.modules)
-        self._packages: dict[str, Any] = {}
+    def __init__(self, config: dict[str, Any], send: Send, workplace: Workplace, go: str) -> None:
+        self._go = go
+        self._send, self._workplace, self._ids = send, workplace, config["ids"]
+        self._project = go_faults.Project(workplace.modules)
+        self._packages: dict[str, Package] = {}
         self._builds: dict[str, str] = {}
         self._listed: dict[str, set[str]] = {}
         self._unplaced, self._heard = "", False
         for folder, homes in config["homes"].items():
-            own = package(folder, homes, self._ids, config["limit"])
+            own = Package(folder, homes, self._ids, config["limit"])
             self._packages.update(dict.fromkeys(workplace.names(folder), own))
 
     def __enter__(self) -> None:  # noqa: B027  not every session is watched
@@ -164,13 +159,13 @@ class Session(ABC):
     def send(self, record: Record) -> None:
         """Send *record*, its excerpt without what differs from room to room."""
         if record[0] == "result":
-            record[4] = self._plain(record[4])
+            record[4] = envoy.plain(str(record[4]))
         self._send(record)
 
     def close(self, status: int) -> None:
         """Account for packages that go did not tell of by events."""
         if status and not self._heard and not FAILED.search(self._unplaced):
-            why = self._fault(shutil.which("go"), self._unplaced) or self._plain(self._unplaced)
+            why = toolchain_boot.go_fault(self._go, self._unplaced) or envoy.plain(self._unplaced)
             self._send(["usage", why or f"go test left with status {status}"])
             return
         for name in FAILED.findall(self._unplaced):
@@ -181,10 +176,10 @@ class Session(ABC):
                     self.send(record)
 
     def _unbuilt(self, package: Any, said: str) -> list[Record]:
-        if why := self._fault(shutil.which("go"), said):
+        if why := toolchain_boot.go_fault(self._go, said):
             return [["unusable", why]]
-        blame = self._faults["blamed"](said, package.folder, self._workplace.base, self._project)
-        return [["broken", path, self._plain(said), *blame] for path in package.files]
+        blame = go_faults.blamed(said, package.folder, self._workplace.base, self._project)
+        return [["broken", path, envoy.plain(said), *blame] for path in package.files]
 
 
 class Listing(Session):
@@ -204,10 +199,10 @@ class Listing(Session):
         """The ids of *package*; without any, its files are broken if it failed."""
         listed = self._listed.get(package.folder, set())
         ids = [f"{path}::{name}" for name, paths in package.homes.items() if name and name in listed for path in paths]
-        self._collect(self._send, [chosen for test_id in ids for chosen in self._chosen(test_id)])
+        envoy.collect(self._send, [chosen for test_id in ids for chosen in self._chosen(test_id)])
         if ids or not failed:
             return []
-        why = self._plain(package.said(""))
+        why = envoy.plain(package.said(""))
         return [["broken", path, why, package.broken_by(str(Path.cwd())), ""] for path in package.files]
 
     def _chosen(self, test_id: str) -> list[str]:
@@ -290,8 +285,4 @@ def _text(line: str) -> str:
 
 def main() -> None:
     """Serve one order."""
-    beside("envoy")["serve"](errand)
-
-
-if __name__ == "__main__":
-    main()
+    envoy.serve(errand)

@@ -1,6 +1,6 @@
 """Folds what vitest or jest says of its tests into one result per asked id; silence stays silence.
 
-Loaded by path by the programs beside it; standard library only. Tests of one name in one file are one id, which has
+Standard library only. Tests of one name in one file are one id, which has
 passed if all of them have, and an id with placeholders (`adds %i`, `$name`, `${x}`) stands for all tests it fits.
 """
 
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-import runpy
 from pathlib import Path
 from typing import Any, NamedTuple
 
-BLAME = runpy.run_path(str(Path(__file__).with_name("javascript_blame.py")))
+from jumar.verify import javascript_blame as blaming
 
 SEPARATOR = " > "
 WORST_FIRST = ("timeout", "failed", "error", "skipped", "xfailed", "xpassed", "passed")
@@ -84,7 +83,7 @@ class Findings:
 
     def hear(self, event: dict[str, Any]) -> None:
         """Take in one event of the runner's end."""
-        path = BLAME["inside"](event["file"]) if "file" in event else ""
+        path = blaming.inside(event["file"]) if "file" in event else ""
         if "file" in event and not path:
             return
         match event:
@@ -155,7 +154,7 @@ class Findings:
             if not any(self._withheld(member, path, names) for i in folded for member in self.members(i)):
                 _charge(folded, below(path, names), shown("error", errors, path, "hook"))
         for error in [] if self.lost else self.loose:
-            path = BLAME["inside"](error["path"]) if error["path"] else ""
+            path = blaming.inside(error["path"]) if error["path"] else ""
             named = [i for i in folded if error["test"] and i.startswith(path) and i.endswith(error["test"])]
             _charge(folded, named[-1] if named else path, shown("error", [error], path, "test"))
         return folded
@@ -179,7 +178,7 @@ class Findings:
         """The result of a test that was found and never came back: what ended its process, if that is known."""
         path = test_id.partition("::")[0]
         errors = [errors for where, names, errors in self.suites if where == path and not names]
-        errors = errors or [[e] for e in self.loose if not e["path"] or BLAME["inside"](e["path"]) == path]
+        errors = errors or [[e] for e in self.loose if not e["path"] or blaming.inside(e["path"]) == path]
         self.lost = True
         return shown("error", errors[0], path, "test") if errors else None
 
@@ -233,19 +232,19 @@ def failed(said: dict[str, Any], path: str) -> Result:
     """The result of a test that let something fly."""
     text = "\n".join(e["message"] + e["stack"] for e in said["errors"])
     in_hook = said["hook"] or ("_callCircusHook" in text and "_callCircusTest" not in text)
-    if BLAME["TIMED_OUT"].search(text):
+    if blaming.TIMED_OUT.search(text):
         outcome = "error" if in_hook and not said["fails"] else "timeout"
-        return shown(outcome, said["errors"], path, "test")._replace(ms=said["ms"], blame=BLAME["CODE"], absent="")
+        return shown(outcome, said["errors"], path, "test")._replace(ms=said["ms"], blame=blaming.CODE, absent="")
     if said["fails"] and _SHOULD_FAIL.search(text):
-        return shown("failed", said["errors"], path, "test")._replace(ms=said["ms"], blame=BLAME["CODE"], absent="")
+        return shown("failed", said["errors"], path, "test")._replace(ms=said["ms"], blame=blaming.CODE, absent="")
     result = shown("error" if in_hook else "failed", said["errors"], path, "hook" if in_hook else "test")
     return result._replace(ms=said["ms"])
 
 
 def shown(outcome: str, errors: list[dict[str, Any]], path: str, place: str) -> Result:
     """A result with what its errors say; the first one decides whose doing it is."""
-    faults = [BLAME["Fault"].of(error) for error in errors]
-    blame, absent = BLAME["blamed"](faults[0], path, place) if faults else (BLAME["TEST"], "")
+    faults = [blaming.Fault.of(error) for error in errors]
+    blame, absent = blaming.blamed(faults[0], path, place) if faults else (blaming.TEST, "")
     texts = [excerpt(fault, error["diff"] or error["frame"]) for fault, error in zip(faults, errors, strict=True)]
     return Result(outcome, 0, "\n\n".join(texts) or "it failed and did not say why", blame, absent)
 
@@ -254,8 +253,8 @@ def excerpt(fault: Any, more: str) -> str:
     """The message of *fault*, and where in the room it came from, with the lines that stand there."""
     head = fault.message if not fault.name or fault.name in fault.message else f"{fault.name}: {fault.message}"
     if fault.message and "\n" in fault.stack and "●" in fault.stack:
-        head = BLAME["FRAME"].sub("", fault.stack)
-    about = f"\n    in {BLAME['inside'](fault.file)}" if fault.file and BLAME["inside"](fault.file) else ""
+        head = blaming.FRAME.sub("", fault.stack)
+    about = f"\n    in {blaming.inside(fault.file)}" if fault.file and blaming.inside(fault.file) else ""
     lines = []
     for where, number in fault.places()[:LINES]:
         source = Path(where).read_text("utf-8", "replace").splitlines()

@@ -9,13 +9,13 @@ from __future__ import annotations
 import collections
 import os
 import re
-import runpy
 import stat
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.parsers import expat
+
+from jumar.verify import envoy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -137,11 +137,10 @@ class Cases:
 
 def main() -> None:
     """Serve one request: list the tests of a report, or tell how the asked ones came out."""
-    envoy = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("envoy.py"))))
-    envoy.serve(lambda config, send: errand(config, send, envoy))
+    envoy.serve(errand)
 
 
-def errand(config: dict[str, Any], send: Send, envoy: Any) -> int:
+def errand(config: dict[str, Any], send: Send) -> int:
     """Run the command, read its report, send the records."""
     send(["hello", {}])
     pattern, asked = config["report"], config["ids"]
@@ -165,7 +164,7 @@ def errand(config: dict[str, Any], send: Send, envoy: Any) -> int:
                 cases[case.id] = min(cases.get(case.id, case), case, key=lambda c: WORST_FIRST.index(c.outcome))
     except UnreadableReport as error:
         send(["stopped", f"the report {path} cannot be read: {error}"])
-    tell(list(cases.values()), asked, send, envoy)
+    tell(list(cases.values()), asked, send)
     if status and not any(case.outcome in ("failed", "error") for case in cases.values()):
         # What was asked for and is not in the report was not found: that is no red of the code.
         told = {name for case in cases.values() for name in (case.id, case.id.partition("[")[0])}
@@ -189,7 +188,7 @@ def unreported(status: int, said: str, config: dict[str, Any], send: Send) -> No
         send(["broken", head, f"{why}\n{said}", "", ""])
 
 
-def tell(cases: Sequence[Case], asked: Sequence[str], send: Send, envoy: Any) -> None:
+def tell(cases: Sequence[Case], asked: Sequence[str], send: Send) -> None:
     """Send the ids of *cases* if nothing was asked for, else the results of the asked ones and what broke them."""
     wanted = frozenset(asked)
     unloaded = [case for case in cases if case.outcome in ("failed", "error") and UNLOADED.search(case.why)]
@@ -270,7 +269,3 @@ def _ms(seconds: str) -> int:
         return min(max(int(1000 * float(seconds.replace(",", "") or 0)), 0), 1 << 40)
     except (ValueError, OverflowError):
         return 0
-
-
-if __name__ == "__main__":
-    main()

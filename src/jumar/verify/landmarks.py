@@ -11,6 +11,8 @@ from operator import attrgetter, is_
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from jumar.child.start import FOLDER
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -139,7 +141,7 @@ def among(one: object, known: Sequence[object]) -> bool:
 def is_ours(function: object) -> bool:
     """Whether *function* belongs to a plug-in of jumar."""
     below = function_below(function)
-    return below is not None and below.__code__.co_filename.rpartition("/")[0] == __file__.rpartition("/")[0]
+    return below is not None and below.__code__.co_filename.startswith(FOLDER)
 
 
 def essence(item: Any) -> Essence:

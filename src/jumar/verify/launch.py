@@ -19,16 +19,16 @@ from typing import IO, Any, NamedTuple
 
 import msgspec
 
+from jumar.child import start
 from jumar.confinement import Reach, Wrapped
 from jumar.ports import Invocation, Record, Sandbox
 from jumar.sandbox.none import Unconfined
-from jumar.verify import family
+from jumar.verify import reaper
 from jumar.verify.ceiling import Ceiling, usual
 
 OUTPUT_BYTES = 8 << 20
 """As much is kept of the start of the output, and as much of its end."""
 
-_REAPER = str(Path(family.__file__).with_name("reaper.py"))
 
 _SEALABLE = getattr(os, "MFD_CLOEXEC", 0) | getattr(os, "MFD_ALLOW_SEALING", 0)
 
@@ -161,8 +161,9 @@ def started(invocation: Invocation, confinement: Confinement) -> Started:
 
 def _wrapped(invocation: Invocation, confinement: Confinement) -> Wrapped:
     """The argv in its sandbox, in which it sees the scripts that it may begin with."""
-    scripts = Path(family.__file__).parent
-    reach = msgspec.structs.replace(confinement.reach, readable=(*confinement.reach.readable, scripts))
+    reach = msgspec.structs.replace(
+        confinement.reach, readable=(*confinement.reach.readable, Path(start.FOLDER).parent)
+    )
     argv = (_found(invocation.argv[0], scrub(invocation, confinement)["PATH"]), *invocation.argv[1:])
     if not os.access(argv[0], os.X_OK):  # so the system says what is wrong with it, and not a sandbox
         return Wrapped(argv=argv, start=Path("/"))
@@ -175,7 +176,7 @@ def _found(program: str, path: str) -> str:
 
 def _supervisor(orders: IO[bytes], sink: IO[bytes], pipes: Pipes, order: dict[str, Any]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  # our interpreter, our script, numbers
-        [sys.executable, "-I", "-S", _REAPER, str(orders.fileno()), str(pipes.status_w)],
+        [sys.executable, "-I", "-S", *start.command(reaper), str(orders.fileno()), str(pipes.status_w)],
         stdin=pipes.lifeline_r,
         stdout=subprocess.DEVNULL,
         stderr=sink,

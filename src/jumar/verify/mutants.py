@@ -162,6 +162,6 @@ async def _asked(verifier: TrustedVerifier, config: Mapping[str, object]) -> lis
             reach=Reach(readable=verifier.around.readable, own=verifier.around.own),
         )
 
-    script = Script(mutants_boot.__file__, verifier.suite.python)
+    script = Script(mutants_boot, verifier.suite.python)
     records, _ = await asked(script, config, verifier.directory / "rooms", confinement)
     return records

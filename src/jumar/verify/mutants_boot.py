@@ -1,6 +1,6 @@
 """Makes mutants of what a candidate changed: `["mutant", path, line, what, start, end, text]`, offsets in bytes.
 
-Run by path in a confined process, standard library only, Python 3.8 or newer. It runs nothing that it parses. The same
+Runs in a confined process; standard library only, Python 3.8 or newer. It runs nothing that it parses. The same
 config gives the same mutants: what is chosen of them depends on the seed and the texts alone.
 """
 
@@ -12,7 +12,9 @@ import os
 import re
 import sys
 from difflib import SequenceMatcher
-from types import ModuleType
+
+from jumar.verify.channel import join
+from jumar.verify.mutations import operators
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,17 +41,17 @@ BOM = b"\xef\xbb\xbf"
 
 def main() -> None:
     """Answer one config: `files` is path -> [text before, text now], as latin-1; `most` and `seed` choose."""
-    config, send, _ = beside("channel").join()
+    config, send, _ = join()
     send(["hello"])
     sys.setrecursionlimit(3000)
-    operators = beside("mutations").operators()
+    steps = operators()
     files = {path: [text.encode("latin-1") for text in texts] for path, texts in config["files"].items()}
     found: list[tuple[str, Mutant]] = []
     changes: list[tuple[str, Mutant]] = []
     for path, (before, now) in files.items():
         try:
             lines, hunks = difference(ENDS.split(before), ENDS.split(now))
-            found += [(path, mutant) for mutant in stepped(now, lines, operators)]
+            found += [(path, mutant) for mutant in stepped(now, lines, steps)]
             changes += [(path, undone(before, now, hunk)) for hunk in hunks]
         except FAULTS as error:
             send(["unparsed", path, type(error).__name__])
@@ -62,25 +64,11 @@ def main() -> None:
     os._exit(0)
 
 
-def beside(name: str, **names: object) -> Any:
-    """The module in the script *name* beside this one, with *names* put into it.
-
-    It leaves no trace in `sys.modules`; `runpy` would take longer to import than all of it.
-    """
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")  # noqa: PTH100, PTH118, PTH120  as runpy
-    with open(path, "rb") as stream:  # noqa: PTH123  as runpy
-        code = compile(stream.read(), path, "exec", dont_inherit=True)
-    module = ModuleType(name)
-    exec(code, vars(module))  # noqa: S102  our own file
-    vars(module).update(names)
-    return module
-
-
-def stepped(now: bytes, lines: set[int], operators: Any) -> Iterator[Mutant]:
-    """All single steps of *operators* on the numbered *lines* of *now*."""
+def stepped(now: bytes, lines: set[int], steps: Any) -> Iterator[Mutant]:
+    """All single *steps* on the numbered *lines* of *now*."""
     shift = len(BOM) if now.startswith(BOM) else 0
     starts = [shift, *(match.end() for match in ENDS.finditer(now))]
-    for line, (first, last), text, what in operators(ast.parse(now), lines):
+    for line, (first, last), text, what in steps(ast.parse(now), lines):
         start, end = (starts[row - 1] + column for row, column in (first, last))
         yield start, end, replaced(text, now[start:end]), line, what
 
@@ -161,7 +149,3 @@ def dealt(piles: list[list[Any]]) -> Iterator[Any]:
     """The first of each pile, then the second, and so on."""
     for turn in range(max(map(len, piles), default=0)):
         yield from (pile[turn] for pile in piles if turn < len(pile))
-
-
-if __name__ == "__main__":
-    main()

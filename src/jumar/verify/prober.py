@@ -7,10 +7,12 @@ import time
 from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
 
+from jumar.child import start
 from jumar.confinement import Reach
 from jumar.core.verdict import Ended
 from jumar.errors import Infra
@@ -42,7 +44,7 @@ async def probed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> P
     """Try all probes in *sandbox*, in rooms below the folder *place*."""
     started = time.monotonic()
     with decoys(place) as traps:
-        lure = Invocation(argv=_python(decoy_boot.__file__), config=dict(traps.lure), env={"JUMAR_DECOY": traps.token})
+        lure = Invocation(argv=_python(decoy_boot), config=dict(traps.lure), env={"JUMAR_DECOY": traps.token})
         outside = Confinement(room=traps.folder, seconds=SECONDS)
         async with confined(lure, outside) as decoy, _sent(sandbox, traps, environ) as prober:
             ready = await _heard(decoy, "ready")
@@ -66,9 +68,9 @@ async def reprobed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) ->
 
 def _sent(sandbox: Sandbox, traps: Decoys, environ: Mapping[str, str]) -> AbstractAsyncContextManager[Child]:
     """The prober, started in *sandbox*. Among the environment it is not to get is a key."""
-    scripts = Path(probes_boot.__file__).parent
+    scripts = Path(start.FOLDER).parent
     return confined(
-        Invocation(argv=_python(probes_boot.__file__)),
+        Invocation(argv=_python(probes_boot)),
         Confinement(
             room=traps.room,
             output=traps.output,
@@ -119,5 +121,5 @@ def _judged(
     return Probed(possible=tuple(evidence), evidence=evidence, tried=len(expected))
 
 
-def _python(script: str) -> tuple[str, ...]:
-    return (sys.executable, "-I", "-S", "-B", script)
+def _python(program: ModuleType) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", "-B", *start.command(program))

@@ -1,6 +1,6 @@
 """Runs pytest inside the confined process: pytest is loaded before the room can be seen, and only our plug-in reports.
 
-Run by path as `python -I pytest_boot.py`; standard library and pytest only, Python 3.8 or newer.
+Standard library and pytest only, Python 3.8 or newer.
 """
 
 from __future__ import annotations
@@ -15,8 +15,17 @@ from inspect import isgeneratorfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jumar.verify import alarm, landmarks, line_recorders, plain
+from jumar.verify.channel import join
+from jumar.verify.incognito import Incognito
+from jumar.verify.inquest import Inquest
+from jumar.verify.reporter import Reporter
+from jumar.verify.tracer import Tracer
+from jumar.verify.tripwire import Tripwire
+from jumar.verify.witness import Witness
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
 
 CONFIGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
@@ -36,10 +45,13 @@ WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_col
 """The hooks of our plug-ins that come before all others; those that are generators are around them."""
 
 
-def main() -> None:
-    """Read the config, run pytest once, report, and leave without asking anybody."""
+def main(joined: Callable[..., object] | None = None) -> None:
+    """Read the config, run pytest once, report, and leave without asking anybody.
+
+    *joined* makes the plug-in for tests whose product is in another process.
+    """
     gc.disable()  # what is loaded now stays
-    config, send, _ = beside("channel").join()
+    config, send, _ = join()
     room, private = Path.cwd(), Path(os.environ["TMPDIR"])
     try:
         pytest = importlib.import_module("pytest")
@@ -51,6 +63,8 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     plugins = [*made(config, room, private, send), furnish(room, config["paths"])]
+    if joined:
+        plugins.append(joined(config["apart"], str(room), (alarm.TestTimeLimit,), send))
     for plugin in plugins:
         mark(plugin, pytest)
     args = arguments(room, private, config)
@@ -75,40 +89,26 @@ def main() -> None:
 
 def made(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:
     """The plug-ins that report and judge."""
-    alarms, inquest = beside("alarm"), beside("inquest").Inquest(str(room))
-    plain = beside("plain").plain_in(str(room), str(private))
-    plugins = [beside("reporter").Reporter(config, send, plain, inquest, alarms.Alarm(config["limit"]))]
-    plugins += wanted(config, room, alarms.TestTimeLimit, send)
+    inquest, cleaned = Inquest(str(room)), plain.plain_in(str(room), str(private))
+    plugins: list[object] = [Reporter(config, send, cleaned, inquest, alarm.Alarm(config["limit"]))]
+    plugins += wanted(config, room, send)
     if config["mode"] == "run":
         plugins += guards(str(room), inquest, send)
     return plugins
 
 
-def wanted(config: dict[str, Any], room: Path, limit: type[BaseException], send: Any) -> list[object]:
-    """What the config asks for beyond judging; *limit* is what a time limit raises."""
+def wanted(config: dict[str, Any], room: Path, send: Any) -> list[object]:
+    """What the config asks for beyond judging."""
     plugins: list[object] = []
     if "trace" in config:
-        recorder = beside("line_recorders").recorder
-        plugins.append(beside("tracer").Tracer(config["trace"], room, recorder, send))
-    if "apart" in config:
-        plugins.append(beside("apart_tests").joined(config["apart"], str(room), beside, (limit,), send))
+        plugins.append(Tracer(config["trace"], room, line_recorders.recorder, send))
     return plugins
 
 
 def guards(room: str, inquest: Any, send: Any) -> list[object]:
     """What watches over the judging. The tripwire remembers what it finds, so it is made last."""
-    incognito, witness = beside("incognito").Incognito(room, inquest.supports), beside("witness").Witness(send)
-    return [incognito, witness, beside("tripwire").Tripwire(beside("landmarks"), inquest.foreign, send)]
-
-
-def beside(name: str) -> ModuleType:
-    """The module *name* that lies next to this file, loaded without a trace in sys.modules."""
-    spec = importlib.util.spec_from_file_location(name, str(Path(__file__).with_name(f"{name}.py")))
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{name} is not beside {__file__}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    incognito, witness = Incognito(room, inquest.supports), Witness(send)
+    return [incognito, witness, Tripwire(landmarks, inquest.foreign, send)]
 
 
 def mark(plugin: object, pytest: ModuleType) -> None:
@@ -186,7 +186,3 @@ def configuration(room: Path, args: Sequence[str]) -> str:
         if folder == room:
             break
     return os.devnull
-
-
-if __name__ == "__main__":
-    main()

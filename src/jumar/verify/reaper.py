@@ -1,13 +1,12 @@
 """Between jumar and a confined process: when that process ends, or jumar does, everything it started is killed.
 
-A standalone script, standard library only. Its standard input is a lifeline: the end of it means that jumar is gone.
+Standard library only. Its standard input is a lifeline: the end of it means that jumar is gone.
 Its arguments are numbers of file descriptors: the order (marshalled), and where the status (JSON) goes.
 """
 
 from __future__ import annotations
 
 # pathlib and typing would triple what this script imports, and it starts once per verification.
-# ruff: noqa: PTH120
 import collections
 import contextlib
 import marshal
@@ -18,11 +17,7 @@ import signal
 import sys
 import time
 
-# Isolated, it does not find what lies beside it. At the end of the path nothing of the library can be shadowed.
-sys.path.append(os.path.dirname(__file__))
-import cell  # type: ignore[import-not-found]
-import family  # type: ignore[import-not-found]
-import toll  # type: ignore[import-not-found]
+from jumar.verify import cell, family, toll
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -198,8 +193,9 @@ def drain(pipe: int, sink: Output) -> None:
             sink.add(data)
 
 
-def main(order_fd: int, status_fd: int) -> None:
+def main() -> None:
     """Carry out one order."""
+    order_fd, status_fd = map(int, sys.argv[1:])
     with os.fdopen(order_fd, "rb") as stream:
         order = marshal.loads(stream.read())  # noqa: S302  from jumar, in the same interpreter
     # They were made inheritable to get here; the process below gets those alone that it shall keep.
@@ -249,7 +245,3 @@ def said(status: dict[str, object]) -> bytes:
     import json  # noqa: PLC0415  as above
 
     return json.dumps(status).encode()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from jumar.child import start
 from jumar.core.settings import Suite
 from jumar.core.verdict import Ended, Report
 from jumar.errors import BadInput
@@ -47,7 +48,7 @@ class Commanded:
         """One process that runs the command for each of *ids*."""
         commands = [[i, [word.replace(PLACE, i) for word in self._words]] for i in ids]
         return Invocation(
-            argv=(sys.executable, "-I", "-S", "-B", single_boot.__file__),
+            argv=(sys.executable, "-I", "-S", "-B", *start.command(single_boot)),
             config={"commands": commands, "limit": suite.test_timeout_seconds},
             env=suite.env,
         )

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import runpy
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
-from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Any
+
+from jumar.verify import envoy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,11 +27,10 @@ SHOWN = 1 << 16
 
 def main() -> None:
     """Serve one request: tell how the asked tests came out."""
-    envoy = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("envoy.py"))))
-    envoy.serve(lambda config, send: errand(config, send, envoy))
+    envoy.serve(errand)
 
 
-def errand(config: dict[str, Any], send: Send, envoy: Any) -> int:
+def errand(config: dict[str, Any], send: Send) -> int:
     """Run the commands, send the records."""
     send(["hello", {}])
     envoy.collect(send, [test_id for test_id, _ in config["commands"]])
@@ -91,7 +89,3 @@ def printed(sink: IO[bytes]) -> str:
         sink.seek(max(size - SHOWN, SHOWN))
         text += (b"\n[...]\n" if size > 2 * SHOWN else b"") + sink.read()
     return text.decode("utf-8", "replace").strip()
-
-
-if __name__ == "__main__":
-    main()

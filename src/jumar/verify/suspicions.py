@@ -82,7 +82,7 @@ async def suspicions(suspects: Suspects) -> tuple[str, ...]:
     config, warnings = await to_thread.run_sync(_config, suspects)
     if not config["after"] and not config["own"]:
         return tuple(warnings)
-    script = Script(suspicions_boot.__file__, suspects.python)
+    script = Script(suspicions_boot, suspects.python)
     records, failed = await asked(script, config, suspects.rooms, lambda room: _brief(suspects.confinement(room, None)))
     warnings += [_plain(text) for record in records if (text := _said(record))]
     more = len(warnings) - MOST

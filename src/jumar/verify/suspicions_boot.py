@@ -1,6 +1,6 @@
 """Looks for what is odd in the sources of its config, and says so: `["warning", path, line, what]` for each.
 
-Run by path in a confined process, standard library only, Python 3.8 or newer. What it parses is hostile: it only builds
+Runs in a confined process; standard library only, Python 3.8 or newer. What it parses is hostile: it only builds
 syntax trees, runs nothing, and may die of one; then that is known. An oddity that the task had before is none.
 """
 
@@ -11,12 +11,13 @@ import contextlib
 import os
 import sys
 from collections import Counter
-from types import ModuleType
+
+from jumar.verify import answers, given, tells, vacuous
+from jumar.verify.channel import join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
 
     Finding = tuple[str, int, str]
     """What makes it the same finding elsewhere, its line, and what to say."""
@@ -28,11 +29,9 @@ FAULTS = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
 
 def main() -> None:
     """Answer one config."""
-    config, send, _ = beside("channel").join()
+    config, send, _ = join()
     send(["hello"])
     sys.setrecursionlimit(3000)
-    given = beside("given")
-    tells, answers = beside("tells"), beside("answers", given=given)
     judged = dict(parsed(config["tests"], lambda *_: None))
     data = {path: text for path, text in config["tests"].items() if not path.endswith(".py")}
     finders = (tells.finder(tuple(config["tests"])), answers.finder(given.indexed(judged, data)))
@@ -45,23 +44,9 @@ def main() -> None:
         for finder in finders:
             report(path, finder(tree), known, warn)
     for path, tree in parsed(config["own"], warn):
-        report(path, beside("vacuous").found(tree), Counter(), warn)
+        report(path, vacuous.found(tree), Counter(), warn)
     send(["end", 0])
     os._exit(0)
-
-
-def beside(name: str, **names: object) -> Any:
-    """The module in the script *name* beside this one, with *names* put into it.
-
-    It leaves no trace in `sys.modules`; `runpy` would take longer to import than all of it.
-    """
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")  # noqa: PTH100, PTH118, PTH120  as runpy
-    with open(path, "rb") as stream:  # noqa: PTH123  as runpy
-        code = compile(stream.read(), path, "exec", dont_inherit=True)
-    module = ModuleType(name)
-    exec(code, vars(module))  # noqa: S102  our own file
-    vars(module).update(names)
-    return module
 
 
 def parsed(texts: Mapping[str, str], warn: Callable[[str, int, str], None]) -> Iterable[tuple[str, ast.Module]]:
@@ -86,7 +71,3 @@ def report(path: str, findings: Iterable[Finding], known: Counter[str], warn: Ca
                 warn(path, line, what)
     except FAULTS as error:
         warn(path, 1, f"could not be looked at ({type(error).__name__})")
-
-
-if __name__ == "__main__":
-    main()

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.start import FOLDER
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
@@ -127,7 +129,7 @@ def _meddles(implementation: Any) -> bool:
     """Whether somebody else than pytest, jumar and those who only look on implements a hook."""
     function = implementation.function
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    ours = code is not None and code.co_filename.rpartition("/")[0] == __file__.rpartition("/")[0]
+    ours = code is not None and code.co_filename.startswith(FOLDER)
     return not ours and str(getattr(function, "__module__", "")).partition(".")[0] not in WATCHERS
 
 

@@ -1,0 +1,11 @@
+"""Runs pytest where the product is in another process. Standard library and pytest only, Python 3.8 or newer."""
+
+from __future__ import annotations
+
+from jumar.verify import pytest_boot
+from jumar.verify.apart_tests import joined
+
+
+def main() -> None:
+    """Run pytest once, with the plug-in that finds the product's modules in the other process."""
+    pytest_boot.main(joined)
