@@ -20,6 +20,7 @@ from gates import edit
 from jumar.harness.assembly import runner_of
 from jumar.models.script import Line
 from jumar.surfaces.cli import jumar
+from jumar.verify import pytest_boot
 from node import PACKAGES
 from turns import both, call
 
@@ -75,7 +76,7 @@ PROJECTS = {
         test="def test_NAME():\n    assert calc.NAME() == N\n",
         title="test_NAME",
         tests_head="import calc\n\n\n",
-        asked="pytest_boot.py",
+        asked=pytest_boot.__name__,
     ),
     "vitest": Project(
         program="node",
