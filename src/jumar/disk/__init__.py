@@ -1,1 +1,0 @@
-"""What lies on the disk: bytes by their hashes, trees of them, and folders made equal to a tree or read into one."""

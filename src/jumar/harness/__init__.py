@@ -1,1 +1,0 @@
-"""Around the kernel: where tasks come from and how many runs are made of them."""

@@ -1,1 +1,0 @@
-"""Runs that lie on the disk: found by name, listed, compared, applied, removed."""

@@ -1,1 +1,0 @@
-"""What a person or a program touches. Parses input, shows output, decides nothing."""

@@ -1,1 +1,0 @@
-"""Commands on runs that lie on the disk: `diff`, `apply`, `runs`, `clean`."""
