@@ -23,18 +23,18 @@ from typing import NamedTuple
 
 import anyio
 
-from jumar.core.settings import Suite
-from jumar.disk.objects import Store
+from jumar.child.commands import check_main
+from jumar.core.state.settings import Suite
 from jumar.errors import BadInput
-from jumar.harness.confinement import Around, chosen
 from jumar.ports import Invocation, Sandbox
+from jumar.process.child_process import confined
+from jumar.process.launch import Confinement
+from jumar.process.room import laid_out
 from jumar.runners.pytest import PytestRunner
-from jumar.sandbox.none import Unconfined
-from jumar.verify import check_boot
-from jumar.verify.launch import Confinement
-from jumar.verify.process import confined
-from jumar.verify.room import laid_out
+from jumar.runs.setup.choose_sandbox import Around, chosen
+from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.store.object_store import Store
 
 ROUNDS = 15
 CONFIRM = 3
@@ -200,7 +200,7 @@ def shown(name: str, medians: Mapping[str, Taken], said: Mapping[tuple[str, int]
 async def where(subject: Subject, rounds: int) -> None:
     """Print where the time of one verification goes: each step alone, as the verifier does it."""
     python = sys.executable
-    nothing = Invocation(argv=(python, "-I", "-S", "-B", check_boot.__file__), config={"command": ":"})
+    nothing = Invocation(argv=(python, "-I", "-S", "-B", check_main.__file__), config={"command": ":"})
     store, rooms = Store(subject.folder / "objects"), subject.folder / "rooms"
     steps: dict[str, list[Taken]] = {}
 

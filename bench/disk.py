@@ -57,7 +57,7 @@ def used(folder: Path) -> int:
 def run_once(repository: Path, script: Path, confirm: int) -> tuple[float, str]:
     """The seconds of one run, and how it stopped."""
     started = time.monotonic()
-    argv = [sys.executable, "-m", "jumar.surfaces.cli", "run", str(repository), "--agent", "driver", "--json", "-q"]
+    argv = [sys.executable, "-m", "jumar.cli.main", "run", str(repository), "--agent", "driver", "--json", "-q"]
     argv += ["--model", f"script:{script}", "--confirm", str(confirm), "--runs", str(repository / ".jumar" / "runs")]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)  # noqa: S603
     seconds = time.monotonic() - started

@@ -21,15 +21,15 @@ from typing import NamedTuple
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
-from jumar.core.agent import TURN, Request
-from jumar.core.budget import Budget
-from jumar.core.events import Entry, ModelRequest
-from jumar.core.run import Phase, RunState
-from jumar.core.state import reduce
-from jumar.core.step import next_effect
-from jumar.core.stop import StopReason
-from jumar.models.cassette import Digests
-from jumar.models.transcript import Transcript
+from jumar.core.run.next_effect import next_effect
+from jumar.core.run.reducers.transitions import reduce
+from jumar.core.run.strategy import TURN, Request
+from jumar.core.state.budget import Budget
+from jumar.core.state.events import Entry, ModelRequest
+from jumar.core.state.run_state import Phase, RunState
+from jumar.core.state.stop import StopReason
+from jumar.models.recording import Digests
+from jumar.models.wire.messages import Transcript
 from jumar.ports import Ask
 from stories import program
 from turns import Rules, Turns, call, ended, swift, turns, writes

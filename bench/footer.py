@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jumar.agents import conversation
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.policy import Gate, TestPolicy
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.test_policy import Gate, TestPolicy
 
 FOOTER, CLAIM = 80, 30
 """The most tokens that each may cost; a claim without the names that it is about."""

@@ -15,13 +15,13 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-import jumar.surfaces.hook_fast
-from jumar.disk.ignored import ignored_in
-from jumar.disk.objects import Store
-from jumar.surfaces.hook_rule import PRE
-from jumar.workspace import Workspace
+import jumar.child.hook.hook_fast
+from jumar.child.hook.ruling import PRE
+from jumar.workspace.git_ignored import ignored_in
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.workspace import Workspace
 
-FAST = Path(jumar.surfaces.hook_fast.__file__)
+FAST = Path(jumar.child.hook.hook_fast.__file__)
 ROUNDS = 40
 FILES = 5_000
 FOLDER_SIZE = 50

@@ -26,21 +26,21 @@ import anyio
 import tomli_w
 
 from jumar.agents.pipeline import Pipeline
-from jumar.core import events as ev
-from jumar.core.budget import Budget, Cost
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.prompts import OUTPUT_LIMIT, RULES
+from jumar.core.prompts.feedback import OUTPUT_LIMIT, RULES
 from jumar.core.quoting import fenced, head_and_tail, plain
-from jumar.core.state import replay
-from jumar.harness.assembly import Place, sealed, settings_of, tree_of, verifier_of
-from jumar.journal import Journal
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget, Cost
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
 from jumar.models.script import Line, ScriptModel
-from jumar.parts import Parts
 from jumar.ports import Answer, Ask
-from jumar.shell import Shell
-from jumar.task import Task, guard_of, load_task
-from jumar.workspace import Workspace
+from jumar.runs.setup.assembly import Place, sealed, settings_of, tree_of, verifier_of
+from jumar.runtime.dependencies import Parts
+from jumar.runtime.effect_runner import Shell
+from jumar.task.task import Task, guard_of, load_task
+from jumar.workspace.workspace import Workspace
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "prompts.md"

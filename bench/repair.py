@@ -24,8 +24,8 @@ import tomli_w
 
 import jumar
 from fresh import fresh
-from jumar.core.events import ModelCall
-from jumar.journal import read_journal
+from jumar.core.state.events import ModelCall
+from jumar.journal.writer import read_journal
 
 HERE = Path(__file__).parent
 TABLE = HERE.parent / "docs" / "repair-results.md"

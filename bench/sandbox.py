@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import strangers
-from jumar.sandbox.probes import PROBES
+from jumar.sandbox.probes.catalogue import PROBES
 
 COLUMNS = (
     ("S3", "root", ("env",)),
@@ -28,9 +28,9 @@ COLUMNS = (
 SURVEY = """
 import anyio, json, os, sys
 from pathlib import Path
-from jumar.harness.confinement import surveyed
-from jumar.sandbox.none import Unconfined
-from jumar.verify.prober import probed
+from jumar.runs.setup.choose_sandbox import surveyed
+from jumar.sandbox.unconfined import Unconfined
+from jumar.process.sandbox_probe import probed
 place, environ = Path(sys.argv[1]), dict(os.environ)
 found = {f.candidate: f.possible for f in anyio.run(surveyed, place, environ) if f.tier}
 print(json.dumps({**found, "S0": anyio.run(probed, Unconfined(), place, environ).possible}))

@@ -9,8 +9,9 @@ import inspect
 import sys
 from pathlib import Path
 
-from jumar.core import state, step
-from jumar.core.run import Phase
+from jumar.core.run import next_effect
+from jumar.core.run.reducers import transitions
+from jumar.core.state.run_state import Phase
 from jumar.kernel import Kernel
 
 PAGE = Path(__file__).with_name("kernel.md")
@@ -28,12 +29,12 @@ journal before anybody believes them. There is no other control flow.
 ```python
 {loop}```
 
-## What to do next (`jumar/core/step.py`)
+## What to do next (`jumar/core/run/next_effect.py`)
 
 ```python
 {step}```
 
-## What may follow what (`TRANSITIONS` in `jumar/core/state.py`)
+## What may follow what (`TRANSITIONS` in `jumar/core/run/reducers/transitions.py`)
 
 ```mermaid
 stateDiagram-v2
@@ -51,10 +52,10 @@ was usable, and `tests` that the model asked for move nothing.
 
 | new | goes to |
 | --- | --- |
-| a fact worth remembering | `core/events.py`, its legal phases in `core/state.py` |
+| a fact worth remembering | `core/state/events.py`, its legal phases in `core/run/reducers/transitions.py` |
 | a rule about what may follow | `TRANSITIONS` |
-| a rule about what to do | `core/step.py` |
-| something that touches the world | `shell.py`, behind a port of `ports.py` |
+| a rule about what to do | `core/run/next_effect.py` |
+| something that touches the world | `runtime/effect_runner.py`, behind a port of `ports.py` |
 | a reader of finished runs | a module that folds `journal.read`; nothing of the loop |
 """
 
@@ -62,7 +63,7 @@ was usable, and `tests` that the model asked for move nothing.
 def arrows() -> str:
     """The table as Mermaid lines, events with the same ends on one arrow."""
     drawn: dict[tuple[str, str], list[str]] = {}
-    for phase, events in state.TRANSITIONS.items():
+    for phase, events in transitions.TRANSITIONS.items():
         for event, to in events.items():
             for end, mark in [(to, "")] if to else [(p, "?") for p in PICKED[phase, event.__name__]]:
                 drawn.setdefault((phase.value, end.value), []).append(event.__struct_config__.tag + mark)
@@ -80,7 +81,7 @@ PICKED = {
 
 def page() -> str:
     """The whole page."""
-    functions = (step.next_effect, step._between, step._turn, step._judge)  # noqa: SLF001  the page shows all of it
+    functions = (next_effect.next_effect, next_effect._between, next_effect._turn, next_effect._judge)  # noqa: SLF001  the page shows all of it
     return TEXT.format(
         loop=inspect.getsource(Kernel.run).replace("\n    ", "\n").removeprefix("    "),
         step="\n\n".join(inspect.getsource(f) for f in functions),

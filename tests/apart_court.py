@@ -9,10 +9,10 @@ import anyio
 import msgspec
 
 from court import Court
-from jumar.core.settings import Suite
-from jumar.core.verdict import Report, reconcile
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Report, reconcile
 from jumar.runners.pytest import plugin
-from jumar.verify.apart import apart
+from jumar.verify.two_process import apart
 
 SHADOWING = ("click.py",)
 """A product of that name is judged, and not the package that is installed."""

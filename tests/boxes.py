@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from jumar.errors import BadInput
+from jumar.process.sandbox_check import bubblewrap
 from jumar.sandbox.bwrap import Bubblewrap, programs
-from jumar.verify.confining import bubblewrap
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 

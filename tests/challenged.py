@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from jumar.core.acceptance import Round, Strength, answer
-from jumar.core.settings import Suite
-from jumar.core.verdict import Outcome
-from jumar.disk.objects import Store
+from jumar.core.gate.challenge_rounds import Round, Strength, answer
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Outcome
 from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.falsify import Challenge, challenge
+from jumar.verify.challenge.challenge import Challenge, challenge
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.store.object_store import Store
 from suites import Upstream
 
 

@@ -9,25 +9,25 @@ from pathlib import Path
 import anyio
 
 from jumar.agents.driver import Driver
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.effects import Halt, Verify
-from jumar.core.guard import Guard
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.reply import ToolCall
-from jumar.core.run import RunState
-from jumar.core.settings import Settings, Suite, Switches
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
-from jumar.disk.objects import Store
-from jumar.journal import Journal
+from jumar.core.gate.write_rules import Guard
+from jumar.core.run.effects import Halt, Verify
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Settings, Suite, Switches
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
 from jumar.models.script import Line, ScriptModel, Usage
-from jumar.parts import Parts, at_once
 from jumar.runners.pytest import PytestRunner
-from jumar.shell import Shell
+from jumar.runtime.dependencies import Parts, at_once
+from jumar.runtime.effect_runner import Shell
 from jumar.testing import FakeClock, FakeVerifier
-from jumar.workspace import Workspace
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.workspace import Workspace
 
 A, B, C, OLD = (f"test_app.py::test_{name}" for name in ("a", "b", "c", "old"))
 IDS = (A, B, C, OLD)

@@ -10,12 +10,12 @@ import anyio
 from msgspec.structs import replace
 
 from interpreters import PLAIN_PYTHON
-from jumar.core.settings import Suite
-from jumar.core.verdict import Outcome
-from jumar.disk.objects import Store
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Outcome
 from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.store.object_store import Store
 
 QUICK = Suite(timeout_seconds=20.0, test_timeout_seconds=5.0)
 

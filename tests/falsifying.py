@@ -10,8 +10,8 @@ from functools import partial
 from random import Random
 from textwrap import dedent
 
-from jumar.core.acceptance import Strength
-from jumar.verify.falsify import Challenge, challenge
+from jumar.core.gate.challenge_rounds import Strength
+from jumar.verify.challenge.challenge import Challenge, challenge
 
 PATH = "test_it.py"
 PRODUCT = """

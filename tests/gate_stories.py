@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from gates import CALC, FILES, TEST_CALC, WORDS, Terms, claim, edit, gated, id_of, judged, write
-from jumar.core.budget import Budget
-from jumar.core.policy import Gate
-from jumar.core.ratchet import Ratchet, Rule, Ties
-from jumar.core.settings import Switches
-from jumar.core.stop import StopReason
-from jumar.core.verdict import TestResult, Void
+from jumar.core.state.budget import Budget
+from jumar.core.state.ratchet import Ratchet, Rule, Ties
+from jumar.core.state.settings import Switches
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate
+from jumar.core.state.verdict import TestResult, Void
 from jumar.models.script import Line
 from turns import Turns, both, call
 

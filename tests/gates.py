@@ -11,25 +11,25 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.agents.driver import Driver
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.guard import Guard
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.ratchet import Rule
-from jumar.core.settings import Route, Settings, Suite, Switches
-from jumar.core.state import replay
-from jumar.core.verdict import Blame, Cause, Outcome, TestResult, Void
-from jumar.disk.objects import Store
-from jumar.globs import spec
-from jumar.journal import Journal
+from jumar.core.gate.write_rules import Guard
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.ratchet import Rule
+from jumar.core.state.settings import Route, Settings, Suite, Switches
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.core.state.verdict import Blame, Cause, Outcome, TestResult, Void
+from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
+from jumar.languages.gitignore_globs import spec
 from jumar.models.script import Line
-from jumar.parts import Parts, at_once
 from jumar.ports import Answer, Ask, Ran, Site, Verifier
 from jumar.runners.pytest import plugin
-from jumar.shell import Shell
+from jumar.runtime.dependencies import Parts, at_once
+from jumar.runtime.effect_runner import Shell
 from jumar.testing import FakeClock, FakeVerifier, Judge
-from jumar.workspace import Workspace
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.workspace import Workspace
 from stories import World
 from turns import Heard, Turns, call
 

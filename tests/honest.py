@@ -14,12 +14,12 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.settings import Suite
-from jumar.disk.objects import Store
-from jumar.harness.import_pypi import with_packages
+from jumar.core.state.settings import Suite
+from jumar.importing.from_pypi import with_packages
 from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.store.object_store import Store
 from suites import UPSTREAM, Upstream
 
 HELD_BACK = (

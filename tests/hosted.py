@@ -9,18 +9,18 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.reply import ToolCall
-from jumar.core.run import RunState
-from jumar.core.settings import Settings
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Settings
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput, Infra
-from jumar.harness.desk import Desk, Doors
-from jumar.harness.session import Told
-from jumar.task import Task
+from jumar.runs.session import Told
+from jumar.runs.session_pool import Desk, Doors
+from jumar.task.task import Task
 
 
 class Run:

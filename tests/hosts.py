@@ -12,15 +12,15 @@ from pathlib import Path
 import anyio
 import msgspec
 
-import jumar.surfaces.hook_fast
+import jumar.child.hook.hook_fast
 from interpreters import beside_it
-from jumar.core.policy import Gate
-from jumar.surfaces.claim import claimed
-from jumar.surfaces.hook import ruled
-from jumar.surfaces.hook_disk import Refused
-from jumar.surfaces.hook_rule import BEGIN, FAILED, POST, PRE, PROMPT, STOP, SUBAGENT_STOP, answered, refusal
+from jumar.child.hook.published_state import Refused
+from jumar.child.hook.ruling import BEGIN, FAILED, POST, PRE, PROMPT, STOP, SUBAGENT_STOP, answered, refusal
+from jumar.core.state.test_policy import Gate
+from jumar.hooks.claim_command import claimed
+from jumar.hooks.full_rule import ruled
 
-FAST = Path(jumar.surfaces.hook_fast.__file__)
+FAST = Path(jumar.child.hook.hook_fast.__file__)
 
 BUGGY = "def add(a, b):\n    return a - b\n\n\ndef mul(a, b):\n    return a * b\n"
 RIGHT = BUGGY.replace("a - b", "a + b")
@@ -150,7 +150,7 @@ class Host:
         if not self._processes:
             done = anyio.run(claimed, self.root, test, target, self.environ)
             return done.admitted, done.text + "\n"
-        argv = [sys.executable, "-I", "-m", "jumar.surfaces.cli", "claim", test, target]
+        argv = [sys.executable, "-I", "-m", "jumar.cli.main", "claim", test, target]
         ended = subprocess.run(argv, cwd=self.root, env=self.environ, capture_output=True, text=True, check=False)
         assert ended.returncode in (0, 1), ended.stderr
         return ended.returncode == 0, ended.stdout

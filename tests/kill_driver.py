@@ -20,17 +20,17 @@ import anyio
 from msgspec.structs import replace
 
 from interpreters import beside_it
-from jumar.core.budget import Cost
-from jumar.core.stop import StopReason
-from jumar.core.verdict import Outcome
-from jumar.harness.archive.marks import TrustedRun
-from jumar.harness.runs import resume, start
+from jumar.core.state.budget import Cost
+from jumar.core.state.stop import StopReason
+from jumar.core.state.verdict import Outcome
 from jumar.kernel import Kernel
-from jumar.options import Options, with_options
-from jumar.parts import Parts
 from jumar.ports import Answer, Ask, Checked, Model, Verification, Verifier
-from jumar.shell import Shell
-from jumar.task import load_task
+from jumar.runs.lifecycle import resume, start
+from jumar.runs.setup.marks import TrustedRun
+from jumar.runtime.dependencies import Parts
+from jumar.runtime.effect_runner import Shell
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import load_task
 from jumar.testing import FakeVerifier
 
 REPLIES = (8, 12, 10, 13, 11)

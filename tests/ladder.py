@@ -12,19 +12,19 @@ import anyio
 import msgspec
 
 from cheating import Project, attacked, junit_key, plain, task_in
-from jumar.core.guard import CONFIGURATION, Guard
-from jumar.core.settings import Settings
-from jumar.core.verdict import Ended, Outcome, Report
-from jumar.disk.trees import overlay
-from jumar.globs import spec
-from jumar.harness.assembly import Place, files_with, sealed, settings_of, tree_of, verifier_of
+from jumar.core.gate.write_rules import CONFIGURATION, Guard
+from jumar.core.state.settings import Settings
+from jumar.core.state.verdict import Ended, Outcome, Report
+from jumar.languages.gitignore_globs import spec
 from jumar.ports import Record
+from jumar.process import records as decode
 from jumar.runners.pytest import PytestRunner
-from jumar.task import Task, guard_of, load_task
-from jumar.verify import records as decode
-from jumar.verify.falsify import challenge
-from jumar.verify.fresh import Experience, HeldOut
+from jumar.runs.setup.assembly import Place, files_with, sealed, settings_of, tree_of, verifier_of
+from jumar.task.task import Task, guard_of, load_task
+from jumar.verify.challenge.challenge import challenge
+from jumar.verify.rounds import Experience, HeldOut
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.files.trees import overlay
 
 WITNESSED = ": reported "
 """What a witness says of a test; other reports of tampering are the tripwire's."""

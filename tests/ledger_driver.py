@@ -23,27 +23,27 @@ import anyio
 import msgspec
 from anyio.lowlevel import checkpoint
 
-from jumar.core import events as ev
-from jumar.core.agent import Message, Request, Tool
-from jumar.core.budget import MICRO, Budget, Cost, micro
-from jumar.core.effects import Halt
-from jumar.core.gate import Action
-from jumar.core.guard import Guard
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.reply import Reply
-from jumar.core.run import Phase, RunState
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
-from jumar.disk.objects import Store
-from jumar.journal import EVENTS, Journal, read_journal
+from jumar.core.gate.admission import Action
+from jumar.core.gate.write_rules import Guard
+from jumar.core.run.effects import Halt
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.run.strategy import Message, Request, Tool
+from jumar.core.state import events as ev
+from jumar.core.state.budget import MICRO, Budget, Cost, micro
+from jumar.core.state.reply import Reply
+from jumar.core.state.run_state import Phase, RunState
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.journal.ledger import Caps, Drawing, Ledger
+from jumar.journal.ledger_rows import Purse
+from jumar.journal.writer import EVENTS, Journal, read_journal
 from jumar.kernel import Kernel
-from jumar.ledger import Caps, Drawing, Ledger
-from jumar.parts import Parts
 from jumar.ports import Answer, Ask
-from jumar.purse import Purse
-from jumar.shell import Shell
+from jumar.runtime.dependencies import Parts
+from jumar.runtime.effect_runner import Shell
 from jumar.testing import FakeClock, FakeVerifier
-from jumar.workspace import Workspace
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.workspace import Workspace
 
 WORKERS, RUNS, LIVES = 4, 4, 3
 """Processes, runs in each, and how often a process is started at most."""

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from court import Court
-from jumar.core.settings import Suite
-from jumar.core.verdict import TestResult
-from jumar.disk.objects import Store
-from jumar.javascript import NAMED, JavaScriptRunner
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import TestResult
 from jumar.ports import Collected, Verification
+from jumar.runners._javascript import NAMED, JavaScriptRunner
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.store.object_store import Store
 
 PACKAGES = Path(__file__).parent.parent / ".venv" / "tools" / "javascript" / "node_modules"
 """Where `make test` installs the packages of `tests/tools/javascript`."""

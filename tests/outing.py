@@ -16,29 +16,29 @@ import msgspec
 
 import wire
 from jumar.agents.external import External
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.effects import Halt
-from jumar.core.guard import Guard
-from jumar.core.outside import Outside
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.run import RunState
-from jumar.core.settings import Price, Route, Settings
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
-from jumar.disk.objects import Store
-from jumar.harness.assembly import Place
-from jumar.harness.external import ExternalHost
-from jumar.journal import Journal, read_journal
+from jumar.core.gate.write_rules import Guard
+from jumar.core.run.effects import Halt
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.external_agent import Outside
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Price, Route, Settings
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.journal.writer import Journal, read_journal
 from jumar.kernel import Kernel, Watch
-from jumar.models.forward import ForwardedModel
-from jumar.models.prices import OwnTariff
-from jumar.parts import Parts
+from jumar.models.metered_forward import ForwardedModel
+from jumar.models.wire.prices import OwnTariff
 from jumar.ports import Sandbox
-from jumar.sandbox.none import Unconfined
-from jumar.shell import Shell
+from jumar.runs.external.host import ExternalHost
+from jumar.runs.setup.assembly import Place
+from jumar.runtime.dependencies import Parts
+from jumar.runtime.effect_runner import Shell
+from jumar.sandbox.unconfined import Unconfined
 from jumar.testing import FakeVerifier
-from jumar.workspace import Workspace
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.workspace import Workspace
 from stories import IDS, program
 from turns import strict
 

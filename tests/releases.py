@@ -7,7 +7,7 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from jumar.harness.importing import Blob
+from jumar.importing.make_task import Blob
 
 OLD = {
     "thing.py": "def half(n):\n    return n // 3\n",

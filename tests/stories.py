@@ -10,24 +10,24 @@ from pathlib import Path
 import msgspec
 
 from jumar.agents.pipeline import Pipeline
-from jumar.core import events as ev
-from jumar.core.agent import Strategy
-from jumar.core.budget import Budget
-from jumar.core.guard import Guard
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.ratchet import Rule
-from jumar.core.run import RunState
-from jumar.core.settings import Settings
-from jumar.core.state import replay
-from jumar.core.verdict import Cause, Void
-from jumar.disk.objects import Store
-from jumar.journal import Journal
+from jumar.core.gate.write_rules import Guard
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.run.strategy import Strategy
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.ratchet import Rule
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Settings
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.core.state.verdict import Cause, Void
+from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
-from jumar.parts import Parts, at_once
 from jumar.ports import Model
-from jumar.shell import Shell
+from jumar.runtime.dependencies import Parts, at_once
+from jumar.runtime.effect_runner import Shell
 from jumar.testing import FakeClock, FakeVerifier, script
-from jumar.workspace import Workspace
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.workspace import Workspace
 
 TOTAL = 17
 IDS = tuple(f"test_app.py::test_{n}" for n in range(TOTAL))
@@ -67,7 +67,7 @@ class World:
 
     def entries(self) -> list[ev.Entry]:
         """The journal, read back from disk."""
-        from jumar.journal import read_journal  # noqa: PLC0415  a reader, not a part of the run
+        from jumar.journal.writer import read_journal  # noqa: PLC0415  a reader, not a part of the run
 
         return list(read_journal(self.folder))
 

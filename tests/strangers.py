@@ -17,10 +17,10 @@ import pytest
 import jumar
 from boxes import s3
 from jumar.ports import Sandbox
-from jumar.sandbox import landlock, uid
+from jumar.sandbox import landlock, other_user
 from jumar.sandbox.landlock import Landlocked
-from jumar.sandbox.none import Unconfined
-from jumar.sandbox.uid import AnotherUser
+from jumar.sandbox.other_user import AnotherUser
+from jumar.sandbox.unconfined import Unconfined
 
 STRANGER = 54321
 """The number of a user that nobody is."""
@@ -46,7 +46,7 @@ def sandbox(tier: str) -> Sandbox:
         return s3()
     if tier == "S0":
         return Unconfined()
-    why = landlock.missing() if tier == "S2" else uid.missing()
+    why = landlock.missing() if tier == "S2" else other_user.missing()
     if why:
         pytest.skip(f"{tier} IS NOT TESTED HERE: {why}")
     return Landlocked() if tier == "S2" else AnotherUser()

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from jumar.core.settings import Suite
-from jumar.harness.import_pypi import Release, fetched, unpacked
-from jumar.harness.importing import Tree, python_path, write_tree
+from jumar.core.state.settings import Suite
+from jumar.importing.from_pypi import Release, fetched, unpacked
+from jumar.importing.make_task import Tree, python_path, write_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

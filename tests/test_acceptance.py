@@ -13,14 +13,14 @@ import pytest
 
 from court import Court
 from interpreters import PLAIN_PYTHON
-from jumar.core.acceptance import STRONG_BITS
-from jumar.core.settings import Suite
-from jumar.core.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
+from jumar.core.gate.challenge_rounds import STRONG_BITS
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.ports import Verification
-from jumar.progress import Tell, silent
-from jumar.sandbox.none import Unconfined
+from jumar.process.progress import Tell, silent
+from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.acceptance import accepted
-from jumar.verify.fresh import Experience, HeldOut
+from jumar.verify.rounds import Experience, HeldOut
 
 IDS = ("test_a.py::test_a", "test_a.py::test_b")
 ATTEMPTS = 5

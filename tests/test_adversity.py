@@ -15,16 +15,16 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.audit import verify
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
-from jumar.disk.objects import Store
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, Infra
-from jumar.harness.archive.marks import TrustedRun
-from jumar.harness.runs import resume
-from jumar.journal import Journal, read_journal
+from jumar.journal.audit import verify
+from jumar.journal.writer import Journal, read_journal
+from jumar.runs.lifecycle import resume
+from jumar.runs.setup.marks import TrustedRun
+from jumar.workspace.store.object_store import Store
 from stories import TOTAL, Terms, program, world
 
 
@@ -106,7 +106,7 @@ def test_a_second_writer_is_refused_with_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_second_process_on_one_run_is_refused(tmp_path: Path) -> None:
     made = world(tmp_path, (program(TOTAL),))
-    argv = [sys.executable, "-m", "jumar.surfaces.cli", "resume", str(tmp_path), "-q", "--trust"]
+    argv = [sys.executable, "-m", "jumar.cli.main", "resume", str(tmp_path), "-q", "--trust"]
 
     with made.journal:
         second = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60)
@@ -151,7 +151,7 @@ def test_a_signal_ends_interrupted_and_the_run_goes_on_later(tmp_path: Path, num
     argv = [
         sys.executable,
         "-m",
-        "jumar.surfaces.cli",
+        "jumar.cli.main",
         "run",
         "task",
         "--agent",

@@ -11,10 +11,10 @@ from typing import Any
 import anyio
 import pytest
 
-from jumar.core.settings import Suite
-from jumar.disk.objects import Store
+from jumar.core.state.settings import Suite
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.store.object_store import Store
 
 SAMPLE = 3
 

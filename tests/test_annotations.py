@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from court import Court
-from jumar.annotations import Aliases, aliases, annotated, files_of, is_slug, known_sites
-from jumar.core.settings import Suite
-from jumar.core.verdict import Broken, Ended, Outcome, Report, TestResult
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Broken, Ended, Outcome, Report, TestResult
 from jumar.errors import BadInput
+from jumar.languages.test_annotations import Aliases, aliases, annotated, files_of, is_slug, known_sites
 from jumar.ports import Site
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.naming import Naming, collected
+from jumar.verify.test_names import Naming, collected
 
 RUNNER = PytestRunner()
 

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from apart_court import SHORT, green, outcomes, reported
 from court import Court
-from jumar.core.settings import Suite
+from jumar.child.two_process import codec, shared_containers
+from jumar.core.state.settings import Suite
 from jumar.runners.pytest import plugin
-from jumar.verify import apart_shared, apart_values
-from jumar.verify.apart import apart, divided
+from jumar.verify.two_process import apart, divided
 
 PROJECT = Path(__file__).parent / "apart_project"
 """A small honest project that does what real ones do: the code under test, and its tests."""
@@ -50,7 +50,7 @@ PLAIN = st.recursive(
 
 def sides() -> tuple[Any, Any]:
     """Both ends, without what carries things."""
-    one, other = apart_values.Values(apart_shared, 0), apart_values.Values(apart_shared, 1)
+    one, other = codec.Values(shared_containers, 0), codec.Values(shared_containers, 1)
     one.things = other.things = Nothing()
     return one, other
 

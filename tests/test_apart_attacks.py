@@ -14,18 +14,18 @@ import pytest
 
 from apart_attacks import BREAKING, REFUSED, SQUARE
 from apart_court import green, outcomes, reported
-from jumar.core.verdict import Ended
-from jumar.verify import (
-    apart_mirrors,
-    apart_modules,
-    apart_peer,
-    apart_remote,
-    apart_shared,
-    apart_things,
-    apart_values,
-    apart_wire,
-    apart_world,
+from jumar.child.two_process import (
+    codec,
+    frames,
+    import_hook,
+    object_tables,
+    proxies,
+    rpc,
+    shared_containers,
+    test_environment,
+    tests_side,
 )
+from jumar.core.state.verdict import Ended
 
 NEWS: list[Any] = [[], [], None]
 SAMPLE = ("forge_early",)
@@ -39,12 +39,10 @@ class Limit(BaseException):
 def product(answers: Callable[[list[Any]], bytes]) -> Iterator[tuple[Any, Any]]:
     """The tests' side, and a product that answers a message with the bytes of *answers*."""
     (asked, asks), (heard, says) = os.pipe(), os.pipe()
-    side = apart_remote.TestsSide(
-        apart_mirrors, apart_modules, apart_world.World("."), apart_peer.perform, (Limit, apart_wire.Gone)
-    )
-    known = apart_values.Values(apart_shared, 0)
-    mirrors = apart_things.Mirrors(known, apart_mirrors, apart_values, apart_shared.CHANGING, side)
-    wire = apart_wire.Wire(heard, asks)
+    side = tests_side.TestsSide(proxies, import_hook, test_environment.World("."), rpc.perform, (Limit, frames.Gone))
+    known = codec.Values(shared_containers, 0)
+    mirrors = object_tables.Mirrors(known, proxies, codec, shared_containers.CHANGING, side)
+    wire = frames.Wire(heard, asks)
 
     def serve() -> None:
         with os.fdopen(asked, "rb") as questions, os.fdopen(says, "wb", buffering=0) as replies:
@@ -56,7 +54,7 @@ def product(answers: Callable[[list[Any]], bytes]) -> Iterator[tuple[Any, Any]]:
     thread = threading.Thread(target=serve)
     thread.start()
     try:
-        yield apart_peer.Peer(wire, known, mirrors, side), side
+        yield rpc.Peer(wire, known, mirrors, side), side
     finally:
         wire.close()
         thread.join()
@@ -115,11 +113,11 @@ def deep(levels: int) -> list[Any]:
 @pytest.mark.parametrize("name", LIES)
 def test_a_product_that_does_not_keep_to_the_rules_is_not_asked_again(name: str) -> None:
     with product(LIES[name]) as (peer, side):
-        with pytest.raises((apart_remote.Apart, apart_wire.Gone)):
+        with pytest.raises((tests_side.Apart, frames.Gone)):
             peer.ask("call")
 
         assert side.faults
-        with pytest.raises(apart_remote.Gone):
+        with pytest.raises(tests_side.Gone):
             peer.ask("call")
 
 
@@ -154,7 +152,7 @@ def test_a_time_limit_that_rings_in_a_conversation_ends_it() -> None:
             peer.ask("call", ring)
 
         assert side.faults
-        with pytest.raises(apart_remote.Gone):
+        with pytest.raises(tests_side.Gone):
             peer.ask("call")
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from jumar.disk.apply import Conflicts, apply
-from jumar.disk.merge import merge
-from jumar.disk.objects import Store
 from jumar.errors import BadInput
+from jumar.workspace.merge import merge
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.write_back import Conflicts, apply
 
 TEXT = b"".join(b"line %d\n" % n for n in range(20))
 RUNS = TEXT.replace(b"line 3\n", b"line three\n")

@@ -18,32 +18,35 @@ pytestmark = pytest.mark.slow  # `make lint` runs them each time
 ROOT = Path(jumar.__file__).parent
 REPOSITORY = ROOT.parent.parent
 MODULES = sorted(ROOT.rglob("*.py"))
-CORE = sorted((ROOT / "core").glob("*.py"))
+CORE = sorted((ROOT / "core").rglob("*.py"))
 PURE = {
     "__future__", "builtins", "collections", "contextlib", "dataclasses", "difflib", "enum", "fractions", "functools",
     "hashlib",
     "itertools", "keyword", "math", "msgspec", "operator", "re", "shlex", "string", "textwrap", "typing", "unicodedata",
 }  # fmt: skip
-CHILDREN = {
-    *(f"verify/{path.name}" for path in (ROOT / "verify").glob("*_boot.py")),
-    "verify/reaper.py", "verify/envoy.py", "verify/reporter.py", "verify/inquest.py", "verify/tracer.py",
-    "verify/tripwire.py", "verify/landmarks.py", "verify/witness.py", "verify/incognito.py",
-    "verify/plain.py", "verify/alarm.py",
-    *(f"verify/{name}.py" for name in ("line_recorders", "go_package", "go_faults", "cargo_binary", "cargo_faults")),
-    "verify/cargo_seed.py",
-    "verify/channel.py", "verify/family.py", "verify/toll.py", "verify/cell.py",
-    "verify/tells.py", "verify/answers.py", "verify/given.py", "verify/vacuous.py", "verify/mutations.py",
-    *(f"verify/{path.name}" for path in (ROOT / "verify").glob("apart_*.py")),
-    *(f"verify/{path.name}" for path in (ROOT / "verify").glob("javascript*.py")),
-    *(f"sandbox/{path.name}" for path in (ROOT / "sandbox").glob("*_boot.py")),
-    *(f"sandbox/probes_{part}.py" for part in ("files", "processes", "kernel")),
-    "sandbox/enter_mounts.py", "sandbox/enter_locks.py",
-    *(f"surfaces/hook_{part}.py" for part in ("fast", "rule", "disk", "commands")),
-    "repair/screen_child.py", "repair/screen_plugin.py", "repair/screen_swap.py",
-}  # fmt: skip
-"""Programs that run in processes of their own, in the interpreter of the task: they import nothing of jumar."""
-LAYERS = ("surfaces", "harness", "kernel", "core")
-"""One arrow each way: an earlier one may import a later one, never the reverse."""
+CHILDREN = sorted((ROOT / "child").rglob("*.py"))
+"""Programs that run in processes of their own, in the interpreter of the task."""
+FILES_PER_FOLDER = 14
+FLOORS = (
+    ("cli/doctor",),
+    ("cli", "cli/archive", "hooks", "mcp_server"),
+    ("cli/console", "importing", "__init__"),
+    ("cli/parameters", "runs"),
+    ("corpus", "runs/archive", "runs/external"),
+    ("runs/setup",),
+    ("runs/tree", "kernel", "testing"),
+    ("agents", "models", "runtime", "task", "runner_contract"),
+    ("agents/extraction", "repair", "runners", "task/settings", "verify", "workspace"),
+    ("languages", "models/wire", "process", "plugins"),
+    ("agents/tools", "core/prompts", "core/run/reducers", "sandbox/probes", "ports"),
+    ("commands", "core/run", "journal", "sandbox", "verify/challenge", "workspace/store"),
+    ("child/cargo", "child/go", "child/javascript", "child/screening", "child/two_process"),
+    ("core/gate", "repair/operators", "workspace/files"),
+    ("child/analysis", "child/commands", "child/pytest", "child/sandbox"),
+    ("child", "child/hook", "child/supervisor", "core", "core/state", "repair/source", "errors"),
+)
+"""Folders, and modules at the top, from the highest to the lowest: each imports itself and lower floors, nothing else.
+There are no circles between folders as long as this holds."""
 
 
 def name(path: Path) -> str:
@@ -110,53 +113,74 @@ def test_the_core_calls_nothing_that_reads_the_world(path: Path) -> None:
     assert not facts(path).called & {"open", "print", "input", "__import__", "exec", "eval", "breakpoint"}
 
 
+def place(module: str) -> str:
+    """The folder in which *module* lies, or its name if it lies at the top."""
+    file = ROOT.joinpath(*module.split(".")[1:])
+    if file.is_dir():
+        return file.relative_to(ROOT).as_posix()
+    folder = file.parent.relative_to(ROOT).as_posix()
+    return file.name if folder == "." else folder
+
+
+def modules(path: Path) -> Iterator[str]:
+    """The modules of jumar that the one at *path* imports; of a package, what is imported from it."""
+    for found in imports(path):
+        file = ROOT.joinpath(*found.split(".")[1:])
+        if found.startswith("jumar.") and (file.with_suffix(".py").exists() or (file / "__init__.py").exists()):
+            yield found
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name)
-def test_imports_go_one_way(path: Path) -> None:
-    parts = name(path).removesuffix(".py").split("/")
-    layer = parts[0] if parts[0] in LAYERS else None
-    for module in imports(path):
-        above = module.removeprefix("jumar.").split(".")[0]
-        if not module.startswith("jumar.") or above not in LAYERS:
-            continue
-        if layer is None:
-            assert above == "core" or (parts[0] == "__init__" and above == "harness"), f"{name(path)} imports {module}"
-        else:
-            assert LAYERS.index(above) >= LAYERS.index(layer), f"{name(path)} imports {module}"
+def test_imports_go_down(path: Path) -> None:
+    floors = {folder: number for number, floor in enumerate(FLOORS) for folder in floor}
+    here = place("jumar." + name(path).removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+    for module in modules(path):
+        there = place(module)
+        packages = [m for m in modules(path) if m.startswith(f"{module}.")]
+        assert here == there or packages or floors[there] > floors[here], f"{name(path)} imports {module}"
 
 
-@pytest.mark.parametrize("child", sorted(CHILDREN))
-def test_what_runs_in_the_task_s_interpreter_imports_nothing_of_jumar(child: str) -> None:
-    allowed = {f"jumar.{path.removesuffix('.py').replace('/', '.')}" for path in CHILDREN} | {"jumar.core.deploys"}
-    found = {m for m in imports(ROOT / child) if m.split(".")[0] == "jumar"} - {
-        "jumar.verify",
-        "jumar.sandbox",
-        "jumar.surfaces",
-        "jumar.repair",
+def test_every_folder_stands_on_a_floor_and_is_taken_in_at_a_glance() -> None:
+    folders = {path.parent for path in MODULES} - {ROOT}
+    known = [folder for floor in FLOORS for folder in floor]
+    files = {
+        name(folder): [p for p in folder.glob("*.*") if p.name not in ("__init__.py", "py.typed")] for folder in folders
     }
-    assert not [m for m in found if not any(m == a or m.startswith(a + ".") for a in (*allowed, "jumar.child"))]
+
+    assert sorted(known) == sorted(
+        {*(folder for folder, inside in files.items() if inside), *(p.stem for p in ROOT.glob("*.py"))}
+    )
+    for folder, inside in files.items():
+        assert len(inside) <= FILES_PER_FOLDER, f"{folder} has {len(inside)} files: split it by noun"
+    assert len(list(ROOT.glob("*.py"))) <= 7, "what lies at the top is the public interface, and what all rooms share"
 
 
-def test_only_the_verifier_and_git_start_processes() -> None:
+@pytest.mark.parametrize("path", CHILDREN, ids=name)
+def test_what_runs_in_other_processes_imports_nothing_else_of_jumar(path: Path) -> None:
+    assert not [m for m in imports(path) if m.split(".")[0] == "jumar" and not f"{m}.".startswith("jumar.child.")]
+
+
+def test_few_places_start_processes() -> None:
     allowed = {
-        "disk/ignored.py",
-        "disk/merge.py",
-        "disk/patch.py",
-        "harness/import_git.py",
-        "harness/import_pypi.py",
-        "harness/importing.py",
-        "surfaces/doctor.py",
+        "workspace/git_ignored.py",
+        "workspace/merge.py",
+        "workspace/patch.py",
+        "importing/from_git.py",
+        "importing/from_pypi.py",
+        "importing/make_task.py",
+        "cli/doctor/command.py",
     }
     for path in MODULES:
         starts = {m.split(".")[0] for m in imports(path)} & {"subprocess", "multiprocessing", "pty"}
         if starts:
-            assert name(path).startswith("verify/") or name(path) in allowed, f"{name(path)} imports {starts}"
+            known = name(path).startswith(("process/", "child/")) or name(path) in allowed
+            assert known, f"{name(path)} imports {starts}"
 
 
 def test_the_environment_is_read_in_one_place() -> None:
     reads = re.compile(r"os\.environ|os\.getenv|getenv\(")
-    allowed = CHILDREN | {"surfaces/environment.py"}
-    found = {name(p) for p in MODULES if reads.search(p.read_text("utf-8"))}
-    assert found <= allowed
+    found = {name(p) for p in set(MODULES) - set(CHILDREN) if reads.search(p.read_text("utf-8"))}
+    assert found <= {"cli/parameters/environment.py"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)

@@ -14,18 +14,18 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from jumar.core import events as ev
-from jumar.core.settings import Settings
-from jumar.core.verdict import Outcome
-from jumar.disk.store.lease import SHARED
-from jumar.harness.archive.find import find_run
-from jumar.harness.archive.listing import list_runs
-from jumar.harness.archive.marks import mark
-from jumar.harness.result import result_of
-from jumar.journal import Journal, read_journal
-from jumar.surfaces.archive.coloured import bounded, coloured
-from jumar.surfaces.archive.rows import without_repeats
-from jumar.surfaces.cli import call
+from jumar.cli.archive.rows import without_repeats
+from jumar.cli.console.coloured import bounded, coloured
+from jumar.cli.main import call
+from jumar.core.state import events as ev
+from jumar.core.state.settings import Settings
+from jumar.core.state.verdict import Outcome
+from jumar.journal.writer import Journal, read_journal
+from jumar.runs.archive.find import find_run
+from jumar.runs.archive.listing import list_runs
+from jumar.runs.setup.marks import mark
+from jumar.runs.setup.result import result_of
+from jumar.workspace.store.lease import SHARED
 from stories import program, world
 from ticks import wait_for_a_tick
 

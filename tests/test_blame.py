@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from court import Court
-from jumar.core.settings import Suite
-from jumar.core.verdict import Blame, TestResult
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Blame, TestResult
 
 CODE, TEST = (Blame.CODE, ""), (Blame.TEST, "")
 

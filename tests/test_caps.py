@@ -12,26 +12,26 @@ import anyio
 import pytest
 
 import wire
-from jumar.acting import struck
 from jumar.agents.driver import Driver
-from jumar.core import events as ev
-from jumar.core.agent import Request
-from jumar.core.budget import Budget, Cost, micro
-from jumar.core.effects import Call, Verify
-from jumar.core.policy import TestPolicy, Trigger
-from jumar.core.reply import ToolCall
-from jumar.core.settings import Price, Route, Switches
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
+from jumar.core.run.effects import Call, Verify
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.run.strategy import Request
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget, Cost, micro
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.settings import Price, Route, Switches
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import TestPolicy, Trigger
 from jumar.errors import BadInput, Infra
-from jumar.harness.runs import start
-from jumar.journal import Journal
+from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
-from jumar.models.prices import tariff
 from jumar.models.script import Line, ScriptModel
-from jumar.options import Options, with_options
+from jumar.models.wire.prices import tariff
 from jumar.ports import Answer, Ask
-from jumar.task import load_task, tree_files
+from jumar.runs.lifecycle import start
+from jumar.runtime.actions import struck
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import load_task, tree_files
 from stories import Terms, World, program, world
 from test_cli import GOOD, Called, Files, jumar, lay
 

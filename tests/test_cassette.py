@@ -16,19 +16,19 @@ from hypothesis import strategies as st
 import wire
 from jumar.agents.driver import Driver
 from jumar.agents.pipeline import Pipeline
-from jumar.core.agent import Message, Request, Strategy, Tool
-from jumar.core.budget import Budget, Cost
-from jumar.core.reply import Reply, ToolCall
-from jumar.core.retry import ERRORS
-from jumar.core.settings import Price, Route, Settings, Switches
-from jumar.core.stop import StopReason
+from jumar.core.run.retry import ERRORS
+from jumar.core.run.strategy import Message, Request, Strategy, Tool
+from jumar.core.state.budget import Budget, Cost
+from jumar.core.state.reply import Reply, ToolCall
+from jumar.core.state.settings import Price, Route, Settings, Switches
+from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, Infra
-from jumar.models.cassette import Take, digest_of, resumed, started
 from jumar.models.llm import LlmModel
-from jumar.models.prices import tariff
+from jumar.models.recording import Take, digest_of, resumed, started
 from jumar.models.replay import Cassette, parse_cassette, read_cassette
 from jumar.models.router import ByTier
 from jumar.models.script import Line, ScriptModel, Usage, parse_script
+from jumar.models.wire.prices import tariff
 from jumar.ports import Answer, Ask, Model
 from jumar.testing import check_model
 from stories import Terms, program, world

@@ -13,10 +13,10 @@ import pytest
 from challenged import Figures, Subject, challenge_of, challenged, of_task, of_upstream, tasks
 from court import Court
 from honest import environment
-from jumar.core.acceptance import Answer, Round, Strength, answer
-from jumar.core.settings import Suite
-from jumar.core.verdict import Report
-from jumar.verify.falsify import challenge
+from jumar.core.gate.challenge_rounds import Answer, Round, Strength, answer
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Report
+from jumar.verify.challenge.challenge import challenge
 from suites import UPSTREAM
 
 COUNT = 24

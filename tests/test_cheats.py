@@ -12,18 +12,18 @@ import anyio
 import pytest
 
 from cheating import Project, attacks, lookalikes, named
-from jumar.core.stop import StopReason
-from jumar.core.verdict import Cause, Ended, reconcile
+from jumar.core.state.stop import StopReason
+from jumar.core.state.verdict import Cause, Ended, reconcile
 from jumar.errors import BadInput
-from jumar.harness.archive.changes import apply_best
-from jumar.harness.archive.marks import TrustedRun
-from jumar.harness.result import Result
-from jumar.harness.runs import start
-from jumar.options import Options, with_options
 from jumar.ports import Record
+from jumar.process import records as decode
 from jumar.runners.pytest import PytestRunner
-from jumar.task import load_task
-from jumar.verify import records as decode
+from jumar.runs.archive.changes import apply_best
+from jumar.runs.lifecycle import start
+from jumar.runs.setup.marks import TrustedRun
+from jumar.runs.setup.result import Result
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import load_task
 from ladder import NAMES, Ladder, Layers, without
 
 BUGGY = "def gcd(a, b):\n    return a if b == 0 else gcd(a % b, b)\n"

@@ -13,9 +13,9 @@ import anyio
 import pytest
 
 from hosts import RED, Host, repository
+from jumar.cli.main import call
 from jumar.errors import BadInput, Infra
-from jumar.surfaces.claim import Claimed, asked, claimed
-from jumar.surfaces.cli import call
+from jumar.hooks.claim_command import Claimed, asked, claimed
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jumar.surfaces.cli import COMMANDS, call
-from jumar.surfaces.running import REFACTORED, UNCHANGED
+from jumar.cli.main import COMMANDS, call
+from jumar.cli.run import REFACTORED, UNCHANGED
 
 Files = dict[str, str | bytes]
 

@@ -20,12 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boxes import environment_of, s3
-from jumar.disk.objects import Store
 from jumar.errors import BadInput
 from jumar.ports import Ran
+from jumar.process.model_command import REFUSED, confined_commands
+from jumar.process.output import OMITTED, OUTPUT_BYTES, plain
 from jumar.sandbox import bwrap
-from jumar.verify.command import REFUSED, confined_commands
-from jumar.verify.printed import OMITTED, OUTPUT_BYTES, plain
+from jumar.workspace.store.object_store import Store
 
 PYTHON = Path(sys.executable)
 KEY = "sk-planted-" + "k" * 20

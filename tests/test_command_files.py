@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jumar.command_files import files_run
+from jumar.task.command_files import files_run
 
 LONG = "SH = sh\nDIR := scripts\nS = $(DIR)/check.sh\n.PHONY: check\ncheck:\n\t@$(SH) $(S)\n"
 PACKAGE = '{"main": "index.js", "scripts": {"test": "npm run lint && node ci/all.js", "lint": "./ci/lint.sh src/a.js",'

@@ -16,21 +16,21 @@ from msgspec.structs import replace
 from gate_stories import ADD, DONE, RUN, Story, played
 from gates import claim, judged
 from jumar.agents.repair import Repair
-from jumar.chain import Mark
-from jumar.core import effects
-from jumar.core import events as ev
-from jumar.core.events import Localisation
-from jumar.core.reply import ToolCall
-from jumar.core.run import EXTERNAL, Said
-from jumar.core.stop import StopReason
-from jumar.core.verdict import Cause, TestResult, Void
-from jumar.harness.result import result_of
+from jumar.cli.console.notices import LONGEST, Notices
+from jumar.cli.console.output import Voice
+from jumar.cli.console.progress import Live
+from jumar.cli.main import call
+from jumar.cli.run import UNGATED, UNJUDGED
+from jumar.core.run import effects
+from jumar.core.state import events as ev
+from jumar.core.state.events import Localisation
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import EXTERNAL, Said
+from jumar.core.state.stop import StopReason
+from jumar.core.state.verdict import Cause, TestResult, Void
+from jumar.journal.line_format import Mark
 from jumar.models.script import Line
-from jumar.surfaces.cli import call
-from jumar.surfaces.notices import LONGEST, Notices
-from jumar.surfaces.output import Voice
-from jumar.surfaces.progress import Live
-from jumar.surfaces.running import UNGATED, UNJUDGED
+from jumar.runs.setup.result import result_of
 from jumar.testing import FakeVerifier
 from stories import IDS, Terms, World, judge, program, world
 from test_cli import GOOD, lay
@@ -217,7 +217,7 @@ def test_a_person_is_told_what_went_back_of_what_an_agent_changed_by_itself(tmp_
 @pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&- 3>&-"])
 def test_a_closed_stream_is_the_null_device(tmp_path: Path, closed: str) -> None:
     task = lay(tmp_path / "task", GOOD)
-    argv = shlex.join([sys.executable, "-m", "jumar.surfaces.cli", "score", str(task), str(task), "--sandbox", "S0"])
+    argv = shlex.join([sys.executable, "-m", "jumar.cli.main", "score", str(task), str(task), "--sandbox", "S0"])
 
     done = subprocess.run(["sh", "-c", f"{argv} --confirm 0 {closed}"], stdout=subprocess.PIPE, text=True, check=False)
 

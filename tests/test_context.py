@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from jumar.core.settings import Context
+from jumar.core.state.settings import Context
 from jumar.errors import BadInput
-from jumar.harness.context import LIMIT, context_of
-from jumar.task import load_task
+from jumar.task.prompt_context import LIMIT, context_of
+from jumar.task.task import load_task
 
 
 def task_with(folder: Path, context: str, more: str = "") -> Context:

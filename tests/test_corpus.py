@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claimed import FILES, FIX_A, FIX_B, FIX_C, IDS, A, B, C, claim, delete, edit, ran, turn, write
-from jumar.core import events as ev
-from jumar.core.reply import ToolCall
-from jumar.disk import trees
+from jumar.cli.main import call as jumar
+from jumar.core.state import events as ev
+from jumar.core.state.reply import ToolCall
+from jumar.corpus.build_record import Shown
+from jumar.corpus.export import Corpus, corpus_of, keep_bases, runs_in
+from jumar.corpus.schema import Record, line, records
 from jumar.errors import BadInput
-from jumar.harness.corpus import Corpus, corpus_of, keep_bases, runs_in
-from jumar.harness.record import Record, line, records
-from jumar.harness.triples import Shown
-from jumar.journal import read_journal
+from jumar.journal.writer import read_journal
 from jumar.models.script import Line
-from jumar.surfaces.cli import call as jumar
+from jumar.workspace.files import trees
 from turns import swift
 
 
@@ -303,8 +303,8 @@ class TestTheBytes:
             ('File "/x/rooms/0a1b2c3d/a.py"', 'File "a.py"'),
             ("/usr/lib/python3.11/json/decoder.py:1", "json/decoder.py:1"),
             ("/v/lib/python3.12/site-packages/p/q.py:1", "p/q.py:1"),
-            ("/home/me/src/jumar/verify/reporter.py:82: in _ring", "jumar/verify/reporter.py:82: in _ring"),
-            ("src/jumar/verify/reporter.py:82", "src/jumar/verify/reporter.py:82"),
+            ("/home/me/src/jumar/verify/reporter.py:82: in _ring", "jumar/child/pytest/reporter.py:82: in _ring"),
+            ("src/jumar/child/pytest/reporter.py:82", "src/jumar/child/pytest/reporter.py:82"),
             ("tests/rooms/0a1b2c3d/a.py and http/rooms", "tests/rooms/0a1b2c3d/a.py and http/rooms"),
             ("/the/task/app.py /py/bin/x", "./app.py PYTHON/bin/x"),
             ("\ud800 stays readable", "\\ud800 stays readable"),

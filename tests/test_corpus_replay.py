@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 import red_green
 from claimed import FIX_A, FIX_B, FIX_C, OLD, A, C, claim, edit, ran, turn, write
+from jumar.cli.main import call as jumar
+from jumar.corpus.export import corpus_of, keep_bases
+from jumar.corpus.replay import Means, Replayed, Status, replayed, sources_of
+from jumar.corpus.schema import Record, line, records
 from jumar.errors import BadInput, Infra
-from jumar.harness.archive.marks import Trust
-from jumar.harness.corpus import corpus_of, keep_bases
-from jumar.harness.corpus_replay import Means, Replayed, Status, replayed, sources_of
-from jumar.harness.record import Record, line, records
-from jumar.surfaces.cli import call as jumar
+from jumar.runs.setup.marks import Trust
 
 SAMPLE = ("quixbugs-flatten", "exercism-python-hamming")
 

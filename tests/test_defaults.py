@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from jumar.core.budget import PROFILES
-from jumar.core.policy import Gate
-from jumar.harness.answering import prepared
-from jumar.models.providers import PROVIDERS
-from jumar.options import Options, with_options
-from jumar.surfaces.running import UNGATED
-from jumar.task import Task, load_task
+from jumar.cli.run import UNGATED
+from jumar.core.state.budget import PROFILES
+from jumar.core.state.test_policy import Gate
+from jumar.models.wire.providers import PROVIDERS
+from jumar.runs.setup.choose_model import prepared
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import Task, load_task
 from test_cli import GOOD, Called, Files, jumar, lay
 
 __all__ = ["jumar"]

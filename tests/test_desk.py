@@ -10,7 +10,7 @@ import pytest
 
 from hosted import House, call, task, told, until
 from jumar.errors import BadInput, Infra
-from jumar.harness.desk import MOST
+from jumar.runs.session_pool import MOST
 
 
 def test_calls_of_one_run_are_done_one_after_the_other(tmp_path: Path) -> None:

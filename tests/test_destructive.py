@@ -20,18 +20,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from destructive import DEPLOYS, DISGUISED, DOWNLOADS, FILES, HIDDEN, HISTORY, HONEST, SHOWN
-from jumar.commands import Unreadable, commanded, commands
-from jumar.confinement import Reach, Wrapped
-from jumar.core import events as ev
-from jumar.core.rules import DEPLOY, DOWNLOAD
-from jumar.core.settings import Switches
-from jumar.core.stop import StopReason
-from jumar.disk.objects import Store
+from jumar.cli.main import call as call_program
+from jumar.commands.git_and_files import DEPLOY, DOWNLOAD
+from jumar.commands.parser import Unreadable, commanded, commands
+from jumar.core.state import events as ev
+from jumar.core.state.settings import Switches
+from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
 from jumar.ports import Ran, Sandbox
+from jumar.process.model_command import ConfinedCommands, confined_commands
 from jumar.sandbox import bwrap
-from jumar.surfaces.cli import call as call_program
-from jumar.verify.command import ConfinedCommands, confined_commands
+from jumar.sandbox.request import Reach, Wrapped
+from jumar.workspace.store.object_store import Store
 from turns import Echo, Rules, call, ended, turns
 
 PYTHON = Path(sys.executable)

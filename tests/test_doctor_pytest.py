@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from boxes import environment_of
-from jumar.surfaces.cli import call
-from jumar.surfaces.doctor_pytest import brought, pytest_in
+from jumar.cli.doctor.pytest_version import brought, pytest_in
+from jumar.cli.main import call
 
 METADATA = "Metadata-Version: 2.4\nName: pytest\nVersion: 8.3.2\n\nVersion: of the text\n"
 

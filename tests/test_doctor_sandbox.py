@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jumar.harness.confinement import Findings
-from jumar.surfaces.doctor_sandbox import state
+from jumar.cli.doctor.sandbox import state
+from jumar.runs.setup.choose_sandbox import Findings
 
 ROOM, MORE = ("write_room",), ("write_room", "see_processes")
 

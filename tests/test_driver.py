@@ -11,21 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jumar import acting
-from jumar.agents import prose, tools
 from jumar.agents.driver import MOST
-from jumar.agents.toolbox import ALL
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.effects import Halt
-from jumar.core.gate import Action
-from jumar.core.policy import TestPolicy
-from jumar.core.prompts import OUTPUT_LIMIT
-from jumar.core.ratchet import Rule, Ties
-from jumar.core.reply import Reply, ToolCall
-from jumar.core.settings import Switches
-from jumar.core.stop import StopReason
+from jumar.agents.extraction import text_protocol
+from jumar.agents.tools import tool_calls
+from jumar.agents.tools.catalogue import ALL
+from jumar.core.gate.admission import Action
+from jumar.core.prompts.feedback import OUTPUT_LIMIT
+from jumar.core.run.effects import Halt
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.ratchet import Rule, Ties
+from jumar.core.state.reply import Reply, ToolCall
+from jumar.core.state.settings import Switches
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import TestPolicy
 from jumar.models.script import Line
+from jumar.runtime import actions
 from stories import IDS, TOTAL, program
 from turns import FILES, Echo, Rules, both, call, ended, interrupting, resumed, swift, turns, writes
 
@@ -625,9 +626,9 @@ def test_whatever_is_called_with_whatever_is_performed_or_refused_and_can_be_wri
             state = replace(made.world.kernel.state, reply=Reply(tool_calls=tuple(calls)))
             found = made.agent.actions(state)
             assert len(found) == len(calls)
-            for action in (*found, *tools.actions(calls)):
+            for action in (*found, *tool_calls.actions(calls)):
                 if action.name != "run_command" or action.fault:
-                    msgspec.json.encode(list(acting.act(made.parts, action, state, last=False)))
+                    msgspec.json.encode(list(actions.act(made.parts, action, state, last=False)))
 
 
 @pytest.mark.parametrize("text", [False, True])
@@ -664,7 +665,7 @@ def test_the_actions_of_a_reply_are_found_once_and_those_of_another_anew(tmp_pat
 
 @pytest.mark.parametrize("internal", [(), ("out_of_time",)])
 def test_only_our_own_search_ends_a_run_for_its_time(internal: tuple[str, ...]) -> None:
-    (found,) = tools.actions((ToolCall("out_of_time", {"message": "now"}),), internal)
+    (found,) = tool_calls.actions((ToolCall("out_of_time", {"message": "now"}),), internal)
 
     if internal:
         assert found == Action("out_of_time", message="now")
@@ -685,7 +686,7 @@ def test_only_our_own_search_ends_a_run_for_its_time(internal: tuple[str, ...]) 
     ],
 )
 def test_a_call_of_a_script_that_cannot_be_performed_is_told(asked: ToolCall, why: str) -> None:
-    (found,) = tools.actions((asked,))
+    (found,) = tool_calls.actions((asked,))
 
     assert found.name == "unparsable"
     assert why in found.message
@@ -719,4 +720,4 @@ def test_nothing_of_a_reply_s_reasoning_is_performed(tmp_path: Path, content: st
     taken = [name for name, *_ in made.taken()]
     assert taken == (names if names == ["final"] else [*names, "final"])
     assert made.text("app.py") == program(8)
-    assert (prose.UNTOLD in made.model.prompts[-1][-1].content) == (names == ["none"])
+    assert (text_protocol.UNTOLD in made.model.prompts[-1][-1].content) == (names == ["none"])

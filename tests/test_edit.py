@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.core.edit import Refused, replaced
+from jumar.core.gate.exact_edit import Refused, replaced
 
 TEXT = "def f(a):\n    if a:\n        return 1\n    return 2\n\n\ndef g(b):\n    return f(b) + 1\n"
 SMALL = st.text("ab \n\r\t", max_size=12)

@@ -15,14 +15,14 @@ from gates import FILES, claim, gated, id_of, lying
 from gates import Terms as Gated
 from hosted import House
 from hosts import RED, RIGHT, Host, quick, repository
-from jumar.core import events as ev
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.settings import Switches
-from jumar.core.stop import EXIT_CODES, Escalation, StopReason
+from jumar.core.state import events as ev
+from jumar.core.state.settings import Switches
+from jumar.core.state.stop import EXIT_CODES, Escalation, StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
+from jumar.hooks.claim_command import Claimed
+from jumar.hooks.escalate_command import escalated
 from jumar.models.script import Line
-from jumar.surfaces.claim import Claimed
-from jumar.surfaces.escalate import escalated
 from outing import Outing, Terms
 from stories import IDS, TOTAL, program
 from test_claim import run

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 import wire
-from jumar.commandline import filled, takes, words
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.outside import Outside
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.settings import Price
-from jumar.core.stop import StopReason
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.external_agent import Outside
+from jumar.core.state.settings import Price
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
+from jumar.task.agent_command import filled, takes, words
 from outing import FILES, KEY, Outing, Terms, looking
 from stories import program
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import wire
-from jumar.core import events as ev
+from jumar.core.state import events as ev
 from jumar.errors import BadInput
-from jumar.journal import read_journal
-from jumar.options import Options, with_options
-from jumar.task import load_task
+from jumar.journal.writer import read_journal
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import load_task
 from outing import PRELUDE
 
 Json = dict[str, Any]
@@ -40,7 +40,7 @@ def jumar(folder: Path, server: wire.Server, *words: str, **environ: str) -> tup
     """`jumar run` on the task in *folder*: exit status, what `--json` says, and standard error."""
     where = ("--model", "openai:gpt-run", "--base-url", server.url, "--price", "1,2", "--runs", str(folder / "runs"))
     done = subprocess.run(
-        [sys.executable, "-m", "jumar.surfaces.cli", "run", str(folder / "task"), *where, *words, "--json"],
+        [sys.executable, "-m", "jumar.cli.main", "run", str(folder / "task"), *where, *words, "--json"],
         env={**os.environ, "OPENAI_API_KEY": KEY, **environ},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -133,7 +133,7 @@ class TestTheCommandLine:
             assert (code, told["stop"]) == (3, "budget"), stderr
             assert (folder / "output" / "agent-001.txt").read_text() == "402\n"
             resumed = subprocess.run(
-                [sys.executable, "-m", "jumar.surfaces.cli", "resume", folder, "--budget-tokens", "90000", "--json"],
+                [sys.executable, "-m", "jumar.cli.main", "resume", folder, "--budget-tokens", "90000", "--json"],
                 env={**os.environ, "OPENAI_API_KEY": KEY},
                 capture_output=True,
                 text=True,

@@ -15,16 +15,16 @@ import pytest
 from anyio.abc import SocketStream
 
 import wire
-from jumar.core.budget import Budget
-from jumar.core.policy import Gate
-from jumar.core.stop import StopReason
+from jumar.child.commands import agent_main
+from jumar.core.state.budget import Budget
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.harness.agent_reach import Outlook
 from jumar.ports import Sandbox
+from jumar.process.sandbox_check import bubblewrap
+from jumar.runs.external.visible_files import Outlook
 from jumar.sandbox.landlock import Landlocked
-from jumar.sandbox.uid import AnotherUser
-from jumar.verify import agent_boot
-from jumar.verify.confining import bubblewrap
+from jumar.sandbox.other_user import AnotherUser
 from outing import FILES, KEY, Outing, Terms
 from stories import program
 
@@ -275,9 +275,9 @@ class TestTheBridge:
             door = tmp_path / "door"
             async with await anyio.create_unix_listener(door) as listener, anyio.create_task_group() as tasks:
                 tasks.start_soon(listener.serve, echo)
-                agent_boot.bridge(port, str(door))
+                agent_main.bridge(port, str(door))
                 async with anyio.create_task_group() as clients:
-                    for number in range(agent_boot.CONNECTIONS + 6):
+                    for number in range(agent_main.CONNECTIONS + 6):
                         clients.start_soon(one, port, number * 10_000)
                 tasks.cancel_scope.cancel()
 
@@ -285,7 +285,7 @@ class TestTheBridge:
 
     def test_leaves_a_loopback_that_is_our_own_alone(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as ours:
-            agent_boot.bridge(ours.getsockname()[1], str(tmp_path / "none"))
+            agent_main.bridge(ours.getsockname()[1], str(tmp_path / "none"))
             with socket.create_connection(ours.getsockname()):
                 ours.accept()[0].close()
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falsifying import PATH, answers, of, outcomes, strengths, tidy
-from jumar.core.acceptance import Strength
-from jumar.verify.falsify_literals import another, scalars
-from jumar.verify.falsify_source import Source
+from jumar.core.gate.challenge_rounds import Strength
+from jumar.verify.challenge.literals import another, scalars
+from jumar.verify.challenge.source_edits import Source
 
 FRAMEWORK = "unittest"
 """Below it lies what equals anything. It stands in texts alone: nothing here is replaced."""
@@ -399,7 +399,7 @@ def test_what_may_equal_anything_gets_the_contrary(code: str) -> None:
 
 
 def test_what_helpers_may_bring_gets_the_contrary() -> None:
-    from jumar.verify.falsify import challenge  # noqa: PLC0415  the function itself, for more files than one
+    from jumar.verify.challenge.challenge import challenge  # noqa: PLC0415  the function itself, for more files than one
 
     code = "def test_a(): assert same(3) == same(3)\n"
     odd = "class Odd:\n    def __eq__(self, other): return True\n"
@@ -588,7 +588,7 @@ def test_an_equality_of_its_own_is_not_turned() -> None:
     "data", [b"def test_a(:", b"\0", b"# coding: nonsense\n", b"x = " + b"(" * 400 + b")" * 400, b"\xff"]
 )
 def test_a_file_that_does_not_parse_is_handed_on(data: bytes) -> None:
-    from jumar.verify.falsify import challenge  # noqa: PLC0415  the function itself, for odd bytes
+    from jumar.verify.challenge.challenge import challenge  # noqa: PLC0415  the function itself, for odd bytes
 
     made = challenge({PATH: data, "test_b.py": b"from x import f\ndef test_b(): assert f() == 1\n"})
 
@@ -602,7 +602,7 @@ def test_bytes_around_an_edit_stay(encoding: str, newline: str) -> None:
     word = "дом" if encoding in ("utf-8", "cp1251") else "né"
     text = f"{cookie}x = '{word}'\ndef test_a():\n    '{word}'; assert x + '{word}' == '{word}one'\n\f\n# {word}\n"
     data = text.replace("\n", newline).encode(encoding)
-    from jumar.verify.falsify import challenge  # noqa: PLC0415  as above
+    from jumar.verify.challenge.challenge import challenge  # noqa: PLC0415  as above
 
     new = challenge({PATH: data}).falsified([f"{PATH}::test_a"], Random(3))[PATH]
 

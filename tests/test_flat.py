@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 
 from jumar.agents.driver import Driver
 from jumar.agents.pipeline import Pipeline
-from jumar.core import events as ev
-from jumar.core.agent import Message, Request
-from jumar.core.budget import Budget
-from jumar.core.reply import ToolCall
-from jumar.core.run import Phase, RunState
-from jumar.core.settings import Switches
-from jumar.core.state import reduce
-from jumar.models.cassette import Digests, digest_of
+from jumar.core.run.reducers.transitions import reduce
+from jumar.core.run.strategy import Message, Request
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import Phase, RunState
+from jumar.core.state.settings import Switches
+from jumar.models.recording import Digests, digest_of
 from jumar.models.script import Line
-from jumar.models.transcript import Transcript, history, most_tokens
+from jumar.models.wire.messages import Transcript, history, most_tokens
 from jumar.ports import Ask
 from stories import Terms, program, world
 from test_prefix import LINES

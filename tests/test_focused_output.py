@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jumar.verify import pytest_boot
+from jumar.child.pytest import pytest_main
 from test_cli import Called, jumar, lay
 
 __all__ = ["jumar"]
@@ -41,4 +41,4 @@ def test_captured_output_follows_the_traceback_and_the_command_is_the_argv_that_
     assert "SILENT" not in shown
     assert len(shown) < 2500, "what a test prints is bounded"
     argv = {tuple(shlex.split(e["command"])) for e in events if e["type"] == "test_run"}
-    assert [(Path(a[0]).name[:6], *a[1::2]) for a in argv] == [("python", "-I", pytest_boot.__name__)]
+    assert [(Path(a[0]).name[:6], *a[1::2]) for a in argv] == [("python", "-I", pytest_main.__name__)]

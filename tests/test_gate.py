@@ -14,19 +14,19 @@ from gate_stories import ADD, DONE, NOT_CLAIMED, RUN, STORIES, Story, played
 from gates import FILES, claim, id_of, judged, lying
 from interpreters import PLAIN_PYTHON
 from jumar.agents.conversation import NEXT
-from jumar.core import events as ev
-from jumar.core.effects import Effect, Halt
-from jumar.core.run import RunState
-from jumar.core.settings import Suite
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
-from jumar.core.verdict import TestResult, Void
-from jumar.disk.objects import Store
-from jumar.journal import Journal
+from jumar.core.run.effects import Effect, Halt
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Suite
+from jumar.core.state.stop import StopReason
+from jumar.core.state.verdict import TestResult, Void
+from jumar.journal.writer import Journal
 from jumar.kernel import Kernel, Watch
 from jumar.runners.pytest import plugin
-from jumar.shell import Done, Shell, Slow
+from jumar.runtime.effect_runner import Done, Shell, Slow
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.store.object_store import Store
 from test_prefix import check as check_prefixes
 from turns import Turns, both, ended, interrupting, swift
 

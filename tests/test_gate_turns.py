@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gates import Terms, claim, edit, gated, lying, write
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.reply import Reply
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.reply import Reply
 from jumar.models.script import Line
 from jumar.ports import Answer, Ask, Site
 from test_prefix import check as check_prefixes

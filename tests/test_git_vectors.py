@@ -12,13 +12,13 @@ import anyio
 import pytest
 
 import wire
-from jumar.core.budget import Budget
-from jumar.disk.ignored import ignored_in
-from jumar.disk.objects import Store
-from jumar.disk.patch import best_patch, misfit, readable_diff
+from jumar.core.state.budget import Budget
 from jumar.errors import JumarError
-from jumar.harness.import_git import git_sides
-from jumar.workspace import Workspace
+from jumar.importing.from_git import git_sides
+from jumar.workspace.git_ignored import ignored_in
+from jumar.workspace.patch import best_patch, misfit, readable_diff
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.workspace import Workspace
 from outing import Outing, Terms
 
 FIX = "the_answer_of_tomorrow"

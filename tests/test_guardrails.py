@@ -17,22 +17,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.around import found
-from jumar.core import events as ev
-from jumar.core.content import RULE, secrets
-from jumar.core.effects import Finish
-from jumar.core.guard import alike, escape, misnamed
-from jumar.core.prompts import feedback
+from jumar.cli.console.output import Voice, printable
+from jumar.core.gate.secret_patterns import RULE, secrets
+from jumar.core.gate.write_rules import alike, escape, misnamed
+from jumar.core.prompts.feedback import feedback
 from jumar.core.quoting import plain
-from jumar.core.state import replay
-from jumar.core.step import next_effect
-from jumar.core.stop import StopReason
-from jumar.core.verdict import Outcome, TestResult, Verdict
-from jumar.disk.objects import Store
+from jumar.core.run.effects import Finish
+from jumar.core.run.next_effect import next_effect
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.stop import StopReason
+from jumar.core.state.verdict import Outcome, TestResult, Verdict
 from jumar.errors import Infra
-from jumar.leaks import leaking
-from jumar.surfaces.output import Voice, printable
-from jumar.workspace import Outside, Workspace
+from jumar.runtime.outside_changes import found
+from jumar.runtime.secret_writes import leaking
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.workspace import Outside, Workspace
 from stories import program
 from turns import Turns, call, ended, swift, turns, writes
 

@@ -14,11 +14,11 @@ import msgspec
 import pytest
 
 from honest import CONFIRM, HELD_BACK, Honest, chosen, environment, honest
-from jumar.core.settings import Suite
-from jumar.disk.objects import Store
+from jumar.core.state.settings import Suite
 from jumar.errors import Infra
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.store.object_store import Store
 from suites import Upstream, upstream
 
 SAMPLE = 3

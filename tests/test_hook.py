@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 
 import destructive
 from hosts import BUGGY, RED, RIGHT, TESTS, Host, git, repository
-from jumar import commands
-from jumar.core.policy import Gate
+from jumar.child.hook.command_prefilter import telling
+from jumar.child.hook.published_state import Refused, inside, root_of
+from jumar.child.hook.ruling import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, answered, commanded, refusal
+from jumar.cli.main import call
+from jumar.commands import parser
+from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.journal import Journal
-from jumar.surfaces.cli import call
-from jumar.surfaces.hook import ruled
-from jumar.surfaces.hook_commands import telling
-from jumar.surfaces.hook_disk import Refused, inside, root_of
-from jumar.surfaces.hook_install import changed
-from jumar.surfaces.hook_rule import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, answered, commanded, refusal
+from jumar.hooks.full_rule import ruled
+from jumar.hooks.install import changed
+from jumar.journal.writer import Journal
 
 # --- commands -------------------------------------------------------------------------------------------------------
 
@@ -56,7 +56,7 @@ HARMLESS = (
 @pytest.mark.parametrize("line", PLAIN)
 def test_a_command_that_destroys_what_no_revert_brings_back_is_refused(line: str) -> None:
     assert telling(line)
-    assert commands.commanded(line).hit
+    assert parser.commanded(line).hit
 
 
 def test_the_quick_look_lets_nothing_pass_that_the_rules_forbid() -> None:
@@ -67,7 +67,7 @@ def test_the_quick_look_lets_nothing_pass_that_the_rules_forbid() -> None:
 
 @pytest.mark.parametrize("line", HARMLESS)
 def test_any_other_command_is_not(line: str) -> None:
-    assert commands.commanded(line).admitted
+    assert parser.commanded(line).admitted
 
 
 @pytest.mark.parametrize("line", ["ls -la", "pytest -q -k deploy", "cat a.py | head", "python -m http.server", "", "'"])

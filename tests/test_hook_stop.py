@@ -9,15 +9,15 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import BUGGY, RED, Host, quick, repository
-from jumar.core import events as ev
-from jumar.core.claims import Book, Claim, Edited
-from jumar.core.policy import Gate
-from jumar.core.ratchet import Attempt, Score
-from jumar.core.run import RunState, Said
-from jumar.core.verdict import Blame, Outcome
-from jumar.journal import read_journal
-from jumar.surfaces.hook_rule import STOP, SUBAGENT_STOP, refusal
-from jumar.surfaces.hook_stop import Stopping, rule, who_stops
+from jumar.child.hook.ruling import STOP, SUBAGENT_STOP, refusal
+from jumar.core.state import events as ev
+from jumar.core.state.claims import Book, Claim, Edited
+from jumar.core.state.ratchet import Attempt, Score
+from jumar.core.state.run_state import RunState, Said
+from jumar.core.state.test_policy import Gate
+from jumar.core.state.verdict import Blame, Outcome
+from jumar.hooks.stop_rule import Stopping, rule, who_stops
+from jumar.journal.writer import read_journal
 
 FAIL = ev.TestRun(test_id="t.py::a", status="fail", outcome=Outcome.FAILED, blame=Blame.CODE)
 CLAIMED = RunState(tree="t0", book=Book(mode=Gate.STRICT, newest={"t.py::a": FAIL}, claims=(Claim("t.py::a", "a.py"),)))

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosts import git
-from jumar.disk import beneath
-from jumar.disk.ignored import Ignored, ignored_in
-from jumar.disk.objects import Store
-from jumar.disk.trees import Kind
-from jumar.disk.unlock import unlock
-from jumar.disk.walk import Walk
 from jumar.errors import BadInput
-from jumar.workspace import Workspace
+from jumar.workspace.files import safe_paths
+from jumar.workspace.files.restore_modes import unlock
+from jumar.workspace.files.scan import Walk
+from jumar.workspace.files.trees import Kind
+from jumar.workspace.git_ignored import Ignored, ignored_in
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.workspace import Workspace
 
 LINES = (
     "*.log", "build/", "/out", "a/b", "!keep.log", "**/out/", "a/**", "b/*", "!b/y.py", "x.*", "/a/", "out/*",
@@ -51,7 +51,7 @@ def test_the_rule_is_git_s_own(tmp_path: Path) -> None:
         root = grown(tmp_path / str(seed), random.Random(seed))
         listed = git(root, "ls-files", "-z", "-co", "--exclude-standard").split("\0")
         skip = ignored_in(root, {"PATH": os.environ["PATH"]}).skip()
-        with beneath.root(root) as top:
+        with safe_paths.root(root) as top:
             found = {f.path for f in Walk(1 << 30, skip).through(top) if f.kind is Kind.FILE}
         assert found == set(listed) - {""}, seed
 

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumar.errors import BadInput, Infra
-from jumar.harness.checking import Means, import_task, sorted_out
-from jumar.harness.import_git import git_sides
-from jumar.harness.import_pypi import LIMIT_BYTES, Release, fetched, pypi_sides, unpacked, with_packages
-from jumar.harness.importing import About, Blob, Sides, laid_out, python_path, write_task, write_tree
-from jumar.task import load_task
+from jumar.importing.from_git import git_sides
+from jumar.importing.from_pypi import LIMIT_BYTES, Release, fetched, pypi_sides, unpacked, with_packages
+from jumar.importing.make_task import About, Blob, Sides, laid_out, python_path, write_task, write_tree
+from jumar.importing.validate import Means, import_task, sorted_out
+from jumar.task.task import load_task
 from releases import NEW, OLD, sdist, tree
 
 ABOUT = About(name="thing-1-2", old="thing 1", new="thing 2")

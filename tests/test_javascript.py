@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-import runpy
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import jumar.verify
-from jumar import javascript_sites
-from jumar.javascript import installed_packages
+from jumar.child.javascript import blame, results
+from jumar.languages import javascript_tests
+from jumar.runners._javascript import installed_packages
 from jumar.runners.vitest import VitestRunner
 
 RUNNER = VitestRunner()
-FOLDER = Path(jumar.verify.__path__[0])
-RESULTS = runpy.run_path(str(FOLDER / "javascript_results.py"))
-BLAME = runpy.run_path(str(FOLDER / "javascript_blame.py"))
 
 SOURCE = rb"""
 import { helper } from './helper'
@@ -55,16 +51,16 @@ IDS = (
 
 @pytest.mark.parametrize("path", ["t.test.js", "t.test.mjs", "t.spec.jsx", "t.test.ts", "t.test.tsx"])
 def test_static_ids_are_those_of_suites_tests_and_their_variants(path: str) -> None:
-    sites = javascript_sites.sites(path, SOURCE)
+    sites = javascript_tests.sites(path, SOURCE)
 
     assert tuple(s.id.partition("::")[2] for s in sites) == tuple(i for i in IDS if not i.startswith("${/"))
     assert {s.id: (s.start, s.end) for s in sites}[f"{path}::top"] == (18, 20)
 
 
 def test_other_languages_and_broken_files_have_the_ids_that_can_be_read() -> None:
-    assert javascript_sites.sites("t.py", SOURCE) == ()
-    assert javascript_sites.sites("t.test.js", b"\xff\xfe\x00") == ()
-    assert [s.id for s in javascript_sites.sites("t.js", b"test('one', () => {})\ntest('two', () => {")][:1] == [
+    assert javascript_tests.sites("t.py", SOURCE) == ()
+    assert javascript_tests.sites("t.test.js", b"\xff\xfe\x00") == ()
+    assert [s.id for s in javascript_tests.sites("t.js", b"test('one', () => {})\ntest('two', () => {")][:1] == [
         "t.js::one"
     ]
 
@@ -72,16 +68,16 @@ def test_other_languages_and_broken_files_have_the_ids_that_can_be_read() -> Non
 def test_types_of_typescript_do_not_hide_a_test() -> None:
     source = b"interface A<T> { x?: T }\ntest.each<[number, string]>([[1, 'a']])('adds %i', (n: number): void => {})\n"
 
-    assert [s.id for s in javascript_sites.sites("t.ts", source)] == ["t.ts::adds %i"]
+    assert [s.id for s in javascript_tests.sites("t.ts", source)] == ["t.ts::adds %i"]
 
 
 @pytest.mark.slow
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), min_size=1, max_size=3))
 def test_a_name_fits_itself_however_it_is_joined(names: list[str]) -> None:
     asked = " > ".join(names)
-    pattern = re.compile(RESULTS["pattern_of"]([asked, "another"]))
+    pattern = re.compile(results.pattern_of([asked, "another"]))
 
-    assert RESULTS["fits"](asked).fullmatch(asked)
+    assert results.fits(asked).fullmatch(asked)
     assert pattern.match(asked)
     assert pattern.match(" ".join(names))
 
@@ -100,11 +96,11 @@ def test_a_name_fits_itself_however_it_is_joined(names: list[str]) -> None:
     ],
 )
 def test_placeholders_stand_for_what_is_filled_in(written: str, filled: str, *, fits: bool) -> None:
-    assert bool(RESULTS["fits"](written).fullmatch(filled)) is fits
+    assert bool(results.fits(written).fullmatch(filled)) is fits
 
 
 def test_an_id_that_is_reported_as_it_is_written_stands_for_nothing_else() -> None:
-    findings = RESULTS["Findings"]()
+    findings = results.Findings()
     findings.tests = {"t.js": {"t.js::costs $x": "run", "t.js::costs 5": "run", "t.js::n 1": "run", "t.js::n 2": "run"}}
 
     assert findings.members("t.js::costs $x") == ["t.js::costs $x"]
@@ -124,7 +120,7 @@ def test_an_id_that_is_reported_as_it_is_written_stands_for_nothing_else() -> No
     ],
 )
 def test_names_are_bound_to_their_modules(source: str, names: set[str]) -> None:
-    assert BLAME["bindings"](source) == dict.fromkeys(names, "./m")
+    assert blame.bindings(source) == dict.fromkeys(names, "./m")
 
 
 def test_a_link_among_packages_shows_a_package_and_nothing_else(tmp_path: Path) -> None:

@@ -21,13 +21,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.audit import verify
-from jumar.chain import Mark, digest, group
-from jumar.core import events as ev
-from jumar.core.policy import Gate
-from jumar.core.stop import StopReason
+from jumar.core.state import events as ev
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput, Infra
-from jumar.journal import ANCHOR, BALLAST, EVENTS, Journal, read, read_journal
+from jumar.journal.audit import verify
+from jumar.journal.line_format import Mark, digest, group
+from jumar.journal.writer import ANCHOR, BALLAST, EVENTS, Journal, read, read_journal
 
 CLAIM = ev.EditClaim(test_id="t.py::test_a", edit_target="a.py")
 END = ev.RunEnd(stop=StopReason.INFRA, best=None, usd=0.0, tokens=0, test_runs=0, executions=0)
@@ -329,8 +329,8 @@ def test_a_full_disk_still_holds_the_last_words(tmp_path: Path) -> None:
 WRITER = textwrap.dedent("""
     import os, signal, sys
     from pathlib import Path
-    from jumar.core.events import EditClaim
-    from jumar.journal import Journal
+    from jumar.core.state.events import EditClaim
+    from jumar.journal.writer import Journal
 
     whole = int(sys.argv[2])
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from jumar.core.guard import Guard
-from jumar.core.renames import renames_between
-from jumar.core.settings import Settings, Suite
-from jumar.harness.shadowing import unshadowed
-from jumar.options import Options, with_options
-from jumar.surfaces.cli import call
-from jumar.task import load_task, targets
+from jumar.cli.main import call
+from jumar.core.gate.pure_renames import renames_between
+from jumar.core.gate.write_rules import Guard
+from jumar.core.state.settings import Settings, Suite
+from jumar.runs.tree.shadowing import unshadowed
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import load_task, targets
 
 COMMANDS = (
     "sh scripts/check.sh",

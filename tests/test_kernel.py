@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumar.agents.repair import Repair
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.effects import Halt, Verify
-from jumar.core.policy import TestPolicy
-from jumar.core.ratchet import Rule, Score, Ties
-from jumar.core.reply import ToolCall
-from jumar.core.run import IllegalEvent, Phase
-from jumar.core.state import reduce, replay
-from jumar.core.stop import StopReason
-from jumar.journal import Journal
+from jumar.core.run.effects import Halt, Verify
+from jumar.core.run.reducers.transitions import reduce, replay
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.ratchet import Rule, Score, Ties
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import IllegalEvent, Phase
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import TestPolicy
+from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
 from jumar.models.script import Line, ScriptModel
 from stories import TOTAL, Terms, World, program, world

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from jumar.audit import verify
-from jumar.core import events as ev
-from jumar.core.run import RunState
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
-from jumar.journal import read_journal
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import RunState
+from jumar.core.state.stop import StopReason
+from jumar.journal.audit import verify
+from jumar.journal.writer import read_journal
 from kill_driver import lay_out
 
 DRIVER = Path(__file__).with_name("kill_driver.py")

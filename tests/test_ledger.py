@@ -23,19 +23,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jumar.core import events as ev
-from jumar.core.budget import MICRO, Budget, Cost, micro
-from jumar.core.effects import Halt
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.reply import Reply
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
+from jumar.core.run.effects import Halt
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.budget import MICRO, Budget, Cost, micro
+from jumar.core.state.reply import Reply
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput, Infra
-from jumar.journal import EVENTS, Journal, read_journal, still
+from jumar.journal.ledger import Caps, Drawing, Ledger
+from jumar.journal.writer import EVENTS, Journal, read_journal, still
 from jumar.kernel import Kernel
-from jumar.ledger import Caps, Drawing, Ledger
 from jumar.ports import Answer, Ask
-from jumar.shell import Shell
+from jumar.runtime.effect_runner import Shell
 from ledger_driver import Said
 from stories import Terms, world
 

@@ -10,15 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import git
-from jumar.disk.ignored import Ignored, included, left_out
-from jumar.disk.objects import LIMIT_BYTES, Store
-from jumar.disk.weight import Weight
-from jumar.harness.assembly import Place, tree_of
-from jumar.harness.leaving import KEPT_BYTES, leave_workspace
-from jumar.harness.missing import advice, needed_files
-from jumar.harness.sources import announcement, settled
-from jumar.surfaces.cli import call
-from jumar.task import load_task
+from jumar.cli.main import call
+from jumar.runs.remove_workspace import KEPT_BYTES, leave_workspace
+from jumar.runs.setup.assembly import Place, tree_of
+from jumar.runs.tree.missing_files import advice, needed_files
+from jumar.runs.tree.task_tree import announcement, settled
+from jumar.task.task import load_task
+from jumar.workspace.files.tree_size import Weight
+from jumar.workspace.git_ignored import Ignored, included, left_out
+from jumar.workspace.store.object_store import LIMIT_BYTES, Store
 from stories import program, world
 
 ENVIRON = {"PATH": os.environ["PATH"]}

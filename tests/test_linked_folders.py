@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from hosts import Host, repository
-from jumar.disk.objects import Store
-from jumar.disk.store.lease import SHARED
-from jumar.disk.store.sweep import sweep
+from jumar.cli.main import call
 from jumar.errors import BadInput, Infra
-from jumar.harness.archive.find import runs_in
-from jumar.surfaces.cli import call
-from jumar.surfaces.hook_folder import prune
-from jumar.surfaces.hook_session import Desk
+from jumar.hooks.repository_session import Desk
+from jumar.hooks.session_folder import prune
+from jumar.runs.archive.find import runs_in
+from jumar.workspace.store.lease import SHARED
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.store.sweep import sweep
 from ticks import wait_for_a_tick
 
 

@@ -17,11 +17,11 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from jumar.core import events as ev
-from jumar.core.agent import Message, Request
-from jumar.core.settings import Price, Route
-from jumar.core.stop import EXIT_CODES, StopReason
-from jumar.journal import read_journal
+from jumar.core.run.strategy import Message, Request
+from jumar.core.state import events as ev
+from jumar.core.state.settings import Price, Route
+from jumar.core.state.stop import EXIT_CODES, StopReason
+from jumar.journal.writer import read_journal
 from jumar.models.llm import LlmModel
 from jumar.models.router import check_route
 from jumar.ports import Answer, Ask

@@ -14,14 +14,14 @@ import anyio
 import pytest
 
 from court import Court
-from jumar.core.events import Localisation
-from jumar.core.settings import Suite
-from jumar.core.verdict import Ended
+from jumar.child.pytest import line_recorders
+from jumar.child.pytest.line_recorders import Files, Traced, recorder
+from jumar.core.state.events import Localisation
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Ended
 from jumar.ports import Record
 from jumar.runners.pytest import PytestRunner
-from jumar.verify import line_recorders
-from jumar.verify.line_recorders import Files, Traced, recorder
-from jumar.verify.spectrum import GREEN_SAMPLE, NEAR_SAMPLE, problem, traced
+from jumar.verify.coverage_spectrum import GREEN_SAMPLE, NEAR_SAMPLE, problem, traced
 from strangers import sandbox
 
 ONLY = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")

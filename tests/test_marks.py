@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from boxes import s3
-from jumar.confinement import Reach
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.outside import Outside
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.settings import Settings, Suite
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.external_agent import Outside
+from jumar.core.state.settings import Settings, Suite
+from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
-from jumar.harness.archive.marks import KEY, MARK, Trust, is_own, mark, state_folder, withheld
-from jumar.journal import EVENTS, Journal
-from jumar.sandbox.installed import on_path
+from jumar.journal.writer import EVENTS, Journal
+from jumar.runs.setup.marks import KEY, MARK, Trust, is_own, mark, state_folder, withheld
+from jumar.sandbox.program_files import on_path
+from jumar.sandbox.request import Reach
 from test_sandbox_tiers import place, python
 
 __all__ = ["place"]

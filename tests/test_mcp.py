@@ -13,16 +13,16 @@ import anyio
 import pytest
 
 from hosted import ADD, HALF, SOURCE, TRUTH, House, repository, told
-from jumar.harness.archive.marks import Trust
-from jumar.surfaces import mcp_calls as calls
-from jumar.surfaces.cli import call
-from jumar.surfaces.mcp_acts import Gatehouse, inside
-from jumar.surfaces.mcp_server import server
-from jumar.task import Task
+from jumar.cli.main import call
+from jumar.mcp_server import tools as calls
+from jumar.mcp_server.dispatch import Gatehouse, inside
+from jumar.mcp_server.server import server
+from jumar.runs.setup.marks import Trust
+from jumar.task.task import Task
 
 mcp = pytest.importorskip("mcp", reason="the MCP SDK is not installed: pip install 'jumar[mcp]'")
 
-JUMAR = [sys.executable, "-m", "jumar.surfaces.cli"]
+JUMAR = [sys.executable, "-m", "jumar.cli.main"]
 
 
 class Guest:

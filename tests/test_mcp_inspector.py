@@ -49,7 +49,7 @@ class Inspector:
 @pytest.mark.proof
 def test_over_standard_input_the_tools_are_portable_and_a_task_opens(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo")
-    jumar = (sys.executable, "-m", "jumar.surfaces.cli", "mcp", str(root), "--runs", str(tmp_path / "runs"))
+    jumar = (sys.executable, "-m", "jumar.cli.main", "mcp", str(root), "--runs", str(tmp_path / "runs"))
     inspector = Inspector(tmp_path, *jumar)
     status, listed = inspector.asked("--method", "tools/list", "--strict")
     assert status == 0, "a schema that some host cannot take ends it with 6"

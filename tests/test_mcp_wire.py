@@ -19,8 +19,8 @@ import anyio.to_thread
 import pytest
 
 from hosted import ADD, HALF, SOURCE, repository
-from jumar.core.run import Phase
-from jumar.harness.result import state_in
+from jumar.core.state.run_state import Phase
+from jumar.runs.setup.result import state_in
 from test_mcp import Guest, over_stdio, red_claim_edit_green
 
 mcp = pytest.importorskip("mcp", reason="the MCP SDK is not installed: pip install 'jumar[mcp]'")
@@ -40,7 +40,7 @@ HANGS = {"path": "calc.py", "old": "return a - b", "new": "import time; time.sle
 def started(*argv: str, cwd: Path) -> subprocess.Popen[bytes]:
     """`jumar mcp` with *argv*, in *cwd*."""
     env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    whole = [sys.executable, "-m", "jumar.surfaces.cli", "mcp", *argv]
+    whole = [sys.executable, "-m", "jumar.cli.main", "mcp", *argv]
     pipe = subprocess.PIPE
     return subprocess.Popen(whole, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env)
 
@@ -97,7 +97,7 @@ def test_a_signal_ends_it_while_it_waits_for_a_line(tmp_path: Path) -> None:
 
 
 def test_without_the_sdk_it_says_what_to_install(tmp_path: Path) -> None:
-    script = "import sys; sys.modules['mcp_types'] = None; from jumar.surfaces.cli import call; sys.exit(call(['mcp']))"
+    script = "import sys; sys.modules['mcp_types'] = None; from jumar.cli.main import call; sys.exit(call(['mcp']))"
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, cwd=tmp_path, timeout=60)
     assert done.returncode == 2
     assert done.stderr == b"jumar: `jumar mcp` needs the MCP SDK (mcp_types is missing): pip install 'jumar[mcp]'\n"

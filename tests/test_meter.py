@@ -17,17 +17,17 @@ import pytest
 from interpreters import beside_it
 from jumar.agents.driver import Driver
 from jumar.agents.pipeline import Pipeline
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.effects import Halt
-from jumar.core.policy import TestPolicy
-from jumar.core.reply import ToolCall
-from jumar.core.settings import Switches
-from jumar.core.stop import StopReason
-from jumar.harness.runs import start
+from jumar.core.run.effects import Halt
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.settings import Switches
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import TestPolicy
 from jumar.models.script import Line, ScriptModel, Usage
-from jumar.options import Options, with_options
-from jumar.task import load_task
+from jumar.runs.lifecycle import start
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import load_task
 from stories import Terms, World, program, world
 
 TASKS, ROLLOUTS, WRITES = 30, 8, 4
@@ -245,7 +245,7 @@ def test_sigterm_leaves_one_result(tmp_path: Path) -> None:
         f"script:{tmp_path / 'task.jsonl'}",
         "--json",
     ]
-    argv = [sys.executable, "-m", "jumar.surfaces.cli", "run", str(task), *chosen, "--runs", str(tmp_path / "runs")]
+    argv = [sys.executable, "-m", "jumar.cli.main", "run", str(task), *chosen, "--runs", str(tmp_path / "runs")]
     os.mkfifo(tmp_path / "testing")
     reader = os.open(tmp_path / "testing", os.O_RDONLY | os.O_NONBLOCK)
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:

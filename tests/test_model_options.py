@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from jumar.core.budget import Budget
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.settings import Price
+from jumar.core.state.budget import Budget
+from jumar.core.state.settings import Price
+from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
-from jumar.models.providers import PROVIDERS
-from jumar.options import Options, with_options
-from jumar.task import Task, load_task
+from jumar.models.wire.providers import PROVIDERS
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import Task, load_task
 from test_cli import GOOD, Called, Files, jumar, lay
 
 __all__ = ["jumar"]

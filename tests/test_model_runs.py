@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from jumar.core import events as ev
-from jumar.core.agent import Request
-from jumar.core.budget import Budget
-from jumar.core.effects import Call, Verify
-from jumar.core.policy import TestPolicy, Trigger
-from jumar.core.settings import Switches
-from jumar.core.stop import StopReason
-from jumar.core.verdict import Outcome
+from jumar.core.run.effects import Call, Verify
+from jumar.core.run.strategy import Request
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.settings import Switches
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import TestPolicy, Trigger
+from jumar.core.state.verdict import Outcome
 from jumar.errors import Infra
 from jumar.kernel import Kernel
 from jumar.models.script import Line
 from jumar.ports import Verification
-from jumar.shell import Shell
+from jumar.runtime.effect_runner import Shell
 from jumar.testing import FakeVerifier
 from stories import IDS, TOTAL, judge, program
 from turns import Rules, Turns, both, call, ended, resumed, swift, turns, writes

@@ -17,16 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wire
-from jumar.core.agent import Message, Request, Tool
-from jumar.core.reply import ToolCall
-from jumar.core.settings import Price, Route, Settings
+from jumar.core.run.strategy import Message, Request, Tool
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.settings import Price, Route, Settings
 from jumar.errors import BadInput
 from jumar.models.llm import LlmModel
-from jumar.models.prices import tariff
-from jumar.models.providers import DEFAULT_MAX_OUTPUT, PLACEHOLDER, PROVIDERS, is_local, key_of, provider_of
 from jumar.models.router import keys_in, routes
-from jumar.models.secrets import LONGEST_DETAIL, clean, one_line
-from jumar.models.transcript import MALFORMED, history, most_tokens
+from jumar.models.wire.messages import MALFORMED, history, most_tokens
+from jumar.models.wire.prices import tariff
+from jumar.models.wire.providers import DEFAULT_MAX_OUTPUT, PLACEHOLDER, PROVIDERS, is_local, key_of, provider_of
+from jumar.models.wire.redaction import LONGEST_DETAIL, clean, one_line
 from jumar.ports import Answer, Ask
 from jumar.testing import check_model
 
@@ -685,7 +685,7 @@ class TestRouter:
 @pytest.mark.slow
 def test_importing_the_model_imports_no_client() -> None:
     heavy = ("pydantic_ai", "pydantic", "openai", "anthropic", "google.genai", "genai_prices", "httpx2")
-    modules = "sys, jumar.models.llm, jumar.models.router, jumar.models.cassette, jumar.models.replay"
+    modules = "sys, jumar.models.llm, jumar.models.router, jumar.models.recording, jumar.models.replay"
     code = f"import {modules}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -697,7 +697,7 @@ def test_a_missing_extra_is_named(missing: str) -> None:
     code = f"""
 import sys
 sys.modules[{missing!r}] = None
-from jumar.core.settings import Route, Settings
+from jumar.core.state.settings import Route, Settings
 from jumar.errors import BadInput
 from jumar.models.router import routes
 settings = Settings(routes={{"mid": Route(model="openai:gpt-4o", max_output_tokens=1)}})

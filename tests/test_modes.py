@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from boxes import s3
 from gate_stories import CODEMODS, DONE, STORIES, Story, played
 from gates import FILES, lying
-from jumar.core import events as ev
-from jumar.core.policy import Gate
-from jumar.core.renames import WORD, renames_between, why_impure
-from jumar.core.settings import Settings, Suite
-from jumar.core.stop import StopReason
-from jumar.harness.assembly import gated, runner_of
-from jumar.harness.corpus import corpus_of
-from jumar.harness.record import line
-from jumar.projects import of_runner
-from jumar.task import Task, protected_lines
+from jumar.core.gate.pure_renames import WORD, renames_between, why_impure
+from jumar.core.state import events as ev
+from jumar.core.state.settings import Settings, Suite
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate
+from jumar.corpus.export import corpus_of
+from jumar.corpus.schema import line
+from jumar.languages.project_kinds import of_runner
+from jumar.runs.setup.assembly import gated, runner_of
+from jumar.task.task import Task, protected_lines
 from test_guardrails import checked
 from turns import both, call, ended
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.config import TaskFile, parse
+from jumar.core.prompts.suggestion import nearest, suggestion
 from jumar.errors import BadInput
-from jumar.nearest import nearest, suggestion
-from jumar.run_settings import SETTINGS
-from jumar.task import load_task
+from jumar.task.settings.run_settings import SETTINGS
+from jumar.task.settings.task_file import TaskFile, parse
+from jumar.task.task import load_task
 from test_cli import GOOD, Called, Files, jumar, lay
 
 __all__ = ["jumar"]

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.disk import trees
-from jumar.disk.objects import Store
-from jumar.disk.trees import Kind, Node
 from jumar.errors import BadInput, Infra
+from jumar.workspace.files import trees
+from jumar.workspace.files.trees import Kind, Node
+from jumar.workspace.store.object_store import Store
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_an_unreadable_file_is_named(task: Path) -> None:
         import os, sys
         from pathlib import Path
         from jumar.errors import BadInput
-        from jumar.disk.objects import Store
+        from jumar.workspace.store.object_store import Store
         if os.getuid() == 0:
             os.setuid(65534)
         try:

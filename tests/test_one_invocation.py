@@ -17,10 +17,10 @@ import tomli_w
 from click.testing import CliRunner
 
 from gates import edit
-from jumar.harness.assembly import runner_of
+from jumar.child.pytest import pytest_main
+from jumar.cli.main import jumar
 from jumar.models.script import Line
-from jumar.surfaces.cli import jumar
-from jumar.verify import pytest_boot
+from jumar.runs.setup.assembly import runner_of
 from node import PACKAGES
 from turns import both, call
 
@@ -76,7 +76,7 @@ PROJECTS = {
         test="def test_NAME():\n    assert calc.NAME() == N\n",
         title="test_NAME",
         tests_head="import calc\n\n\n",
-        asked=pytest_boot.__name__,
+        asked=pytest_main.__name__,
     ),
     "vitest": Project(
         program="node",

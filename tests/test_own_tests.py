@@ -10,20 +10,20 @@ import anyio
 import pytest
 
 from court import Court
-from jumar.acting import gated
-from jumar.core.claims import Book
-from jumar.core.effects import Keep
-from jumar.core.events import Observation, Tests
-from jumar.core.gate import Action, writable
-from jumar.core.guard import Guard
-from jumar.core.policy import Gate, Trigger
-from jumar.core.ratchet import Attempt, Score
-from jumar.core.run import Judged, RunState
-from jumar.core.settings import Suite
+from jumar.cli.console.progress import _fact
+from jumar.core.gate.admission import Action, writable
+from jumar.core.gate.write_rules import Guard
+from jumar.core.run.effects import Keep
+from jumar.core.state.claims import Book
+from jumar.core.state.events import Observation, Tests
+from jumar.core.state.ratchet import Attempt, Score
+from jumar.core.state.run_state import Judged, RunState
+from jumar.core.state.settings import Suite
+from jumar.core.state.test_policy import Gate, Trigger
 from jumar.ports import Verification
-from jumar.reading import ROOM
 from jumar.runners.go import plugin as go
-from jumar.surfaces.progress import _fact
+from jumar.runtime.actions import gated
+from jumar.runtime.read_tools import ROOM
 
 APP = "def double(n):\n    return 3 * n\n"
 TEST_APP = "from app import double\n\n\ndef test_two():\n    assert double(2) == 4\n"

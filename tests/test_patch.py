@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jumar.disk.objects import Store
-from jumar.disk.patch import best_patch, readable_diff
+from jumar.workspace.patch import best_patch, readable_diff
+from jumar.workspace.store.object_store import Store
 
 ODD = [
     "plain.py",

@@ -13,27 +13,27 @@ import msgspec
 import pytest
 
 from jumar.agents.pipeline import LARGEST, Pipeline, too_large
-from jumar.core import events as ev
-from jumar.core.budget import Budget, Cost, Spend
-from jumar.core.effects import Effect, Halt
-from jumar.core.guard import Guard
-from jumar.core.policy import Gate, TestPolicy
+from jumar.core.gate.write_rules import Guard
 from jumar.core.quoting import fenced
-from jumar.core.reply import Reply, ToolCall
-from jumar.core.run import RunState
-from jumar.core.settings import Settings, Switches
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
-from jumar.core.verdict import Outcome
-from jumar.disk.objects import Store
-from jumar.journal import Journal, read_journal
+from jumar.core.run.effects import Effect, Halt
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget, Cost, Spend
+from jumar.core.state.reply import Reply, ToolCall
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Settings, Switches
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.core.state.verdict import Outcome
+from jumar.journal.writer import Journal, read_journal
 from jumar.kernel import Kernel
 from jumar.models.script import Line, ScriptModel
-from jumar.parts import Parts
 from jumar.ports import Answer, Ask, Verification
-from jumar.shell import Shell
+from jumar.runtime.dependencies import Parts
+from jumar.runtime.effect_runner import Shell
 from jumar.testing import FakeClock, FakeVerifier
-from jumar.workspace import Workspace
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.workspace import Workspace
 from stories import IDS, TOTAL, judge, program
 
 OSCILLATING = (8, 12, 10, 13, 11)

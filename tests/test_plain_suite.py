@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from jumar.core.settings import Suite
-from jumar.harness.plain_suite import plain_ids
-from jumar.surfaces.cli import call
+from jumar.cli.main import call
+from jumar.core.state.settings import Suite
+from jumar.runs.tree.plain_suite import plain_ids
 from test_cli import GOOD, lay
 
 PLAIN = '''"""Tests."""

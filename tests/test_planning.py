@@ -11,20 +11,20 @@ from msgspec.structs import replace
 
 from gates import Terms, claim, edit, gated
 from jumar.agents.driver import PLANNING, Driver
-from jumar.core import events as ev
-from jumar.core.agent import FRONTIER, Request
-from jumar.core.budget import Budget, Cost
-from jumar.core.policy import Gate
-from jumar.core.run import RunState
-from jumar.core.settings import Price, Route, Switches
-from jumar.core.stop import StopReason
+from jumar.core.run.strategy import FRONTIER, Request
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget, Cost
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Price, Route, Switches
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate
 from jumar.kernel import Kernel
 from jumar.models.script import Line, Usage
-from jumar.options import Options, with_options
 from jumar.ports import Ask
-from jumar.routing import tiers_of
-from jumar.shell import Shell
-from jumar.task import load_task
+from jumar.runtime.effect_runner import Shell
+from jumar.task.model_routes import tiers_of
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import load_task
 from test_cli import GOOD, lay
 from test_prefix import check as check_prefixes
 from turns import Heard, Turns, both, call, ended, resumed, swift

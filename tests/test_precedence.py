@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 import jumar as library
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.ratchet import Ratchet, Ties
+from jumar.cli.doctor.settings import settings_for_run
+from jumar.core.state.ratchet import Ratchet, Ties
+from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
-from jumar.models.providers import PROVIDERS
-from jumar.options import Options, with_options
-from jumar.precedence import Authority, FileSettings, InForce, settle
-from jumar.run_settings import SETTINGS, Stricter
-from jumar.surfaces.doctor_settings import settings_for_run
-from jumar.task import Task, load_task
+from jumar.models.wire.providers import PROVIDERS
+from jumar.task.resolve import Options, with_options
+from jumar.task.settings.precedence import Authority, FileSettings, InForce, settle
+from jumar.task.settings.run_settings import SETTINGS, Stricter
+from jumar.task.task import Task, load_task
 from test_cli import GOOD, Called, jumar, lay
 
 __all__ = ["jumar"]

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.core import events as ev
-from jumar.core.agent import Message
-from jumar.core.budget import Budget
-from jumar.core.effects import Halt
-from jumar.core.policy import TestPolicy
-from jumar.core.reply import ToolCall
-from jumar.core.run import RunState
-from jumar.core.settings import Switches
-from jumar.core.state import reduce
-from jumar.core.stop import StopReason
+from jumar.core.run.effects import Halt
+from jumar.core.run.reducers.transitions import reduce
+from jumar.core.run.strategy import Message
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Switches
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import TestPolicy
 from jumar.models.script import Line
 from stories import IDS, program
 from turns import Echo, Rules, Turns, ended, resumed, swift, turns

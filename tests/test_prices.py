@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.core.settings import Price, Route
+from jumar.core.state.settings import Price, Route
 from jumar.errors import BadInput
-from jumar.models.prices import Tariff, tariff
-from jumar.models.providers import PROVIDERS
+from jumar.models.wire.prices import Tariff, tariff
+from jumar.models.wire.providers import PROVIDERS
 
 TOKENS = st.integers(0, 2_000_000)
 SHIPPED = [f"{p.name}:{name}" for p in PROVIDERS for name in dict.fromkeys(p.models.values())]

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from court import Court
-from jumar.core.settings import Suite
-from jumar.verify import mutants_boot
-from jumar.verify.mutants import Probed, mutants, probe
-from jumar.verify.mutations import operators
+from jumar.child.analysis import mutants_main
+from jumar.child.analysis.mutation_operators import operators
+from jumar.core.state.settings import Suite
+from jumar.verify.mutation_probe import Probed, mutants, probe
 
 BASE = "def clamp(n, low, high):\n    return n\n\n\ndef untouched(n):\n    return n + 1\n"
 DONE = """def clamp(n, low, high):
@@ -57,8 +57,8 @@ STEPS = {
 def steps(source: str, lines: set[int]) -> set[str]:
     """What the mutants of *source* mean."""
     steps, data = operators(), source.encode()
-    made = {data[:start] + text + data[end:] for start, end, text, *_ in mutants_boot.stepped(data, lines, steps)}
-    return {ast.unparse(ast.parse(text)) for text in made if mutants_boot.meaning(text)}
+    made = {data[:start] + text + data[end:] for start, end, text, *_ in mutants_main.stepped(data, lines, steps)}
+    return {ast.unparse(ast.parse(text)) for text in made if mutants_main.meaning(text)}
 
 
 @pytest.mark.parametrize("source", STEPS)
@@ -73,7 +73,7 @@ def test_each_step_is_a_small_one_at_its_place(source: str) -> None:
 
 
 def test_only_changed_lines_are_mutated() -> None:
-    lines, hunks = mutants_boot.difference(BASE.encode().split(b"\n"), DONE.encode().split(b"\n"))
+    lines, hunks = mutants_main.difference(BASE.encode().split(b"\n"), DONE.encode().split(b"\n"))
 
     assert lines == {2, 3, 4, 5}
     assert len(hunks) == 1
@@ -84,10 +84,10 @@ def test_only_changed_lines_are_mutated() -> None:
 @given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=8), st.lists(st.sampled_from(["a", "b", "c"]), max_size=8))
 def test_a_hunk_undone_is_what_stood_there_before(old: list[str], new: list[str]) -> None:
     before, now = ("".join(f"{line}\n" for line in lines).encode() for lines in (old, new))
-    _, hunks = mutants_boot.difference(before.split(b"\n"), now.split(b"\n"))
+    _, hunks = mutants_main.difference(before.split(b"\n"), now.split(b"\n"))
 
     for hunk in reversed(hunks):
-        start, end, text, *_ = mutants_boot.undone(before, now, hunk)
+        start, end, text, *_ = mutants_main.undone(before, now, hunk)
         now = now[:start] + text + now[end:]
 
     assert now == before

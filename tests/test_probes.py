@@ -15,14 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strangers
-from jumar.confinement import TIERS, Reach, Wrapped
+from jumar.child.sandbox import probe_main, probe_processes
 from jumar.errors import BadInput
-from jumar.harness.confinement import Around, chosen, weakened
 from jumar.ports import Sandbox
-from jumar.sandbox import probes, probes_boot, probes_processes
+from jumar.process.sandbox_probe import Probed, probed
+from jumar.runs.setup.choose_sandbox import Around, chosen, weakened
 from jumar.sandbox.landlock import Landlocked
-from jumar.sandbox.none import Unconfined
-from jumar.verify.prober import Probed, probed
+from jumar.sandbox.probes import catalogue
+from jumar.sandbox.request import TIERS, Reach, Wrapped
+from jumar.sandbox.unconfined import Unconfined
 
 DOCS = Path(__file__).parent.parent / "docs" / "sandbox.md"
 
@@ -43,7 +44,7 @@ MANNERS = {
 PROBE = """
 import anyio, json, os, sys
 from pathlib import Path
-from jumar.harness.confinement import surveyed
+from jumar.runs.setup.choose_sandbox import surveyed
 found = anyio.run(surveyed, Path(sys.argv[1]), dict(os.environ))
 print(json.dumps([[f.candidate, f.tier, f.possible, f.why] for f in found]))
 """
@@ -53,7 +54,7 @@ import anyio, os, sys
 from functools import partial
 from pathlib import Path
 from jumar.errors import BadInput
-from jumar.harness.confinement import Around, chosen
+from jumar.runs.setup.choose_sandbox import Around, chosen
 for wanted, unattended in (("auto", False), ("auto", True), ("S2", True), ("S1", False)):
     around = Around(Path(sys.argv[1]), dict(os.environ))
     try:
@@ -104,34 +105,34 @@ def tried(sandbox: Sandbox, place: Path) -> Probed:
 
 def scripted() -> dict[str, str]:
     """Every probe there is -> its law."""
-    return {probe.__name__: str(probe.__doc__) for module in probes_boot.MODULES for probe in module.PROBES}
+    return {probe.__name__: str(probe.__doc__) for module in probe_main.MODULES for probe in module.PROBES}
 
 
 def test_the_table_names_every_probe_there_is() -> None:
-    assert set(scripted()) == set(probes.PROBES)
-    assert len(probes.PROBES) >= 29
-    assert set(probes.QUICK) <= set(probes.PROBES)
+    assert set(scripted()) == set(catalogue.PROBES)
+    assert len(catalogue.PROBES) >= 29
+    assert set(catalogue.QUICK) <= set(catalogue.PROBES)
     assert all(scripted().values())
 
 
 def test_the_documentation_names_every_probe() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", DOCS.read_text("utf-8"), re.MULTILINE)
-    assert [row for row in rows if row not in ("go", "node")] == list(probes.PROBES)  # those are of another table
+    assert [row for row in rows if row not in ("go", "node")] == list(catalogue.PROBES)  # those are of another table
 
 
 def test_a_stronger_tier_allows_less() -> None:
-    assert probes.FLOORS["S3"] == {"write_room"}
-    assert probes.FLOORS["S3"] < probes.FLOORS["S2"] < probes.FLOORS["S0"]
-    assert probes.FLOORS["S3"] < probes.FLOORS["S1"] < probes.FLOORS["S0"]
+    assert catalogue.FLOORS["S3"] == {"write_room"}
+    assert catalogue.FLOORS["S3"] < catalogue.FLOORS["S2"] < catalogue.FLOORS["S0"]
+    assert catalogue.FLOORS["S3"] < catalogue.FLOORS["S1"] < catalogue.FLOORS["S0"]
 
 
 @pytest.mark.slow
-@given(st.frozensets(st.sampled_from(sorted(probes.PROBES))))
+@given(st.frozensets(st.sampled_from(sorted(catalogue.PROBES))))
 def test_a_tier_is_the_strongest_whose_floor_is_reached(possible: frozenset[str]) -> None:
-    tier = probes.tier_of(possible)
+    tier = catalogue.tier_of(possible)
 
-    assert probes.beyond(tier, possible) == ()
-    assert all(probes.beyond(stronger, possible) for stronger in TIERS[: TIERS.index(tier)])
+    assert catalogue.beyond(tier, possible) == ()
+    assert all(catalogue.beyond(stronger, possible) for stronger in TIERS[: TIERS.index(tier)])
 
 
 @pytest.mark.slow
@@ -153,8 +154,8 @@ def test_a_tier_reaches_its_floor(tier: str, place: Path) -> None:
     found = tried(strangers.sandbox(tier), place)
 
     assert found.why == ""
-    assert found.tried == len(probes.PROBES)
-    assert probes.beyond(tier, found.possible) == (), found.evidence
+    assert found.tried == len(catalogue.PROBES)
+    assert catalogue.beyond(tier, found.possible) == (), found.evidence
     assert "write_room" in found.possible
 
 
@@ -191,7 +192,7 @@ def test_nobody_gets_less_than_they_asked_for() -> None:
 def test_a_sandbox_that_confines_nothing_is_no_tier(place: Path) -> None:
     found = tried(Open(), place)
 
-    assert probes.tier_of(found.possible) == "S0"
+    assert catalogue.tier_of(found.possible) == "S0"
     assert anyio.run(weakened, Open(), place, {}).startswith("sandbox S2 does not hold any more: writing to the home")
 
 
@@ -201,8 +202,8 @@ def test_a_descriptor_that_was_left_open_is_found(place: Path) -> None:
 
 
 def test_a_key_in_the_environment_is_found() -> None:
-    assert probes_processes.keep_secrets({"key": os.environ["PATH"]}) == "its environment"
-    assert probes_processes.keep_secrets({"key": "a key that nobody has"}) == ""
+    assert probe_processes.keep_secrets({"key": os.environ["PATH"]}) == "its environment"
+    assert probe_processes.keep_secrets({"key": "a key that nobody has"}) == ""
 
 
 @pytest.mark.slow

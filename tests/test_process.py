@@ -17,13 +17,14 @@ import pytest
 
 from boxes import s3
 from court import Court
-from jumar.core.settings import Suite
-from jumar.core.verdict import Cause, Ended
+from jumar.child import channel
+from jumar.child.channel import Reader
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Cause, Ended
 from jumar.ports import Invocation
-from jumar.verify import channel, launch
-from jumar.verify.channel import Reader
-from jumar.verify.launch import Confinement, scrub
-from jumar.verify.process import Child, confined
+from jumar.process import launch
+from jumar.process.child_process import Child, confined
+from jumar.process.launch import Confinement, scrub
 
 SECONDS = 3.5
 """For a whole verification that will not end by itself."""
@@ -257,7 +258,8 @@ def test_kill_9_of_jumar_leaves_nothing(tmp_path: Path) -> None:
     source = program("send(['pid', os.getpid()])\nwhile True: pass")
     script = (
         "import anyio, json, sys\nfrom pathlib import Path\nfrom jumar.ports import Invocation\n"
-        "from jumar.verify.launch import Confinement\nfrom jumar.verify.process import confined\n\nasync def main():\n"
+        "from jumar.process.launch import Confinement\nfrom jumar.process.child_process import confined\n"
+        "async def main():\n"
         "    invocation = Invocation(argv=tuple(json.loads(sys.argv[1])))\n"
         "    async with confined(invocation, Confinement(room=Path(sys.argv[2]), seconds=60)) as child:\n"
         "        while record := await child.receive():\n            print(record[-1], flush=True)\n\nanyio.run(main)\n"

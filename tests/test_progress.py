@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.disk.beneath import replace_file
-from jumar.progress import Counter, Part, Work, silent
-from jumar.surfaces.attend import Attendant
-from jumar.surfaces.output import Voice
-from jumar.surfaces.progress import Live
-from jumar.surfaces.status import Status, clock, columns
+from jumar.cli.console.output import Voice
+from jumar.cli.console.progress import Live
+from jumar.cli.console.signals import Attendant
+from jumar.cli.console.status_line import Status, clock, columns
+from jumar.process.progress import Counter, Part, Work, silent
+from jumar.workspace.files.safe_paths import replace_file
 
 
 def busy(*, round_of: tuple[int, int] | None = None) -> Status:
@@ -115,10 +115,10 @@ def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 SLOW = """
 import threading
-from jumar.progress import Part, Work
-from jumar.surfaces.attend import Attendant
-from jumar.surfaces.output import Voice
-from jumar.surfaces.progress import Live
+from jumar.process.progress import Part, Work
+from jumar.cli.console.signals import Attendant
+from jumar.cli.console.output import Voice
+from jumar.cli.console.progress import Live
 
 voice = Voice()
 with Live(voice) as live:

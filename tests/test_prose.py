@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.agents import tools
-from jumar.agents.prose import EXAMPLES, calls, guide
-from jumar.agents.toolbox import ALL, offers
-from jumar.agents.tools import action, none
-from jumar.core.gate import Action, Edit
-from jumar.core.reply import Reply, ToolCall
-from jumar.core.settings import Switches
-from jumar.models import transcript
+from jumar.agents.extraction.text_protocol import EXAMPLES, calls, guide
+from jumar.agents.tools import tool_calls
+from jumar.agents.tools.catalogue import ALL, offers
+from jumar.agents.tools.tool_calls import action, none
+from jumar.core.gate.admission import Action, Edit
+from jumar.core.state.reply import Reply, ToolCall
+from jumar.core.state.settings import Switches
+from jumar.models.wire import messages
 
 
 def asked(content: str) -> tuple[ToolCall | str, ...]:
@@ -175,7 +175,7 @@ def test_whatever_a_model_says_comes_to_something(content: str) -> None:
 
 
 def test_models_and_agents_mean_the_same_by_arguments_that_are_no_object() -> None:
-    assert tools.MALFORMED == transcript.MALFORMED
+    assert tool_calls.MALFORMED == messages.MALFORMED
 
 
 def test_replies_that_differ_stand_for_different_actions() -> None:

@@ -18,14 +18,14 @@ from hypothesis import given as given_that
 from hypothesis import strategies as st
 
 import wire
-from jumar.core.agent import Request
-from jumar.core.settings import Price, Route
+from jumar.core.run.strategy import Request
+from jumar.core.state.settings import Price, Route
 from jumar.errors import BadInput
-from jumar.harness.proxy import BODY_BYTES, CONNECTIONS, VALUES, Doors, Knock, opened, serve, told
-from jumar.models.forms import CHAT, FORMS, MESSAGES, RESPONSES, Asked, Form, Refusal, asked, form_at
-from jumar.models.forward import ForwardedModel, Given
-from jumar.models.prices import OwnTariff
+from jumar.models.metered_forward import ForwardedModel, Given
+from jumar.models.wire.prices import OwnTariff
+from jumar.models.wire.request_formats import CHAT, FORMS, MESSAGES, RESPONSES, Asked, Form, Refusal, asked, form_at
 from jumar.ports import Answer, Ask
+from jumar.runs.external.model_proxy import BODY_BYTES, CONNECTIONS, VALUES, Doors, Knock, opened, serve, told
 
 KEY = "sk-the-key-of-the-person"
 TOKEN = "the-token-of-the-run"  # noqa: S105  of a test

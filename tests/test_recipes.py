@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from jumar.errors import Infra
-from jumar.harness.importing import Blob
-from jumar.harness.recipes import Fixed, Pin, Planted, Prepared, planted, recipe_tasks, shipped
-from jumar.task import load_task
+from jumar.importing.make_task import Blob
+from jumar.importing.recipes import Fixed, Pin, Planted, Prepared, planted, recipe_tasks, shipped
+from jumar.task.task import load_task
 from releases import NEW, OLD, sdist
 
 RECIPE = Planted(

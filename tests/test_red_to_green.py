@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from jumar.harness.assembly import runner_of
-from jumar.surfaces.cli import jumar
+from jumar.cli.main import jumar
+from jumar.runs.setup.assembly import runner_of
 from node import PACKAGES
 from red_green import Entry, laid_out, script_for, tasks
 

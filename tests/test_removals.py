@@ -15,13 +15,13 @@ from gates import Terms as Gated
 from gates import claim as claiming
 from gates import gated, lying
 from jumar.agents.pipeline import Pipeline
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.ratchet import Ratchet, Rule, Ties
-from jumar.core.reply import ToolCall
-from jumar.core.settings import Switches
-from jumar.core.verdict import Void
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.ratchet import Ratchet, Rule, Ties
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.settings import Switches
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.core.state.verdict import Void
 from jumar.models.script import Line, ScriptModel
 from outing import Outing
 from stories import Terms, judge, program, world

@@ -9,17 +9,17 @@ import anyio
 import pytest
 
 from interpreters import PLAIN_PYTHON
-from jumar.core.agent import Request
-from jumar.core.events import Localisation
-from jumar.core.settings import Suite
-from jumar.disk.objects import Store
+from jumar.core.run.strategy import Request
+from jumar.core.state.events import Localisation
+from jumar.core.state.settings import Suite
 from jumar.models.repair import RepairModel, fingerprint
 from jumar.ports import Answer, Ask
 from jumar.repair.candidates import Candidate, candidates
-from jumar.repair.screening import Fence, Ground, Sighting, Trial, worker
+from jumar.repair.screening_client import Fence, Ground, Sighting, Trial, worker
 from jumar.repair.search import Bounds
 from jumar.repair.suspicion import Tree
 from jumar.runners.pytest import PytestRunner
+from jumar.workspace.store.object_store import Store
 
 pytestmark = pytest.mark.slow
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.core.agent import Request
-from jumar.core.settings import Suite
-from jumar.disk.objects import Store
+from jumar.core.run.strategy import Request
+from jumar.core.state.settings import Suite
 from jumar.models.repair import RepairModel
 from jumar.ports import Answer, Ask
-from jumar.repair.readable import MARK, sources_of
-from jumar.repair.screening import Fence
+from jumar.repair.readable_sources import MARK, sources_of
+from jumar.repair.screening_client import Fence
 from jumar.repair.search import Bounds
 from jumar.runners.pytest import PytestRunner
+from jumar.workspace.store.object_store import Store
 
 GOOD = b"def less(a, b):\n    return a < b\n"
 BROKEN = b"import os\n\ndef less(a, b:\n    return a\n"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jumar.repair.screening import Sighting, Trial, sighted, spread
-from jumar.repair.strategy import LIMITS, Strategy
+from jumar.repair.schedule import LIMITS, Strategy
+from jumar.repair.screening_client import Sighting, Trial, sighted, spread
 from jumar.repair.suspicion import Tree
 
 SOURCE = "def f(a, b):\n    while a < b:\n        a += 1\n    return a\n"

@@ -12,25 +12,25 @@ import pytest
 from msgspec.structs import replace
 
 from jumar.agents.repair import Repair
-from jumar.core import events as ev
-from jumar.core.agent import Request
-from jumar.core.budget import Budget, Cost
-from jumar.core.effects import Call, Verify
-from jumar.core.holding import SEARCHING, acceptance_runs, run_seconds, search_seconds
-from jumar.core.policy import Trigger
-from jumar.core.ratchet import Score
-from jumar.core.reply import Reply, ToolCall
-from jumar.core.run import Judged
-from jumar.core.settings import Suite
-from jumar.core.verdict import Outcome
-from jumar.disk.objects import Store
+from jumar.core.run.effects import Call, Verify
+from jumar.core.run.search_reserve import SEARCHING, acceptance_runs, run_seconds, search_seconds
+from jumar.core.run.strategy import Request
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget, Cost
+from jumar.core.state.ratchet import Score
+from jumar.core.state.reply import Reply, ToolCall
+from jumar.core.state.run_state import Judged
+from jumar.core.state.settings import Suite
+from jumar.core.state.test_policy import Trigger
+from jumar.core.state.verdict import Outcome
 from jumar.ports import Answer, Ask
 from jumar.repair.candidates import Candidate
-from jumar.repair.screening import Fence, Ground, Sighting, Trial
+from jumar.repair.schedule import Strategy
+from jumar.repair.screening_client import Fence, Ground, Sighting, Trial
 from jumar.repair.search import Bounds, Screener, Search
-from jumar.repair.strategy import Strategy
 from jumar.repair.suspicion import Tree
 from jumar.runners.pytest import PytestRunner
+from jumar.workspace.store.object_store import Store
 from stories import Terms, program, world
 
 RED = "test_box.py::test_small"

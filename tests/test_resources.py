@@ -16,17 +16,17 @@ import anyio
 import pytest
 
 from court import Court
-from jumar.core.settings import Suite
+from jumar.child.supervisor import process_tree, resource_watch
+from jumar.child.supervisor.cgroup import MEMORY, Cell
+from jumar.core.state.settings import Suite
 from jumar.errors import BadInput
 from jumar.ports import Invocation, Sandbox, Verification
+from jumar.process.child_process import Child, confined
+from jumar.process.launch import Confinement
+from jumar.process.limits import Ceiling, usual
+from jumar.process.sandbox_check import bubblewrap
 from jumar.runners.pytest import PytestRunner
-from jumar.sandbox.none import Unconfined
-from jumar.verify import family, toll
-from jumar.verify.ceiling import Ceiling, usual
-from jumar.verify.cell import MEMORY, Cell
-from jumar.verify.confining import bubblewrap
-from jumar.verify.launch import Confinement
-from jumar.verify.process import Child, confined
+from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.verifier import TrustedVerifier
 
 SECONDS = 2.5
@@ -243,7 +243,7 @@ class Machine:
         self.members: dict[int, Member] = {}
         self.burst = ""
         order = {"memory_bytes": 1 << 40, "processes": 10, "cwd": str(folder), "env": {}, **most}
-        self.toll = toll.Toll(order, lambda: self.members, lambda: self.burst)
+        self.toll = resource_watch.Toll(order, lambda: self.members, lambda: self.burst)
 
     def how(self) -> object:
         """How the family ends at the next look."""
@@ -270,16 +270,16 @@ class TestALook:
         assert machine.how() is None
         machine.members = {1 << 30 | n: Member() for n in range(11)}
         assert machine.how() == "processes"
-        machine.members = {1 << 30: Member(threads=10 * toll.THREADS + 1)}
+        machine.members = {1 << 30: Member(threads=10 * resource_watch.THREADS + 1)}
         assert machine.how() == "processes"
 
     @pytest.mark.slow
     def test_weighs_what_is_shared_once(self, tmp_path: Path) -> None:
-        own = family.descendants(os.getppid())[os.getpid()]
-        machine = Machine(tmp_path, memory_bytes=own.pages * toll.PAGE + (64 << 20))
-        machine.members = {os.getpid(): Member(pages=own.pages + (128 << 20) // toll.PAGE)}
+        own = process_tree.descendants(os.getppid())[os.getpid()]
+        machine = Machine(tmp_path, memory_bytes=own.pages * resource_watch.PAGE + (64 << 20))
+        machine.members = {os.getpid(): Member(pages=own.pages + (128 << 20) // resource_watch.PAGE)}
         assert machine.how() is None, "what is there is less than what the sum says"
-        machine.members[1 << 30] = Member(pages=(128 << 20) // toll.PAGE)
+        machine.members[1 << 30] = Member(pages=(128 << 20) // resource_watch.PAGE)
         assert machine.how() == "memory", "one that cannot be weighed counts as what it holds"
 
     @pytest.mark.slow

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jumar.core import events as ev
-from jumar.core.budget import Budget, Cost
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.raising import caps_to_raise, refusal
-from jumar.core.run import RunState
-from jumar.core.settings import Settings
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
+from jumar.core.run.raise_caps import caps_to_raise, refusal
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget, Cost
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Settings
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy
 from test_cli import Called, Files, jumar, lay
 
 __all__ = ["jumar"]

@@ -11,22 +11,22 @@ import pytest
 from msgspec.structs import replace
 
 from boxes import environment_of
-from jumar.core.settings import Suite
-from jumar.core.verdict import Blame, Cause, Ended
-from jumar.disk.objects import Store
+from jumar.child.commands.test_command_main import first_program, unstartable
+from jumar.cli.doctor import gate
+from jumar.cli.main import call
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Blame, Cause, Ended
 from jumar.errors import BadInput
-from jumar.harness.assembly import Place, settings_of, tree_of, verifier_of
-from jumar.options import Options, with_options
 from jumar.ports import Collected, Verification
 from jumar.runners.command import SAMPLE_SUITE, CommandRunner, argv_of
 from jumar.runners.command import test_id as id_of
-from jumar.suites import with_command
-from jumar.surfaces import doctor_gate
-from jumar.surfaces.cli import call
-from jumar.task import load_task, targets
+from jumar.runs.setup.assembly import Place, settings_of, tree_of, verifier_of
+from jumar.task.resolve import Options, with_options
+from jumar.task.suites import with_command
+from jumar.task.task import load_task, targets
 from jumar.testing import check_runner
-from jumar.verify.command_boot import first_program, unstartable
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.store.object_store import Store
 from strangers import sandbox
 
 RUNNER = CommandRunner()
@@ -197,8 +197,8 @@ def test_what_names_single_tests_is_refused_for_a_test_command(
 
 def test_doctor_looks_for_the_program_of_a_test_command(tmp_path: Path) -> None:
     root = repository(tmp_path, task='[tests]\ncommand = "sh ci.sh"\n')
-    (there,) = doctor_gate.tests(load_task(root), ENVIRON)
-    (absent,) = doctor_gate.tests(with_command(load_task(root), Options(test_command="no-such-program")), ENVIRON)
+    (there,) = gate.tests(load_task(root), ENVIRON)
+    (absent,) = gate.tests(with_command(load_task(root), Options(test_command="no-such-program")), ENVIRON)
 
     assert (there.ok, there.found) == (True, "sh ci.sh: one test, passed if it exits with status 0")
     assert (absent.ok, absent.mend) == (False, "there is no program 'no-such-program' on PATH")

@@ -12,11 +12,11 @@ import anyio
 import pytest
 
 from court import Court
-from jumar.core.settings import Suite
-from jumar.core.verdict import Blame, Cause, Ended
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Blame, Cause, Ended
 from jumar.ports import Runner, Verification
+from jumar.runner_contract import check_runner
 from jumar.runners.go import GoRunner
-from jumar.trials import check_runner
 
 RUNNER = GoRunner()
 SUITE = Suite(runner="go", timeout_seconds=60.0, test_timeout_seconds=1.0)

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 import node_projects
-from jumar.core.verdict import Cause, Ended
+from jumar.core.state.verdict import Cause, Ended
 from jumar.runners.jest import JestRunner
 from jumar.testing import check_runner
 from node import NodeCourt, environ, quick, told

@@ -9,15 +9,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.core.settings import Suite
-from jumar.core.verdict import Blame, Cause, Ended, Verdict
-from jumar.disk.objects import Store
+from jumar.child.commands.junit_main import Case, UnreadableReport, blamed, read, stands_for
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Blame, Cause, Ended, Verdict
 from jumar.errors import BadInput
 from jumar.ports import Collected, Verification
 from jumar.runners.junit import SAMPLE_SUITE, JunitRunner
 from jumar.testing import check_runner
-from jumar.verify.junit_boot import Case, UnreadableReport, blamed, read, stands_for
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.store.object_store import Store
 
 RUNNER = JunitRunner()
 PATH = {"PATH": os.environ["PATH"]}

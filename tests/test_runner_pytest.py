@@ -9,12 +9,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-import jumar.verify
 from court import QUICK, Court
 from interpreters import PLAIN_PYTHON
 from jumar import plugins
-from jumar.core.settings import Suite
-from jumar.core.verdict import Cause, Ended, Outcome
+from jumar.child import start
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Cause, Ended, Outcome
 from jumar.ports import Runner
 from jumar.runners.pytest import PytestRunner
 from jumar.testing import check_runner
@@ -307,9 +307,12 @@ def test_the_protocol_is_kept_by_type() -> None:
     assert runner.collection(QUICK, Path("/room")).argv[1:] == runner.verification(QUICK, Path("/room"), ()).argv[1:]
 
 
-@pytest.mark.parametrize("name", ["channel", "pytest_boot", "reporter", "inquest", "tracer"])
+PROGRAMS = ("channel", "pytest/pytest_main", "pytest/reporter", "pytest/blame", "pytest/line_tracer")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_what_runs_in_a_projects_interpreter_parses_there(name: str) -> None:
-    source = (Path(jumar.verify.__path__[0]) / f"{name}.py").read_text("utf-8")
+    source = (Path(start.FOLDER) / f"{name}.py").read_text("utf-8")
 
     ast.parse(source, feature_version=(3, 8))
 

@@ -17,23 +17,23 @@ import pytest
 
 from boxes import ENVIRON, environment_of, s3
 from court import Court
-from jumar.confinement import Reach
-from jumar.core.settings import Suite
-from jumar.core.verdict import Cause, Ended
+from jumar.child import channel
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Cause, Ended
 from jumar.errors import BadInput
-from jumar.javascript import NAMED
 from jumar.plugins import load
 from jumar.ports import Invocation, Runner, Surroundings
-from jumar.sandbox import bwrap, installed, seccomp
+from jumar.process.child_process import Child, confined
+from jumar.process.freeze import still
+from jumar.process.launch import Confinement
+from jumar.process.output import printed
+from jumar.process.sandbox_check import bubblewrap, wanting
+from jumar.process.shell_check import shell
+from jumar.runners._javascript import NAMED
+from jumar.sandbox import bwrap, program_files, seccomp
 from jumar.sandbox.bwrap import Bubblewrap
-from jumar.sandbox.none import Unconfined
-from jumar.verify import channel
-from jumar.verify.check import shell
-from jumar.verify.confining import bubblewrap, wanting
-from jumar.verify.launch import Confinement
-from jumar.verify.printed import printed
-from jumar.verify.process import Child, confined
-from jumar.verify.standstill import still
+from jumar.sandbox.request import Reach
+from jumar.sandbox.unconfined import Unconfined
 
 PYTHON = Path(sys.executable)
 PRETENDED = Bubblewrap(Path("/bwrap"), b"filter")
@@ -60,7 +60,7 @@ def triples(argv: tuple[str, ...]) -> list[tuple[str, ...]]:
 def test_of_an_environment_only_its_programs_and_libraries_are_read(tmp_path: Path) -> None:
     python = environment_of(tmp_path / "project")
     (tmp_path / "project" / "secrets.txt").touch()
-    found = installed.interpreter(python)
+    found = program_files.interpreter(python)
     assert {tmp_path / "project" / part for part in ("bin", "lib", "pyvenv.cfg")} <= set(found)
     assert Path(sys.base_prefix, "lib") in found
     assert not [p for p in found if p in (tmp_path, *tmp_path.parents, tmp_path / "project")]
@@ -69,7 +69,7 @@ def test_of_an_environment_only_its_programs_and_libraries_are_read(tmp_path: Pa
 def test_of_the_folder_of_a_mere_link_only_the_link_is_seen(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python").symlink_to(PYTHON)
-    found = installed.interpreter(tmp_path / "bin" / "python")
+    found = program_files.interpreter(tmp_path / "bin" / "python")
     assert [p for p in found if p.is_relative_to(tmp_path)] == [tmp_path / "bin" / "python"]
     assert Path(sys.base_prefix, "lib") in found
 
@@ -80,10 +80,10 @@ def test_a_program_is_seen_with_the_links_that_lead_to_it_and_parts_of_its_prefi
     tool.touch()
     (tmp_path / "on_path").symlink_to("middle")
     (tmp_path / "middle").symlink_to(tool)
-    found = installed.installation(tmp_path / "on_path")
+    found = program_files.installation(tmp_path / "on_path")
     assert {tmp_path / "on_path", tmp_path / "middle", tool, tool.parent.parent / "lib"} <= set(found)
     assert not {tmp_path, tmp_path / "opt", tool.parent.parent} & set(found)
-    assert tmp_path not in installed.installation(tmp_path / "absent")
+    assert tmp_path not in program_files.installation(tmp_path / "absent")
 
 
 def test_what_is_on_a_path_is_seen_and_no_home(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_what_is_on_a_path_is_seen_and_no_home(tmp_path: Path) -> None:
     tool.touch(0o755)
     (own / "thing").symlink_to(tool)
     search = f"relative:{own}:{tmp_path}/home:{tmp_path}/home/bin:/usr/bin"
-    found = installed.on_path(search, str(tmp_path / "home"), tmp_path / "project")
+    found = program_files.on_path(search, str(tmp_path / "home"), tmp_path / "project")
     assert {own, own.parent / "lib", own / "thing", tool, tool.parent.parent / "lib", tmp_path / "home" / "bin"} <= set(
         found
     )

@@ -16,13 +16,13 @@ import pytest
 
 import strangers
 from court import Court
-from jumar.confinement import Reach
-from jumar.core.verdict import Outcome
+from jumar.core.state.verdict import Outcome
 from jumar.ports import Invocation, Sandbox
-from jumar.sandbox import barred, entry
-from jumar.verify.launch import Confinement
-from jumar.verify.printed import printed
-from jumar.verify.process import confined
+from jumar.process.child_process import confined
+from jumar.process.launch import Confinement
+from jumar.process.output import printed
+from jumar.sandbox import launch_order, seccomp_shared
+from jumar.sandbox.request import Reach
 
 BELOW_S3 = ["S2", "S1"]
 
@@ -76,8 +76,8 @@ import anyio, os, sys, tempfile
 from pathlib import Path
 from jumar.ports import Invocation
 from jumar.sandbox.landlock import Landlocked
-from jumar.verify.launch import Confinement
-from jumar.verify.process import confined
+from jumar.process.launch import Confinement
+from jumar.process.child_process import confined
 
 async def main():
     room = Path(sys.argv[1], "rooms", "room")
@@ -283,7 +283,8 @@ def test_what_cannot_be_confined_does_not_start() -> None:
 @pytest.mark.slow
 def test_only_root_can_become_another_user() -> None:
     code = (
-        "from jumar.sandbox.uid import AnotherUser\nfrom jumar.confinement import Reach\nfrom pathlib import Path\n"
+        "from jumar.sandbox.other_user import AnotherUser\nfrom jumar.sandbox.request import Reach\n"
+        "from pathlib import Path\n"
         "try: AnotherUser().wrap(('/bin/true',), Path('/r'), Path('/p'), Reach())\n"
         "except Exception as refused: print(refused)"
     )
@@ -293,7 +294,7 @@ def test_only_root_can_become_another_user() -> None:
 
 def test_an_order_tells_what_may_be_read_and_written(tmp_path: Path) -> None:
     reach = Reach(readable=(tmp_path / "r",), writable=(tmp_path / "w",), sockets=(tmp_path / "s",))
-    what = entry.order(("/bin/sh",), tmp_path / "room", tmp_path / "private", reach)
+    what = launch_order.order(("/bin/sh",), tmp_path / "room", tmp_path / "private", reach)
 
     assert {str(tmp_path / name) for name in ("room", "private", "w")} <= set(what.writable)
     assert {str(tmp_path / "r"), "/bin"} <= set(what.readable)
@@ -321,8 +322,10 @@ def answered(program: bytes, number: int, architecture: int, *arguments: int) ->
 )
 def test_the_second_filter_refuses_what_is_shared(machine: str, architecture: int, numbers: tuple[int, ...]) -> None:
     new, prlimit, shmat, read = numbers
-    shut = barred.program(families=(barred.UNIX, barred.INET, barred.INET6), memory=True, machine=machine)
-    lone = barred.program(families=(barred.UNIX,), memory=False, machine=machine)
+    shut = seccomp_shared.program(
+        families=(seccomp_shared.UNIX, seccomp_shared.INET, seccomp_shared.INET6), memory=True, machine=machine
+    )
+    lone = seccomp_shared.program(families=(seccomp_shared.UNIX,), memory=False, machine=machine)
     assert shut is not None
     assert lone is not None
 
@@ -335,4 +338,4 @@ def test_the_second_filter_refuses_what_is_shared(machine: str, architecture: in
 
 
 def test_an_unknown_machine_has_no_second_filter() -> None:
-    assert barred.program(families=(), memory=True, machine="vax") is None
+    assert seccomp_shared.program(families=(), memory=True, machine="vax") is None

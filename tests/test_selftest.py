@@ -11,11 +11,11 @@ import anyio
 import pytest
 
 import strangers
-from jumar.harness import confinement
-from jumar.harness.selftest import NAME, Memory, Passed
-from jumar.progress import Part, Work
-from jumar.sandbox.circumstances import circumstances
-from jumar.sandbox.probes import PROBES
+from jumar.process.progress import Part, Work
+from jumar.runs.setup import choose_sandbox
+from jumar.runs.setup.selftest_cache import NAME, Memory, Passed
+from jumar.sandbox.probes.catalogue import PROBES
+from jumar.sandbox.probes.circumstances import circumstances
 from test_probes import Broken
 
 PASSED = Passed(candidate="S3", possible=("write_room",), tried=len(PROBES), program="/usr/bin/bwrap", at=1.0)
@@ -143,10 +143,10 @@ def test_a_start_does_not_probe_again_and_doctor_can_and_a_sandbox_that_became_w
     place = tmp_path / "runs"
     place.mkdir()
     told: list[Work | Part] = []
-    around = partial(confinement.Around, place, environ, tell=lambda what, _done, _total: told.append(what))
+    around = partial(choose_sandbox.Around, place, environ, tell=lambda what, _done, _total: told.append(what))
 
-    async def tried(*, anew: bool = False) -> confinement.Findings:
-        async for found, sandbox in confinement._tried(around(anew=anew), ["S2"]):  # noqa: SLF001  what both ways share
+    async def tried(*, anew: bool = False) -> choose_sandbox.Findings:
+        async for found, sandbox in choose_sandbox._tried(around(anew=anew), ["S2"]):  # noqa: SLF001  what both ways share
             assert sandbox is not None
             return found
         raise AssertionError
@@ -157,5 +157,5 @@ def test_a_start_does_not_probe_again_and_doctor_can_and_a_sandbox_that_became_w
     assert again.remembered > 0
     assert told == [Work.PROBING], "it is not said to be tested where its result is remembered"
     assert anyio.run(partial(tried, anew=True)).remembered == 0
-    assert anyio.run(confinement.weakened, Broken(), place, environ)
+    assert anyio.run(choose_sandbox.weakened, Broken(), place, environ)
     assert anyio.run(tried).remembered == 0

@@ -14,17 +14,17 @@ import pytest
 
 from boxes import s3
 from court import Court
-from jumar.disk import trees
-from jumar.disk.objects import Store
-from jumar.disk.store.deltas import SUFFIX
-from jumar.disk.store.lease import LEASES, PARTS, SHARED, held
-from jumar.disk.store.linking import LinkingStore
-from jumar.disk.store.shared import discard, objects_of, share
-from jumar.disk.store.sweep import sweep
-from jumar.disk.trees import Kind, Node
 from jumar.errors import BadInput, Infra
-from jumar.verify.room import exchanged
-from jumar.workspace import Workspace
+from jumar.process.room import exchanged
+from jumar.workspace.files import trees
+from jumar.workspace.files.trees import Kind, Node
+from jumar.workspace.store.deltas import SUFFIX
+from jumar.workspace.store.lease import LEASES, PARTS, SHARED, held
+from jumar.workspace.store.linking import LinkingStore
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.store.shared import discard, objects_of, share
+from jumar.workspace.store.sweep import sweep
+from jumar.workspace.workspace import Workspace
 from ticks import wait_for_a_tick
 
 
@@ -126,7 +126,7 @@ def test_a_killed_writer_leaves_no_lease_and_its_parts_go(root: Path) -> None:
     program = f"""
         import os, signal
         from pathlib import Path
-        from jumar.disk.objects import Store
+        from jumar.workspace.store.object_store import Store
         store = Store(Path({str(root)!r}))
         store.put(b"whole")
         lease = store._written.lease.name
@@ -201,7 +201,7 @@ def test_writers_and_sweeps_at_the_same_moment_lose_nothing(root: Path) -> None:
     program = f"""
         import sys
         from pathlib import Path
-        from jumar.disk.objects import Store
+        from jumar.workspace.store.object_store import Store
         for turn in range(40):
             store = Store(Path({str(root)!r}))
             names = store.put_all([b"%d" % n for n in range(30)])

@@ -15,11 +15,11 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from jumar.core import events as ev
-from jumar.core.effects import Halt, Verify
-from jumar.core.policy import TestPolicy, Trigger
-from jumar.core.stop import StopReason
-from jumar.surfaces.attend import FIRST, SECOND, Attendant
+from jumar.cli.console.signals import FIRST, SECOND, Attendant
+from jumar.core.run.effects import Halt, Verify
+from jumar.core.state import events as ev
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import TestPolicy, Trigger
 from stories import Terms, program, world
 from turns import Rules, ended, turns, writes
 
@@ -170,7 +170,7 @@ def command(folder: Path, replies: list[object], test: str, *options: str) -> su
     (folder / "task" / "test_app.py").write_text(test, "utf-8")
     (folder / "s.jsonl").write_text("\n".join(map(json.dumps, replies)), "utf-8")
     chosen = ("--agent", "driver", "--model", "script:s.jsonl", "--sandbox", "S0", "--confirm", "0", "--json")
-    argv = (sys.executable, "-m", "jumar.surfaces.cli", "run", "task", *chosen, *options)
+    argv = (sys.executable, "-m", "jumar.cli.main", "run", "task", *chosen, *options)
     return subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.core.settings import Suite
-from jumar.core.verdict import Blame, Cause, Ended
-from jumar.disk.objects import Store
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Blame, Cause, Ended
 from jumar.errors import BadInput
 from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.single import commanded
+from jumar.verify.single_test_command import commanded
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.store.object_store import Store
 
 RUNNER = PytestRunner()
 

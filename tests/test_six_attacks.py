@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jumar.surfaces.cli import call
+from jumar.cli.main import call
 
 BUGGY = "def gcd(a, b):\n    return a if b == 0 else gcd(a % b, b)\n"
 FIXED = "def gcd(a, b):\n    return a if b == 0 else gcd(b, a % b)\n"

@@ -12,8 +12,8 @@ from textwrap import dedent
 
 import pytest
 
-from jumar.verify.family import descendants
-from jumar.verify.standstill import Stillness, still
+from jumar.child.supervisor.process_tree import descendants
+from jumar.process.freeze import Stillness, still
 
 COUNT = 40
 """Each killed process is another chance to be looked at just while it dies."""

@@ -13,12 +13,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.core.acceptance import Strength
-from jumar.disk.objects import Store
+from jumar.child.analysis import empty_tests, hard_coded_answers, judge_detection, test_literals, warnings_main
+from jumar.core.gate.challenge_rounds import Strength
 from jumar.ports import Site
-from jumar.verify import answers, given, suspicions_boot, tells, vacuous
-from jumar.verify.launch import Confinement
-from jumar.verify.suspicions import FILE_BYTES, Suspects, suspicions, unfalsifiable
+from jumar.process.launch import Confinement
+from jumar.verify.code_warnings import FILE_BYTES, Suspects, suspicions, unfalsifiable
+from jumar.workspace.store.object_store import Store
 
 TESTS = """
 import unittest
@@ -182,12 +182,12 @@ def test_raises():
 
 def found(source: str, before: str = "", tests: str = TESTS) -> list[str]:
     """`line: what` for each finding in *source*."""
-    index = given.indexed({"test_app.py": ast.parse(tests)}, {})
-    finders = (tells.finder(("test_app.py",)), answers.finder(index))
+    index = test_literals.indexed({"test_app.py": ast.parse(tests)}, {})
+    finders = (judge_detection.finder(("test_app.py",)), hard_coded_answers.finder(index))
     known = Counter(same for finder in finders for same, _, _ in finder(ast.parse(before)))
     said: list[str] = []
     for finder in finders:
-        suspicions_boot.report(
+        warnings_main.report(
             "app.py", finder(ast.parse(source)), known, lambda _, line, what: said.append(f"{line}: {what}")
         )
     return said
@@ -232,7 +232,7 @@ def test_what_the_task_had_before_is_not_said_and_one_more_of_it_is(kind: str) -
 
 
 def test_tests_that_cannot_fail_are_told_from_those_that_can() -> None:
-    said = [what for _, _, what in vacuous.found(ast.parse(OWN))]
+    said = [what for _, _, what in empty_tests.found(ast.parse(OWN))]
 
     assert said == [
         "test_true asserts only what is always true",

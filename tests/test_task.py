@@ -10,14 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jumar.core.guard import CONFIGURATION, refusal
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.ratchet import Ratchet, Rule, Ties
+from jumar.core.gate.write_rules import CONFIGURATION, refusal
+from jumar.core.state.ratchet import Ratchet, Rule, Ties
+from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
-from jumar.globs import literal, spec
-from jumar.options import Options, with_options
-from jumar.sources import decode_source
-from jumar.task import Task, guard_of, interpreter, load_task, settings_for, tree_files
+from jumar.languages.gitignore_globs import literal, spec
+from jumar.languages.python_encoding import decode_source
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import Task, guard_of, interpreter, load_task, settings_for, tree_files
 
 EXAMPLE = """
 [task]

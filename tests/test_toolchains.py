@@ -12,15 +12,15 @@ import pytest
 
 from boxes import s3
 from court import Court
-from jumar.core.settings import Suite
-from jumar.core.verdict import Cause, Ended
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Cause, Ended
 from jumar.errors import BadInput
-from jumar.harness.reaching import unreachable
 from jumar.ports import Runner, Surroundings
+from jumar.process import toolchain
 from jumar.runners.cargo import CargoRunner
 from jumar.runners.go import GoRunner
 from jumar.runners.vitest import VitestRunner
-from jumar.verify import toolchain
+from jumar.runs.setup.toolchain_check import unreachable
 
 GO = {
     "go.mod": "module sample\n\ngo 1.18\n",

@@ -10,19 +10,19 @@ import anyio
 import msgspec
 import pytest
 
-from jumar.chain import Mark
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.effects import Halt
-from jumar.core.policy import TestPolicy
-from jumar.core.stop import StopReason
-from jumar.harness.demo import Shown
-from jumar.harness.recipes import Prepared, shipped
-from jumar.harness.result import Result, result_of
-from jumar.surfaces import demo
-from jumar.surfaces.cli import call
-from jumar.surfaces.output import Voice
-from jumar.surfaces.progress import Live
+from jumar.cli import demo
+from jumar.cli.console.output import Voice
+from jumar.cli.console.progress import Live
+from jumar.cli.main import call
+from jumar.core.run.effects import Halt
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import TestPolicy
+from jumar.importing.demo import Shown
+from jumar.importing.recipes import Prepared, shipped
+from jumar.journal.line_format import Mark
+from jumar.runs.setup.result import Result, result_of
 from stories import Terms, World, program, world
 from test_cli import GOOD, lay
 

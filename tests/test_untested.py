@@ -14,21 +14,21 @@ import pytest
 from gate_stories import DONE
 from gates import Terms, claim, edit, gated, judged, lying, write
 from hosts import Host, git
-from jumar.chain import Mark
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.policy import Gate
-from jumar.core.reply import ToolCall
-from jumar.core.settings import Suite, Switches
-from jumar.core.stop import EXIT_CODES, StopReason, exit_of
-from jumar.core.verdict import TestResult, Void
-from jumar.harness.result import result_of
-from jumar.harness.session import opened
-from jumar.options import Options, with_options
-from jumar.surfaces.cli import call as jumar
-from jumar.surfaces.mcp_answers import standing
-from jumar.task import load_task, targets
-from jumar.untested import has_test_files, untested_line, verify_commands
+from jumar.cli.main import call as jumar
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.settings import Suite, Switches
+from jumar.core.state.stop import EXIT_CODES, StopReason, exit_of
+from jumar.core.state.test_policy import Gate
+from jumar.core.state.verdict import TestResult, Void
+from jumar.journal.line_format import Mark
+from jumar.mcp_server.responses import standing
+from jumar.runs.session import opened
+from jumar.runs.setup.result import result_of
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import load_task, targets
+from jumar.task.untested import has_test_files, untested_line, verify_commands
 from turns import Turns, both, call, ended
 
 BARE = "def add(a, b):\n    return a - b\n"

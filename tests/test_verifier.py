@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from court import Court
-from jumar.core.settings import Suite
-from jumar.core.verdict import Cause, Ended, Outcome, Report
+from jumar.cli.main import call
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Cause, Ended, Outcome, Report
 from jumar.errors import BadInput
 from jumar.ports import Surroundings
-from jumar.repair.localise import IMPORTED, ochiai, rank
-from jumar.surfaces.cli import call
 from jumar.testing import check_verifier
+from jumar.verify.localise import IMPORTED, ochiai, rank
 
 GOOD = {
     "app.py": "def double(n):\n    if n < 0:\n        return 0\n    return 2 * n\n",

@@ -20,15 +20,15 @@ import pytest
 import wire
 from jumar.agents.driver import Driver
 from jumar.agents.pipeline import Pipeline
-from jumar.core import events as ev
-from jumar.core.agent import Strategy
-from jumar.core.budget import Budget, micro
-from jumar.core.settings import Price, Route, Settings, Switches
-from jumar.core.stop import StopReason
-from jumar.journal import read_journal
+from jumar.core.run.strategy import Strategy
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget, micro
+from jumar.core.state.settings import Price, Route, Settings, Switches
+from jumar.core.state.stop import StopReason
+from jumar.journal.writer import read_journal
 from jumar.models.llm import LlmModel
-from jumar.models.prices import tariff
-from jumar.models.providers import PROVIDERS
+from jumar.models.wire.prices import tariff
+from jumar.models.wire.providers import PROVIDERS
 from stories import TOTAL, Terms, World, program, world
 
 pytestmark = pytest.mark.slow
@@ -218,7 +218,7 @@ def jumar(folder: Path, *argv: str) -> tuple[int, dict[str, Any]]:
     keys = {variable: KEY for p in PROVIDERS for variable in p.keys}
     env = {**os.environ, **keys}
     done = subprocess.run(
-        [sys.executable, "-m", "jumar.surfaces.cli", *argv, "--json"],
+        [sys.executable, "-m", "jumar.cli.main", *argv, "--json"],
         check=False, capture_output=True, text=True, cwd=folder, env=env, timeout=120,
     )  # fmt: skip
     assert KEY not in done.stdout + done.stderr

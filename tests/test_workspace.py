@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.disk import trees
-from jumar.disk.apply import apply
-from jumar.disk.objects import Store
-from jumar.disk.trees import Kind
 from jumar.errors import BadInput
-from jumar.workspace import Outside, Workspace
+from jumar.workspace.files import trees
+from jumar.workspace.files.trees import Kind
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.workspace import Outside, Workspace
+from jumar.workspace.write_back import apply
 
 
 @pytest.fixture
@@ -133,8 +133,8 @@ def test_locked_folders_are_no_hindrance_for_their_owner(tmp_path: Path) -> None
     code = textwrap.dedent("""
         import os, sys
         from pathlib import Path
-        from jumar.disk.objects import Store
-        from jumar.workspace import Outside, Workspace
+        from jumar.workspace.store.object_store import Store
+        from jumar.workspace.workspace import Outside, Workspace
         if os.getuid() == 0:
             os.setuid(65534)
         work = Workspace(Path(sys.argv[1]) / "mine", Store(Path(sys.argv[1]) / "mine-objects"))

@@ -14,28 +14,28 @@ import anyio.lowlevel
 import msgspec
 
 from jumar.agents.driver import Driver
-from jumar.core import events as ev
-from jumar.core.agent import Message
-from jumar.core.budget import Budget, Cost
-from jumar.core.effects import Halt
-from jumar.core.guard import Guard
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.ratchet import Rule
-from jumar.core.reply import ToolCall
-from jumar.core.run import RunState
-from jumar.core.settings import Settings, Switches
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
-from jumar.core.verdict import Void
-from jumar.disk.objects import Store
-from jumar.journal import Journal
+from jumar.core.gate.write_rules import Guard
+from jumar.core.run.effects import Halt
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.run.strategy import Message
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget, Cost
+from jumar.core.state.ratchet import Rule
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Settings, Switches
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.core.state.verdict import Void
+from jumar.journal.writer import Journal
 from jumar.kernel import Kernel, Watch
 from jumar.models.script import Line, ScriptModel
-from jumar.parts import Parts, at_once
 from jumar.ports import Answer, Ask, Commands, Model, Ran
-from jumar.shell import Shell
+from jumar.runtime.dependencies import Parts, at_once
+from jumar.runtime.effect_runner import Shell
 from jumar.testing import FakeClock, FakeVerifier
-from jumar.workspace import Workspace
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.workspace import Workspace
 from stories import IDS, World, judge, program
 
 FILES = {"src/sums.py": "def total(rows):\n    return sum(rows)\n", "docs/notes.md": "The total is a sum.\n"}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.ratchet import Ratchet, Ties
-from jumar.core.stop import StopReason
+from jumar.core.state.ratchet import Ratchet, Ties
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput, Infra, JumarError
 
 if TYPE_CHECKING:
-    from jumar.harness.door import run
-    from jumar.harness.result import Result
-    from jumar.options import Options
+    from jumar.runs.setup.result import Result
+    from jumar.runs.sync import run
+    from jumar.task.resolve import Options
 
 __all__ = [
     "BadInput",
@@ -28,7 +28,7 @@ __all__ = [
     "run",
 ]
 
-_LATE = {"run": "jumar.harness.door", "Result": "jumar.harness.result", "Options": "jumar.options"}
+_LATE = {"run": "jumar.runs.sync", "Result": "jumar.runs.setup.result", "Options": "jumar.task.resolve"}
 """Names that need more than the core: imported when they are used, so that `import jumar` stays quick."""
 
 

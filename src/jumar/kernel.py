@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 
 from anyio.lowlevel import checkpoint
 
-from jumar.core.agent import Strategy
-from jumar.core.effects import Await, Effect, Halt
-from jumar.core.events import Entry, Event
-from jumar.core.run import Phase, RunState
-from jumar.core.state import reduce
-from jumar.core.step import next_effect
-from jumar.core.stop import StopReason
+from jumar.core.run.effects import Await, Effect, Halt
+from jumar.core.run.next_effect import next_effect
+from jumar.core.run.reducers.transitions import reduce
+from jumar.core.run.strategy import Strategy
+from jumar.core.state.events import Entry, Event
+from jumar.core.state.run_state import Phase, RunState
+from jumar.core.state.stop import StopReason
 from jumar.errors import JumarError
-from jumar.journal import Journal
-from jumar.shell import Shell, Slow
-from jumar.stopping import Stoppable
+from jumar.journal.writer import Journal
+from jumar.runtime.effect_runner import Shell, Slow
+from jumar.runtime.stopping import Stoppable
 
 Watch = Callable[[RunState, Effect], None]
 """Is told what is about to be done; may not change it."""

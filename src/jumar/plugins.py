@@ -7,8 +7,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 
+from jumar.core.prompts.suggestion import suggestion
 from jumar.errors import BadInput
-from jumar.nearest import suggestion
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -18,7 +18,7 @@ Kind = Literal["runners"]
 
 def names(kind: Kind) -> tuple[str, ...]:
     """The extensions of *kind* that are installed."""
-    own = {m.name for m in pkgutil.iter_modules(import_module(f"jumar.{kind}").__path__)}
+    own = {m.name for m in pkgutil.iter_modules(import_module(f"jumar.{kind}").__path__) if m.name[0] != "_"}
     return tuple(sorted(own | {e.name for e in _others(kind)}))
 
 

@@ -8,15 +8,15 @@ from typing import Protocol
 
 import msgspec
 
-from jumar.confinement import Reach, Wrapped
-from jumar.core.agent import Message, Request, Tool
-from jumar.core.budget import Cost
-from jumar.core.events import Localisation
-from jumar.core.gate import Action
-from jumar.core.reply import Reply
-from jumar.core.run import RunState
-from jumar.core.settings import Suite
-from jumar.core.verdict import Broken, Ended, Outcome, Report, Verdict
+from jumar.core.gate.admission import Action
+from jumar.core.run.strategy import Message, Request, Tool
+from jumar.core.state.budget import Cost
+from jumar.core.state.events import Localisation
+from jumar.core.state.reply import Reply
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Broken, Ended, Outcome, Report, Verdict
+from jumar.sandbox.request import Reach, Wrapped
 
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,7 +156,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int = 0
     usd: float = 0.0
     error: str = ""
-    """One of `jumar.core.retry.ERRORS`, or empty."""
+    """One of `jumar.core.run.retry.ERRORS`, or empty."""
     detail: str = ""
     """What the provider said of the error, in one line, without keys."""
     retry_after: float | None = None
@@ -248,7 +248,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     output: str  # the name of a file in the run's `output/`, with all of it
     grade: str = "D"
-    """Of the evidence: `A` to `D` or `X`, and `+H` where held-out tests agreed (see `jumar.core.acceptance`)."""
+    """Of the evidence: `A` to `D` or `X`; `+H` where held-out tests agreed (`jumar.core.gate.challenge_rounds`)."""
     sandbox: str = "S0"
     """The tier that the processes ran under."""
     bits: int = 0

@@ -10,11 +10,11 @@ from secrets import token_hex
 import anyio
 from msgspec.structs import replace
 
-from jumar.core.settings import Suite
-from jumar.core.verdict import ERRORS, EXCUSED, Blame, Ended, Outcome
-from jumar.disk.objects import Store
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import ERRORS, EXCUSED, Blame, Ended, Outcome
 from jumar.ports import Collected, Runner, Site, Surroundings, Verification
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.store.object_store import Store
 
 WHOLE_SECONDS = 3.0
 """As long the last test of the sample `several` may go on before the whole is killed."""

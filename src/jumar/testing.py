@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from jumar.core.events import Localisation
-from jumar.core.reply import Reply
-from jumar.core.retry import ERRORS as FAULTS
-from jumar.core.verdict import (
+from jumar.core.run.retry import ERRORS as FAULTS
+from jumar.core.state.events import Localisation
+from jumar.core.state.reply import Reply
+from jumar.core.state.verdict import (
     EXCUSED,
     Cause,
     Ended,
@@ -20,11 +20,11 @@ from jumar.core.verdict import (
     Void,
     reconcile,
 )
-from jumar.disk.objects import Store
 from jumar.models.script import Line, ScriptModel
-from jumar.models.secrets import LONGEST_DETAIL
+from jumar.models.wire.redaction import LONGEST_DETAIL
 from jumar.ports import Answer, Ask, Checked, Model, Verification, Verifier
-from jumar.trials import check_runner, hold
+from jumar.runner_contract import check_runner, hold
+from jumar.workspace.store.object_store import Store
 
 __all__ = (
     "FakeClock",
@@ -155,7 +155,7 @@ async def check_model(model: Model, ask: Ask) -> Answer:
     hold(model.worst(ask) == worst, "the worst case of a call is the same however often it is asked for")
     answer = await model.complete(ask)
     hold(model.name == name, "a model keeps its name")
-    hold(not answer.error or answer.error in FAULTS, "a fault has one of the names in jumar.core.retry.ERRORS")
+    hold(not answer.error or answer.error in FAULTS, "a fault has one of the names in jumar.core.run.retry.ERRORS")
     hold(len(answer.detail) <= LONGEST_DETAIL and "\n" not in answer.detail, "what was said of a fault is one line")
     hold(0 <= answer.cached_tokens <= answer.input_tokens, "cached tokens are part of the input")
     hold(answer.output_tokens >= 0 and answer.usd >= 0, "a call takes tokens and money, and gives none back")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.core.acceptance import Grade, Round, Strength, answer, bits_of, grade_of, rounds
-from jumar.core.verdict import Ended, Outcome, Report, TestResult
+from jumar.core.gate.challenge_rounds import Grade, Round, Strength, answer, bits_of, grade_of, rounds
+from jumar.core.state.verdict import Ended, Outcome, Report, TestResult
 
 NAMES = st.lists(st.integers(0, 50).map("t.py::test_{}".format), unique=True, max_size=12)
 STRENGTHS = NAMES.flatmap(lambda names: st.fixed_dictionaries(dict.fromkeys(names, st.sampled_from(Strength))))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.core.budget import Budget, Cost, Spend, exhausted, micro, reserve, settle
+from jumar.core.state.budget import Budget, Cost, Spend, exhausted, micro, reserve, settle
 
 cents = st.integers(0, 300).map(lambda n: n / 100)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from jumar.core import events as ev
-from jumar.core.budget import Budget
-from jumar.core.gate import Action, admits
-from jumar.core.guard import Guard
-from jumar.core.policy import Gate, TestPolicy, contradiction
-from jumar.core.run import RunState
-from jumar.core.state import replay
+from jumar.core.gate.admission import Action, admits
+from jumar.core.gate.write_rules import Guard
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Gate, TestPolicy, contradiction
 
 TEST = "test_app.py::test_one"
 

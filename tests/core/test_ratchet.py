@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.core.ratchet import Attempt, Ratchet, Rule, Score, Ties, holds
+from jumar.core.state.ratchet import Attempt, Ratchet, Rule, Score, Ties, holds
 
 IDS = tuple(f"t{n}" for n in range(6))
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.core.events import Write
-from jumar.core.removals import Removals, kept, reverted, wrote
+from jumar.core.state.events import Write
+from jumar.core.state.removals import Removals, kept, reverted, wrote
 
 A, B = "a" * 64, "b" * 64
 Step = tuple[str, str, str]

@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from jumar.core.review import LONGEST, MOST, violations
+from jumar.core.prompts.review import LONGEST, MOST, violations
 
 
 @pytest.mark.parametrize(

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.core import effects, step
-from jumar.core import events as ev
-from jumar.core.agent import Message, Request, Tool
-from jumar.core.budget import Budget
-from jumar.core.effects import Halt
-from jumar.core.gate import Action
-from jumar.core.policy import Gate, TestPolicy, Trigger
-from jumar.core.ratchet import Ratchet, Rule, Ties
-from jumar.core.reply import Reply
-from jumar.core.run import IllegalEvent, Phase, RunState
-from jumar.core.settings import Settings
-from jumar.core.state import TRANSITIONS, reduce, replay
-from jumar.core.stop import StopReason
-from jumar.core.verdict import Cause, Outcome, Void
+from jumar.core.gate.admission import Action
+from jumar.core.run import effects, next_effect
+from jumar.core.run.effects import Halt
+from jumar.core.run.reducers.transitions import TRANSITIONS, reduce, replay
+from jumar.core.run.strategy import Message, Request, Tool
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.core.state.ratchet import Ratchet, Rule, Ties
+from jumar.core.state.reply import Reply
+from jumar.core.state.run_state import IllegalEvent, Phase, RunState
+from jumar.core.state.settings import Settings
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy, Trigger
+from jumar.core.state.verdict import Cause, Outcome, Void
 
 IDS = ("a", "b", "c")
 
@@ -118,7 +118,7 @@ def lived(world: World, start: ev.RunStart, halt_at: int) -> Iterator[tuple[RunS
         if state.phase is Phase.ENDED:
             return
         halt = Halt(StopReason.INTERRUPTED) if steps >= halt_at else None
-        for event in world.events(step.next_effect(state, Writer(), halt), state):
+        for event in world.events(next_effect.next_effect(state, Writer(), halt), state):
             seq += 1
             entry = ev.Entry(seq, float(seq), event)
             state = reduce(state, entry)
@@ -224,7 +224,7 @@ def test_a_run_cut_anywhere_can_be_resumed_to_an_end(
     assert resumed.spend.micro_usd == state.spend.micro_usd + 200_000 * reserved
     world, seq = World([], []), entry.seq + 1
     while resumed.phase is not Phase.ENDED:
-        for event in world.events(step.next_effect(resumed, Writer()), resumed):
+        for event in world.events(next_effect.next_effect(resumed, Writer()), resumed):
             seq += 1
             resumed = reduce(resumed, ev.Entry(seq, entry.ts + 1000 + seq, event))
     assert resumed.best is None or resumed.tree == resumed.best.tree

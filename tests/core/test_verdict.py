@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.core.verdict import EXCUSED, Broken, Cause, Ended, Outcome, Report, TestResult, reconcile
+from jumar.core.state.verdict import EXCUSED, Broken, Cause, Ended, Outcome, Report, TestResult, reconcile
 
 EXPECTED = ("t.py::a", "t.py::b")
 

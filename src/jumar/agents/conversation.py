@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from jumar.core import events as ev
-from jumar.core.agent import Message
-from jumar.core.gate import WRITES
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.prompts import NO_TEST, OUTPUT_LIMIT, head_and_tail
-from jumar.core.reply import ToolCall
-from jumar.core.retry import UNUSABLE
-from jumar.core.run import RunState, Said
+from jumar.core.gate.admission import WRITES
+from jumar.core.prompts.feedback import NO_TEST, OUTPUT_LIMIT, head_and_tail
+from jumar.core.run.retry import UNUSABLE
+from jumar.core.run.strategy import Message
+from jumar.core.state import events as ev
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import RunState, Said
+from jumar.core.state.test_policy import Gate, TestPolicy
 
 REASON_LIMIT = 4_000
 """Characters of a reason that are told: it may repeat what the model wrote."""

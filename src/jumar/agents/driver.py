@@ -7,16 +7,17 @@ from textwrap import dedent
 
 from msgspec.structs import replace
 
-from jumar.agents import prose, tools
 from jumar.agents.conversation import Conversation
-from jumar.agents.toolbox import offers
-from jumar.core.agent import FRONTIER, TURN, Message, Request, Tool
-from jumar.core.gate import Action
-from jumar.core.planning import PLAN, has_planner, plans_now
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.reply import Reply, ToolCall
-from jumar.core.run import RunState
-from jumar.core.settings import Switches
+from jumar.agents.extraction import text_protocol
+from jumar.agents.tools import tool_calls
+from jumar.agents.tools.catalogue import offers
+from jumar.core.gate.admission import Action
+from jumar.core.run.planning import PLAN, has_planner, plans_now
+from jumar.core.run.strategy import FRONTIER, TURN, Message, Request, Tool
+from jumar.core.state.reply import Reply, ToolCall
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Switches
+from jumar.core.state.test_policy import Gate, TestPolicy
 
 LISTED = 6_000
 """Characters of paths in the first message; list_files shows the rest."""
@@ -112,7 +113,7 @@ class Driver:
             SYSTEM,
             GATES.get(state.run.gate) or POLICIES[state.run.test_policy],
             self._asking(state.run.test_policy),
-            prose.guide(self._offers) if self._text else "",
+            text_protocol.guide(self._offers) if self._text else "",
         ]
         task = [
             state.run.settings.instruction or _usual_task(state),
@@ -142,29 +143,31 @@ class Driver:
 
     def _actions(self, state: RunState, reply: Reply) -> tuple[Action, ...]:
         if state.flaw:
-            return (tools.none(f"{state.flaw}; {self._how()}", reply),)
-        asked = reply.tool_calls or prose.calls(reply.content, self._offers)
+            return (tool_calls.none(f"{state.flaw}; {self._how()}", reply),)
+        asked = reply.tool_calls or text_protocol.calls(reply.content, self._offers)
         if not asked:
-            return (tools.none(CUT if reply.cut else f"the reply holds no action; {self._how()}", reply),)
+            return (tool_calls.none(CUT if reply.cut else f"the reply holds no action; {self._how()}", reply),)
         last, over = asked[-1], len(asked) - MOST
         if over > 0:
             asked = (*asked[:MOST], f"a reply may hold {MOST} actions; the other {over} were not performed")
-        found = [tools.none(a, reply, n) if isinstance(a, str) else self._action(a, state) for n, a in enumerate(asked)]
+        found = [
+            tool_calls.none(a, reply, n) if isinstance(a, str) else self._action(a, state) for n, a in enumerate(asked)
+        ]
         if reply.cut and over <= 0 and isinstance(last, ToolCall):
-            found[-1] = tools.faulty(last, CUT)
+            found[-1] = tool_calls.faulty(last, CUT)
         return tuple(found)
 
     def _action(self, call: ToolCall, state: RunState) -> Action:
-        action = tools.action(call, self._offers)
+        action = tool_calls.action(call, self._offers)
         asked = action.args.get("test_ids")
         if action.fault or action.name != "run_tests" or not isinstance(asked, tuple):
             return action
-        ids = tools.named(asked, state.expected)
+        ids = tool_calls.named(asked, state.expected)
         return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
 
     def _how(self) -> str:
         """In few words: the actions stand in the first message, and this may come turn after turn."""
-        return f"begin a block with ```{prose.WORD} NAME" if self._text else "call a tool"
+        return f"begin a block with ```{text_protocol.WORD} NAME" if self._text else "call a tool"
 
 
 def _usual_task(state: RunState) -> str:

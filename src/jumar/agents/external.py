@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from textwrap import dedent
 
-from jumar.core import events as ev
-from jumar.core.agent import Message, Request, Tool
-from jumar.core.gate import Action
-from jumar.core.leaving import REFUSALS, why_red
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.prompts import OUTPUT_LIMIT, head_and_tail
+from jumar.core.gate.admission import Action
+from jumar.core.gate.leave_refactor import REFUSALS, why_red
+from jumar.core.prompts.feedback import OUTPUT_LIMIT, head_and_tail
 from jumar.core.quoting import fenced, plain
-from jumar.core.run import RunState
+from jumar.core.run.strategy import Message, Request, Tool
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Gate, TestPolicy
 
 PROXY = "proxy"
 """The stage of what such an agent asks its model: what it makes of the answer is its own business."""

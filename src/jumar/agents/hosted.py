@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from jumar.core.agent import Message, Request, Tool
-from jumar.core.gate import Action
-from jumar.core.run import RunState
+from jumar.core.gate.admission import Action
+from jumar.core.run.strategy import Message, Request, Tool
+from jumar.core.state.run_state import RunState
 
 
 class Hosted:

@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from jumar.agents import meant, tools
-from jumar.agents.replies import extract
-from jumar.core import events as ev
-from jumar.core import prompts
-from jumar.core.agent import Message, Request, Tool
-from jumar.core.gate import WRITES, Action
-from jumar.core.policy import TestPolicy
-from jumar.core.prompts import Texts
-from jumar.core.reply import Reply
-from jumar.core.review import violations
-from jumar.core.run import RunState, Said
-from jumar.core.settings import Settings
+from jumar.agents.extraction import infer_path
+from jumar.agents.extraction.extract import extract
+from jumar.agents.tools import tool_calls
+from jumar.core.gate.admission import WRITES, Action
+from jumar.core.prompts import feedback
+from jumar.core.prompts.feedback import Texts
+from jumar.core.prompts.review import violations
+from jumar.core.run.strategy import Message, Request, Tool
+from jumar.core.state import events as ev
+from jumar.core.state.reply import Reply
+from jumar.core.state.run_state import RunState, Said
+from jumar.core.state.settings import Settings
+from jumar.core.state.test_policy import TestPolicy
 
 Files = dict[str, str | None]
 
@@ -86,7 +87,7 @@ class Pipeline:
         self._targets, self._review = targets, settings is not None and settings.switches.review
         self._tests, self._first = dict(tests or {}), dict(current or {})
         self._memory = _Kept(dict(self._first))
-        self._imported = meant.imports(self._tests, targets)
+        self._imported = infer_path.imports(self._tests, targets)
 
     def request(self, state: RunState) -> Request | None:
         """`write` first; with a draft `review`, then `rewrite`; `fix` after.
@@ -109,12 +110,12 @@ class Pipeline:
         texts = {path: text for path, text in files.items() if path in self._targets}
         match request.stage if request else "":
             case "write":
-                return prompts.write(state, self._texts(texts))
+                return feedback.write(state, self._texts(texts))
             case "review":
-                return prompts.review(state, Texts(self._draft(state), self._tests))
+                return feedback.review(state, Texts(self._draft(state), self._tests))
             case "rewrite":
-                return prompts.rewrite(state, self._texts(texts | self._draft(state)))
-        return prompts.fix(state, self._texts(texts))
+                return feedback.rewrite(state, self._texts(texts | self._draft(state)))
+        return feedback.fix(state, self._texts(texts))
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
         """One action: a write of all the files in the reply, what a review found, or why there is neither."""
@@ -126,10 +127,10 @@ class Pipeline:
             case "rewrite":
                 return (self._rewritten(state.reply, state),)
         if state.reply.tool_calls and not state.flaw:
-            return tools.actions(state.reply.tool_calls)
+            return tool_calls.actions(state.reply.tool_calls)
         found = state.flaw or self._files(state.reply, self.kept(state))
         if isinstance(found, str):
-            return (tools.unparsable(found),)
+            return (tool_calls.unparsable(found),)
         return (Action("draft" if state.stage == "write" and self._reviews(state) else "write_files", files=found),)
 
     def _texts(self, files: dict[str, str]) -> Texts:
@@ -195,7 +196,7 @@ class Pipeline:
         draft: dict[str, str] = {}
         for call in calls:
             if call.reply.tool_calls:
-                read = [action.files for action in tools.actions(call.reply.tool_calls)]
+                read = [action.files for action in tool_calls.actions(call.reply.tool_calls)]
             else:
                 found = self._files(call.reply, kept | draft)
                 read = [] if isinstance(found, str) else [found]

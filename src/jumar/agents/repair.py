@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jumar.agents import tools
-from jumar.core.agent import Message, Request, Tool
-from jumar.core.gate import Action
-from jumar.core.run import RunState
+from jumar.agents.tools import tool_calls
+from jumar.core.gate.admission import Action
+from jumar.core.run.strategy import Message, Request, Tool
+from jumar.core.state.run_state import RunState
 
 
 class Repair:
@@ -27,4 +27,4 @@ class Repair:
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
         """The candidate as a write, or the end."""
-        return tools.actions(state.reply.tool_calls, internal=("out_of_time",)) if state.reply else ()
+        return tool_calls.actions(state.reply.tool_calls, internal=("out_of_time",)) if state.reply else ()

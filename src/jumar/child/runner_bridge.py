@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumar.verify.channel import join
+from jumar.child.channel import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -26,7 +26,7 @@ def command(program: ModuleType) -> tuple[str, str]:
 
 def add_packages() -> None:
     """Make `jumar.child` importable, and nothing else of jumar."""
-    for name, places in (("jumar", [os.path.dirname(FOLDER)]), ("jumar.child", [FOLDER])):
+    for name, places in (("jumar", []), ("jumar.child", [FOLDER])):
         package = type(sys)(name)
         package.__path__ = places
         sys.modules[name] = package

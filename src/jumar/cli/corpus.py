@@ -12,21 +12,21 @@ from uuid import uuid4
 
 import click
 
-from jumar.confinement import AUTO
-from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.cli.console.output import Voice
+from jumar.cli.console.signals import Attendant
+from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.run_argument import TRUST
+from jumar.core.state.stop import EXIT_CODES, StopReason
+from jumar.corpus.export import Corpus, corpus_of, keep_bases
+from jumar.corpus.replay import Means, Replayed, Status, replayed, sources_of
+from jumar.corpus.schema import line, records
 from jumar.errors import BadInput
-from jumar.harness import confinement
-from jumar.harness.archive.marks import Trust
-from jumar.harness.corpus import Corpus, corpus_of, keep_bases
-from jumar.harness.corpus_replay import Means, Replayed, Status, replayed, sources_of
-from jumar.harness.record import line, records
-from jumar.models.lines import read_once
-from jumar.surfaces.archive.argument import TRUST
-from jumar.surfaces.attend import Attendant
-from jumar.surfaces.command_options import speaking
-from jumar.surfaces.environment import environment
-from jumar.surfaces.output import Voice
-from jumar.task import Task, interpreter
+from jumar.models.wire.jsonl import read_once
+from jumar.runs.setup import choose_sandbox
+from jumar.runs.setup.marks import Trust
+from jumar.sandbox.request import AUTO
+from jumar.task.task import Task, interpreter
 
 STANDARD = "-"
 """Standard input or output, where a file is named."""
@@ -149,7 +149,8 @@ def replay(  # noqa: PLR0913  one parameter per option
         done: list[Replayed] = []
         with tempfile.TemporaryDirectory(prefix="jumar-replay-") as room:
             # Edits of others, many of them, and nobody looks: they are unattended.
-            box = await confinement.chosen(sandbox, confinement.Around(Path(room), environment()), unattended=True)
+            around = choose_sandbox.Around(Path(room), environment())
+            box = await choose_sandbox.chosen(sandbox, around, unattended=True)
             means = Means(
                 sources=sources_of(runs, objects, Trust(environment(), trust)),
                 python=chosen,

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import click
 
-from jumar.core.policy import Gate
-from jumar.core.stop import EXIT_CODES, StopReason
-from jumar.harness.archive.find import RUNS, refuse_links
-from jumar.harness.demo import WHOLE_SECONDS, Shown, Summary, chosen, summary, work_through
-from jumar.harness.recipes import Planted, Prepared, Recipe, recipe_tasks, shipped
+from jumar.cli.console.output import Voice
+from jumar.cli.console.progress import Live
+from jumar.cli.console.signals import Attendant
+from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.environment import cache_folder, environment
+from jumar.cli.run import UNGATED
+from jumar.core.state.stop import EXIT_CODES, StopReason
+from jumar.core.state.test_policy import Gate
+from jumar.importing.demo import WHOLE_SECONDS, Shown, Summary, chosen, summary, work_through
+from jumar.importing.recipes import Planted, Prepared, Recipe, recipe_tasks, shipped
 from jumar.kernel import Kernel
-from jumar.surfaces.attend import Attendant
-from jumar.surfaces.command_options import speaking
-from jumar.surfaces.environment import cache_folder, environment
-from jumar.surfaces.output import Voice
-from jumar.surfaces.progress import Live
-from jumar.surfaces.running import UNGATED
+from jumar.runs.archive.find import RUNS, refuse_links
 
 PLEDGE = 5
 """So many bugs the demo promises to repair."""

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from jumar.harness.checking import Imported, Means, import_task
-from jumar.harness.import_git import git_sides
-from jumar.harness.import_pypi import Release, pypi_sides
-from jumar.harness.importing import Sides
-from jumar.surfaces.attend import Attendant
-from jumar.surfaces.command_options import speaking
-from jumar.surfaces.environment import cache_folder, environment
-from jumar.surfaces.output import Voice
+from jumar.cli.console.output import Voice
+from jumar.cli.console.signals import Attendant
+from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.environment import cache_folder, environment
+from jumar.importing.from_git import git_sides
+from jumar.importing.from_pypi import Release, pypi_sides
+from jumar.importing.make_task import Sides
+from jumar.importing.validate import Imported, Means, import_task
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -10,28 +10,28 @@ from importlib import import_module
 
 import click
 
-from jumar.core.stop import EXIT_CODES, USAGE_EXIT, StopReason
+from jumar.cli.console.output import exit_code, fail
+from jumar.core.prompts.suggestion import suggestion
+from jumar.core.state.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import JumarError
-from jumar.nearest import suggestion
-from jumar.surfaces.output import exit_code, fail
 
 COMMANDS = {
-    "demo": ("jumar.surfaces.demo:demo", "repair real bugs of third-party libraries, offline"),
-    "run": ("jumar.surfaces.running:run", "work on a task until its tests pass or a cap is reached"),
-    "resume": ("jumar.surfaces.running:resume", "go on with a run after a crash, an interrupt or a cap"),
-    "score": ("jumar.surfaces.running:score", "a verdict on a tree, by the task's own tests alone"),
-    "runs": ("jumar.surfaces.archive.runs:runs", "the table of runs"),
-    "diff": ("jumar.surfaces.archive.diff:diff", "what a run changed"),
-    "apply": ("jumar.surfaces.archive.apply:apply", "write the best tree of a run onto the original"),
-    "clean": ("jumar.surfaces.archive.clean:clean", "remove runs by age, size or reason to stop"),
-    "import": ("jumar.surfaces.importing:import_", "make a task from a real past bug (git, pypi)"),
-    "corpus": ("jumar.surfaces.corpus:corpus", "what turned red tests green, as records; and replay them"),
-    "log": ("jumar.surfaces.log:log", "read the journal of a run (show, verify, stats)"),
-    "mcp": ("jumar.surfaces.mcp:mcp", "serve the gate to other agents as an MCP server"),
-    "hook": ("jumar.surfaces.hook_install:hook", "gate Claude Code by hooks (install; and its events)"),
-    "claim": ("jumar.surfaces.claim:claim", "say which red test an edit is for, in the shell of a gated agent"),
-    "escalate": ("jumar.surfaces.escalate:escalate", "end the run of a gated agent: a test contradicts something"),
-    "doctor": ("jumar.surfaces.doctor:doctor", "what works here, what does not, and how to mend it"),
+    "demo": ("jumar.cli.demo:demo", "repair real bugs of third-party libraries, offline"),
+    "run": ("jumar.cli.run:run", "work on a task until its tests pass or a cap is reached"),
+    "resume": ("jumar.cli.run:resume", "go on with a run after a crash, an interrupt or a cap"),
+    "score": ("jumar.cli.run:score", "a verdict on a tree, by the task's own tests alone"),
+    "runs": ("jumar.cli.archive.list_runs:runs", "the table of runs"),
+    "diff": ("jumar.cli.archive.diff:diff", "what a run changed"),
+    "apply": ("jumar.cli.archive.apply:apply", "write the best tree of a run onto the original"),
+    "clean": ("jumar.cli.archive.clean:clean", "remove runs by age, size or reason to stop"),
+    "import": ("jumar.cli.import_task:import_", "make a task from a real past bug (git, pypi)"),
+    "corpus": ("jumar.cli.corpus:corpus", "what turned red tests green, as records; and replay them"),
+    "log": ("jumar.cli.archive.log:log", "read the journal of a run (show, verify, stats)"),
+    "mcp": ("jumar.mcp_server.command:mcp", "serve the gate to other agents as an MCP server"),
+    "hook": ("jumar.hooks.install:hook", "gate Claude Code by hooks (install; and its events)"),
+    "claim": ("jumar.hooks.claim_command:claim", "say which red test an edit is for, in the shell of a gated agent"),
+    "escalate": ("jumar.hooks.escalate_command:escalate", "end the run of a gated agent: a test contradicts something"),
+    "doctor": ("jumar.cli.doctor.command:doctor", "what works here, what does not, and how to mend it"),
 }
 """Name -> where it lives, and its line of help. Each is imported only when it is called, so that help is quick."""
 

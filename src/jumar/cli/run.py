@@ -9,27 +9,27 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from jumar.caps import flag
-from jumar.core.budget import Budget
-from jumar.core.policy import Gate
+from jumar.cli.console.coloured import bounded
+from jumar.cli.console.output import Voice, fail
+from jumar.cli.console.progress import Live
+from jumar.cli.console.signals import Attendant
+from jumar.cli.parameters.command_options import PROBE, TEST_COMMAND, choosing, judging, options_of, speaking
+from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.run_argument import TRUST, RunPath, spoken
 from jumar.core.quoting import one_line
-from jumar.core.run import HOST
-from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.core.state.budget import Budget
+from jumar.core.state.run_state import HOST
+from jumar.core.state.stop import EXIT_CODES, StopReason
+from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.harness.archive.find import RUNS
-from jumar.harness.archive.marks import Trust, TrustedRun, is_own
-from jumar.harness.missing import advice as lacks
-from jumar.harness.result import Result
-from jumar.options import with_options
-from jumar.surfaces.archive.argument import TRUST, RunPath, spoken
-from jumar.surfaces.archive.coloured import bounded
-from jumar.surfaces.attend import Attendant
-from jumar.surfaces.command_options import PROBE, TEST_COMMAND, choosing, judging, options_of, speaking
-from jumar.surfaces.environment import environment
-from jumar.surfaces.output import Voice, fail
-from jumar.surfaces.progress import Live
-from jumar.task import load_task
-from jumar.untested import untested_line
+from jumar.runs.archive.find import RUNS
+from jumar.runs.setup.marks import Trust, TrustedRun, is_own
+from jumar.runs.setup.result import Result
+from jumar.runs.tree.missing_files import advice as lacks
+from jumar.task.budget_options import flag
+from jumar.task.resolve import with_options
+from jumar.task.task import load_task
+from jumar.task.untested import untested_line
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -61,8 +61,8 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
     settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen), environment())
     with Live(voice) as live:
         attendant = Attendant(live.line, quiet=voice.quiet)
-        from jumar.harness import runs as harness  # noqa: PLC0415  it is slow to import
-        from jumar.harness import sources as entering  # noqa: PLC0415  as above
+        from jumar.runs import lifecycle as harness  # noqa: PLC0415  it is slow to import
+        from jumar.runs.tree import task_tree as entering  # noqa: PLC0415  as above
 
         settled = entering.settled(settled, environment())
         if large := entering.announcement(settled.weight, runs):
@@ -93,7 +93,7 @@ def resume(run_dir: Path, *, apply: bool, trust: bool, as_json: bool, quiet: boo
     raised = {name: cap for name, cap in limits.items() if cap is not None}
     with Live(voice) as live:
         attendant = Attendant(live.line, quiet=voice.quiet)
-        from jumar.harness import runs as harness  # noqa: PLC0415  as above
+        from jumar.runs import lifecycle as harness  # noqa: PLC0415  as above
 
         result = attendant.run(
             lambda: harness.resume(trusted, limits=raised, environ=environment(), begun=_Following(live, attendant))
@@ -116,7 +116,7 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     voice = Voice(json=as_json, quiet=quiet)
     settled = with_options(load_task(task), options_of({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
     with Live(voice) as live:
-        from jumar.harness.scoring import score_tree  # noqa: PLC0415  as above
+        from jumar.runs.scoring import score_tree  # noqa: PLC0415  as above
 
         for row in settled.in_force:
             if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge
@@ -230,7 +230,7 @@ def _unchanged_line(result: Result) -> tuple[str, ...]:
 
 def _changed(voice: Voice, folder: Path, *, applied: bool, whole: bool) -> None:
     """Say how the changes of the run in *folder* are seen and applied; with *whole* show them."""
-    from jumar.harness.archive.changes import without_binary  # noqa: PLC0415  as above
+    from jumar.runs.archive.changes import without_binary  # noqa: PLC0415  as above
 
     patch = folder / "best.patch"
     voice.say(f"patch    {patch}")
@@ -252,7 +252,7 @@ def _trust(folder: Path) -> str:
 
 def _applied(voice: Voice, folder: Path) -> str:
     """Write the best tree of the run in *folder* onto the original; why that was refused, or nothing."""
-    from jumar.harness.archive.changes import apply_best  # noqa: PLC0415  as above
+    from jumar.runs.archive.changes import apply_best  # noqa: PLC0415  as above
 
     try:
         written = apply_best(TrustedRun(folder))  # this process worked on it

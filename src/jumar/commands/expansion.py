@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jumar.core.downloads import FETCHED, fetches
-from jumar.core.rules import HOLE
-from jumar.core.started import started
+from jumar.commands.downloads import FETCHED, fetches
+from jumar.commands.git_and_files import HOLE
+from jumar.commands.wrappers import started
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from jumar.core.deploys import deploys
-from jumar.core.downloads import runs_download
+from jumar.child.hook.deploy_table import deploys
+from jumar.commands.downloads import runs_download
 
 HOLE = "\ufffc"
 """Stands in a word for what is known only when the command runs."""
@@ -49,7 +49,7 @@ def forbidden(words: Sequence[str], *, moved: bool = False) -> Forbidden | None:
     if program == "git" or program.startswith("git-"):
         why = _git(args if program == "git" else (program.removeprefix("git-"), *args))
         return Forbidden(HISTORY, f"git {why}") if why else _pushed_to_a_host(args)
-    if program in ("hook_fast.py", "jumar.surfaces.hook") or (program == "jumar" and args[:1] == ("hook",)):
+    if program in ("hook_fast.py", "jumar.hooks.full_rule") or (program == "jumar" and args[:1] == ("hook",)):
         return Forbidden(HOOK, "jumar's hook is for the host of this session")
     unseen = Forbidden(DOWNLOAD, "what a download brings is run unseen") if runs_download(words) else None
     if ruined := unseen or _ruin(program, args, moved=moved):

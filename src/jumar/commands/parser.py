@@ -11,12 +11,12 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from jumar.core.downloads import FETCHED, SHELLS, runs_input
-from jumar.core.gate import Ruling
-from jumar.core.guard import Hit
-from jumar.core.rules import HOLE, forbidden, moves
-from jumar.core.started import started
-from jumar.words import brings, fields, printed, text_of
+from jumar.commands.downloads import FETCHED, SHELLS, runs_input
+from jumar.commands.expansion import brings, fields, printed, text_of
+from jumar.commands.git_and_files import HOLE, forbidden, moves
+from jumar.commands.wrappers import started
+from jumar.core.gate.admission import Ruling
+from jumar.core.gate.write_rules import Hit
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jumar.core.downloads import SHELLS
-from jumar.core.rules import HOLE, verb_of
+from jumar.commands.downloads import SHELLS
+from jumar.commands.git_and_files import HOLE, verb_of
 
 
 class Started(NamedTuple):

@@ -10,16 +10,10 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from jumar.annotations import known_sites
-from jumar.core import events as ev
-from jumar.core.settings import Suite
-from jumar.disk import trees
-from jumar.disk.objects import Store
-from jumar.disk.patch import best_patch
-from jumar.disk.trees import Kind, Manifest
-from jumar.harness.accepted import Accepted, Claimed, Left, Verified
-from jumar.harness.assembly import runner_of
-from jumar.harness.record import (
+from jumar.core.state import events as ev
+from jumar.core.state.settings import Suite
+from jumar.corpus.kept_edits import Accepted, Claimed, Left, Verified
+from jumar.corpus.schema import (
     CODEMOD,
     RED_GREEN,
     SCHEMA,
@@ -35,7 +29,13 @@ from jumar.harness.record import (
     Test,
     Text,
 )
-from jumar.options import OFFLINE
+from jumar.languages.test_annotations import known_sites
+from jumar.runs.setup.assembly import runner_of
+from jumar.task.resolve import OFFLINE
+from jumar.workspace.files import trees
+from jumar.workspace.files.trees import Kind, Manifest
+from jumar.workspace.patch import best_patch
+from jumar.workspace.store.object_store import Store
 
 
 class Trees(Store):
@@ -234,7 +234,7 @@ _WORD = re.compile(r"[^\s'\"]+")
 _ROOT = re.compile(r"(?<![\w.-])/")
 """Where an absolute path begins."""
 _END = re.compile(
-    r"/(?:rooms/[0-9a-f]{8}(?![0-9a-f])/?|lib/python3[.]\d+/(?:site-packages/)?|(?=jumar/verify/\w+[.]py))"
+    r"/(?:rooms/[0-9a-f]{8}(?![0-9a-f])/?|lib/python3[.]\d+/(?:site-packages/)?|(?=jumar/child/[\w/]+[.]py))"
 )
 """How the folder of a room, of a library or of jumar itself ends: each lies elsewhere on another machine."""
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.audit import verify
-from jumar.core import events as ev
-from jumar.disk import trees
-from jumar.disk.objects import Store
-from jumar.disk.store.shared import objects_of
+from jumar.core.state import events as ev
+from jumar.corpus.build_record import Trees, record_of
+from jumar.corpus.kept_edits import Left, accepted
+from jumar.corpus.schema import Record
 from jumar.errors import BadInput
-from jumar.harness.accepted import Left, accepted
-from jumar.harness.record import Record
-from jumar.harness.result import head_in, state_of
-from jumar.harness.triples import Trees, record_of
-from jumar.journal import EVENTS, read_journal
+from jumar.journal.audit import verify
+from jumar.journal.writer import EVENTS, read_journal
+from jumar.runs.setup.result import head_in, state_of
+from jumar.workspace.files import trees
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.store.shared import objects_of
 
 
 class Corpus(msgspec.Struct, frozen=True):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from jumar.core import events as ev
-from jumar.disk import trees
-from jumar.disk.trees import Kind, Manifest, Node
+from jumar.core.state import events as ev
+from jumar.workspace.files import trees
+from jumar.workspace.files.trees import Kind, Manifest, Node
 
 Trees = Callable[[str], Manifest]
 """What stands at each path of a tree, by its hash."""

@@ -10,24 +10,24 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.claims import why_not_red
-from jumar.core.events import RunStart, TestRun
-from jumar.core.settings import Suite
-from jumar.core.verdict import Verdict
-from jumar.disk.patch import misfit
-from jumar.disk.trees import Kind, Manifest
+from jumar.core.state.claims import why_not_red
+from jumar.core.state.events import RunStart, TestRun
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Verdict
+from jumar.corpus.build_record import Trees
+from jumar.corpus.export import runs_in, trees_in
+from jumar.corpus.schema import CODEMOD, File, Record, Text, edited, held, node
 from jumar.errors import BadInput
-from jumar.frozen import differing
-from jumar.harness.archive.marks import Trust
-from jumar.harness.assembly import runner_of
-from jumar.harness.corpus import runs_in, trees_in
-from jumar.harness.record import CODEMOD, File, Record, Text, edited, held, node
-from jumar.harness.triples import Trees
-from jumar.journal import read
+from jumar.journal.writer import read
 from jumar.ports import Sandbox, Verification
-from jumar.sandbox.none import Unconfined
-from jumar.verify.programs import surrounded
+from jumar.runners._programs import surrounded
+from jumar.runs.setup.assembly import runner_of
+from jumar.runs.setup.marks import Trust
+from jumar.runtime.frozen_configuration import differing
+from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.files.trees import Kind, Manifest
+from jumar.workspace.patch import misfit
 
 NAMED = 3
 """Tests that a sentence names."""

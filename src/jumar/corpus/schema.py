@@ -9,9 +9,9 @@ from hashlib import sha256
 
 import msgspec
 
-from jumar.disk import beneath, trees
-from jumar.disk.trees import Kind, Manifest, Node
 from jumar.errors import BadInput
+from jumar.workspace.files import safe_paths, trees
+from jumar.workspace.files.trees import Kind, Manifest, Node
 
 SCHEMA = "jumar.corpus/2"
 """Stands in every record. Another number is for other fields."""
@@ -257,7 +257,7 @@ def held(files: Iterable[File]) -> dict[str, bytes]:
     """
     found: dict[str, bytes] = {}
     for file in files:
-        beneath.steps(file.path)
+        safe_paths.steps(file.path)
         if not {file.before_mode, file.after_mode} <= {"", *KINDS}:
             raise ValueError(f"{file.path} has the mode {file.before_mode!r} or {file.after_mode!r}, which is none")
         try:

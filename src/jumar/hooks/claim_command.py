@@ -14,16 +14,16 @@ import anyio
 import click
 import msgspec
 
-from jumar.core.claims import why_not_red
-from jumar.core.reply import ToolCall
+from jumar.child.hook.published_state import Refused, root_of
+from jumar.cli.console.output import Voice
+from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.environment import environment
+from jumar.core.state.claims import why_not_red
+from jumar.core.state.reply import ToolCall
 from jumar.errors import BadInput, Infra
-from jumar.harness.session import Session, Told
-from jumar.surfaces.command_options import speaking
-from jumar.surfaces.environment import environment
-from jumar.surfaces.hook import in_the_shell
-from jumar.surfaces.hook_disk import Refused, root_of
-from jumar.surfaces.hook_session import Desk, kept_out
-from jumar.surfaces.output import Voice
+from jumar.hooks.full_rule import in_the_shell
+from jumar.hooks.repository_session import Desk, kept_out
+from jumar.runs.session import Session, Told
 
 HOST = "JUMAR_HOST"
 """Where a run of ours that works an agent takes its claims: an address on this machine, with a token in its path."""

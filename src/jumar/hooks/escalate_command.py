@@ -8,12 +8,12 @@ from pathlib import Path
 import anyio
 import click
 
-from jumar.core.reply import ToolCall
-from jumar.surfaces.claim import HOST, Claimed, id_in, root_around, send
-from jumar.surfaces.command_options import speaking
-from jumar.surfaces.environment import environment
-from jumar.surfaces.hook_session import Desk
-from jumar.surfaces.output import Voice
+from jumar.cli.console.output import Voice
+from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.environment import environment
+from jumar.core.state.reply import ToolCall
+from jumar.hooks.claim_command import HOST, Claimed, id_in, root_around, send
+from jumar.hooks.repository_session import Desk
 
 
 @click.command(epilog="Example: jumar escalate test_calc.py::test_round 'it wants 2, test_calc.py::test_half wants 3'")

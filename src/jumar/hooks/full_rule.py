@@ -13,18 +13,8 @@ from pathlib import Path
 
 import anyio
 
-from jumar.core.claims import red_ids
-from jumar.core.policy import Gate
-from jumar.core.quoting import one_line
-from jumar.core.reply import ToolCall
-from jumar.core.run import Phase, RunState
-from jumar.core.stop import StopReason
-from jumar.core.turn import named
-from jumar.errors import JumarError
-from jumar.harness.session import Session, Told
-from jumar.surfaces.environment import environment
-from jumar.surfaces.hook_disk import STATE, Refused
-from jumar.surfaces.hook_rule import (
+from jumar.child.hook.published_state import STATE, Refused
+from jumar.child.hook.ruling import (
     EDITS,
     EVENTS,
     FAILED,
@@ -38,9 +28,19 @@ from jumar.surfaces.hook_rule import (
     read,
     refusal,
 )  # fmt: skip
-from jumar.surfaces.hook_session import Desk
-from jumar.surfaces.hook_stop import rule, who_stops
-from jumar.untested import untested_line
+from jumar.cli.parameters.environment import environment
+from jumar.core.gate.turn_outcome import named
+from jumar.core.quoting import one_line
+from jumar.core.state.claims import red_ids
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import Phase, RunState
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate
+from jumar.errors import JumarError
+from jumar.hooks.repository_session import Desk
+from jumar.hooks.stop_rule import rule, who_stops
+from jumar.runs.session import Session, Told
+from jumar.task.untested import untested_line
 
 LOOK = ToolCall(name="look", arguments={})
 

@@ -13,14 +13,14 @@ from typing import Any
 import click
 import msgspec
 
-from jumar.core.policy import Gate
-from jumar.disk.beneath import passing
+from jumar.child.hook import hook_fast
+from jumar.child.hook.published_state import Refused, root_of
+from jumar.child.hook.ruling import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, STOPS, SUBAGENT_STOP
+from jumar.cli.console.output import Voice
+from jumar.cli.parameters.command_options import speaking
+from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.surfaces import hook_fast
-from jumar.surfaces.command_options import speaking
-from jumar.surfaces.hook_disk import Refused, root_of
-from jumar.surfaces.hook_rule import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, STOPS, SUBAGENT_STOP
-from jumar.surfaces.output import Voice
+from jumar.workspace.files.safe_paths import passing
 
 SECONDS = {PRE: 60, POST: 180, FAILED: 180, STOP: 900, SUBAGENT_STOP: 900, PROMPT: 900, BEGIN: 30}
 """What the host waits for each event; most of it is for the tests of a whole turn, or of the beginning."""

@@ -16,28 +16,28 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.core.gate import writable
-from jumar.core.guard import Guard, nothing
-from jumar.core.policy import Gate
-from jumar.core.run import HOST, Phase, RunState
-from jumar.disk import trees
-from jumar.disk.ignored import Ignored
-from jumar.disk.objects import Store
-from jumar.disk.store.lease import SHARED
-from jumar.disk.store.shared import objects_of
-from jumar.disk.store.sweep import sweep
-from jumar.disk.trees import Kind
+from jumar.child.hook.published_state import CLOSED, FOLDER, LOCK, STATE, VERSION
+from jumar.core.gate.admission import writable
+from jumar.core.gate.write_rules import Guard, nothing
+from jumar.core.state.run_state import HOST, Phase, RunState
+from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput, Infra, JumarError
-from jumar.harness.archive.find import first_link, runs_in
-from jumar.harness.archive.marks import Trust, TrustedRun
-from jumar.harness.assembly import Place, gated, runner_of, workspace_of
-from jumar.harness.result import state_in
-from jumar.harness.session import Session, opened, rejoined
-from jumar.options import Options, with_options
-from jumar.surfaces.hook_disk import CLOSED, FOLDER, LOCK, STATE, VERSION
-from jumar.surfaces.hook_folder import acquire, prune
-from jumar.task import Task, load_task
-from jumar.task_files import DEFAULTS_FILE, TASK_FILE
+from jumar.hooks.session_folder import acquire, prune
+from jumar.runs.archive.find import first_link, runs_in
+from jumar.runs.session import Session, opened, rejoined
+from jumar.runs.setup.assembly import Place, gated, runner_of, workspace_of
+from jumar.runs.setup.marks import Trust, TrustedRun
+from jumar.runs.setup.result import state_in
+from jumar.task.resolve import Options, with_options
+from jumar.task.settings.task_files import DEFAULTS_FILE, TASK_FILE
+from jumar.task.task import Task, load_task
+from jumar.workspace.files import trees
+from jumar.workspace.files.trees import Kind
+from jumar.workspace.git_ignored import Ignored
+from jumar.workspace.store.lease import SHARED
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.store.shared import objects_of
+from jumar.workspace.store.sweep import sweep
 
 KEPT = 10
 """Runs that stay on the disk: what was put back can be had from them."""
@@ -48,7 +48,7 @@ PUT_BACK = "put-back"
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """What is published for the quick look (`jumar.surfaces.hook_disk`)."""
+    """What is published for the quick look (`jumar.child.hook.published_state`)."""
 
     version: int = VERSION
     root: str

@@ -8,9 +8,9 @@ import shutil
 import time
 from pathlib import Path
 
-from jumar.disk.store.shared import RECORD, is_run
 from jumar.errors import Infra
-from jumar.journal import EVENTS
+from jumar.journal.writer import EVENTS
+from jumar.workspace.store.shared import RECORD, is_run
 
 WAIT_SECONDS = 60.0
 """How long a hook waits for another one that is judging."""

@@ -12,11 +12,11 @@ from hashlib import sha256
 
 import msgspec
 
-from jumar.core import events as ev
-from jumar.core.claims import red_ids
-from jumar.core.policy import Gate
-from jumar.core.reply import ToolCall
-from jumar.core.run import RunState
+from jumar.core.state import events as ev
+from jumar.core.state.claims import red_ids
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Gate
 
 NAMED = 5
 """Claims that a sentence names."""

@@ -10,19 +10,19 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.core.budget import Budget
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
-from jumar.disk.objects import Store
-from jumar.disk.patch import readable_diff
-from jumar.disk.store.shared import objects_of
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state.budget import Budget
+from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
-from jumar.harness.recipes import Planted, Prepared
-from jumar.harness.result import Result
-from jumar.harness.runs import Begun, start
-from jumar.journal import read_journal
-from jumar.options import Options, with_options
-from jumar.task import load_task
+from jumar.importing.recipes import Planted, Prepared
+from jumar.journal.writer import read_journal
+from jumar.runs.lifecycle import Begun, start
+from jumar.runs.setup.result import Result
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import load_task
+from jumar.workspace.patch import readable_diff
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.store.shared import objects_of
 
 BOUNDS = Budget(attempts=10, seconds=150.0)
 """For one bug: what is not found by then is said to be not found."""
@@ -90,7 +90,7 @@ def _shown(prepared: Prepared, result: Result) -> Shown:
 
 
 def _tried(folder: Path) -> int:
-    from jumar.core.events import ModelCall  # noqa: PLC0415  one reader of one field
+    from jumar.core.state.events import ModelCall  # noqa: PLC0415  one reader of one field
 
     calls = [e.event for e in read_journal(folder) if isinstance(e.event, ModelCall)]
     return sum(int(str(c.reply.opaque.get("tried", 0))) for c in calls)

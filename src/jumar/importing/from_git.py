@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from jumar.errors import BadInput, Infra
-from jumar.harness.importing import About, Blob, Sides, Tree
+from jumar.importing.make_task import About, Blob, Sides, Tree
 
 NOWHERE = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",

@@ -22,9 +22,9 @@ from tempfile import TemporaryDirectory
 import anyio
 import msgspec
 
-from jumar.core.guard import escape
+from jumar.core.gate.write_rules import escape
 from jumar.errors import BadInput, Infra
-from jumar.harness.importing import About, Blob, Sides, Tree
+from jumar.importing.make_task import About, Blob, Sides, Tree
 
 LIMIT_BYTES = 256 * 2**20
 """What one unpacked source may weigh: libraries are far below it, archive bombs far above."""

@@ -11,11 +11,11 @@ from pathlib import Path, PurePosixPath
 import msgspec
 import tomli_w
 
-from jumar.core.guard import CONFIGURATION, escape
+from jumar.core.gate.write_rules import CONFIGURATION, escape
 from jumar.errors import BadInput
-from jumar.globs import literal, spec
-from jumar.projects import PYTHON
-from jumar.task_files import TASK_FILE
+from jumar.languages.gitignore_globs import literal, spec
+from jumar.languages.project_kinds import PYTHON
+from jumar.task.settings.task_files import TASK_FILE
 
 REFERENCE = "reference"
 """The folder of a task that holds the fix; it never enters a workspace."""

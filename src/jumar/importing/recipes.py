@@ -12,8 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.errors import Infra, JumarError
-from jumar.harness.import_pypi import Release, fetched, pypi_sides, unpacked
-from jumar.harness.importing import About, Blob, Sides, laid_out, write_task
+from jumar.importing.from_pypi import Release, fetched, pypi_sides, unpacked
+from jumar.importing.make_task import About, Blob, Sides, laid_out, write_task
 
 AT_ONCE = 2
 """Fetches in flight: pip's own start is the slow part, and it takes a core."""

@@ -12,14 +12,14 @@ import msgspec
 import tomli_w
 from msgspec.structs import replace
 
-from jumar.core.verdict import Verdict
+from jumar.core.state.verdict import Verdict
 from jumar.errors import BadInput, Infra
-from jumar.harness.assembly import Place, settings_of, tree_of, verifier_of
-from jumar.harness.import_pypi import with_packages
-from jumar.harness.importing import CHECKS, Sides, laid_out, write_task
+from jumar.importing.from_pypi import with_packages
+from jumar.importing.make_task import CHECKS, Sides, laid_out, write_task
 from jumar.ports import Collected
-from jumar.task import Task, load_task
-from jumar.task_files import TASK_FILE
+from jumar.runs.setup.assembly import Place, settings_of, tree_of, verifier_of
+from jumar.task.settings.task_files import TASK_FILE
+from jumar.task.task import Task, load_task
 from jumar.verify.verifier import TrustedVerifier
 
 ROUNDS = 2

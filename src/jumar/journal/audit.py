@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.chain import Mark, digest, parse
 from jumar.errors import BadInput
-from jumar.journal import EVENTS, remembered
+from jumar.journal.line_format import Mark, digest, parse
+from jumar.journal.writer import EVENTS, remembered
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self
 
-from jumar.core import events as ev
-from jumar.core.budget import Cost
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Cost
 from jumar.errors import BadInput
-from jumar.journal import EVENTS, read, still
-from jumar.purse import Caps, Purse, Spent
+from jumar.journal.ledger_rows import Caps, Purse, Spent
+from jumar.journal.writer import EVENTS, read, still
 
 __all__ = ["Caps", "Drawing", "Ledger", "Spent", "bills"]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.budget import MICRO, Budget, Cost, Spend, micro, reserve
-from jumar.disk import beneath
+from jumar.core.state.budget import MICRO, Budget, Cost, Spend, micro, reserve
 from jumar.errors import BadInput, Infra
-from jumar.spans import TABLE, begin_span, extend_span, worked_seconds
+from jumar.journal.spans import TABLE, begin_span, extend_span, worked_seconds
+from jumar.workspace.files import safe_paths
 
 MARK, LAYOUT = 0x6A756D72, 1
 """SQLite's application id (`jumr`) and user version of such a file: one without them is none of ours."""
@@ -101,9 +101,9 @@ class Purse:
         """
         self.path, self._clock = path.absolute(), clock
         self._span: int | None = None
-        """The time since this process entered a run, see `jumar.spans`; None: it entered none."""
+        """The time since this process entered a run, see `jumar.journal.spans`; None: it entered none."""
         _check(self.path, caps)
-        with beneath.disk(f"cannot make {self.path.parent}"):
+        with safe_paths.disk(f"cannot make {self.path.parent}"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._told():
             self._db = sqlite3.connect(self.path, timeout=PATIENCE_SECONDS, isolation_level=None)

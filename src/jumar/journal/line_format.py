@@ -10,7 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-from jumar.core.events import Entry, Event
+from jumar.core.state.events import Entry, Event
 from jumar.errors import BadInput
 
 _ENCODER = msgspec.json.Encoder()

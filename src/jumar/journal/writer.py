@@ -14,10 +14,10 @@ from typing import Self
 
 import msgspec
 
-from jumar.chain import Mark, Torn, digest, group, groups
-from jumar.core.events import Entry, Event, Final, RunEnd
-from jumar.disk import beneath
+from jumar.core.state.events import Entry, Event, Final, RunEnd
 from jumar.errors import BadInput, Infra
+from jumar.journal.line_format import Mark, Torn, digest, group, groups
+from jumar.workspace.files import safe_paths
 
 EVENTS, LOCK, ANCHOR, BALLAST = "events.jsonl", "lock", "head", "ballast"
 """What lies in a run's directory: the lines, who may write them, the newest line's hash, space for the last words."""
@@ -53,7 +53,7 @@ class Journal:
             BadInput: if it holds a journal already, or another process writes there.
             Infra: if the disk refuses.
         """
-        with beneath.disk(f"cannot begin a journal in {folder}"):
+        with safe_paths.disk(f"cannot begin a journal in {folder}"):
             fresh = not folder.is_dir()
             folder.mkdir(parents=True, exist_ok=True)
             try:
@@ -61,7 +61,7 @@ class Journal:
             except FileExistsError:
                 raise BadInput(f"{folder} holds a run already; resume it, or name another folder") from None
             if fresh:
-                beneath.sync(folder.parent)
+                safe_paths.sync(folder.parent)
         return journal
 
     @classmethod
@@ -72,7 +72,7 @@ class Journal:
             BadInput: if there is no journal, another process writes it, or a line of it is damaged.
             Infra: if the disk refuses.
         """
-        with beneath.disk(f"cannot open the journal in {folder}"):
+        with safe_paths.disk(f"cannot open the journal in {folder}"):
             if not (folder / EVENTS).is_file():
                 raise BadInput(f"{folder} holds no journal (no {EVENTS} in it); name the directory of a run")
             return cls._begun(folder, 0, write)
@@ -108,7 +108,7 @@ class Journal:
         # this very fault to stop, writes its end; and what the disk got back early, others would eat.
         closing = any(isinstance(event, Final | RunEnd) for event in events)
         try:
-            with beneath.disk(f"the journal in {self.folder} cannot be written"):
+            with safe_paths.disk(f"the journal in {self.folder} cannot be written"):
                 self._put(data, spare=closing)
             self._sync()
         except BaseException:
@@ -184,7 +184,7 @@ class Journal:
         finally:
             os.close(fd)
         self._remember(self.mark)
-        beneath.sync(self.folder)
+        safe_paths.sync(self.folder)
 
     def _recover(self) -> None:
         torn: list[Torn] = []
@@ -205,11 +205,11 @@ class Journal:
         path = next(p for n in count() if not (p := self.folder / f"events.torn-{n:03d}.jsonl").exists())
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         try:
-            beneath.write_all(fd, torn.data)
+            safe_paths.write_all(fd, torn.data)
             os.fsync(fd)
         finally:
             os.close(fd)
-        beneath.sync(self.folder)
+        safe_paths.sync(self.folder)
         os.ftruncate(self._fd, self._length)
         os.fsync(self._fd)
         self.recovered += (f"{torn}; what there is of it was moved to {path.name}",)

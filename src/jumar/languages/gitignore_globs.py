@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from pathspec import GitIgnoreSpec
 
-from jumar.core.guard import Matches
+from jumar.core.gate.write_rules import Matches
 from jumar.errors import BadInput
 
 

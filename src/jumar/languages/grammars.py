@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from jumar.agents.outline import Outline, instead
+from jumar.languages.outline import Outline, instead
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from jumar.agents import grammars, syntax
+from jumar.languages import grammars, syntax
 from jumar.ports import Site
 
 if TYPE_CHECKING:

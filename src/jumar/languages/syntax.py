@@ -7,8 +7,8 @@ import json
 import tomllib
 import warnings
 
-from jumar.agents import grammars, outline
-from jumar.agents.outline import Outline
+from jumar.languages import grammars, outline
+from jumar.languages.outline import Outline
 
 LANGUAGES = {
     "py": "python", "pyi": "python", "js": "javascript", "jsx": "javascript", "mjs": "javascript",

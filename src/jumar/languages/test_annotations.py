@@ -15,8 +15,8 @@ from typing import Protocol
 
 import msgspec
 
-from jumar.agents.syntax import language
 from jumar.errors import BadInput
+from jumar.languages.syntax import language
 from jumar.ports import Site
 
 ABOVE = 3
@@ -177,7 +177,7 @@ def _comments(path: str, source: bytes) -> Iterator[tuple[int, str, bool]]:
 def _parsed(grammar: str, source: bytes) -> Iterator[tuple[int, str, bool]]:
     from tree_sitter import Parser  # noqa: PLC0415  a run in Python alone does not load the grammars
 
-    from jumar.agents import grammars  # noqa: PLC0415  as above
+    from jumar.languages import grammars  # noqa: PLC0415  as above
 
     lines = source.split(b"\n")
     todo = [Parser(grammars.language(grammar)).parse(source).root_node]

@@ -13,20 +13,21 @@ import anyio
 import click
 from click.core import ParameterSource
 
-from jumar.core.policy import Gate
-from jumar.core.stop import EXIT_CODES, StopReason
+from jumar.cli.console.output import printable
+from jumar.cli.console.signals import Attendant
+from jumar.cli.parameters.command_options import TEST_COMMAND, judging
+from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.run_argument import TRUST
+from jumar.core.state.stop import EXIT_CODES, StopReason
+from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.harness.archive.find import RUNS, refuse_links
-from jumar.harness.archive.marks import Trust
-from jumar.options import Options, with_options
-from jumar.surfaces import mcp_calls as calls
-from jumar.surfaces import mcp_http, mcp_server, mcp_stdio
-from jumar.surfaces.archive.argument import TRUST
-from jumar.surfaces.attend import Attendant
-from jumar.surfaces.command_options import TEST_COMMAND, judging
-from jumar.surfaces.environment import environment
-from jumar.surfaces.output import printable
-from jumar.task import Task, load_task
+from jumar.mcp_server import http_server, stdio
+from jumar.mcp_server import server as mcp_server
+from jumar.mcp_server import tools as calls
+from jumar.runs.archive.find import RUNS, refuse_links
+from jumar.runs.setup.marks import Trust
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import Task, load_task
 
 PATH = click.Path(path_type=Path)
 GATES = click.Choice([Gate.STRICT.value, Gate.REFACTOR.value])
@@ -59,7 +60,7 @@ def mcp(roots: tuple[Path, ...], port: int | None, runs: Path, **chosen: Any) ->
     token, allowed = _token(port, chosen.pop("token"), without=without), _roots(roots)
     if chosen["allow_refactor"] and chosen["gate"] not in (None, Gate.STRICT):
         raise BadInput("--allow-refactor lets a model leave the strict gate, and the gate is another; leave one out")
-    at = None if port is None else mcp_http.listening(port)
+    at = None if port is None else http_server.listening(port)
     token = "" if at is None else _announced(at, token, without=without)
     attendant = Attendant(quiet=True, patient=True)  # what a host asked for is written at once
     attendant.run(lambda: _serve(allowed, runs, chosen, at, token))
@@ -91,9 +92,9 @@ def _token(port: int | None, token: str | None, *, without: bool) -> str:
 async def _serve(
     roots: tuple[Path, ...], runs: Path, chosen: dict[str, Any], at: socket.socket | None, token: str
 ) -> None:
-    from jumar.harness import session  # noqa: PLC0415  libcst is slow to import
-    from jumar.harness.desk import Desk, Doors  # noqa: PLC0415  as above
-    from jumar.surfaces.mcp_acts import Gatehouse  # noqa: PLC0415  as above
+    from jumar.mcp_server.dispatch import Gatehouse  # noqa: PLC0415  as above
+    from jumar.runs import session  # noqa: PLC0415  libcst is slow to import
+    from jumar.runs.session_pool import Desk, Doors  # noqa: PLC0415  as above
 
     environ, python = environment(), chosen["python"]
     trust = Trust(environ, chosen["trust"])
@@ -109,15 +110,15 @@ async def _serve(
                 click.echo(
                     "jumar: MCP on standard input and output: a host starts this; for others, see --http", err=True
                 )
-            await mcp_stdio.serve(server)
+            await stdio.serve(server)
         else:
-            await mcp_http.serve(server, at, token, desk.leave)
+            await http_server.serve(server, at, token, desk.leave)
         seats.cancel_scope.cancel()
 
 
 def _announced(at: socket.socket, token: str, *, without: bool) -> str:
     """Say where and for whom it serves; the token, a new one where none was chosen. One that was is not repeated."""
-    click.echo(f"jumar: serving http://{mcp_http.HOST}:{at.getsockname()[1]}/mcp", err=True)
+    click.echo(f"jumar: serving http://{http_server.HOST}:{at.getsockname()[1]}/mcp", err=True)
     if without or token:
         click.echo(f"jumar: {'no token is asked for' if without else 'the token is the one you gave'}", err=True)
         return token

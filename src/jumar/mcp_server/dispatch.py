@@ -10,17 +10,17 @@ import msgspec
 from anyio import to_thread
 from msgspec.structs import replace
 
-from jumar.core.reply import ToolCall
-from jumar.core.run import HOST, Phase
-from jumar.core.stop import StopReason
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import HOST, Phase
+from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, JumarError
-from jumar.harness.archive.changes import apply_best
-from jumar.harness.archive.marks import Trust
-from jumar.harness.desk import Desk
-from jumar.harness.session import Told
-from jumar.surfaces import mcp_answers as answers
-from jumar.surfaces import mcp_calls as calls
-from jumar.task import Task
+from jumar.mcp_server import responses as answers
+from jumar.mcp_server import tools as calls
+from jumar.runs.archive.changes import apply_best
+from jumar.runs.session import Told
+from jumar.runs.session_pool import Desk
+from jumar.runs.setup.marks import Trust
+from jumar.task.task import Task
 
 Settle = Callable[[Path, calls.OpenTask], Task]
 """A folder that may be worked on, and what was asked -> the task, with every choice made."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from jumar.errors import BadInput
-from jumar.surfaces.mcp_server import SESSION_HEADER
+from jumar.mcp_server.server import SESSION_HEADER
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from jumar.core.claims import stands
-from jumar.core.run import RunState
+from jumar.core.state.claims import stands
+from jumar.core.state.run_state import RunState
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from jumar import __version__
 from jumar.errors import BadInput
-from jumar.surfaces import mcp_answers as answers
-from jumar.surfaces import mcp_calls as calls
+from jumar.mcp_server import responses as answers
+from jumar.mcp_server import tools as calls
 
 if TYPE_CHECKING:
     import mcp_types as types
     from mcp.server.context import ServerRequestContext
     from mcp.server.lowlevel import Server
 
-    from jumar.surfaces.mcp_acts import Gatehouse
+    from jumar.mcp_server.dispatch import Gatehouse
 
 SESSION_HEADER = "mcp-session-id"
 

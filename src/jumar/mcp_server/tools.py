@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from jumar.core.events import PlanStep
+from jumar.core.state.events import PlanStep
 from jumar.errors import BadInput
-from jumar.surfaces import mcp_answers as answers
+from jumar.mcp_server import responses as answers
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

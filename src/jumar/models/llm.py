@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from msgspec.structs import replace
 
-from jumar.core.budget import Cost
-from jumar.core.reply import Reply
-from jumar.core.settings import Route
-from jumar.models.clients import Line, check_installed, opened
-from jumar.models.faults import Fault, fault_of
-from jumar.models.lines import MOST_TOKENS, MOST_USD
-from jumar.models.prices import Tariff
-from jumar.models.providers import PLACEHOLDER, provider_of
-from jumar.models.secrets import one_line
-from jumar.models.transcript import Transcript, definitions, reply_of
+from jumar.core.state.budget import Cost
+from jumar.core.state.reply import Reply
+from jumar.core.state.settings import Route
+from jumar.models.wire.faults import Fault, fault_of
+from jumar.models.wire.http_client import Line, check_installed, opened
+from jumar.models.wire.jsonl import MOST_TOKENS, MOST_USD
+from jumar.models.wire.messages import Transcript, definitions, reply_of
+from jumar.models.wire.prices import Tariff
+from jumar.models.wire.providers import PLACEHOLDER, provider_of
+from jumar.models.wire.redaction import one_line
 from jumar.ports import Answer, Ask
 
 if TYPE_CHECKING:

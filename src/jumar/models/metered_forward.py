@@ -11,20 +11,20 @@ from functools import cached_property
 import anyio
 import msgspec
 
-from jumar.core.budget import Cost
-from jumar.core.reply import Reply
-from jumar.core.settings import Route
+from jumar.core.state.budget import Cost
+from jumar.core.state.reply import Reply
+from jumar.core.state.settings import Route
 from jumar.errors import BadInput, Infra
-from jumar.models.answers import Said, reply_of, said, without_usage
-from jumar.models.clients import CONNECT_SECONDS, check_installed
-from jumar.models.faults import Fault
-from jumar.models.forms import CHAT, FORMS, Asked, Form, Refusal, asked
-from jumar.models.lines import MOST_USD
 from jumar.models.llm import LONGEST_SECONDS, SHORTEST_SECONDS
-from jumar.models.prices import Tariff
-from jumar.models.providers import PLACEHOLDER, is_local, provider_of
-from jumar.models.secrets import MASK, SHORTEST, one_line
-from jumar.models.transcript import MOST_BYTES_PER_TOKEN, PER_REQUEST
+from jumar.models.wire.decode import Said, reply_of, said, without_usage
+from jumar.models.wire.faults import Fault
+from jumar.models.wire.http_client import CONNECT_SECONDS, check_installed
+from jumar.models.wire.jsonl import MOST_USD
+from jumar.models.wire.messages import MOST_BYTES_PER_TOKEN, PER_REQUEST
+from jumar.models.wire.prices import Tariff
+from jumar.models.wire.providers import PLACEHOLDER, is_local, provider_of
+from jumar.models.wire.redaction import MASK, SHORTEST, one_line
+from jumar.models.wire.request_formats import CHAT, FORMS, Asked, Form, Refusal, asked
 from jumar.ports import Answer, Ask
 
 ANSWER_BYTES = 64 << 20

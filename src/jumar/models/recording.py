@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.agent import Message
-from jumar.core.budget import Cost
-from jumar.core.settings import Route
+from jumar.core.run.strategy import Message
+from jumar.core.state.budget import Cost
+from jumar.core.state.settings import Route
 from jumar.errors import BadInput, Infra
-from jumar.models.lines import Tokens, Usd, decoded, numbered, read_once
-from jumar.models.prefix import continues
-from jumar.models.secrets import clean
+from jumar.models.wire.jsonl import Tokens, Usd, decoded, numbered, read_once
+from jumar.models.wire.prompt_prefix import continues
+from jumar.models.wire.redaction import clean
 from jumar.ports import Answer, Ask, Model
 
 FORMAT = "jumar-cassette"

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Awaitable, Mapping
 
-from jumar.core.budget import Cost
-from jumar.core.gate import Action
-from jumar.core.reply import Reply, ToolCall
-from jumar.core.settings import Suite
+from jumar.core.gate.admission import Action
+from jumar.core.state.budget import Cost
+from jumar.core.state.reply import Reply, ToolCall
+from jumar.core.state.settings import Suite
 from jumar.errors import Infra
 from jumar.ports import Answer, Ask, Runner
-from jumar.progress import Part, Tell, silent
+from jumar.process.progress import Part, Tell, silent
+from jumar.process.room import Store
 from jumar.repair.candidates import Candidate
-from jumar.repair.readable import Sources, sources_of
-from jumar.repair.screening import Fence, Ground
+from jumar.repair.readable_sources import Sources, sources_of
+from jumar.repair.schedule import Strategy
+from jumar.repair.screening_client import Fence, Ground
 from jumar.repair.search import Bounds, Search
-from jumar.repair.strategy import Strategy
 from jumar.repair.suspicion import Tree
-from jumar.verify.room import Store
 
 CAVEAT = "A patch that passes is only as right as the tests."
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from jumar.core.agent import Request
-from jumar.core.budget import Cost
-from jumar.core.reply import Reply
-from jumar.core.settings import Route
-from jumar.models.cassette import Digests, Take, read_lines
-from jumar.models.lines import read_once, used_up
+from jumar.core.run.strategy import Request
+from jumar.core.state.budget import Cost
+from jumar.core.state.reply import Reply
+from jumar.core.state.settings import Route
+from jumar.models.recording import Digests, Take, read_lines
+from jumar.models.wire.jsonl import read_once, used_up
 from jumar.ports import Answer, Ask, Model
 
 Place = tuple[int, str, str]

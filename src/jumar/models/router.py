@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from jumar.core.settings import Route, Settings
+from jumar.core.state.settings import Route, Settings
 from jumar.errors import BadInput
 from jumar.models.llm import LlmModel
-from jumar.models.prices import Tariff, tariff
-from jumar.models.providers import check_base_url, key_of, provider_of
+from jumar.models.wire.prices import Tariff, tariff
+from jumar.models.wire.providers import check_base_url, key_of, provider_of
 from jumar.ports import Model
 
 ByTier = Callable[[str], Model]

@@ -7,10 +7,10 @@ from typing import Literal
 
 import msgspec
 
-from jumar.core.budget import Cost
-from jumar.core.reply import Reply, ToolCall
+from jumar.core.state.budget import Cost
+from jumar.core.state.reply import Reply, ToolCall
 from jumar.errors import BadInput
-from jumar.models.lines import Tokens, Usd, decoded, numbered, read_once, used_up
+from jumar.models.wire.jsonl import Tokens, Usd, decoded, numbered, read_once, used_up
 from jumar.ports import Answer, Ask
 
 

@@ -13,20 +13,20 @@ from contextlib import asynccontextmanager, suppress
 import anyio
 from anyio import to_thread
 
-from jumar.core.verdict import Ended
-from jumar.disk.beneath import disk
+from jumar.child.channel import Reader
+from jumar.child.supervisor import process_tree
+from jumar.child.supervisor.cgroup import Cell
+from jumar.core.state.verdict import Ended
 from jumar.ports import Invocation, Record
-from jumar.verify import family
-from jumar.verify.cell import Cell
-from jumar.verify.channel import Reader
-from jumar.verify.launch import Confinement, Started, started
-from jumar.verify.printed import printed
-from jumar.verify.room import discard
+from jumar.process.launch import Confinement, Started, started
+from jumar.process.output import printed
+from jumar.process.room import discard
+from jumar.workspace.files.safe_paths import disk
 
 GRACE_SECONDS = 0.8
 """After its deadline a reaper has this long to answer, or to be at work; if it was stopped, jumar does the killing."""
 
-WORKING_SECONDS = family.KILL_SECONDS + 1.0
+WORKING_SECONDS = process_tree.KILL_SECONDS + 1.0
 """After its deadline, one that is at work has this long."""
 
 SAID = 300
@@ -92,7 +92,7 @@ class Child:
         with anyio.move_on_after(self._deadline - time.monotonic()) as patience:
             await anyio.wait_readable(self._pipes.selector)
         if patience.cancelled_caught:
-            if time.monotonic() < self._last and not family.stopped(self._reaper.pid):
+            if time.monotonic() < self._last and not process_tree.stopped(self._reaper.pid):
                 self._deadline = min(self._last, time.monotonic() + GRACE_SECONDS)
                 return
             await to_thread.run_sync(self._overpower, self._reaper.pid)
@@ -134,9 +134,9 @@ class Child:
         self._conclude(json.loads(self._status or b'{"how": "killed"}'))
 
     def _overpower(self, root: int | None) -> None:
-        family.destroy(self._pipes.nonce, root)
+        process_tree.destroy(self._pipes.nonce, root)
         self._reaper.kill()
-        family.destroy(self._pipes.nonce, None)
+        process_tree.destroy(self._pipes.nonce, None)
         Cell(self._pipes.nonce).sweep()
 
     def _conclude(self, status: Mapping[str, object]) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from jumar.child.supervisor import process_tree
 from jumar.errors import Infra
-from jumar.verify import family
 
 STOP_SECONDS = 2.0
 """For stopping all of them: what still multiplies then cannot be judged."""
@@ -49,7 +49,7 @@ class Stillness(msgspec.Struct, frozen=True):
     def end(self) -> None:
         """Let them go on."""
         for target in self.stopped:
-            family.signal_to(target, signal.SIGCONT)
+            process_tree.signal_to(target, signal.SIGCONT)
 
 
 def still(kin: tuple[str, int]) -> Stillness:
@@ -60,14 +60,14 @@ def still(kin: tuple[str, int]) -> Stillness:
     """
     nonce, root = kin
     begun = time.monotonic()
-    stopped = family.freeze(nonce, root, begun + STOP_SECONDS)
+    stopped = process_tree.freeze(nonce, root, begun + STOP_SECONDS)
     again = begun + AGAIN_SECONDS
     # A signal is on its way for a moment: until it has arrived, a process may still write.
-    while any(_moves(pid, patient=time.monotonic() < begun + WAIT_SECONDS) for pid in family.descendants(root)):
+    while any(_moves(pid, patient=time.monotonic() < begun + WAIT_SECONDS) for pid in process_tree.descendants(root)):
         if (now := time.monotonic()) > begun + STOP_SECONDS:
             raise Infra("the processes of the agent cannot be stopped: no tree of its workspace can be judged")
         if now > again:
-            stopped |= family.freeze(nonce, root, begun + STOP_SECONDS)
+            stopped |= process_tree.freeze(nonce, root, begun + STOP_SECONDS)
             again = time.monotonic() + AGAIN_SECONDS
         os.sched_yield()
     if not set(_states(root)) - DEAD:
@@ -91,7 +91,7 @@ def _states(pid: int) -> Iterator[str]:
 def _steps(root: int) -> Steps:
     """Where all threads below *root* stand, but for the dead."""
     steps: dict[tuple[int, int], tuple[str, ...]] = {}
-    for pid in family.descendants(root):
+    for pid in process_tree.descendants(root):
         with suppress(OSError):
             for task in Path(f"/proc/{pid}/task").iterdir():
                 lines = (task / "status").read_text("utf-8", "replace").splitlines()

@@ -20,11 +20,11 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from jumar.child import start
-from jumar.confinement import Reach, Wrapped
+from jumar.child.supervisor import supervise
 from jumar.ports import Invocation, Record, Sandbox
-from jumar.sandbox.none import Unconfined
-from jumar.verify import reaper
-from jumar.verify.ceiling import Ceiling, usual
+from jumar.process.limits import Ceiling, usual
+from jumar.sandbox.request import Reach, Wrapped
+from jumar.sandbox.unconfined import Unconfined
 
 OUTPUT_BYTES = 8 << 20
 """As much is kept of the start of the output, and as much of its end."""
@@ -66,7 +66,7 @@ class Confinement:
 
 
 class Pipes:
-    """The descriptors of one confined process: ours until `close`, the reaper's as inherited numbers."""
+    """The descriptors of one confined process: ours until `close`, the supervisor's as inherited numbers."""
 
     def __init__(self) -> None:
         self.key, self.nonce = os.urandom(32), os.urandom(16).hex()
@@ -81,7 +81,7 @@ class Pipes:
             self.selector.register(fd, selectors.EVENT_READ)
 
     def handed_over(self) -> None:
-        """Close the ends that are the reaper's now."""
+        """Close the ends that are the supervisor's now."""
         for fd in (self.records_w, self.status_w, self.requests_r, self.lifeline_r):
             os.close(fd)
 
@@ -161,9 +161,7 @@ def started(invocation: Invocation, confinement: Confinement) -> Started:
 
 def _wrapped(invocation: Invocation, confinement: Confinement) -> Wrapped:
     """The argv in its sandbox, in which it sees the scripts that it may begin with."""
-    reach = msgspec.structs.replace(
-        confinement.reach, readable=(*confinement.reach.readable, Path(start.FOLDER).parent)
-    )
+    reach = msgspec.structs.replace(confinement.reach, readable=(*confinement.reach.readable, Path(start.FOLDER)))
     argv = (_found(invocation.argv[0], scrub(invocation, confinement)["PATH"]), *invocation.argv[1:])
     if not os.access(argv[0], os.X_OK):  # so the system says what is wrong with it, and not a sandbox
         return Wrapped(argv=argv, start=Path("/"))
@@ -176,7 +174,7 @@ def _found(program: str, path: str) -> str:
 
 def _supervisor(orders: IO[bytes], sink: IO[bytes], pipes: Pipes, order: dict[str, Any]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  # our interpreter, our script, numbers
-        [sys.executable, "-I", "-S", *start.command(reaper), str(orders.fileno()), str(pipes.status_w)],
+        [sys.executable, "-I", "-S", *start.command(supervise), str(orders.fileno()), str(pipes.status_w)],
         stdin=pipes.lifeline_r,
         stdout=subprocess.DEVNULL,
         stderr=sink,

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jumar.verify import cell
+from jumar.child.supervisor import cgroup
 
 MEMORY_BYTES = 8 << 30
 """Suites that need more are rare, and one that means harm must not have what the others of a campaign need."""
@@ -44,9 +44,9 @@ def _memory() -> Iterator[int]:
     with suppress(OSError, ValueError):
         yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError):
-        for folder in map(Path, cell.folders()):
+        for folder in map(Path, cgroup.folders()):
             for group in (folder, *folder.parents):
-                for name in cell.MEMORY:
+                for name in cgroup.MEMORY:
                     # An unbounded one says "max", or a number beyond all memory.
                     with suppress(OSError, ValueError):
                         yield int((group / name).read_text("ascii"))

@@ -13,19 +13,19 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from jumar.confinement import Reach
-from jumar.core.verdict import Ended
-from jumar.disk.beneath import disk
+from jumar.core.state.verdict import Ended
 from jumar.errors import BadInput, Infra
 from jumar.ports import Ran, Sandbox
+from jumar.process.child_process import confined
+from jumar.process.launch import Confinement
+from jumar.process.output import printed
+from jumar.process.room import Store, laid_out
+from jumar.process.sandbox_check import bubblewrap
+from jumar.process.shell_check import shell
 from jumar.sandbox import bwrap
-from jumar.sandbox.installed import PATH, interpreter
-from jumar.verify.check import shell
-from jumar.verify.confining import bubblewrap
-from jumar.verify.launch import Confinement
-from jumar.verify.printed import printed
-from jumar.verify.process import confined
-from jumar.verify.room import Store, laid_out
+from jumar.sandbox.program_files import PATH, interpreter
+from jumar.sandbox.request import Reach
+from jumar.workspace.files.safe_paths import disk
 
 COMMAND_BYTES = 100_000
 """A longer command is refused: no kernel takes an argument of 128 KiB."""

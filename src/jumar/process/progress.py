@@ -50,7 +50,7 @@ def teller(follower: object) -> Tell:
 
 
 class Counter:
-    """Counts the tests in the records of one process, see `jumar.verify.records`."""
+    """Counts the tests in the records of one process, see `jumar.process.records`."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell, self._done, self._total = tell, 0, 0

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from jumar.core.quoting import one_line
-from jumar.core.verdict import Blame, Broken, Ended, Outcome, Report, TestResult
+from jumar.core.state.verdict import Blame, Broken, Ended, Outcome, Report, TestResult
 from jumar.ports import Collected, Record
 
 ORDER = ("hello", "collected", "start", "result", "finish", "end")

@@ -7,17 +7,17 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from jumar.core.verdict import Ended
-from jumar.disk.beneath import disk
+from jumar.core.state.verdict import Ended
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
+from jumar.process.child_process import confined
+from jumar.process.launch import Confinement
+from jumar.process.output import printed
+from jumar.process.room import laid_out
+from jumar.process.shell_check import shell
 from jumar.sandbox import seccomp
 from jumar.sandbox.bwrap import Bubblewrap, programs
-from jumar.verify.check import shell
-from jumar.verify.launch import Confinement
-from jumar.verify.printed import printed
-from jumar.verify.process import confined
-from jumar.verify.room import laid_out
+from jumar.workspace.files.safe_paths import disk
 
 PROBE_SECONDS = 20.0
 

@@ -13,15 +13,16 @@ from typing import Any
 import msgspec
 
 from jumar.child import start
-from jumar.confinement import Reach
-from jumar.core.verdict import Ended
+from jumar.child.sandbox import decoy_main, probe_main
+from jumar.core.state.verdict import Ended
 from jumar.errors import Infra
 from jumar.ports import Invocation, Sandbox
-from jumar.sandbox import decoy_boot, probes, probes_boot
-from jumar.sandbox.probes_decoys import Decoys, decoys, environment
-from jumar.verify.launch import Confinement
-from jumar.verify.printed import printed
-from jumar.verify.process import Child, confined
+from jumar.process.child_process import Child, confined
+from jumar.process.launch import Confinement
+from jumar.process.output import printed
+from jumar.sandbox.probes import catalogue
+from jumar.sandbox.probes.decoys import Decoys, decoys, environment
+from jumar.sandbox.request import Reach
 
 SECONDS = 20.0
 """A prober that takes longer has not answered."""
@@ -31,7 +32,7 @@ class Probed(msgspec.Struct, frozen=True, kw_only=True):
     """What a prober found in one sandbox."""
 
     possible: tuple[str, ...] = ()
-    """Names of `jumar.sandbox.probes.PROBES`, in their order; what could not be tried is among them."""
+    """Names of `jumar.sandbox.probes.catalogue.PROBES`, in their order; what could not be tried is among them."""
     evidence: Mapping[str, str] = {}
     """Name of what was possible -> how it was seen."""
     tried: int = 0
@@ -44,14 +45,14 @@ async def probed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> P
     """Try all probes in *sandbox*, in rooms below the folder *place*."""
     started = time.monotonic()
     with decoys(place) as traps:
-        lure = Invocation(argv=_python(decoy_boot), config=dict(traps.lure), env={"JUMAR_DECOY": traps.token})
+        lure = Invocation(argv=_python(decoy_main), config=dict(traps.lure), env={"JUMAR_DECOY": traps.token})
         outside = Confinement(room=traps.folder, seconds=SECONDS)
         async with confined(lure, outside) as decoy, _sent(sandbox, traps, environ) as prober:
             ready = await _heard(decoy, "ready")
             answers = await _answers(prober, {**traps.aims(environment()), **ready, "only": []})
             await decoy.send({})
             seen = {**(await _heard(decoy, "seen")), **traps.harmed()}
-        found = _judged(answers, seen, prober, traps, probes.PROBES)
+        found = _judged(answers, seen, prober, traps, catalogue.PROBES)
     return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
 
@@ -60,17 +61,17 @@ async def reprobed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) ->
     started = time.monotonic()
     with decoys(place) as traps:
         async with _sent(sandbox, traps, environ) as prober:
-            answers = await _answers(prober, {**traps.aims(environment()), "only": probes.QUICK})
-        quick = {name: told for name, told in traps.harmed().items() if name in probes.QUICK}
-        found = _judged(answers, quick, prober, traps, probes.QUICK)
+            answers = await _answers(prober, {**traps.aims(environment()), "only": catalogue.QUICK})
+        quick = {name: told for name, told in traps.harmed().items() if name in catalogue.QUICK}
+        found = _judged(answers, quick, prober, traps, catalogue.QUICK)
     return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
 
 def _sent(sandbox: Sandbox, traps: Decoys, environ: Mapping[str, str]) -> AbstractAsyncContextManager[Child]:
     """The prober, started in *sandbox*. Among the environment it is not to get is a key."""
-    scripts = Path(start.FOLDER).parent
+    scripts = Path(start.FOLDER)
     return confined(
-        Invocation(argv=_python(probes_boot)),
+        Invocation(argv=_python(probe_main)),
         Confinement(
             room=traps.room,
             output=traps.output,
@@ -114,7 +115,7 @@ def _judged(
         said = printed(traps.output).strip().splitlines()
         return Probed(why=said[-1].removeprefix("jumar: ") if said else "; ".join((prober.detail, *prober.anomalies)))
     evidence = {}
-    for name in (name for name in probes.PROBES if name in expected):
+    for name in (name for name in catalogue.PROBES if name in expected):
         how, how_seen = answers.get(name, ("untried", "no answer"))
         if seen.get(name, how != "impossible"):
             evidence[name] = how_seen or "its victim says so"

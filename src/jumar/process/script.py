@@ -14,12 +14,12 @@ import anyio
 from anyio import to_thread
 
 from jumar.child import start
-from jumar.core.verdict import Ended
-from jumar.disk.beneath import disk
+from jumar.core.state.verdict import Ended
 from jumar.ports import Invocation, Record
-from jumar.verify.launch import Confinement
-from jumar.verify.process import confined
-from jumar.verify.room import discard
+from jumar.process.child_process import confined
+from jumar.process.launch import Confinement
+from jumar.process.room import discard
+from jumar.workspace.files.safe_paths import disk
 
 
 class Script(NamedTuple):

@@ -11,21 +11,21 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from jumar.child import start
-from jumar.core.verdict import Ended
-from jumar.disk.beneath import disk
+from jumar.child.commands import check_main
+from jumar.core.state.verdict import Ended
 from jumar.errors import BadInput
 from jumar.ports import Checked, Invocation
-from jumar.verify import check_boot
-from jumar.verify.launch import Confinement
-from jumar.verify.printed import printed
-from jumar.verify.process import confined
+from jumar.process.child_process import confined
+from jumar.process.launch import Confinement
+from jumar.process.output import printed
+from jumar.workspace.files.safe_paths import disk
 
 NO_ENV: Mapping[str, str] = MappingProxyType({})
 
 
 def shell(command: str, *arguments: str) -> Invocation:
     """What runs *command* with a shell, whose `$1` and so on are *arguments*."""
-    envoy = (sys.executable, "-I", "-S", "-B", *start.command(check_boot))
+    envoy = (sys.executable, "-I", "-S", "-B", *start.command(check_main))
     return Invocation(argv=envoy, config={"command": [command, "sh", *arguments]})
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from jumar.core.quoting import one_line
 from jumar.errors import BadInput
-from jumar.sandbox.installed import installation
+from jumar.sandbox.program_files import installation
 
 ASK_SECONDS = 10.0
 """A shim that does not answer within this time counts as one that fails."""

@@ -12,22 +12,13 @@ from itertools import islice
 
 import libcst as cst
 
-from jumar.repair import (
-    boundaries,
-    calls,
-    conditions,
-    constants,
-    expressions,
-    guards,
-    names,
-    statements,
-)
-from jumar.repair.blocks import Line
-from jumar.repair.blocks import statements as lines_of
-from jumar.repair.edits import Edit
-from jumar.repair.outline import Unit
-from jumar.repair.scope import scope_of
-from jumar.repair.site import Operator, Site
+from jumar.repair.operators import boundaries, calls, conditions, constants, expressions, guards, names, statements
+from jumar.repair.source.blocks import Line
+from jumar.repair.source.blocks import statements as lines_of
+from jumar.repair.source.edit_site import Operator, Site
+from jumar.repair.source.scope import scope_of
+from jumar.repair.source.spans import Edit
+from jumar.repair.source.units import Unit
 from jumar.repair.suspicion import Tree
 
 NODE_OPERATORS: tuple[tuple[Operator, float], ...] = (

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jumar.sources import undecodable
+from jumar.languages.python_encoding import undecodable
 
 MARK = "\ufeff"
 """The byte order mark: a text is searched without it and written with it."""

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from math import inf
 
 from jumar.repair.candidates import Candidate, candidates, followers
-from jumar.repair.screening import Sighting, Trial
+from jumar.repair.screening_client import Sighting, Trial
 from jumar.repair.suspicion import Tree
 
 LIMITS = (0.03, 0.25, 2.0, 12.0)

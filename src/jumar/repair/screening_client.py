@@ -12,16 +12,16 @@ from typing import Any
 import msgspec
 
 from jumar.child import start
-from jumar.confinement import Reach
-from jumar.core.settings import Suite
+from jumar.child.screening import screening_main
+from jumar.core.state.settings import Suite
 from jumar.errors import Infra
 from jumar.ports import Invocation, Runner, Sandbox
-from jumar.repair import screen_child
+from jumar.process.child_process import Child, confined
+from jumar.process.launch import Confinement
+from jumar.process.room import Store, laid_out
 from jumar.repair.candidates import Candidate
-from jumar.sandbox.none import Unconfined
-from jumar.verify.launch import Confinement
-from jumar.verify.process import Child, confined
-from jumar.verify.room import Store, laid_out
+from jumar.sandbox.request import Reach
+from jumar.sandbox.unconfined import Unconfined
 
 WALL_FACTOR = 4.0
 """Limits are in processor seconds; on a busy machine as many times more pass on the clock."""
@@ -42,7 +42,7 @@ class Fence:
 
     def around(self, room: Path, seconds: float) -> Confinement:
         """How one process in *room* is confined: it sees our scripts, beside what it may reach."""
-        reach = msgspec.structs.replace(self.reach, readable=(*self.reach.readable, Path(start.FOLDER).parent))
+        reach = msgspec.structs.replace(self.reach, readable=(*self.reach.readable, Path(start.FOLDER)))
         return Confinement(room=room, seconds=seconds, sandbox=self.sandbox, reach=reach)
 
 
@@ -188,7 +188,7 @@ def _invocation(ground: Ground, room: Path, *, cold: bool) -> Invocation:
     """The runner's own invocation, with our script in the place of its."""
     ids = [*ground.red, *ground.green]
     plain = ground.runner.verification(ground.suite, room, ids)
-    argv = (*plain.argv[:-2], *start.command(screen_child))
+    argv = (*plain.argv[:-2], *start.command(screening_main))
     red, functions = spread(ground.red)
     own = {
         "red": red,

@@ -13,8 +13,8 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from jumar.repair.candidates import Candidate
-from jumar.repair.screening import Ground, Sighting, Trial, worker
-from jumar.repair.strategy import Strategy
+from jumar.repair.schedule import Strategy
+from jumar.repair.screening_client import Ground, Sighting, Trial, worker
 
 LAG = 24
 """A trial is chosen without knowing what was seen of the last so many: they may still be running."""
@@ -36,7 +36,7 @@ class Screener(Protocol):
 
 
 Workers = Callable[[Ground, Callable[[int], None]], AbstractAsyncContextManager[Screener]]
-"""Makes a screener for a ground; the function is to be called as in `jumar.repair.screening.worker`."""
+"""Makes a screener for a ground; the function is to be called as in `jumar.repair.screening_client.worker`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-from jumar.repair.outline import Unit, outline
+from jumar.repair.source.units import Unit, outline
 
 HEADER = 0.6
 """A `def` line is run at import, not by a test: its defaults inherit this share of the suspicion of its body."""

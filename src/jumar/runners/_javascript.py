@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
-from jumar import javascript_sites
 from jumar.child import start
-from jumar.core.settings import Suite
-from jumar.core.verdict import Ended, Report
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Ended, Report
+from jumar.languages import javascript_tests
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
-from jumar.sandbox.installed import installation
-from jumar.verify import records as decode
-from jumar.verify import toolchain
-from jumar.verify.launch import PATH
+from jumar.process import records as decode
+from jumar.process import toolchain
+from jumar.process.launch import PATH
+from jumar.sandbox.program_files import installation
 
 PACKAGES = "node_modules"
 
@@ -98,7 +98,7 @@ class JavaScriptRunner:
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
         """The tests in *source*, each once; what is filled in at run time stands in their names as it is written."""
-        return javascript_sites.sites(path, source)
+        return javascript_tests.sites(path, source)
 
     def _invocation(self, suite: Suite, config: Mapping[str, object]) -> Invocation:
         return Invocation(

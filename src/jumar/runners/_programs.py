@@ -9,11 +9,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jumar.javascript import NAMED, installed_packages
+from jumar.languages.project_kinds import runner_in
 from jumar.plugins import load
 from jumar.ports import Runner, Surroundings
-from jumar.projects import runner_in
-from jumar.sandbox.installed import interpreter, on_path
+from jumar.runners._javascript import NAMED, installed_packages
+from jumar.sandbox.program_files import interpreter, on_path
 
 VENVS = (".venv", "venv")
 

@@ -9,13 +9,14 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from jumar.child import start
-from jumar.core.settings import Suite
-from jumar.core.verdict import Ended, Report
+from jumar.child.cargo import cargo_main
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
-from jumar.sandbox.installed import installation
-from jumar.verify import cargo_boot, toolchain
-from jumar.verify import records as decode
-from jumar.verify.launch import PATH
+from jumar.process import records as decode
+from jumar.process import toolchain
+from jumar.process.launch import PATH
+from jumar.sandbox.program_files import installation
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -45,7 +46,7 @@ class CargoRunner:
 
     What is built lies beside the room and goes with it: a shared folder would take a file of another room, which has
     the same name and may be older, for one it has compiled already. Crates from elsewhere are copied in, see
-    `verify/cargo_seed.py`.
+    `child/cargo/build_cache.py`.
     """
 
     name = "cargo"
@@ -106,11 +107,11 @@ class CargoRunner:
 
         What is compiled under a condition that may not hold is left out: it could stay red for ever.
         """
-        if not cargo_boot.is_root(path):
+        if not cargo_main.is_root(path):
             return ()
         from tree_sitter import Parser  # noqa: PLC0415  a run in Python alone does not load the grammars
 
-        from jumar.agents.grammars import language  # noqa: PLC0415  as above
+        from jumar.languages.grammars import language  # noqa: PLC0415  as above
 
         root = Parser(language("rust")).parse(source).root_node
         return tuple(Site(f"{path}::{name}", start, end) for name, start, end in _tests(root, ""))
@@ -157,7 +158,7 @@ def _toolchains(rustup: str) -> tuple[Path, ...]:
 
 def _invocation(suite: Suite, mode: str, ids: Sequence[str], files: Sequence[str]) -> Invocation:
     return Invocation(
-        argv=(sys.executable, "-I", "-S", "-B", *start.command(cargo_boot)),
+        argv=(sys.executable, "-I", "-S", "-B", *start.command(cargo_main)),
         config={"mode": mode, "ids": list(ids), "files": list(files), "limit": suite.test_timeout_seconds},
         env=suite.env,
     )
@@ -218,6 +219,6 @@ SAMPLES: dict[str, dict[str, str]] = {
         + '\n#[test]\nfn two() {\n    panic!("two");\n}\n\n#[test]\n#[ignore]\nfn zero() {\n    loop {}\n}\n',
     },
 }
-"""One tiny project for each way a test can come out; see `jumar.trials.check_runner`."""
+"""One tiny project for each way a test can come out; see `jumar.runner_contract.check_runner`."""
 
 plugin = CargoRunner()

@@ -13,13 +13,14 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from jumar.child import start
-from jumar.core.settings import Suite
-from jumar.core.verdict import Ended, Report
+from jumar.child.commands import test_command_main
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Ended, Report
 from jumar.errors import BadInput
+from jumar.languages.project_kinds import TEST_FOLDERS, TEST_NAMES
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
-from jumar.projects import TEST_FOLDERS, TEST_NAMES
-from jumar.verify import command_boot, programs
-from jumar.verify import records as decode
+from jumar.process import records as decode
+from jumar.runners import _programs
 
 HEAD = "test-command"
 """Stands where other ids have the path of a test file: the suite of a command lies in no single file."""
@@ -44,7 +45,7 @@ class CommandRunner:
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
         """The programs on PATH, and what the project in *origin* has installed beside its files."""
-        return programs.around(origin, environ)
+        return _programs.around(origin, environ)
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # other runners look into it
         """Look for the program that the command starts; the one id is known already."""
@@ -105,7 +106,7 @@ def argv_of(command: str) -> tuple[str, ...]:
 
 def _invocation(suite: Suite, mode: str) -> Invocation:
     return Invocation(
-        argv=(sys.executable, "-I", "-S", "-B", *start.command(command_boot)),
+        argv=(sys.executable, "-I", "-S", "-B", *start.command(test_command_main)),
         config={
             "mode": mode,
             "id": test_id(suite),

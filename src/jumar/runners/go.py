@@ -10,12 +10,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from jumar.child import start
-from jumar.core.settings import Suite
-from jumar.core.verdict import Ended, Report
+from jumar.child.go import go_main
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
-from jumar.verify import go_boot, toolchain
-from jumar.verify import records as decode
-from jumar.verify.launch import PATH
+from jumar.process import records as decode
+from jumar.process import toolchain
+from jumar.process.launch import PATH
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -98,7 +99,7 @@ class GoRunner:
         """The tests in *source*, as far as it can be parsed."""
         from tree_sitter import Parser  # noqa: PLC0415  a run in Python alone does not load the grammars
 
-        from jumar.agents.grammars import language  # noqa: PLC0415  as above
+        from jumar.languages.grammars import language  # noqa: PLC0415  as above
 
         root = Parser(language("go")).parse(source).root_node
         found = {name: node for name, node in _functions(root) if _is_test(name, node)}
@@ -137,7 +138,7 @@ def _caches(env: Mapping[str, str]) -> tuple[Path, ...]:
 
 def _invocation(suite: Suite, mode: str, ids: Sequence[str], homes: Mapping[str, object]) -> Invocation:
     return Invocation(
-        argv=(sys.executable, "-I", "-S", "-B", *start.command(go_boot)),
+        argv=(sys.executable, "-I", "-S", "-B", *start.command(go_main)),
         config={"mode": mode, "ids": list(ids), "homes": homes, "limit": suite.test_timeout_seconds},
         env=suite.env,
     )
@@ -195,6 +196,6 @@ SAMPLES: dict[str, dict[str, str]] = {
         + '\nfunc TestTwo(t *testing.T) {\n\tt.Error("two")\n}\n\nfunc TestThree(t *testing.T) {\n\tfor {\n\t}\n}\n',
     },
 }
-"""One tiny project for each way a test can come out; see `jumar.trials.check_runner`."""
+"""One tiny project for each way a test can come out; see `jumar.runner_contract.check_runner`."""
 
 plugin = GoRunner()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from jumar.javascript import JavaScriptRunner
-from jumar.verify import jest_boot
+from jumar.child.javascript import jest_main
+from jumar.runners._javascript import JavaScriptRunner
 
 PATTERNS = r"(^|/)__tests__/.*\.[cm]?[jt]sx?$|(^|/)([^/]*\.)?(test|spec)\.[cm]?[jt]sx?$"
 """jest's own names for test files."""
@@ -15,7 +15,7 @@ class JestRunner(JavaScriptRunner):
     """The adapter of jest."""
 
     name = "jest"
-    program = jest_boot
+    program = jest_main
     patterns = re.compile(PATTERNS)
 
 

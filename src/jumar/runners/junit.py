@@ -12,14 +12,14 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from jumar.child import start
-from jumar.core.settings import Suite
-from jumar.core.verdict import Ended, Report
+from jumar.child.commands import junit_main
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Ended, Report
 from jumar.errors import BadInput
+from jumar.languages.project_kinds import TEST_FOLDERS, TEST_NAMES
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
-from jumar.projects import TEST_FOLDERS, TEST_NAMES
-from jumar.sandbox.installed import on_path
-from jumar.verify import junit_boot
-from jumar.verify import records as decode
+from jumar.process import records as decode
+from jumar.sandbox.program_files import on_path
 
 IDS, REPORT = "{ids}", "{report}"
 
@@ -79,7 +79,7 @@ def _invocation(suite: Suite, ids: Sequence[str]) -> Invocation:
     except ValueError as error:
         raise BadInput(f"[tests] command = {suite.command!r} is no command line: {error}") from error
     return Invocation(
-        argv=(sys.executable, "-I", "-S", "-B", *start.command(junit_boot)),
+        argv=(sys.executable, "-I", "-S", "-B", *start.command(junit_main)),
         config={"argv": list(_spelled(words, ids, str(report))), "report": str(report), "ids": list(ids)},
         env=suite.env,
     )

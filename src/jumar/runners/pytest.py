@@ -9,11 +9,11 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from jumar.child import start
-from jumar.core.settings import Suite
-from jumar.core.verdict import Ended, Report
+from jumar.child.pytest import pytest_main
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Ended, Report
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
-from jumar.verify import pytest_boot
-from jumar.verify import records as decode
+from jumar.process import records as decode
 
 PATTERNS = ("test_*.py", "*_test.py")
 """pytest's own names for test files."""
@@ -76,7 +76,7 @@ class PytestRunner:
 def _invocation(suite: Suite, config: Mapping[str, object]) -> Invocation:
     paths = [p for p in suite.env.get("PYTHONPATH", "").split(":") if p]
     return Invocation(
-        argv=(suite.python or sys.executable, "-I", *start.command(pytest_boot)),
+        argv=(suite.python or sys.executable, "-I", *start.command(pytest_main)),
         config={**config, "paths": paths, "limit": suite.test_timeout_seconds},
         env=suite.env,
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from jumar.javascript import JavaScriptRunner
-from jumar.verify import vitest_boot
+from jumar.child.javascript import vitest_main
+from jumar.runners._javascript import JavaScriptRunner
 
 PATTERNS = r"(^|/)[^/]*\.(test|spec)\.[cm]?[jt]sx?$"
 """vitest's own names for test files."""
@@ -15,7 +15,7 @@ class VitestRunner(JavaScriptRunner):
     """The adapter of vitest."""
 
     name = "vitest"
-    program = vitest_boot
+    program = vitest_main
     patterns = re.compile(PATTERNS)
 
 

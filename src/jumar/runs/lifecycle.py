@@ -16,42 +16,42 @@ from msgspec.structs import replace
 
 from jumar import ports
 from jumar.agents.external import External
-from jumar.annotations import known_sites
-from jumar.caps import flag
-from jumar.chain import Mark, group
-from jumar.core import events as ev
-from jumar.core.budget import Budget, exhausted
-from jumar.core.policy import TestPolicy
-from jumar.core.run import HOST, Phase, RunState
-from jumar.core.state import replay
-from jumar.core.stop import StopReason
-from jumar.disk.beneath import disk, replace_file
-from jumar.disk.patch import best_patch
+from jumar.core.run.reducers.transitions import replay
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget, exhausted
+from jumar.core.state.run_state import HOST, Phase, RunState
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import TestPolicy
 from jumar.errors import BadInput
-from jumar.harness.answering import answering, offline, prepared
-from jumar.harness.archive.find import refuse_links
-from jumar.harness.archive.marks import TrustedRun, mark
-from jumar.harness.assembly import Place, agent_of, commands_of, judges_of, workspace_of
-from jumar.harness.confinement import Around, chosen
-from jumar.harness.external import ExternalHost, host_of
-from jumar.harness.folders import fresh, leave_no_trace, whole, without
-from jumar.harness.leaving import leave_workspace
-from jumar.harness.opening import first_event
-from jumar.harness.result import Result, result_of, state_of
-from jumar.harness.selftest import Memory
-from jumar.harness.sources import allowed_bytes, settled
-from jumar.journal import Journal
+from jumar.journal.ledger import Caps, Ledger
+from jumar.journal.line_format import Mark, group
+from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
-from jumar.ledger import Caps, Ledger
+from jumar.languages.test_annotations import known_sites
 from jumar.models.router import keys_in
-from jumar.parts import Parts, Unshared, at_once
-from jumar.progress import Tell, silent, teller
-from jumar.shell import Shell
-from jumar.task import Task, interpreter
-from jumar.verify.mutants import probe
+from jumar.process.progress import Tell, silent, teller
+from jumar.runs.archive.find import refuse_links
+from jumar.runs.external.host import ExternalHost, host_of
+from jumar.runs.remove_workspace import leave_workspace
+from jumar.runs.setup.assembly import Place, agent_of, commands_of, judges_of, workspace_of
+from jumar.runs.setup.choose_model import answering, offline, prepared
+from jumar.runs.setup.choose_sandbox import Around, chosen
+from jumar.runs.setup.first_event import first_event
+from jumar.runs.setup.marks import TrustedRun, mark
+from jumar.runs.setup.result import Result, result_of, state_of
+from jumar.runs.setup.run_directory import fresh, leave_no_trace, whole, without
+from jumar.runs.setup.selftest_cache import Memory
+from jumar.runs.tree.task_tree import allowed_bytes, settled
+from jumar.runtime.dependencies import Parts, Unshared, at_once
+from jumar.runtime.effect_runner import Shell
+from jumar.task.budget_options import flag
+from jumar.task.task import Task, interpreter
+from jumar.verify.mutation_probe import probe
+from jumar.workspace.files.safe_paths import disk, replace_file
+from jumar.workspace.patch import best_patch
 
 Begun = Callable[[Kernel], None]
-"""Is handed the kernel before it runs: to watch it, or to halt it on a signal. See also `jumar.progress.Telling`."""
+"""Is handed the kernel before it runs: to watch it, or to halt it on a signal. See `jumar.process.progress.Telling`."""
 
 
 def _unattended(_kernel: Kernel) -> None:

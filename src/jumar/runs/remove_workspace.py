@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jumar.core.run import RunState
-from jumar.core.stop import StopReason
-from jumar.harness.assembly import Place
-from jumar.verify.room import discard
+from jumar.core.state.run_state import RunState
+from jumar.core.state.stop import StopReason
+from jumar.process.room import discard
+from jumar.runs.setup.assembly import Place
 
 KEPT_BYTES = 16 << 20
 """A workspace that weighed no more at first stays where it is."""

@@ -10,25 +10,34 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.core.settings import Settings
-from jumar.core.verdict import Outcome, TestResult
-from jumar.disk.beneath import replace_file
-from jumar.disk.objects import Store
-from jumar.disk.store.shared import objects_of
-from jumar.disk.trees import Kind, difference, overlay
+from jumar.core.state.settings import Settings
+from jumar.core.state.verdict import Outcome, TestResult
 from jumar.errors import BadInput
-from jumar.harness.assembly import Place, expected_ids, files_with, runner_of, sealed, settings_of, tree_of, verifier_of
-from jumar.harness.confinement import Around, chosen
-from jumar.harness.plain_suite import plain_ids
-from jumar.harness.result import state_in
-from jumar.harness.selftest import Memory
-from jumar.harness.sources import settled
 from jumar.ports import Verification
-from jumar.progress import Tell, Work, silent
-from jumar.task import Task, guard_of
-from jumar.verify.fresh import HeldOut
-from jumar.verify.mutants import Probed, probe
+from jumar.process.progress import Tell, Work, silent
+from jumar.runs.setup.assembly import (
+    Place,
+    expected_ids,
+    files_with,
+    runner_of,
+    sealed,
+    settings_of,
+    tree_of,
+    verifier_of,
+)
+from jumar.runs.setup.choose_sandbox import Around, chosen
+from jumar.runs.setup.result import state_in
+from jumar.runs.setup.selftest_cache import Memory
+from jumar.runs.tree.plain_suite import plain_ids
+from jumar.runs.tree.task_tree import settled
+from jumar.task.task import Task, guard_of
+from jumar.verify.mutation_probe import Probed, probe
+from jumar.verify.rounds import HeldOut
 from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.files.safe_paths import replace_file
+from jumar.workspace.files.trees import Kind, difference, overlay
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.store.shared import objects_of
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,21 +11,22 @@ import msgspec
 from anyio import to_thread
 from msgspec.structs import replace
 
-from jumar.agents import conversation, tools
-from jumar.agents.toolbox import offers
-from jumar.core import events as ev
-from jumar.core.gate import Action
-from jumar.core.reply import ToolCall
-from jumar.core.run import Phase, RunState
-from jumar.core.stop import StopReason
-from jumar.disk.ignored import ignored_in
+from jumar.agents import conversation
+from jumar.agents.tools import tool_calls
+from jumar.agents.tools.catalogue import offers
+from jumar.core.gate.admission import Action
+from jumar.core.state import events as ev
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import Phase, RunState
+from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, JumarError
-from jumar.harness import runs as entering
-from jumar.harness.archive.marks import TrustedRun, withheld
-from jumar.harness.runs import Entry, Running, made, written
-from jumar.harness.sources import named
 from jumar.ports import Push
-from jumar.task import Task
+from jumar.runs import lifecycle as entering
+from jumar.runs.lifecycle import Entry, Running, made, written
+from jumar.runs.setup.marks import TrustedRun, withheld
+from jumar.runs.tree.task_tree import named
+from jumar.task.task import Task
+from jumar.workspace.git_ignored import ignored_in
 
 ENDING = frozenset({"run_tests", "set_mode", "final"})
 """Actions that end a turn: edits that wait for their verdict are judged then, all in one invocation."""
@@ -119,11 +120,11 @@ class Session:
         if call.name in ("look", "stop"):  # a host's own, and no tool
             return Action(call.name, call_id=call.id, args=call.arguments)
         every = replace(run.settings.switches, allow_refactor=True)  # whether it may is the gate's to say
-        action = tools.action(call, offers(every, run.gate))
+        action = tool_calls.action(call, offers(every, run.gate))
         asked = action.args.get("test_ids")
         if action.fault or not isinstance(asked, tuple):
             return action
-        ids = tools.named(asked, self.state.expected)
+        ids = tool_calls.named(asked, self.state.expected)
         return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
 
     def _told(self, events: Sequence[ev.Event]) -> Told:

@@ -13,12 +13,12 @@ import anyio
 import msgspec
 from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup, TaskStatus
 
-from jumar.core.reply import ToolCall
-from jumar.core.run import Phase, RunState
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import Phase, RunState
 from jumar.errors import BadInput, Infra, JumarError
-from jumar.harness.result import state_in
-from jumar.harness.session import Told
-from jumar.task import Task
+from jumar.runs.session import Told
+from jumar.runs.setup.result import state_in
+from jumar.task.task import Task
 
 IDLE_SECONDS = 1800.0
 """A run of which nothing was asked for so long is left: it can be gone on with, here or with `jumar resume`."""
@@ -31,7 +31,7 @@ MOST = 16
 
 
 class Session(Protocol):
-    """A run whose actions come from outside; `jumar.harness.session.Session` is one."""
+    """A run whose actions come from outside; `jumar.runs.session.Session` is one."""
 
     folder: Path
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import anyio
 
-from jumar.harness.result import Result
-from jumar.harness.runs import start
-from jumar.options import Options, with_options
-from jumar.task import load_task
+from jumar.runs.lifecycle import start
+from jumar.runs.setup.result import Result
+from jumar.task.resolve import Options, with_options
+from jumar.task.task import load_task
 
 
 def run(

@@ -7,22 +7,22 @@ from hashlib import sha256
 
 from msgspec.structs import replace
 
-from jumar import reading
-from jumar.authored import rewritten
-from jumar.codemod import codemod
-from jumar.commands import commanded
-from jumar.core import events as ev
-from jumar.core.claims import warnings
-from jumar.core.edit import Refused, replaced
-from jumar.core.gate import WRITES, YES, Action, Ruling, admits, steps_of
-from jumar.core.guard import OUTSIDE, Hit, alike
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.prompts import head_and_tail
-from jumar.core.run import RunState
-from jumar.leaks import leaking
-from jumar.models.secrets import clean, cleaned
-from jumar.parts import Parts
-from jumar.workspace import Outside, Workspace
+from jumar.commands.parser import commanded
+from jumar.core.gate.admission import WRITES, YES, Action, Ruling, admits, steps_of
+from jumar.core.gate.exact_edit import Refused, replaced
+from jumar.core.gate.write_rules import OUTSIDE, Hit, alike
+from jumar.core.prompts.feedback import head_and_tail
+from jumar.core.state import events as ev
+from jumar.core.state.claims import warnings
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.models.wire.redaction import clean, cleaned
+from jumar.runtime import read_tools
+from jumar.runtime.authored_tests import rewritten
+from jumar.runtime.codemod import codemod
+from jumar.runtime.dependencies import Parts
+from jumar.runtime.secret_writes import leaking
+from jumar.workspace.workspace import Outside, Workspace
 
 COMMAND_SECONDS = 60.0
 """For one command of a model's."""
@@ -51,7 +51,7 @@ def gated(action: Action, state: RunState) -> Sequence[ev.Event]:
         case "submit_plan":
             steps = steps_of(action)
             said = "\n".join(warnings(steps)) or f"{len(steps)} steps"
-            told = {"ok": True, "output": head_and_tail(said, reading.ROOM)}
+            told = {"ok": True, "output": head_and_tail(said, read_tools.ROOM)}
             return (ev.Plan(steps=steps), ev.Observation(name=action.name, call_id=action.call_id, content=told))
         case "set_mode":  # what it must be judged for was judged before it was admitted
             return (ev.Mode(from_=state.book.mode, to=Gate(str(action.args["mode"]))),)
@@ -69,7 +69,7 @@ async def execute(parts: Parts, action: Action, state: RunState, *, last: bool) 
     if reason := (ruling := commanded(str(action.args["command"]))).reason:
         return (cut_off(action, reason, last=last), *_guardrail(ruling))
     ran = await parts.commands.run(state.tree, str(action.args["command"]), COMMAND_SECONDS)
-    content: dict[str, object] = {"exit": ran.exit, "output": head_and_tail(ran.output, reading.ROOM)}
+    content: dict[str, object] = {"exit": ran.exit, "output": head_and_tail(ran.output, read_tools.ROOM)}
     taken = ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last)
     return (taken, _observed(action, content))
 
@@ -99,13 +99,13 @@ def _read(workspace: Workspace, action: Action) -> dict[str, object] | None:
     args, path = action.args, str(action.args.get("path", ""))
     match action.name:
         case "list_files":
-            return reading.listing(workspace.paths(), path)
+            return read_tools.listing(workspace.paths(), path)
         case "read_file":
             start, end = int(str(args["start"])), int(str(args["end"]))
-            return reading.lines(workspace.files(lambda p: p == path), path, start, end)
+            return read_tools.lines(workspace.files(lambda p: p == path), path, start, end)
         case "search":
-            files = workspace.files(lambda p: reading.within(p, path))
-            return reading.matches(files, str(args["pattern"]), path)
+            files = workspace.files(lambda p: read_tools.within(p, path))
+            return read_tools.matches(files, str(args["pattern"]), path)
     return None
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from jumar.core.policy import Gate
-from jumar.core.run import RunState
-from jumar.parts import Parts
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Gate
+from jumar.runtime.dependencies import Parts
 
 IMPORTS = re.compile(
     rb'\s*(?:import\b|from\b.*\bimport\b|use\b|(?:const|let|var)\b.*=\s*(?:await\s+import|require)\b|(?:\w+\s+)?"[^"]*"\s*$)'

@@ -10,21 +10,21 @@ import regex
 from anyio import to_thread
 from msgspec.structs import replace
 
-from jumar.authored import rewritten
-from jumar.commands import commanded
-from jumar.core import events as ev
-from jumar.core.gate import Action, Ruling, admits
-from jumar.core.guard import alike, escape, misnamed
-from jumar.core.prompts import head_and_tail
-from jumar.core.renames import named_files, renames_between, why_impure
-from jumar.core.run import RunState
-from jumar.disk import trees
-from jumar.disk.trees import Kind, Manifest, Node
+from jumar.commands.parser import commanded
+from jumar.core.gate.admission import Action, Ruling, admits
+from jumar.core.gate.pure_renames import named_files, renames_between, why_impure
+from jumar.core.gate.write_rules import alike, escape, misnamed
+from jumar.core.prompts.feedback import head_and_tail
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import RunState
 from jumar.errors import BadInput
-from jumar.globs import spec
-from jumar.leaks import leaking
-from jumar.parts import Parts
-from jumar.reading import ROOM, compiled_pattern
+from jumar.languages.gitignore_globs import spec
+from jumar.runtime.authored_tests import rewritten
+from jumar.runtime.dependencies import Parts
+from jumar.runtime.read_tools import ROOM, compiled_pattern
+from jumar.runtime.secret_writes import leaking
+from jumar.workspace.files import trees
+from jumar.workspace.files.trees import Kind, Manifest, Node
 
 SECONDS = 300.0
 """For one command: it may go through a whole repository."""

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 import anyio
 import msgspec
 
-from jumar.core.agent import Strategy
-from jumar.core.budget import Cost
-from jumar.core.guard import Guard
+from jumar.core.gate.write_rules import Guard
+from jumar.core.run.strategy import Strategy
+from jumar.core.state.budget import Cost
 from jumar.ports import Commands, Host, Ledger, Model, Site, Verifier
-from jumar.workspace import Workspace
+from jumar.workspace.workspace import Workspace
 
 
 class Unshared:

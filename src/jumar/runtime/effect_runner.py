@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jumar.acting import act, cut_off, execute, struck
-from jumar.around import pushed
-from jumar.core import effects
-from jumar.core import events as ev
-from jumar.core.agent import Request
-from jumar.core.budget import Cost, reserve
-from jumar.core.holding import search_seconds
-from jumar.core.policy import Gate, TestPolicy, Trigger
-from jumar.core.prompts import feedback
-from jumar.core.raising import refusal
-from jumar.core.reply import Reply
-from jumar.core.run import RunState
-from jumar.core.stop import StopReason
-from jumar.core.verdict import Outcome
+from jumar.core.prompts.feedback import feedback
+from jumar.core.run import effects
+from jumar.core.run.raise_caps import refusal
+from jumar.core.run.search_reserve import search_seconds
+from jumar.core.run.strategy import Request
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Cost, reserve
+from jumar.core.state.reply import Reply
+from jumar.core.state.run_state import RunState
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy, Trigger
+from jumar.core.state.verdict import Outcome
 from jumar.errors import Infra
-from jumar.frozen import Plain, both, check, joined, plain_run
-from jumar.judging import given_up, rebuilt, test_runs, tests_of, verified
-from jumar.parts import Parts
 from jumar.ports import Ask, Push, Verification
+from jumar.runtime.actions import act, cut_off, execute, struck
+from jumar.runtime.dependencies import Parts
+from jumar.runtime.frozen_configuration import Plain, both, check, joined, plain_run
+from jumar.runtime.outside_changes import pushed
+from jumar.runtime.verification import given_up, rebuilt, test_runs, tests_of, verified
 
 Slow = effects.Verify | effects.Localise | effects.Call | effects.Execute | effects.Await
 """Effects that take time."""

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from jumar.core import events as ev
-from jumar.core.policy import Gate
-from jumar.core.prompts import OUTPUT_LIMIT, feedback, head_and_tail
-from jumar.core.run import RunState
-from jumar.core.turn import named
-from jumar.core.verdict import Outcome, Verdict
-from jumar.disk import trees
-from jumar.parts import Parts
+from jumar.core.gate.turn_outcome import named
+from jumar.core.prompts.feedback import OUTPUT_LIMIT, feedback, head_and_tail
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Gate
+from jumar.core.state.verdict import Outcome, Verdict
 from jumar.ports import Checked, Verification
+from jumar.runtime.dependencies import Parts
+from jumar.workspace.files import trees
 
 Plain = dict[tuple[str, tuple[str, ...]], tuple[ev.PlainRun, str]]
 """The plain runs that are kept in mind: by tree and ids, the event and what is shown of it."""

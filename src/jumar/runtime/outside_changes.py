@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from jumar.acting import act
-from jumar.authored import rewritten
-from jumar.core import events as ev
-from jumar.core.gate import Action, writable
-from jumar.core.guard import Hit
-from jumar.core.leaving import needs_verdict
-from jumar.core.policy import Gate
-from jumar.core.run import RunState
-from jumar.disk import trees
-from jumar.disk.trees import Kind, Manifest
+from jumar.core.gate.admission import Action, writable
+from jumar.core.gate.leave_refactor import needs_verdict
+from jumar.core.gate.write_rules import Hit
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput, Infra
-from jumar.leaks import leaking
-from jumar.parts import Parts
 from jumar.ports import Push
+from jumar.runtime.actions import act
+from jumar.runtime.authored_tests import rewritten
+from jumar.runtime.dependencies import Parts
+from jumar.runtime.secret_writes import leaking
+from jumar.workspace.files import trees
+from jumar.workspace.files.trees import Kind, Manifest
 
 NAMED = 5
 """Paths that a sentence names."""

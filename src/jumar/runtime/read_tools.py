@@ -9,7 +9,7 @@ from time import monotonic
 
 import regex
 
-from jumar.core.prompts import OUTPUT_LIMIT, head_and_tail
+from jumar.core.prompts.feedback import OUTPUT_LIMIT, head_and_tail
 
 ROOM = OUTPUT_LIMIT - 200
 """Characters of one answer; the rest is for what it says beside."""

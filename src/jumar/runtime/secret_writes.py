@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jumar.core.content import RULE, Secret, secrets
-from jumar.core.gate import YES, Ruling
-from jumar.core.guard import Hit
-from jumar.disk.objects import Store
-from jumar.disk.trees import Kind
-from jumar.parts import Parts
+from jumar.core.gate.admission import YES, Ruling
+from jumar.core.gate.secret_patterns import RULE, Secret, secrets
+from jumar.core.gate.write_rules import Hit
+from jumar.runtime.dependencies import Parts
+from jumar.workspace.files.trees import Kind
+from jumar.workspace.store.object_store import Store
 
 
 def leaking(parts: Parts, files: Mapping[str, str | None], tree: str) -> Ruling:

@@ -8,8 +8,8 @@ from typing import TypeVar
 import anyio
 from msgspec.structs import replace
 
-from jumar.core.effects import Effect, Halt, Verify
-from jumar.core.stop import StopReason
+from jumar.core.run.effects import Effect, Halt, Verify
+from jumar.core.state.stop import StopReason
 from jumar.errors import Infra, JumarError, Stopped, is_stopped
 
 Value = TypeVar("Value")

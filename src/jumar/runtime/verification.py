@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from jumar.core import events as ev
-from jumar.core.claims import FAILURES, Stage, groups
-from jumar.core.edit import Refused, reapplied
-from jumar.core.effects import Rebuild
-from jumar.core.policy import Trigger
-from jumar.core.run import RunState
-from jumar.core.turn import Trial, judgement, named, next_trial
-from jumar.core.verdict import Ended, Verdict
-from jumar.frozen import frozen
-from jumar.parts import Parts
+from jumar.core.gate.exact_edit import Refused, reapplied
+from jumar.core.gate.turn_outcome import Trial, judgement, named, next_trial
+from jumar.core.run.effects import Rebuild
+from jumar.core.state import events as ev
+from jumar.core.state.claims import FAILURES, Stage, groups
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Trigger
+from jumar.core.state.verdict import Ended, Verdict
 from jumar.ports import Verification
-from jumar.workspace import Workspace
+from jumar.runtime.dependencies import Parts
+from jumar.runtime.frozen_configuration import frozen
+from jumar.workspace.workspace import Workspace
 
 REMEMBERED = 8
 """Verdicts that are kept in mind."""

@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jumar.confinement import Reach, Wrapped
 from jumar.errors import BadInput
-from jumar.sandbox import personal
-from jumar.sandbox.installed import PATH, sources
+from jumar.sandbox import personal_files
+from jumar.sandbox.program_files import PATH, sources
+from jumar.sandbox.request import Reach, Wrapped
 
 WORKSPACE = Path("/jumar/workspace")
 """A place for the room, whatever its name outside. No program expects to be there."""
@@ -98,7 +98,7 @@ class Bubblewrap:
             BadInput: if what is to be read shows the rooms of the run, or covers its own place in there.
         """
         python = Path(argv[0])
-        readable = personal.shown(python, reach)
+        readable = personal_files.shown(python, reach)
         _check(room, (*SYSTEM, *readable), self.place)
         view = (
             *("--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108  # in there, it is its own

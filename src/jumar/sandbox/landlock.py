@@ -16,8 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.confinement import Reach, Wrapped
-from jumar.sandbox import barred, enter_locks, entry, seccomp
+from jumar.child.sandbox import locks
+from jumar.sandbox import launch_order, seccomp, seccomp_shared
+from jumar.sandbox.request import Reach, Wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,33 +29,36 @@ class Landlocked:
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
         """*argv*, which can open programs, what *reach* says, and write in *room* and *private*."""
-        what = entry.order(argv, room, private, reach)
+        what = launch_order.order(argv, room, private, reach)
         talks = bool(reach.sockets)
         filters = _filters(alone=what.uid is not None, talks=talks)
-        return entry.wrapped(argv, msgspec.structs.replace(what, landlock=True, filters=filters))
+        return launch_order.wrapped(argv, msgspec.structs.replace(what, landlock=True, filters=filters))
 
 
 def missing() -> str:
     """Why there is no such tier on this machine, and what would mend it; empty: there may be one."""
     if sys.platform != "linux":
         return "Landlock is Linux's: use a Linux machine, a container or a virtual machine"
-    if enter_locks.version() < 1:
+    if locks.version() < 1:
         return "this kernel has no Landlock: use Linux 5.13 or newer, with landlock in its list of security modules"
     if seccomp.program() is None:
         return f"the system calls of {os.uname().machine} are not known: use x86_64 or aarch64"
     return ""
 
 
-def _filters(*, alone: bool, talks: bool) -> entry.Filters:
+def _filters(*, alone: bool, talks: bool) -> launch_order.Filters:
     """The filters of a process that is its user's only one, or not; that *talks* to a socket of ours, or to none.
 
     Landlock (up to version 7) does not see who connects to a socket that is a file: where a process of the person's
     own user could reach theirs, it gets no such socket at all.
     """
-    unix = () if talks else (barred.UNIX,)
-    private = (seccomp.program(), None if alone else barred.program(families=unix, memory=False))
-    shared = (seccomp.program(), barred.program(families=(*unix, barred.INET, barred.INET6), memory=True))
-    return entry.Filters(
+    unix = () if talks else (seccomp_shared.UNIX,)
+    private = (seccomp.program(), None if alone else seccomp_shared.program(families=unix, memory=False))
+    shared = (
+        seccomp.program(),
+        seccomp_shared.program(families=(*unix, seccomp_shared.INET, seccomp_shared.INET6), memory=True),
+    )
+    return launch_order.Filters(
         private=tuple(program.hex() for program in private if program is not None),
         shared=tuple(program.hex() for program in shared if program is not None),
     )

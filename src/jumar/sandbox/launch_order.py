@@ -1,4 +1,4 @@
-"""What the tiers S2 and S1 have in common: the order that `enter_boot.py` carries out before it becomes the argv."""
+"""What the tiers S2 and S1 have in common: the order that `enter_main.py` carries out before it becomes the argv."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pathlib import Path
 import msgspec
 
 from jumar.child import start
-from jumar.confinement import Reach, Wrapped
-from jumar.sandbox import bwrap, enter_boot, personal
+from jumar.child.sandbox import enter_main
+from jumar.sandbox import bwrap, personal_files
+from jumar.sandbox.request import Reach, Wrapped
 
 OWNERS = (60706, 61184)
 """Users that systemd's table of users leaves to nobody: from the first one, up to the second one."""
@@ -51,7 +52,7 @@ def order(argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Order
 
     Root becomes another user, one of `OWNERS` by chance, so that two processes at a time are hardly ever the same one.
     """
-    readable = (*map(Path, bwrap.SYSTEM), Path("/etc"), *personal.shown(Path(argv[0]), reach))
+    readable = (*map(Path, bwrap.SYSTEM), Path("/etc"), *personal_files.shown(Path(argv[0]), reach))
     first, after = OWNERS
     uid = first + secrets.randbelow(after - first) if os.geteuid() == 0 else None
     return Order(
@@ -68,7 +69,7 @@ def order(argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Order
 
 def wrapped(argv: Sequence[str], what: Order) -> Wrapped:
     """*argv*, started by a script of ours that carries out *what* first."""
-    script = (sys.executable, "-I", "-S", "-B", *start.command(enter_boot))
+    script = (sys.executable, "-I", "-S", "-B", *start.command(enter_main))
     return Wrapped(argv=(*script, "@file=0", *argv), files=(marshal.dumps(msgspec.to_builtins(what)),), start=Path("/"))
 
 

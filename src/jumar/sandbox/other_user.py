@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.confinement import Reach, Wrapped
 from jumar.errors import BadInput
-from jumar.sandbox import entry, seccomp
+from jumar.sandbox import launch_order, seccomp
+from jumar.sandbox.request import Reach, Wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class AnotherUser:
         Raises:
             BadInput: if this is not root, who alone can become another user.
         """
-        what = entry.order(argv, room, private, reach)
+        what = launch_order.order(argv, room, private, reach)
         if what.uid is None:  # the same user in namespaces of its own would be something else
             raise BadInput(f"sandbox S1 cannot be had: {missing()}")
         program = seccomp.program()
-        filters = entry.Filters(private=(program.hex(),) if program else ())
-        return entry.wrapped(argv, msgspec.structs.replace(what, namespaces=True, filters=filters))
+        filters = launch_order.Filters(private=(program.hex(),) if program else ())
+        return launch_order.wrapped(argv, msgspec.structs.replace(what, namespaces=True, filters=filters))
 
 
 def missing() -> str:

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-import jumar
-from jumar.confinement import Reach
-from jumar.sandbox.installed import interpreter, parts
+from jumar.child import start
+from jumar.sandbox.program_files import interpreter, parts
+from jumar.sandbox.request import Reach
 
 
 class Kept(NamedTuple):
@@ -101,7 +101,7 @@ def person() -> tuple[Path, ...]:
 def _jumar() -> tuple[Path, ...]:
     """What jumar itself runs from."""
     places = (Path(sys.executable).parent.parent, Path(sys.prefix), Path(sys.base_prefix))
-    return (*(part for place in places for part in parts(place)), Path(jumar.__file__).parents[1])
+    return (*(part for place in places for part in parts(place)), Path(start.FOLDER).parents[1])
 
 
 def _ways(path: Path, real: _Real) -> Iterator[str]:

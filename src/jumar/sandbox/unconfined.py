@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from jumar.confinement import Reach, Wrapped
+from jumar.sandbox.request import Reach, Wrapped
 
 
 async def unchanged() -> str:

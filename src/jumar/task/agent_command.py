@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumar.core.outside import Outside
+from jumar.core.state.external_agent import Outside
 from jumar.errors import BadInput
-from jumar.models.providers import PROVIDERS
+from jumar.models.wire.providers import PROVIDERS
 
 if TYPE_CHECKING:
-    from jumar.options import Options
+    from jumar.task.resolve import Options
 
 EXTERNAL = "external"
 """The agent whose command this is about."""

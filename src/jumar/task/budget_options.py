@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from jumar.core.agent import DRIVER, REPAIR
-from jumar.core.budget import PROFILES, Budget
-from jumar.core.run import HOST
+from jumar.core.prompts.suggestion import suggestion
+from jumar.core.run.strategy import DRIVER, REPAIR
+from jumar.core.state.budget import PROFILES, Budget
+from jumar.core.state.run_state import HOST
 from jumar.errors import BadInput
-from jumar.nearest import suggestion
-from jumar.precedence import Authority, InForce, settle, shown
-from jumar.run_settings import CAPS, SETTINGS
+from jumar.task.settings.precedence import Authority, InForce, settle, shown
+from jumar.task.settings.run_settings import CAPS, SETTINGS
 
 if TYPE_CHECKING:
-    from jumar.options import Options
-    from jumar.task import Task
+    from jumar.task.resolve import Options
+    from jumar.task.task import Task
 
 BOUNDS = {
     HOST: Budget(attempts=None),

@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from itertools import pairwise
 from posixpath import basename, normpath
 
-from jumar.globs import spec
+from jumar.languages.gitignore_globs import spec
 
 _NODE = ("package.json",)
 BUILD_FILES_OF = {

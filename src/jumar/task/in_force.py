@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from jumar.confinement import AUTO
-from jumar.core.agent import DRIVER, REPAIR
-from jumar.core.policy import Gate, TestPolicy, contradiction
-from jumar.core.run import HOST
+from jumar.core.run.strategy import DRIVER, REPAIR
+from jumar.core.state.run_state import HOST
+from jumar.core.state.test_policy import Gate, TestPolicy, contradiction
 from jumar.errors import BadInput
-from jumar.precedence import Authority, InForce, bound, settle
-from jumar.routing import keyed_model
-from jumar.run_settings import SETTINGS
+from jumar.sandbox.request import AUTO
+from jumar.task.model_routes import keyed_model
+from jumar.task.settings.precedence import Authority, InForce, bound, settle
+from jumar.task.settings.run_settings import SETTINGS
 
 if TYPE_CHECKING:
-    from jumar.options import Options
-    from jumar.task import Task
+    from jumar.task.resolve import Options
+    from jumar.task.task import Task
 
 Rows = dict[str, InForce]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from jumar.core.agent import DRIVER, FRONTIER, PIPELINE
-from jumar.core.policy import Gate
-from jumar.core.settings import Price, Route
+from jumar.core.run.strategy import DRIVER, FRONTIER, PIPELINE
+from jumar.core.state.settings import Price, Route
+from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.models.providers import DEFAULT_MAX_OUTPUT, PROVIDERS, check_base_url, provider_of
+from jumar.models.wire.providers import DEFAULT_MAX_OUTPUT, PROVIDERS, check_base_url, provider_of
 
 if TYPE_CHECKING:
-    from jumar.config import Route as Row
-    from jumar.options import Options
-    from jumar.task import Task
+    from jumar.task.resolve import Options
+    from jumar.task.settings.task_file import Route as Row
+    from jumar.task.task import Task
 
 LOOP_TIERS = ("cheap", "mid")
 """Those that a run's loop asks; `frontier` is for the plan, which is made once."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from jumar.caps import UNCAPPED
-from jumar.core.agent import FRONTIER
-from jumar.core.policy import Gate
-from jumar.core.settings import Route
-from jumar.precedence import InForce
-from jumar.routing import replaced_routes, tiers_of
+from jumar.core.run.strategy import FRONTIER
+from jumar.core.state.settings import Route
+from jumar.core.state.test_policy import Gate
+from jumar.task.budget_options import UNCAPPED
+from jumar.task.model_routes import replaced_routes, tiers_of
+from jumar.task.settings.precedence import InForce
 
 if TYPE_CHECKING:
-    from jumar.options import Options
-    from jumar.task import Task
+    from jumar.task.resolve import Options
+    from jumar.task.task import Task
 
 
 def notes(task: Task, options: Options, rows: Mapping[str, InForce], routes: Mapping[str, Route]) -> Iterator[str]:

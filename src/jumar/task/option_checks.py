@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, get_type_hints
 
 import msgspec
 
-from jumar.caps import flag, ledger_caps, profile_of
-from jumar.commandline import EXTERNAL, check_command, refuse_idle
-from jumar.config import LONGEST_SECONDS
-from jumar.core.agent import DRIVER, REPAIR
-from jumar.core.policy import Gate, TestPolicy, contradiction
-from jumar.core.run import HOST
+from jumar.core.run.strategy import DRIVER, REPAIR
+from jumar.core.state.run_state import HOST
+from jumar.core.state.test_policy import Gate, TestPolicy, contradiction
 from jumar.errors import BadInput
-from jumar.models.providers import check_base_url
-from jumar.routing import parse_price
-from jumar.run_settings import OFFLINE, SETTINGS
+from jumar.models.wire.providers import check_base_url
+from jumar.task.agent_command import EXTERNAL, check_command, refuse_idle
+from jumar.task.budget_options import flag, ledger_caps, profile_of
+from jumar.task.model_routes import parse_price
+from jumar.task.settings.run_settings import OFFLINE, SETTINGS
+from jumar.task.settings.task_file import LONGEST_SECONDS
 
 if TYPE_CHECKING:
-    from jumar.options import Options
+    from jumar.task.resolve import Options
 
 TIMES = {"timeout_seconds": "--timeout", "test_timeout_seconds": "--test-timeout", "turn_seconds": "--turn-seconds"}
 

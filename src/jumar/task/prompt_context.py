@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from jumar.config import Texts
-from jumar.core.guard import escape
-from jumar.core.settings import Context
+from jumar.core.gate.write_rules import escape
+from jumar.core.state.settings import Context
 from jumar.errors import BadInput
-from jumar.task import Task
+from jumar.task.settings.task_file import Texts
+from jumar.task.task import Task
 
 LIMIT = 100_000
 """Characters of all files and texts together: what is shown with every draft has to leave room for the work."""

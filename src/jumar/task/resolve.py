@@ -8,28 +8,28 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.caps import caps_in_force, flag, ledger_caps
-from jumar.commandline import outside_of
-from jumar.core.agent import DRIVER, REPAIR
-from jumar.core.budget import UNATTENDED, Budget
-from jumar.core.guard import escape
-from jumar.core.policy import Gate, TestPolicy, contradiction
-from jumar.core.ratchet import Ratchet, Rule, Ties
-from jumar.core.run import HOST
-from jumar.core.settings import Route, Suite, Switches
+from jumar.core.gate.write_rules import escape
+from jumar.core.prompts.suggestion import suggestion
+from jumar.core.run.strategy import DRIVER, REPAIR
+from jumar.core.state.budget import UNATTENDED, Budget
+from jumar.core.state.ratchet import Ratchet, Rule, Ties
+from jumar.core.state.run_state import HOST
+from jumar.core.state.settings import Route, Suite, Switches
+from jumar.core.state.test_policy import Gate, TestPolicy, contradiction
 from jumar.errors import BadInput
-from jumar.globs import spec
-from jumar.in_force import choices
-from jumar.models.prices import costs
-from jumar.nearest import suggestion
-from jumar.notes import notes
-from jumar.option_checks import asks_provider, check_options, idle_beside, idle_under
+from jumar.languages.gitignore_globs import spec
+from jumar.models.wire.prices import costs
 from jumar.plugins import exists, names
-from jumar.precedence import InForce
-from jumar.routing import routes_of, tiers_of
-from jumar.run_settings import OFFLINE, check_model
-from jumar.suites import with_command
-from jumar.task import Task
+from jumar.task.agent_command import outside_of
+from jumar.task.budget_options import caps_in_force, flag, ledger_caps
+from jumar.task.in_force import choices
+from jumar.task.model_routes import routes_of, tiers_of
+from jumar.task.notes import notes
+from jumar.task.option_checks import asks_provider, check_options, idle_beside, idle_under
+from jumar.task.settings.precedence import InForce
+from jumar.task.settings.run_settings import OFFLINE, check_model
+from jumar.task.suites import with_command
+from jumar.task.task import Task
 
 __all__ = ["OFFLINE", "Options", "asks_provider", "with_options"]
 

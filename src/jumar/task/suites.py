@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from jumar.command_files import LARGEST, files_run
-from jumar.config import LONGEST_SECONDS, TestsTable
-from jumar.core.settings import Suite
+from jumar.core.state.settings import Suite
 from jumar.errors import BadInput
-from jumar.globs import literal
-from jumar.projects import BUILD_FILES, CHECKER_FILES, COMMAND, of_runner, runner_in
+from jumar.languages.gitignore_globs import literal
+from jumar.languages.project_kinds import BUILD_FILES, CHECKER_FILES, COMMAND, of_runner, runner_in
+from jumar.task.command_files import LARGEST, files_run
+from jumar.task.settings.task_file import LONGEST_SECONDS, TestsTable
 
 if TYPE_CHECKING:
-    from jumar.options import Options
-    from jumar.task import Task
+    from jumar.task.resolve import Options
+    from jumar.task.task import Task
 
 TEST_SECONDS = 30.0
 """For one test, where nobody chose."""

@@ -12,30 +12,30 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.config import (
+from jumar.core.gate.write_rules import CONFIGURATION, Guard, unmade
+from jumar.core.state.budget import Budget
+from jumar.core.state.external_agent import Outside
+from jumar.core.state.ratchet import Rule
+from jumar.core.state.settings import Context, Price, Route, Settings, Suite, Switches
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.errors import BadInput
+from jumar.languages.gitignore_globs import literal, spec
+from jumar.languages.project_kinds import COMMAND, PYTHON, Project, of_runner, recognised_runner
+from jumar.languages.python_encoding import decode_source
+from jumar.process.toolchain import python_behind
+from jumar.sandbox.request import AUTO
+from jumar.task.settings.precedence import FileSettings, InForce
+from jumar.task.settings.task_file import (
     ContextTable,
     PipelineTable,
     Routes,
     TaskFile,
     refuse_paths,
 )
-from jumar.confinement import AUTO
-from jumar.core.budget import Budget
-from jumar.core.guard import CONFIGURATION, Guard, unmade
-from jumar.core.outside import Outside
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.ratchet import Rule
-from jumar.core.settings import Context, Price, Route, Settings, Suite, Switches
-from jumar.disk.ignored import Ignored
-from jumar.disk.weight import Weight
-from jumar.errors import BadInput
-from jumar.globs import literal, spec
-from jumar.precedence import FileSettings, InForce
-from jumar.projects import COMMAND, PYTHON, Project, of_runner, recognised_runner
-from jumar.sources import decode_source
-from jumar.suites import runner_of_tests, steered, suite_of
-from jumar.task_files import DEFAULTS_FILE, TASK_FILE, read_files
-from jumar.verify.toolchain import python_behind
+from jumar.task.settings.task_files import DEFAULTS_FILE, TASK_FILE, read_files
+from jumar.task.suites import runner_of_tests, steered, suite_of
+from jumar.workspace.files.tree_size import Weight
+from jumar.workspace.git_ignored import Ignored
 
 VENVS = (".venv", "venv")
 

@@ -10,11 +10,11 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from jumar.core.policy import Gate
+from jumar.core.state.test_policy import Gate
 from jumar.plugins import load
 from jumar.ports import Runner
-from jumar.task import Task, tree_files
-from jumar.verify.programs import VENVS
+from jumar.runners._programs import VENVS
+from jumar.task.task import Task, tree_files
 
 TARGETS = ("test", "check")
 """Targets of a Makefile by which most projects run their tests or checks."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from jumar.core.acceptance import Answer, Grade, Round, Strength, answer, bits_of, grade_of, rounds
-from jumar.core.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, reconcile, unsteady
-from jumar.disk.trees import Kind, overlay
+from jumar.core.gate.challenge_rounds import Answer, Grade, Round, Strength, answer, bits_of, grade_of, rounds
+from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, reconcile, unsteady
 from jumar.ports import Verification
-from jumar.progress import Part
-from jumar.verify.falsify import challenge
-from jumar.verify.fresh import APART, Draw, Green, again, alike, asunder, coins, drawn, python
-from jumar.verify.suspicions import Suspects, suspicions, unfalsifiable
+from jumar.process.progress import Part
+from jumar.verify.challenge.challenge import challenge
+from jumar.verify.code_warnings import Suspects, suspicions, unfalsifiable
+from jumar.verify.rounds import APART, Draw, Green, again, alike, asunder, coins, drawn, python
+from jumar.workspace.files.trees import Kind, overlay
 
 if TYPE_CHECKING:
     from jumar.verify.verifier import TrustedVerifier

@@ -1,6 +1,6 @@
 """What no channel closes is said in words: what in a candidate looks as if it were made for the tests, file and line.
 
-A warning changes no verdict. All parsing happens in a confined child (`suspicions_boot`); the parent hands it bytes
+A warning changes no verdict. All parsing happens in a confined child (`warnings_main`); the parent hands it bytes
 and takes lines of text back, which it trusts no further than to print them.
 """
 
@@ -13,12 +13,12 @@ from typing import NamedTuple, Protocol
 
 from anyio import to_thread
 
-from jumar.core.acceptance import Strength
-from jumar.disk.trees import Kind, Manifest, difference
+from jumar.child.analysis import warnings_main
+from jumar.core.gate.challenge_rounds import Strength
 from jumar.ports import Record, Site
-from jumar.verify import suspicions_boot
-from jumar.verify.asking import Script, asked
-from jumar.verify.launch import Confinement
+from jumar.process.launch import Confinement
+from jumar.process.script import Script, asked
+from jumar.workspace.files.trees import Kind, Manifest, difference
 
 SECONDS = 10.0
 """For the child: it takes tenths of one, unless a file was written to keep it busy."""
@@ -82,7 +82,7 @@ async def suspicions(suspects: Suspects) -> tuple[str, ...]:
     config, warnings = await to_thread.run_sync(_config, suspects)
     if not config["after"] and not config["own"]:
         return tuple(warnings)
-    script = Script(suspicions_boot, suspects.python)
+    script = Script(warnings_main, suspects.python)
     records, failed = await asked(script, config, suspects.rooms, lambda room: _brief(suspects.confinement(room, None)))
     warnings += [_plain(text) for record in records if (text := _said(record))]
     more = len(warnings) - MOST

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jumar.verify.fresh import Experience
+from jumar.verify.rounds import Experience
 
 if TYPE_CHECKING:
-    from jumar.core.verdict import Outcome
+    from jumar.core.state.verdict import Outcome
     from jumar.ports import Verification
     from jumar.verify.verifier import TrustedVerifier
 

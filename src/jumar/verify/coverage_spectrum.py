@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jumar.core.events import Localisation
+from jumar.child.pytest.line_tracer import IMPORTING
 from jumar.core.quoting import one_line
-from jumar.core.verdict import Ended, Outcome
+from jumar.core.state.events import Localisation
+from jumar.core.state.verdict import Ended, Outcome
 from jumar.ports import Invocation, Record
-from jumar.repair.localise import Line, rank
-from jumar.verify.tracer import IMPORTING
+from jumar.verify.localise import Line, rank
 
 if TYPE_CHECKING:
-    from jumar.core.settings import Suite
-    from jumar.verify.process import Child
+    from jumar.core.state.settings import Suite
+    from jumar.process.child_process import Child
 
 GREEN_SAMPLE = 120
 """As many green tests are traced: more cost time and change the ranking little."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from jumar.core.verdict import Cause, Ended, Outcome, Report, Void
+from jumar.core.state.verdict import Cause, Ended, Outcome, Report, Void
 
 
 class Part(NamedTuple):

@@ -1,7 +1,7 @@
 """Would the tests have noticed? Each changed line of a candidate is changed once more, and the expected tests are run.
 
 A mutant that no test notices is a place where the candidate may do what it likes. It changes no verdict. The mutants
-are thought of in a confined child (`mutants_boot`); the parent only puts the bytes that it names in their place.
+are thought of in a confined child (`mutants_main`); the parent only puts the bytes that it names in their place.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from jumar.confinement import Reach
-from jumar.core.verdict import Cause
-from jumar.disk.objects import Store
-from jumar.disk.trees import Kind, Manifest, Node, difference
+from jumar.child.analysis import mutants_main
+from jumar.core.state.verdict import Cause
 from jumar.ports import Record
-from jumar.progress import Work
-from jumar.verify import mutants_boot
-from jumar.verify.asking import Script, asked
-from jumar.verify.launch import Confinement
+from jumar.process.launch import Confinement
+from jumar.process.progress import Work
+from jumar.process.script import Script, asked
+from jumar.sandbox.request import Reach
+from jumar.workspace.files.trees import Kind, Manifest, Node, difference
+from jumar.workspace.store.object_store import Store
 
 if TYPE_CHECKING:
     from jumar.verify.verifier import TrustedVerifier
@@ -162,6 +162,6 @@ async def _asked(verifier: TrustedVerifier, config: Mapping[str, object]) -> lis
             reach=Reach(readable=verifier.around.readable, own=verifier.around.own),
         )
 
-    script = Script(mutants_boot, verifier.suite.python)
+    script = Script(mutants_main, verifier.suite.python)
     records, _ = await asked(script, config, verifier.directory / "rooms", confinement)
     return records

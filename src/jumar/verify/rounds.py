@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from jumar.core.acceptance import Answer, Grade, Round, answer
-from jumar.core.verdict import Cause, Outcome, Report
-from jumar.verify.apart import apart
+from jumar.core.gate.challenge_rounds import Answer, Grade, Round, answer
+from jumar.core.state.verdict import Cause, Outcome, Report
+from jumar.verify.two_process import apart
 
 if TYPE_CHECKING:
-    from jumar.verify.falsify import Challenge
+    from jumar.verify.challenge.challenge import Challenge
     from jumar.verify.verifier import TrustedVerifier
 
 APART = ("S3", "S2")

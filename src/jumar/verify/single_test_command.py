@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from jumar.child import start
-from jumar.core.settings import Suite
-from jumar.core.verdict import Ended, Report
+from jumar.child.commands import single_main
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Ended, Report
 from jumar.errors import BadInput
 from jumar.ports import Collected, Invocation, Record, Runner, Site, Surroundings
-from jumar.verify import records as decode
-from jumar.verify import single_boot
+from jumar.process import records as decode
 
 PLACE = "{test_id}"
 
@@ -48,7 +48,7 @@ class Commanded:
         """One process that runs the command for each of *ids*."""
         commands = [[i, [word.replace(PLACE, i) for word in self._words]] for i in ids]
         return Invocation(
-            argv=(sys.executable, "-I", "-S", "-B", *start.command(single_boot)),
+            argv=(sys.executable, "-I", "-S", "-B", *start.command(single_main)),
             config={"commands": commands, "limit": suite.test_timeout_seconds},
             env=suite.env,
         )

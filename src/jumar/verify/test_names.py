@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jumar.annotations import HINT, Aliases, aliases
-from jumar.core.verdict import Blame, Outcome, Report, TestResult
+from jumar.core.state.verdict import Blame, Outcome, Report, TestResult
+from jumar.languages.test_annotations import HINT, Aliases, aliases
 from jumar.ports import Collected, Runner
-from jumar.verify.room import paths_in
+from jumar.process.room import paths_in
 
 
 class Naming:

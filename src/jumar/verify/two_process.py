@@ -1,7 +1,7 @@
 """Two processes: one has the tests and judges, the other has the code under test and is asked. Neither sees the other.
 
 The tests' process imports mirrors in place of the product's modules (`apart_tests`), the product's process serves them
-(`apart_product_boot`), over two pipes that jumar made. The product has no channel for records, no file of the tests and
+(`product_main`), over two pipes that jumar made. The product has no channel for records, no file of the tests and
 no frame of theirs; what it says are values, to be compared elsewhere. A suite that cannot run that way comes out red.
 """
 
@@ -20,11 +20,11 @@ import msgspec
 from anyio import to_thread
 
 from jumar.child import start
+from jumar.child.two_process import product_main, tests_main
 from jumar.ports import Invocation, Record
-from jumar.verify import apart_product_boot, apart_tests_boot
-from jumar.verify.launch import Confinement
-from jumar.verify.process import Child, confined
-from jumar.verify.room import Store, exchanged, laid_out
+from jumar.process.child_process import Child, confined
+from jumar.process.launch import Confinement
+from jumar.process.room import Store, exchanged, laid_out
 
 PATTERNS = ("test_*.py", "*_test.py")
 
@@ -134,11 +134,11 @@ def _belongs(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
 
 def _tests(invocation: Invocation, pipes: tuple[int, int], product: list[str]) -> Invocation:
     told: Mapping[str, object] = {"pipes": pipes, "product": product}
-    argv = (*invocation.argv[:-2], *start.command(apart_tests_boot))
+    argv = (*invocation.argv[:-2], *start.command(tests_main))
     return msgspec.structs.replace(invocation, argv=argv, config={**invocation.config, "apart": told})
 
 
 def _product(invocation: Invocation, pipes: tuple[int, int]) -> Invocation:
     env = {name: value for name, value in invocation.env.items() if not name.startswith("PYTEST")}
-    argv = (invocation.argv[0], "-I", "-B", *start.command(apart_product_boot))
+    argv = (invocation.argv[0], "-I", "-B", *start.command(product_main))
     return Invocation(argv=argv, config={"pipes": pipes, "paths": invocation.config.get("paths", ())}, env=env)

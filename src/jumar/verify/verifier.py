@@ -11,14 +11,11 @@ from pathlib import Path
 import msgspec
 from anyio import to_thread
 
-from jumar.annotations import Aliases, is_slug
-from jumar.confinement import Reach
-from jumar.core.events import Localisation
-from jumar.core.settings import Suite
-from jumar.core.verdict import CHANGED, EXCUSED, Ended, Outcome, Report, Verdict, reconcile, unsteady
-from jumar.disk.beneath import disk
-from jumar.disk.objects import Store
+from jumar.core.state.events import Localisation
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import CHANGED, EXCUSED, Ended, Outcome, Report, Verdict, reconcile, unsteady
 from jumar.errors import BadInput
+from jumar.languages.test_annotations import Aliases, is_slug
 from jumar.ports import (
     Checked,
     Collected,
@@ -29,20 +26,23 @@ from jumar.ports import (
     Surroundings,
     Verification,
 )
-from jumar.progress import Counter, Tell, silent
-from jumar.sandbox.none import Unconfined, unchanged
-from jumar.verify.apart import Question
-from jumar.verify.argv import command_line
-from jumar.verify.check import checked
+from jumar.process.child_process import Child, confined
+from jumar.process.launch import Confinement
+from jumar.process.progress import Counter, Tell, silent
+from jumar.process.room import exchanged, laid_out, linked, paths_in
+from jumar.process.shell_check import checked
+from jumar.sandbox.request import Reach
+from jumar.sandbox.unconfined import Unconfined, unchanged
+from jumar.verify.command_line import command_line
 from jumar.verify.configured import judge_with, run_plain
-from jumar.verify.fresh import Experience, HeldOut
-from jumar.verify.joining import Part, alone, blamed, but, joined
-from jumar.verify.launch import Confinement
-from jumar.verify.naming import Naming, collected, completed, names_in
-from jumar.verify.process import Child, confined
-from jumar.verify.room import exchanged, laid_out, linked, paths_in
-from jumar.verify.single import commanded
-from jumar.verify.spectrum import located, traced
+from jumar.verify.coverage_spectrum import located, traced
+from jumar.verify.merge_reports import Part, alone, blamed, but, joined
+from jumar.verify.rounds import Experience, HeldOut
+from jumar.verify.single_test_command import commanded
+from jumar.verify.test_names import Naming, collected, completed, names_in
+from jumar.verify.two_process import Question
+from jumar.workspace.files.safe_paths import disk
+from jumar.workspace.store.object_store import Store
 
 
 @dataclass(slots=True)

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.disk import beneath, trees
-from jumar.disk.align import Skip
 from jumar.errors import Infra
-from jumar.globs import literal, spec
+from jumar.languages.gitignore_globs import literal, spec
+from jumar.workspace.files import safe_paths, trees
+from jumar.workspace.files.checkout import Skip
 
 _SECONDS = 60
 _PASSED_ON = ("PATH", "HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL")
@@ -137,7 +137,7 @@ def _read(root: Path, within: Path, environ: Mapping[str, str]) -> Ignored:
     for file in (*(file for file in outer if file.is_file() and not file.is_symlink()), *_rule_files(within)):
         folder = file.parent.relative_to(root).as_posix()
         lines += _rules(file, "" if folder == "." else folder)
-    with beneath.disk("cannot write to the temporary folder"), tempfile.NamedTemporaryFile() as rules:
+    with safe_paths.disk("cannot write to the temporary folder"), tempfile.NamedTemporaryFile() as rules:
         # Not --exclude-standard: what the settings name may be a pipe, and git would wait for it.
         rules.write("".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
         rules.flush()

@@ -7,8 +7,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from jumar.disk import beneath
 from jumar.errors import Infra
+from jumar.workspace.files import safe_paths
 
 _SECONDS = 60
 _FAILED = 128
@@ -28,7 +28,7 @@ def merge(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
     git = shutil.which("git")
     if git is None or any(b"\0" in side for side in (base, mine, theirs)):
         return None
-    with beneath.disk("texts cannot be merged"), tempfile.TemporaryDirectory(prefix="jumar-merge-") as room:
+    with safe_paths.disk("texts cannot be merged"), tempfile.TemporaryDirectory(prefix="jumar-merge-") as room:
         sides = {"mine": mine, "base": base, "theirs": theirs}
         for name, data in sides.items():
             Path(room, name).write_bytes(data)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.disk import beneath, trees
-from jumar.disk.objects import Store
-from jumar.disk.trees import Kind, Manifest, Node
 from jumar.errors import BadInput, Infra
+from jumar.workspace.files import safe_paths, trees
+from jumar.workspace.files.trees import Kind, Manifest, Node
+from jumar.workspace.store.object_store import Store
 
 _SETTINGS = (
     "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.autocrlf=false",
@@ -75,7 +75,7 @@ def _compared(store: Store, base: str, best: str, words: tuple[str, ...]) -> byt
     program = shutil.which("git")
     if program is None:
         raise BadInput("git was not found on PATH; install it to get best.patch")
-    with beneath.disk("the patch cannot be made"), tempfile.TemporaryDirectory(prefix="jumar-patch-") as room:
+    with safe_paths.disk("the patch cannot be made"), tempfile.TemporaryDirectory(prefix="jumar-patch-") as room:
         git = _Git(program, Path(room))
         git("init", "--quiet", "--bare", "--template=", str(git.room / "git"))
         sides = [{path: side[path] for path in changed if path in side} for side in (old, new)]
@@ -93,7 +93,7 @@ def misfit(store: Store, patch: bytes, before: Manifest, after: Manifest) -> str
     program = shutil.which("git")
     if program is None:
         raise BadInput("git was not found on PATH; install it to have patches checked")
-    with beneath.disk("the patch cannot be checked"), tempfile.TemporaryDirectory(prefix="jumar-patch-") as room:
+    with safe_paths.disk("the patch cannot be checked"), tempfile.TemporaryDirectory(prefix="jumar-patch-") as room:
         git = _Git(program, Path(room))
         git("init", "--quiet", "--bare", "--template=", str(git.room / "git"))
         sides = [dict(before), dict(after)]

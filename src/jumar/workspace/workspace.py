@@ -8,12 +8,12 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from jumar.disk import beneath, trees
-from jumar.disk.align import Skip
-from jumar.disk.objects import Store
-from jumar.disk.trees import Kind, Manifest, Node
-from jumar.disk.unlock import unlock
 from jumar.errors import BadInput
+from jumar.workspace.files import safe_paths, trees
+from jumar.workspace.files.checkout import Skip
+from jumar.workspace.files.restore_modes import unlock
+from jumar.workspace.files.trees import Kind, Manifest, Node
+from jumar.workspace.store.object_store import Store
 
 
 class Outside(ValueError):  # noqa: N818  it is an answer, not an error
@@ -71,7 +71,7 @@ class Workspace:
         """
         manifest = self._store.manifest(tree)
         self._tree = ""
-        with beneath.disk(f"cannot lay out a tree in {self.folder}"):
+        with safe_paths.disk(f"cannot lay out a tree in {self.folder}"):
             if self.folder.is_symlink() or self.folder.is_file():
                 self.folder.unlink()
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -88,11 +88,11 @@ class Workspace:
             ValueError: if *path* leads through or to a link or a folder, or could be part of no tree.
             Infra: if the disk refuses.
         """
-        beneath.steps(path)
+        safe_paths.steps(path)
         if trees.ignored(path) or self._skip(path) or any(self._skip(folder + "/") for folder in trees.above(path)):
             raise ValueError(f"{path!r} is never part of a tree: histories, caches and what git ignores are left out")
         manifest = self._now()
-        with beneath.disk(f"cannot write {path!r} in {self.folder}"), beneath.root(self.folder) as top:
+        with safe_paths.disk(f"cannot write {path!r} in {self.folder}"), safe_paths.root(self.folder) as top:
             try:
                 before, node = _standing(top, path)
             except Outside:
@@ -152,22 +152,22 @@ def _standing(top: int, path: str) -> tuple[bytes | None, Node | None]:
     found = _found(top, path)
     if found is None:
         return None, None
-    with beneath.parent(top, path, unlock=True) as (folder_fd, name):
+    with safe_paths.parent(top, path, unlock=True) as (folder_fd, name):
         if stat.S_ISLNK(found.st_mode):
-            text = beneath.link(folder_fd, name)
+            text = safe_paths.link(folder_fd, name)
             return text, Node(Kind.LINK, sha256(text).hexdigest())
         if stat.S_ISREG(found.st_mode):
             if found.st_nlink != 1:
                 raise Outside(f"{path!r} has a second name (a hard link), which may lie outside the workspace")
-            data, executable = beneath.read(folder_fd, name)
+            data, executable = safe_paths.read(folder_fd, name)
             return data, Node(Kind.FILE, sha256(data).hexdigest(), executable)
     raise ValueError(f"{path!r} is no file: it cannot be written or deleted as one")
 
 
 def _found(top: int, path: str) -> os.stat_result | None:
     try:
-        with beneath.parent(top, path, unlock=True) as (folder, name):
-            return beneath.lstat(folder, name)
+        with safe_paths.parent(top, path, unlock=True) as (folder, name):
+            return safe_paths.lstat(folder, name)
     except FileNotFoundError:
         return None
     except NotADirectoryError as fault:
@@ -176,14 +176,14 @@ def _found(top: int, path: str) -> os.stat_result | None:
 
 def _replace(top: int, path: str, data: bytes | None, node: Node | None) -> None:
     # The old file is replaced, not truncated: another name of it (a hard link) keeps its bytes.
-    with beneath.parent(top, path, create=data is not None, unlock=True) as (folder, name):
+    with safe_paths.parent(top, path, create=data is not None, unlock=True) as (folder, name):
         if data is None:
-            beneath.remove(folder, name)
+            safe_paths.remove(folder, name)
             return
-        temporary = beneath.passing()
+        temporary = safe_paths.passing()
         try:
-            beneath.create(folder, temporary, data, executable=bool(node and node.executable))
+            safe_paths.create(folder, temporary, data, executable=bool(node and node.executable))
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
-            beneath.remove(folder, temporary)
+            safe_paths.remove(folder, temporary)
             raise

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.disk import beneath, trees
-from jumar.disk.merge import merge
-from jumar.disk.objects import Store
-from jumar.disk.trees import Kind, Manifest, Node
 from jumar.errors import BadInput
+from jumar.workspace.files import safe_paths, trees
+from jumar.workspace.files.trees import Kind, Manifest, Node
+from jumar.workspace.merge import merge
+from jumar.workspace.store.object_store import Store
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ def apply(
         BadInput: if a path is *closed*; nothing was written.
         Infra: if the disk refuses half-way; the files written before stay, each of them whole.
     """
-    with beneath.disk(f"cannot write to {origin}"), beneath.root(origin) as top:
+    with safe_paths.disk(f"cannot write to {origin}"), safe_paths.root(origin) as top:
         due = plan(store, base, best, top)
         for change in due:
             if closed(change.path):
@@ -131,13 +131,13 @@ def _data(store: Store, node: Node) -> bytes:
 
 
 def _inside(top: int, path: str) -> list[str]:
-    with beneath.parent(top, path) as (folder, name), beneath.inside(folder, name) as inner:
-        return beneath.names(inner)
+    with safe_paths.parent(top, path) as (folder, name), safe_paths.inside(folder, name) as inner:
+        return safe_paths.names(inner)
 
 
 def _read(top: int, path: str) -> tuple[bytes, bool]:
-    with beneath.parent(top, path) as (folder, name):
-        return beneath.read(folder, name)
+    with safe_paths.parent(top, path) as (folder, name):
+        return safe_paths.read(folder, name)
 
 
 def _blocked(top: int, path: str, old: Manifest) -> str:
@@ -151,24 +151,24 @@ def _blocked(top: int, path: str, old: Manifest) -> str:
 
 def _standing(top: int, path: str) -> Node | None:
     try:
-        with beneath.parent(top, path) as (folder, name):
-            found = beneath.lstat(folder, name)
+        with safe_paths.parent(top, path) as (folder, name):
+            found = safe_paths.lstat(folder, name)
             if found is None:
                 return None
             if stat.S_ISDIR(found.st_mode):
                 return trees.EMPTY
             if stat.S_ISLNK(found.st_mode):
-                return Node(Kind.LINK, sha256(beneath.link(folder, name)).hexdigest())
+                return Node(Kind.LINK, sha256(safe_paths.link(folder, name)).hexdigest())
             if not stat.S_ISREG(found.st_mode):
                 return Node(Kind.FILE)
-            data, executable = beneath.read(folder, name)
+            data, executable = safe_paths.read(folder, name)
             return Node(Kind.FILE, sha256(data).hexdigest(), executable)
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
 def _take_away(top: int, change: Change) -> None:
-    with beneath.parent(top, change.path) as (folder, name):
+    with safe_paths.parent(top, change.path) as (folder, name):
         if change.old is None or change.old.kind is not Kind.DIR:
             os.unlink(name, dir_fd=folder)
         else:
@@ -182,17 +182,17 @@ def _take_away(top: int, change: Change) -> None:
 
 
 def _put(top: int, path: str, node: Node, data: bytes) -> None:
-    with beneath.parent(top, path, create=True) as (folder, name):
+    with safe_paths.parent(top, path, create=True) as (folder, name):
         if node.kind is Kind.DIR:
-            if beneath.lstat(folder, name) is None:
+            if safe_paths.lstat(folder, name) is None:
                 os.mkdir(name, dir_fd=folder)
         else:
-            temporary = beneath.passing()
+            temporary = safe_paths.passing()
             try:
-                _make(folder, temporary, node, data, beneath.lstat(folder, name))
+                _make(folder, temporary, node, data, safe_paths.lstat(folder, name))
                 os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
-                beneath.remove(folder, temporary)
+                safe_paths.remove(folder, temporary)
                 raise
         os.fsync(folder)
 
@@ -201,7 +201,7 @@ def _make(folder: int, name: str, node: Node, data: bytes, replaced: os.stat_res
     if node.kind is Kind.LINK:
         os.symlink(data, os.fsencode(name), dir_fd=folder)
         return
-    beneath.create(folder, name, data, executable=node.executable)
+    safe_paths.create(folder, name, data, executable=node.executable)
     fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder)
     try:
         if replaced is not None and stat.S_ISREG(replaced.st_mode):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from jumar.agents import meant, syntax, whole
-from jumar.agents.fences import Fence
+from jumar.agents.extraction import completeness, infer_path
+from jumar.agents.extraction.fences import Fence
+from jumar.languages import syntax
 
 UNCLOSED = "a fenced block is never closed: the reply was cut off, or the file holds fences (use a longer one)"
 
@@ -63,7 +64,7 @@ def _unnamed(free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _
     found: tuple[str, ...] = ()
     if len(blocks) == 1 and not strange:
         present = {path: _top(path, asked.current.get(path)) for path in asked.targets}
-        found = meant.candidates(blocks[0], present, asked.imported)
+        found = infer_path.candidates(blocks[0], present, asked.imported)
     if len(found) == 1:
         return _unfit(blocks[0], found[0]) or {found[0]: blocks[0].text}
     some = f"; the block could be {' or '.join(found)}" if found else ""
@@ -273,7 +274,7 @@ def _without(plain: str, targets: tuple[str, ...]) -> str:
     path = targets[0] if len(targets) == 1 else ""
     if not plain.strip():
         return "the reply is empty"
-    if path and (why := whole.patch(path, plain)):
+    if path and (why := completeness.patch(path, plain)):
         return why
     if path and syntax.language(path) and (why := syntax.parsed(path, plain)[1]):
         return f"there is no fenced block, and {why}"

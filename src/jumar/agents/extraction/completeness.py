@@ -7,8 +7,8 @@ import sys
 from itertools import pairwise
 from typing import NamedTuple
 
-from jumar.agents import syntax
-from jumar.agents.outline import Outline
+from jumar.languages import syntax
+from jumar.languages.outline import Outline
 
 THING = (
     r"(?:code|file|class|module|program|script|functions?|methods?|implementations?|imports?|definitions?|logic|"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from jumar.agents import syntax, whole
-from jumar.agents.choice import chosen
-from jumar.agents.fences import Fence, fences
-from jumar.agents.outline import Outline
-from jumar.agents.tools import encodable
+from jumar.agents.extraction import completeness
+from jumar.agents.extraction.assign_blocks import chosen
+from jumar.agents.extraction.fences import Fence, fences
+from jumar.agents.tools.tool_calls import encodable
+from jumar.languages import syntax
+from jumar.languages.outline import Outline
 
 THOUGHTS = ("think", "thinking", "thought", "reasoning", "reflection", "scratchpad", "analysis")
 """The tags models put around what they think before they answer."""
@@ -63,7 +64,7 @@ def _written(found: Mapping[str, str], prose: str, current: Mapping[str, str]) -
     """The texts *found* as they are written, or why one of them cannot be."""
     files: dict[str, str | None] = {}
     for path, text in found.items():
-        draft = whole.Draft(path, text.removeprefix("\ufeff"), prose, current.get(path))
+        draft = completeness.Draft(path, text.removeprefix("\ufeff"), prose, current.get(path))
         files[path], why = _settled(draft)
         if why:
             return why
@@ -125,13 +126,13 @@ def _raw(plain: str, blocks: list[Fence], target: str) -> str:
     return plain if plain.endswith("\n") else plain + "\n"
 
 
-def _settled(draft: whole.Draft) -> tuple[str, str]:
+def _settled(draft: completeness.Draft) -> tuple[str, str]:
     """The text that is written for *draft*, and why it cannot be ("" if it can)."""
     outline, why = syntax.parsed(draft.path, draft.text)
     outline, draft, why = _unescaped(draft, outline, why)
     if why:
-        return "", whole.patch(draft.path, draft.text) or why
-    if why := whole.missing(draft, outline):
+        return "", completeness.patch(draft.path, draft.text) or why
+    if why := completeness.missing(draft, outline):
         return "", why
     text, now = draft.text, draft.current or ""
     if now.count("\r\n") * 2 > now.count("\n"):
@@ -139,7 +140,9 @@ def _settled(draft: whole.Draft) -> tuple[str, str]:
     return ("\ufeff" + text if now.startswith("\ufeff") else text), ""
 
 
-def _unescaped(draft: whole.Draft, outline: Outline | None, why: str) -> tuple[Outline | None, whole.Draft, str]:
+def _unescaped(
+    draft: completeness.Draft, outline: Outline | None, why: str
+) -> tuple[Outline | None, completeness.Draft, str]:
     """*draft* with its HTML entities undone, if that can be the only reading.
 
     That is so if every special character is escaped, the text is no code as it stands (`a &lt; b` parses by luck, as

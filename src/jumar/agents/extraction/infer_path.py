@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
-from jumar.agents import syntax
-from jumar.agents.fences import Fence
+from jumar.agents.extraction.fences import Fence
+from jumar.languages import syntax
 
 Names = Mapping[str, frozenset[str]]
 """Path -> names."""

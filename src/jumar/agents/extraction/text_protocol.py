@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from jumar.agents.replies import THOUGHTS, after_thoughts, beside_fences
-from jumar.agents.toolbox import Offer
-from jumar.agents.tools import EXCERPT, encodable
-from jumar.core.reply import ToolCall
+from jumar.agents.extraction.extract import THOUGHTS, after_thoughts, beside_fences
+from jumar.agents.tools.catalogue import Offer
+from jumar.agents.tools.tool_calls import EXCERPT, encodable
+from jumar.core.state.reply import ToolCall
 
 WORD = "action"
 """The first word of the info string of an action's fence."""

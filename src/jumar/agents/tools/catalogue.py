@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from jumar.core.agent import Tool
-from jumar.core.policy import Gate
-from jumar.core.settings import Switches
+from jumar.core.run.strategy import Tool
+from jumar.core.state.settings import Switches
+from jumar.core.state.test_policy import Gate
 
 STEP: dict[str, object] = {
     "type": "object",

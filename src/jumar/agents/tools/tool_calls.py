@@ -7,10 +7,10 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from hashlib import sha256
 
-from jumar.agents.toolbox import ALL, Argument, Offer
-from jumar.core.gate import Action, Edit
-from jumar.core.guard import PATH_BYTES, escape
-from jumar.core.reply import Reply, ToolCall
+from jumar.agents.tools.catalogue import ALL, Argument, Offer
+from jumar.core.gate.admission import Action, Edit
+from jumar.core.gate.write_rules import PATH_BYTES, escape
+from jumar.core.state.reply import Reply, ToolCall
 
 MALFORMED = "_malformed"
 """The one argument of a call whose arguments are no JSON object: their text."""

@@ -11,7 +11,7 @@ import ast
 import json
 from collections import defaultdict
 
-from jumar.verify import given
+from jumar.child.analysis import test_literals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[Findin
         for number, (scope, node) in enumerate(scoped(tree)):
             for found in associations(node):
                 line, kind, asked, answered = found
-                if not given.shared(index, asked, answered):
+                if not test_literals.shared(index, asked, answered):
                     continue
                 if kind == "table":
                     tables[ANYWHERE if isinstance(node, ast.Assign) else number].append(found)
@@ -61,7 +61,7 @@ def finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[Findin
                     chains[scope].append(found)
         yield from chained(chains.values())
         for rows in tables.values():
-            rare = [row for row in rows if any(map(given.is_rare, row[2]))]
+            rare = [row for row in rows if any(map(test_literals.is_rare, row[2]))]
             if len(rare) >= TABLE:
                 line, _, asked, answered = rare[0]
                 more = f"{pair(asked, answered)} and {len(rare) - 1} more"
@@ -116,18 +116,18 @@ def chained(chains: Iterable[list[Association]]) -> Iterator[Finding]:
 
 def telling(asked: list[Any], answered: list[Any]) -> bool:
     """Whether a case is one for a test and not of the matter. Words for words are a vocabulary."""
-    words = all(map(given.is_word, (*asked, *answered)))
-    both = any(map(given.is_uncommon, asked)) and any(map(given.is_uncommon, answered))
-    return any(map(given.is_rare, asked)) or (both and not words)
+    words = all(map(test_literals.is_word, (*asked, *answered)))
+    both = any(map(test_literals.is_uncommon, asked)) and any(map(test_literals.is_uncommon, answered))
+    return any(map(test_literals.is_rare, asked)) or (both and not words)
 
 
 def said(kind: str, asked: list[Any], answered: list[Any]) -> str:
     """The warning."""
     if kind == "return":
-        return f"returns, whatever it is asked, what a test expects: {given.short(asked[0])}"
+        return f"returns, whatever it is asked, what a test expects: {test_literals.short(asked[0])}"
     if answered:
         return f"answers a test by its own values: {pair(asked, answered)}"
-    return f"makes a case of a value that a test gives: {given.short(asked[0])}"
+    return f"makes a case of a value that a test gives: {test_literals.short(asked[0])}"
 
 
 def associations(node: ast.AST) -> Iterator[Association]:
@@ -140,7 +140,7 @@ def associations(node: ast.AST) -> Iterator[Association]:
         yield from ((node.lineno, "case", asked, []) for asked in compared(node))
     elif type(node).__name__ == "match_case":
         case: Any = node
-        yield case.pattern.lineno, "case", list(given.literals(case.pattern)), answers(case.body)
+        yield case.pattern.lineno, "case", list(test_literals.literals(case.pattern)), answers(case.body)
     elif isinstance(node, (ast.FunctionDef, ast.Lambda)):
         yield from constant(node)
     else:
@@ -156,18 +156,20 @@ def compared(test: ast.expr) -> Iterator[Asked]:
         parts: list[Asked] = [next(compared(value), []) for value in test.values]
         yield [value for part in parts for value in part]
     elif isinstance(test, ast.Compare) and len(test.ops) == 1:
-        left, right = given.evaluated(test.left), given.evaluated(test.comparators[0])
+        left, right = test_literals.evaluated(test.left), test_literals.evaluated(test.comparators[0])
         if isinstance(test.ops[0], (ast.Eq, ast.Is)) and left[0] != right[0]:
-            yield given.spread(left[1] if left[0] else right[1])
+            yield test_literals.spread(left[1] if left[0] else right[1])
         elif isinstance(test.ops[0], ast.In) and right[0] and isinstance(right[1], (list, tuple, set, dict)):
-            yield from map(given.spread, list(right[1])[: given.VALUES])
+            yield from map(test_literals.spread, list(right[1])[: test_literals.VALUES])
 
 
 def answers(body: Iterable[ast.AST]) -> list[Any]:
     """The literals that the first statements of a body give."""
     found = []
     for node in list(body)[:3]:
-        known, value = given.evaluated(node.value if isinstance(node, (ast.Return, ast.Assign, ast.Expr)) else node)
+        known, value = test_literals.evaluated(
+            node.value if isinstance(node, (ast.Return, ast.Assign, ast.Expr)) else node
+        )
         found += [value] if known else []
     return found
 
@@ -179,20 +181,20 @@ def rows(node: ast.AST) -> Iterator[Association]:
         yield from (found for key, value in entries for found in entry(node.lineno, key, value))
     elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         for row in node.elts:
-            value = given.evaluated(row)[1] if isinstance(row, (ast.Tuple, ast.List)) else ()
+            value = test_literals.evaluated(row)[1] if isinstance(row, (ast.Tuple, ast.List)) else ()
             if value and len(value) > 1:
-                yield row.lineno, "table", [*given.spread(value[0]), *value[1:-1]], [value[-1]]
+                yield row.lineno, "table", [*test_literals.spread(value[0]), *value[1:-1]], [value[-1]]
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield from ((node.lineno, "table", given.spread(key), [value]) for key, value in written(node.value))
+        yield from ((node.lineno, "table", test_literals.spread(key), [value]) for key, value in written(node.value))
     elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         yield from entry(node.lineno, node.targets[0].slice, node.value)
 
 
 def entry(line: int, key: ast.expr | None, value: ast.expr) -> Iterator[Association]:
     """One entry of a table, if both sides are literals."""
-    asked, answered = given.evaluated(key), given.evaluated(value)
+    asked, answered = test_literals.evaluated(key), test_literals.evaluated(value)
     if asked[0] and answered[0]:
-        yield line, "table", given.spread(asked[1]), [answered[1]]
+        yield line, "table", test_literals.spread(asked[1]), [answered[1]]
 
 
 def written(text: str) -> list[tuple[Any, Any]]:
@@ -215,16 +217,16 @@ def constant(node: ast.FunctionDef | ast.Lambda) -> Iterator[Association]:
     else:
         body = node.body[1:] if ast.get_docstring(node) else node.body
         returned = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
-    known, value = given.evaluated(returned)
+    known, value = test_literals.evaluated(returned)
     if known and node.args.args:
         yield node.lineno, "return", [value], []
 
 
 def named(values: list[Any]) -> str:
     """What makes a finding the same elsewhere."""
-    return ",".join(map(given.name_of, values))[:200]
+    return ",".join(map(test_literals.name_of, values))[:200]
 
 
 def pair(asked: list[Any], answered: list[Any]) -> str:
     """What is asked and answered, for people."""
-    return f"{', '.join(map(given.short, asked))} -> {', '.join(map(given.short, answered))}"
+    return f"{', '.join(map(test_literals.short, asked))} -> {', '.join(map(test_literals.short, answered))}"

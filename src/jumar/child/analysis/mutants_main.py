@@ -13,8 +13,8 @@ import re
 import sys
 from difflib import SequenceMatcher
 
-from jumar.verify.channel import join
-from jumar.verify.mutations import operators
+from jumar.child.analysis.mutation_operators import operators
+from jumar.child.channel import join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import os
 import sys
 from collections import Counter
 
-from jumar.verify import answers, given, tells, vacuous
-from jumar.verify.channel import join
+from jumar.child.analysis import empty_tests, hard_coded_answers, judge_detection, test_literals
+from jumar.child.channel import join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,10 @@ def main() -> None:
     sys.setrecursionlimit(3000)
     judged = dict(parsed(config["tests"], lambda *_: None))
     data = {path: text for path, text in config["tests"].items() if not path.endswith(".py")}
-    finders = (tells.finder(tuple(config["tests"])), answers.finder(given.indexed(judged, data)))
+    finders = (
+        judge_detection.finder(tuple(config["tests"])),
+        hard_coded_answers.finder(test_literals.indexed(judged, data)),
+    )
     known: Counter[str] = Counter()
     for _, tree in parsed(config["before"], lambda *_: None):
         with contextlib.suppress(*FAULTS):
@@ -44,7 +47,7 @@ def main() -> None:
         for finder in finders:
             report(path, finder(tree), known, warn)
     for path, tree in parsed(config["own"], warn):
-        report(path, vacuous.found(tree), Counter(), warn)
+        report(path, empty_tests.found(tree), Counter(), warn)
     send(["end", 0])
     os._exit(0)
 

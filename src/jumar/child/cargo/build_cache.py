@@ -1,6 +1,6 @@
 """What cargo built of other people's crates is built once: a room's target folder starts with a copy of it.
 
-Loaded by path by `cargo_boot.py`; standard library only. Crates of the room are never kept. Cargo finds those that are
+Loaded by path by `cargo_main.py`; standard library only. Crates of the room are never kept. Cargo finds those that are
 by the hash in their names and by fingerprints that bear their version, features, profile and compiler, so that one
 which does not fit is built again; a room only ever has copies, so that nothing it does to them is seen by another.
 The first tree that builds makes the seed: the task's own one, which is judged before any candidate.

@@ -15,9 +15,11 @@ import tomllib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from jumar.verify import cargo_faults, envoy, toolchain_boot
-from jumar.verify.cargo_binary import Binary
-from jumar.verify.cargo_seed import Seed
+from jumar.child import runner_bridge
+from jumar.child.cargo import compile_errors
+from jumar.child.cargo.build_cache import Seed
+from jumar.child.cargo.test_binary import Binary
+from jumar.child.commands import toolchain_main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -100,17 +102,19 @@ class Build:
             return ""
         faults = [m["message"]["message"] for m in self._messages]
         lame = next((text for text in [*faults, self._stderr] if any(sign in text for sign in UNBUILDABLE)), "")
-        lame = lame or toolchain_boot.rust_fault(self._cargo, self._messages)
+        lame = lame or toolchain_main.rust_fault(self._cargo, self._messages)
         unread = not self._messages and not self._built and "could not compile" not in self._stderr
-        return envoy.plain(lame or self._stderr) if lame or (unread and "custom build" not in self._stderr) else ""
+        return (
+            runner_bridge.plain(lame or self._stderr) if lame or (unread and "custom build" not in self._stderr) else ""
+        )
 
     def broken(self, path: str) -> Record:
         """Why the target with the root file *path* was not built."""
         messages = [m for m in self._messages if _within(m["target"]["src_path"]) == path]
         messages = messages or [m for m in self._messages if "test" not in m["target"]["kind"]]
         said = "\n".join(m["message"].get("rendered") or m["message"]["message"] for m in messages)
-        blame = cargo_faults.blamed(messages, self.crates, self._built)
-        return ["broken", path, envoy.plain(said or self._stderr), *blame]
+        blame = compile_errors.blamed(messages, self.crates, self._built)
+        return ["broken", path, runner_bridge.plain(said or self._stderr), *blame]
 
     def _cargo_build(self, options: Sequence[str]) -> int:
         argv = [
@@ -123,7 +127,7 @@ class Build:
             *self._targets(),
         ]
         with tempfile.TemporaryFile() as stderr:
-            status: int = envoy.started(
+            status: int = runner_bridge.started(
                 argv, self._hear, stderr=stderr.fileno(), cwd=self._root, kept=_rendered
             )  # fmt: skip
             stderr.seek(0)
@@ -183,7 +187,7 @@ def _list(build: Build, config: Mapping[str, Any], send: Send) -> None:
         if root in build.binaries:
             names = _binary(build, root, config).listed()
             chosen = [i for name in names if (i := f"{root}::{name}") and _selects(config["ids"], path, i)]
-            envoy.collect(send, chosen)
+            runner_bridge.collect(send, chosen)
         elif build.failed and is_root(path):
             send(build.broken(path))
 
@@ -205,7 +209,7 @@ def _binary(build: Build, path: str, config: Mapping[str, Any]) -> Any:
 def _told(send: Send) -> Send:
     """A sender that takes from excerpts what differs from room to room."""
     return lambda record: send(
-        [*record[:4], envoy.plain(str(record[4])), *record[5:]] if record[0] == "result" else record
+        [*record[:4], runner_bridge.plain(str(record[4])), *record[5:]] if record[0] == "result" else record
     )
 
 
@@ -276,4 +280,4 @@ def _rendered(line: str) -> str:
 
 def main() -> None:
     """Serve one order."""
-    envoy.serve(errand)
+    runner_bridge.serve(errand)

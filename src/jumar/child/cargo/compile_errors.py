@@ -1,6 +1,6 @@
 """Who is to blame where a Rust target does not build: told from where the compiler's errors point, and their codes.
 
-Loaded by path by `cargo_boot.py`; standard library only. Codes are those of the compiler's error index.
+Loaded by path by `cargo_main.py`; standard library only. Codes are those of the compiler's error index.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs a test binary that libtest made, and believes it only where its lines, its sum and its status agree.
 
-Loaded by path by `cargo_boot.py`; standard library only.
+Loaded by path by `cargo_main.py`; standard library only.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import tempfile
 import threading
 from typing import TYPE_CHECKING, Any
 
-from jumar.verify.envoy import serve
+from jumar.child.runner_bridge import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable

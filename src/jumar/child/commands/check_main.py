@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from jumar.verify.envoy import serve
+from jumar.child.runner_bridge import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.parsers import expat
 
-from jumar.verify import envoy
+from jumar.child import runner_bridge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -137,7 +137,7 @@ class Cases:
 
 def main() -> None:
     """Serve one request: list the tests of a report, or tell how the asked ones came out."""
-    envoy.serve(errand)
+    runner_bridge.serve(errand)
 
 
 def errand(config: dict[str, Any], send: Send) -> int:
@@ -150,12 +150,12 @@ def errand(config: dict[str, Any], send: Send) -> int:
             path.unlink()
         if "*" not in pattern:
             Path(pattern).parent.mkdir(parents=True, exist_ok=True)
-        status = envoy.started(config["argv"], heard.append, stderr=subprocess.STDOUT)
+        status = runner_bridge.started(config["argv"], heard.append, stderr=subprocess.STDOUT)
     except OSError as error:
         send(["unusable", f"cannot run [tests] command {config['argv'][0]}: {error.strerror}"])
         return 0
     if not (there := reports(pattern)):
-        unreported(status, envoy.plain("".join(heard)), config, send)
+        unreported(status, runner_bridge.plain("".join(heard)), config, send)
         return 0
     cases: dict[str, Case] = {}
     try:
@@ -194,14 +194,14 @@ def tell(cases: Sequence[Case], asked: Sequence[str], send: Send) -> None:
     unloaded = [case for case in cases if case.outcome in ("failed", "error") and UNLOADED.search(case.why)]
     tests = [case for case in cases if case not in unloaded] if unloaded else cases
     if not asked:
-        envoy.collect(send, [case.id for case in tests])
+        runner_bridge.collect(send, [case.id for case in tests])
     for case in tests:
         if case.id in wanted or case.id.partition("[")[0] in wanted:
-            send(["result", case.id, case.outcome, case.ms, envoy.plain(case.why), *blamed(case)])
+            send(["result", case.id, case.outcome, case.ms, runner_bridge.plain(case.why), *blamed(case)])
     for case in unloaded:
         for head in heads(asked) if asked else case.names[2:]:
             if not asked or stands_for(case, head):
-                send(["broken", head, envoy.plain(case.why), *blamed(case)])
+                send(["broken", head, runner_bridge.plain(case.why), *blamed(case)])
 
 
 def heads(ids: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ import tempfile
 import time
 from typing import IO, TYPE_CHECKING, Any
 
-from jumar.verify import envoy
+from jumar.child import runner_bridge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,13 +27,13 @@ SHOWN = 1 << 16
 
 def main() -> None:
     """Serve one request: tell how the asked tests came out."""
-    envoy.serve(errand)
+    runner_bridge.serve(errand)
 
 
 def errand(config: dict[str, Any], send: Send) -> int:
     """Run the commands, send the records."""
     send(["hello", {}])
-    envoy.collect(send, [test_id for test_id, _ in config["commands"]])
+    runner_bridge.collect(send, [test_id for test_id, _ in config["commands"]])
     for test_id, argv in config["commands"]:
         send(["start", test_id])
         begun = time.monotonic()
@@ -44,7 +44,7 @@ def errand(config: dict[str, Any], send: Send) -> int:
             return 0
         sys.stdout.write(f"$ {' '.join(argv)}\n{said}\n")
         ms = int(1000 * (time.monotonic() - begun))
-        send(["result", test_id, *verdict(status, ms, envoy.plain(said), config["limit"])])
+        send(["result", test_id, *verdict(status, ms, runner_bridge.plain(said), config["limit"])])
     return 0
 
 

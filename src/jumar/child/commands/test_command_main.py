@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumar.verify import envoy, single_boot
+from jumar.child import runner_bridge
+from jumar.child.commands import single_main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +40,7 @@ BUILTINS = frozenset(
 
 def main() -> None:
     """Serve one request: name the one test, or tell how it came out."""
-    envoy.serve(errand)
+    runner_bridge.serve(errand)
 
 
 def errand(config: dict[str, Any], send: Send) -> int:
@@ -50,19 +51,19 @@ def errand(config: dict[str, Any], send: Send) -> int:
     if why := unstartable(config["command"], os.environ.get("PATH", ""), Path()):
         send(["unusable", why])
         return 0
-    envoy.collect(send, [config["id"]])
+    runner_bridge.collect(send, [config["id"]])
     if config["mode"] == "collect":
         return 0
     send(["start", config["id"]])
     begun = time.monotonic()
     try:
-        status, said = single_boot.ran(config["argv"], config["limit"])
+        status, said = single_main.ran(config["argv"], config["limit"])
     except (OSError, ValueError) as error:
         send(["unusable", f"cannot start the test command {config['command']!r}: {error.args[-1]}"])
         return 0
     sys.stdout.write(f"$ {config['command']}\n{said}\n")
     ms = int(1000 * (time.monotonic() - begun))
-    send(["result", config["id"], *single_boot.verdict(status, ms, envoy.plain(said), config["limit"])])
+    send(["result", config["id"], *single_main.verdict(status, ms, runner_bridge.plain(said), config["limit"])])
     return 0
 
 

@@ -1,6 +1,6 @@
 """Who is to blame where a Go package does not build: told from the compiler's own positions and sentences.
 
-Loaded by path by `go_boot.py`; standard library only. The sentences are those of go/types and cmd/go.
+Loaded by path by `go_main.py`; standard library only. The sentences are those of go/types and cmd/go.
 """
 
 from __future__ import annotations

@@ -19,8 +19,10 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumar.verify import envoy, go_faults, toolchain_boot
-from jumar.verify.go_package import Package
+from jumar.child import runner_bridge
+from jumar.child.commands import toolchain_main
+from jumar.child.go import compile_errors
+from jumar.child.go.package_results import Package
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,7 +52,7 @@ def errand(config: dict[str, Any], send: Send) -> int:
         send(["unusable", f"there is no go on the PATH of the sandbox: {os.environ.get('PATH')}"])
         return 3
     send(["hello", {"go": go}])
-    toolchain_boot.prepare_go_cache()
+    toolchain_main.prepare_go_cache()
     workplace = Workplace(config["homes"])
     if workplace.why:
         send(["usage", workplace.why])
@@ -59,7 +61,7 @@ def errand(config: dict[str, Any], send: Send) -> int:
     if config["homes"]:
         argv = [go, "test", "-json", "-vet=off", *session.options(), *workplace.packages()]
         with session:
-            status = envoy.started(argv, session.hear, stderr=subprocess.STDOUT, cwd=workplace.base, kept=_text)
+            status = runner_bridge.started(argv, session.hear, stderr=subprocess.STDOUT, cwd=workplace.base, kept=_text)
         session.close(status)
     return 0
 
@@ -112,7 +114,7 @@ class Session(ABC):
     def __init__(self, config: dict[str, Any], send: Send, workplace: Workplace, go: str) -> None:
         self._go = go
         self._send, self._workplace, self._ids = send, workplace, config["ids"]
-        self._project = go_faults.Project(workplace.modules)
+        self._project = compile_errors.Project(workplace.modules)
         self._packages: dict[str, Package] = {}
         self._builds: dict[str, str] = {}
         self._listed: dict[str, set[str]] = {}
@@ -159,13 +161,13 @@ class Session(ABC):
     def send(self, record: Record) -> None:
         """Send *record*, its excerpt without what differs from room to room."""
         if record[0] == "result":
-            record[4] = envoy.plain(str(record[4]))
+            record[4] = runner_bridge.plain(str(record[4]))
         self._send(record)
 
     def close(self, status: int) -> None:
         """Account for packages that go did not tell of by events."""
         if status and not self._heard and not FAILED.search(self._unplaced):
-            why = toolchain_boot.go_fault(self._go, self._unplaced) or envoy.plain(self._unplaced)
+            why = toolchain_main.go_fault(self._go, self._unplaced) or runner_bridge.plain(self._unplaced)
             self._send(["usage", why or f"go test left with status {status}"])
             return
         for name in FAILED.findall(self._unplaced):
@@ -176,10 +178,10 @@ class Session(ABC):
                     self.send(record)
 
     def _unbuilt(self, package: Any, said: str) -> list[Record]:
-        if why := toolchain_boot.go_fault(self._go, said):
+        if why := toolchain_main.go_fault(self._go, said):
             return [["unusable", why]]
-        blame = go_faults.blamed(said, package.folder, self._workplace.base, self._project)
-        return [["broken", path, envoy.plain(said), *blame] for path in package.files]
+        blame = compile_errors.blamed(said, package.folder, self._workplace.base, self._project)
+        return [["broken", path, runner_bridge.plain(said), *blame] for path in package.files]
 
 
 class Listing(Session):
@@ -199,10 +201,10 @@ class Listing(Session):
         """The ids of *package*; without any, its files are broken if it failed."""
         listed = self._listed.get(package.folder, set())
         ids = [f"{path}::{name}" for name, paths in package.homes.items() if name and name in listed for path in paths]
-        envoy.collect(self._send, [chosen for test_id in ids for chosen in self._chosen(test_id)])
+        runner_bridge.collect(self._send, [chosen for test_id in ids for chosen in self._chosen(test_id)])
         if ids or not failed:
             return []
-        why = envoy.plain(package.said(""))
+        why = runner_bridge.plain(package.said(""))
         return [["broken", path, why, package.broken_by(str(Path.cwd())), ""] for path in package.files]
 
     def _chosen(self, test_id: str) -> list[str]:
@@ -285,4 +287,4 @@ def _text(line: str) -> str:
 
 def main() -> None:
     """Serve one order."""
-    envoy.serve(errand)
+    runner_bridge.serve(errand)

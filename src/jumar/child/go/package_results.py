@@ -1,6 +1,6 @@
 """What is heard of the tests of one Go package, and what became of those that were asked for, each told once.
 
-Loaded by path by `go_boot.py`; standard library only. Events are those of `go doc test2json`.
+Loaded by path by `go_main.py`; standard library only. Events are those of `go doc test2json`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which shell commands the rules must be asked about: those that could name a program they speak of. The rest pass.
 
-The rules themselves are `jumar.commands`, the same as in every run; a process of their own reads the line, since a
-grammar is slower to load than a hook may be. What a script hides is found by comparing the tree afterwards.
+The rules themselves are `jumar.commands.parser`, the same as in every run; a process of their own reads the line,
+since a grammar is slower to load than a hook may be. What a script hides is found by comparing the tree afterwards.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 
-from jumar.core.deploys import TABLE
+from jumar.child.hook.deploy_table import TABLE
 
 _NAMED = frozenset({
     "rm", "mv", "cp", "ln", "dd", "tee", "sed", "find", "shred", "truncate", "unlink", "rmdir", "chmod", "chown",
@@ -32,7 +32,7 @@ def telling(line: str) -> bool:
 
 def program() -> list[str]:
     """What tells, of the line on its standard input, why it must not be run; nothing: it may."""
-    return [sys.executable, "-I", "-m", "jumar.commands"]
+    return [sys.executable, "-I", "-m", "jumar.commands.parser"]
 
 
 def _programs() -> frozenset[str]:

@@ -14,7 +14,7 @@ def answer(arguments: list[str]) -> int:
     try:
         if "jumar" not in sys.modules:
             _add_packages()
-        from jumar.surfaces import hook_rule as rule  # noqa: PLC0415  a fault here must block, too
+        from jumar.child.hook import ruling as rule  # noqa: PLC0415  a fault here must block, too
 
         status: int = rule.main(arguments)
     except BaseException as fault:  # noqa: BLE001  a hook that fails in any other way lets the edit through
@@ -29,7 +29,7 @@ def _add_packages() -> None:
     from types import ModuleType  # noqa: PLC0415  as above
 
     start = ModuleType("start")
-    start.__file__ = f"{__file__.rpartition('/')[0] or '.'}/../child/start.py"
+    start.__file__ = f"{__file__.rpartition('/')[0] or '.'}/../start.py"
     # The loader keeps compiled code beside the source; a script that is run by path would be compiled each time.
     SourceFileLoader("start", start.__file__).exec_module(start)
     start.add_packages()

@@ -14,7 +14,7 @@ CLOSED = (".git", ".jumar", ".claude")
 """Folders in the root that no edit tool may touch: history, sessions, and the hooks themselves."""
 
 FOLDER, STATE, LOCK, VERSION = ".jumar/hook", "state.json", "lock", 1
-"""Where a session publishes what the hook reads, relative to the root; see `jumar.surfaces.hook_session`."""
+"""Where a session publishes what the hook reads, relative to the root; see `jumar.hooks.repository_session`."""
 
 LOCK_SECONDS = 5.0
 

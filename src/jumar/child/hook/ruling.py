@@ -1,7 +1,7 @@
 """Rules on one tool call of a host with the standard library alone; whatever is not understood is blocked.
 
 The contract is that of Claude Code's hooks (code.claude.com/docs/en/hooks): one JSON object on standard input, one on
-standard output. What has to be judged by running tests or comparing trees is handed to `jumar.surfaces.hook`.
+standard output. What has to be judged by running tests or comparing trees is handed to `jumar.hooks.full_rule`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from jumar.surfaces import hook_disk
+from jumar.child.hook import published_state
 
 Answer = dict[str, object] | None
 Full = Callable[[str, bytes, str, float], Answer]
@@ -60,7 +60,7 @@ class Deferred(Exception):  # noqa: N818  it is no error
 
 def no(why: str) -> Exception:
     """What is raised where something is not let through, because of *why*."""
-    return hook_disk.Refused(why)
+    return published_state.Refused(why)
 
 
 def main(arguments: list[str]) -> int:
@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
         seconds = float(arguments[1]) if len(arguments) > 1 else PATIENCE_SECONDS
         raw = sys.stdin.buffer.read()
         answer = answered(event, raw, os.environ.get("CLAUDE_PROJECT_DIR", ""), seconds, partial(full, arguments[2:3]))
-    except hook_disk.Refused as why:
+    except published_state.Refused as why:
         answer = refusal(event, str(why), raw)
     if answer is None:
         return 0
@@ -93,13 +93,13 @@ def answered(event: str, raw: bytes, project: str, seconds: float, ask: Full) ->
     payload = read(event, raw)
     if event in (PRE, POST, FAILED) and payload["tool_name"] in READERS:
         return None
-    root = hook_disk.root_of(project or str(payload["cwd"]))
+    root = published_state.root_of(project or str(payload["cwd"]))
     if event == BEGIN:
         return {"hookSpecificOutput": {"hookEventName": BEGIN, "additionalContext": INTRODUCTION}}
     if event == PRE:
         try:
             rule(payload, root, seconds)
-        except (Deferred, hook_disk.Stale):
+        except (Deferred, published_state.Stale):
             return ask(event, raw, root, seconds)
         return None
     return ask(event, raw, root, seconds)
@@ -143,7 +143,7 @@ def read(event: str, raw: bytes) -> dict[str, object]:
     wanted: dict[str, type] = {"session_id": str, "cwd": str, "hook_event_name": str}
     if event in (PRE, POST, FAILED):
         wanted |= {"tool_name": str, "tool_input": dict}
-    hook_disk.want(payload, wanted, "the event")
+    published_state.want(payload, wanted, "the event")
     if payload["hook_event_name"] != event:
         raise no(f"the host sent {payload['hook_event_name']!r} to the hook for {event}")
     return payload
@@ -156,7 +156,7 @@ def rule(payload: dict[str, object], root: str, seconds: float) -> None:
         hook_disk.Refused: if it must not be made.
         Deferred: if only the full rule can tell.
     """
-    disk, tool, given = hook_disk, str(payload["tool_name"]), payload["tool_input"]
+    disk, tool, given = published_state, str(payload["tool_name"]), payload["tool_input"]
     assert isinstance(given, dict)  # noqa: S101  `read` saw to it
     if tool in EDITS:
         path = edited(tool, given, root)
@@ -177,7 +177,7 @@ def edited(tool: str, given: dict[str, object], root: str) -> str:
     Raises:
         hook_disk.Refused: if the call is malformed, or the path is not plainly that of a file inside.
     """
-    disk, (field, others) = hook_disk, EDITS[tool]
+    disk, (field, others) = published_state, EDITS[tool]
     wanted: dict[str, type] = {field: str, **others}
     if tool == "NotebookEdit" and given.get("edit_mode") == "delete":
         del wanted["new_source"]
@@ -223,8 +223,8 @@ def full(gate: list[str], event: str, raw: bytes, root: str, seconds: float) -> 
     Raises:
         hook_disk.Refused: if it fails, says what is no answer, or takes longer than *seconds*.
     """
-    program = [sys.executable, "-I", "-m", "jumar.surfaces.hook", event, root, *gate]
-    said, status = hook_disk.run(program, raw, seconds)
+    program = [sys.executable, "-I", "-m", "jumar.hooks.full_rule", event, root, *gate]
+    said, status = published_state.run(program, raw, seconds)
     try:
         answer = json.loads(said) if said else None
     except ValueError:
@@ -246,11 +246,11 @@ def commanded(line: str, seconds: float) -> None:
     Raises:
         hook_disk.Refused: if it must not be run, or cannot be told.
     """
-    from jumar.surfaces import hook_commands as rules  # noqa: PLC0415  most events name no command
+    from jumar.child.hook import command_prefilter as rules  # noqa: PLC0415  most events name no command
 
     if not rules.telling(line):
         return
-    why, status = hook_disk.run(rules.program(), line.encode("utf-8", "replace"), seconds)
+    why, status = published_state.run(rules.program(), line.encode("utf-8", "replace"), seconds)
     if status != 0 or why:
         raise no(
             why.decode("utf-8", "replace") or "jumar's rules for commands failed on this; `jumar doctor` may say why"

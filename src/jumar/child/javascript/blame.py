@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 CODE, ABSENT, TEST = "code", "absent", "test"
-"""See `jumar.core.verdict.Blame`."""
+"""See `jumar.core.state.verdict.Blame`."""
 
 TIMED_OUT = re.compile(r"\b(?:(?:Test|Hook) timed out in \d+\s?ms|Exceeded timeout of \d+ ms for a (?:test|hook))")
 """How vitest and jest say that a test or hook took too long."""

@@ -1,6 +1,6 @@
 // Jest, started once for one order; what its main process hears of every test goes out as lines of JSON.
 //
-// Run by javascript.py as `node jest_run.cjs FD`, with the order on standard input; jest loads this file a second time
+// Run by node_tool.py as `node jest_run.cjs FD`, with the order on standard input; jest loads this file a second time
 // as its reporter. The tests run in processes of jest's own, which do not inherit FD.
 'use strict'
 

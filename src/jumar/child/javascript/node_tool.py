@@ -17,7 +17,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumar.verify import envoy, javascript_batches, javascript_results, toolchain_boot
+from jumar.child import runner_bridge
+from jumar.child.commands import toolchain_main
+from jumar.child.javascript import project_batches, results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,13 +46,13 @@ class Hang(Exception):  # noqa: N818  # it is no error of ours
 
 
 def serve(tool: Any) -> None:
-    """Do what the config on the channel asks of *tool* (a `Tool` of `javascript_batches`), say goodbye and leave."""
-    envoy.serve(lambda config, send: errand(tool, config, send))
+    """Do what the config on the channel asks of *tool* (a `Tool` of `project_batches`), say goodbye and leave."""
+    runner_bridge.serve(lambda config, send: errand(tool, config, send))
 
 
 def errand(tool: Any, config: dict[str, Any], send: Send) -> int:
     """List the ids of the suite, or judge the asked ones; the status to leave with."""
-    node, package = shutil.which("node"), javascript_batches.package(tool, Path.cwd())
+    node, package = shutil.which("node"), project_batches.package(tool, Path.cwd())
     version = json.loads(package.read_text("utf-8")).get("version", "0") if package else ""
     if node is None or package is None or int(version.split(".")[0]) < tool.oldest:
         where = f"no node on the PATH of the sandbox ({os.environ.get('PATH')})"
@@ -63,7 +65,7 @@ def errand(tool: Any, config: dict[str, Any], send: Send) -> int:
         for line in session.work():
             send(line)
     except Refused as refused:
-        send(["usage", envoy.plain(str(refused))])
+        send(["usage", runner_bridge.plain(str(refused))])
         return 3
     return 0
 
@@ -78,7 +80,7 @@ class Session:
     def __init__(self, tool: Any, node: str, config: dict[str, Any]) -> None:
         self._tool, self._node, self._config = tool, node, config
         self._collects = config["mode"] == "collect"
-        self._findings = javascript_results.Findings()
+        self._findings = results.Findings()
         self._deadline = time.monotonic() + config["seconds"] - min(FAREWELL_SECONDS, config["seconds"] / 5)
         self._scratch = Path(os.environ["TMPDIR"])
         self._heard: dict[str, float] = {}
@@ -89,7 +91,7 @@ class Session:
 
     def work(self) -> Iterator[list[object]]:
         """The records of the errand."""
-        todo = javascript_batches.batches(self._tool, self._config)
+        todo = project_batches.batches(self._tool, self._config)
         while todo:
             batch = todo.pop(0)
             try:
@@ -133,20 +135,20 @@ class Session:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
         if not done and time.monotonic() < self._deadline:
-            if not self._findings.found() and (why := toolchain_boot.node_fault(self._node)):
+            if not self._findings.found() and (why := toolchain_main.node_fault(self._node)):
                 raise Refused(why)
             self._stopped = f"{self._tool.name} left with status {process.returncode} before it was done"
 
     def _order(self, batch: Any) -> dict[str, object]:
-        package = javascript_batches.package(self._tool, batch.folder)
+        package = project_batches.package(self._tool, batch.folder)
         names = [i.partition("::")[2] for i in batch.ids]
         return {
             "package": str(package),
             "base": str(batch.folder),
-            "configured": javascript_batches.configured(self._tool, batch.folder),
+            "configured": project_batches.configured(self._tool, batch.folder),
             "files": [str(Path.cwd() / file) for file in batch.files],
             "exact": not self._collects,
-            "pattern": javascript_results.pattern_of(names) if names else NOTHING,
+            "pattern": results.pattern_of(names) if names else NOTHING,
             "limit": self._config["limit"],
             "cache": str(self._scratch / "cache"),
         }
@@ -178,7 +180,7 @@ class Session:
         elif path:
             self._heard[path] = time.monotonic()
         if event["on"] == "start":
-            self._running[path] = javascript_results.identity(path, event["names"])
+            self._running[path] = results.identity(path, event["names"])
         self._findings.hear(event)
 
     def _watch(self) -> None:
@@ -190,7 +192,7 @@ class Session:
         """What is left of *batch* once those that hang are told."""
         self._read_marks()
         why = f"nothing came back for {self._config['limit'] + STUCK_SECONDS:g} s, so the process was killed"
-        hung = javascript_results.Result("timeout", int(1000 * self._config["limit"]), why, "code", "")
+        hung = results.Result("timeout", int(1000 * self._config["limit"]), why, "code", "")
         findings = self._findings
         for path in hang.paths:
             running, waiting = self._running.get(path), [i for i in batch.ids if i.partition("::")[0] == path]
@@ -212,7 +214,7 @@ class Session:
             for line in (self._scratch / "marks").read_text("utf-8").splitlines():
                 event = json.loads(line)
                 path = os.path.relpath(os.path.realpath(event["file"]))
-                self._running[path] = javascript_results.identity(path, event["names"])
+                self._running[path] = results.identity(path, event["names"])
 
     def _lost(self) -> list[str]:
         """The asked id in which the process ended, if it can be told."""
@@ -222,12 +224,12 @@ class Session:
         return [members[i] for i in running if i in members][-1:]
 
     def _records(self) -> Iterator[list[object]]:
-        plain = envoy.plain
+        plain = runner_bridge.plain
         asked = self._config["ids"]
         found = [i for i in self._findings.found() if _selects(self._config["args"], i)]
         ids = found if self._collects else [i for i in asked if self._findings.members(i)]
         records: list[list[object]] = []
-        envoy.collect(records.append, ids)
+        runner_bridge.collect(records.append, ids)
         yield from records
         for path, why in sorted(self._findings.breaks().items()):
             yield ["broken", path, plain(why.excerpt), why.blame, why.absent]

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jumar.verify import javascript_blame as blaming
+from jumar.child.javascript import blame as blaming
 
 SEPARATOR = " > "
 WORST_FIRST = ("timeout", "failed", "error", "skipped", "xfailed", "xpassed", "passed")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jumar.verify.javascript import serve
-from jumar.verify.javascript_batches import Tool
+from jumar.child.javascript.node_tool import serve
+from jumar.child.javascript.project_batches import Tool
 
 CONFIGURATIONS = r"vite(st)?\.config\.[cm]?[jt]s|vitest\.workspace\.([cm]?[jt]s|json)"
 

@@ -1,6 +1,6 @@
 // Vitest, started once for one order; what its main process hears of every test goes out as lines of JSON.
 //
-// Run by javascript.py as `node vitest_run.mjs FD`, with the order on standard input. It needs vitest 3 or newer and
+// Run by node_tool.py as `node vitest_run.mjs FD`, with the order on standard input. It needs vitest 3 or newer and
 // takes it from where the order says. The tests run in processes of vitest's own, which do not inherit FD.
 import { readFileSync, writeSync } from 'node:fs'
 import { createRequire } from 'node:module'

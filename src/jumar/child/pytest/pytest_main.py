@@ -15,14 +15,15 @@ from inspect import isgeneratorfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumar.verify import alarm, landmarks, line_recorders, plain
-from jumar.verify.channel import join
-from jumar.verify.incognito import Incognito
-from jumar.verify.inquest import Inquest
-from jumar.verify.reporter import Reporter
-from jumar.verify.tracer import Tracer
-from jumar.verify.tripwire import Tripwire
-from jumar.verify.witness import Witness
+from jumar.child import normalise
+from jumar.child.channel import join
+from jumar.child.pytest import framework_snapshot, line_recorders, test_timeout
+from jumar.child.pytest.blame import Inquest
+from jumar.child.pytest.hide_test_name import Incognito
+from jumar.child.pytest.line_tracer import Tracer
+from jumar.child.pytest.outcome_check import Witness
+from jumar.child.pytest.reporter import Reporter
+from jumar.child.pytest.tamper_check import Tripwire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -64,7 +65,7 @@ def main(joined: Callable[..., object] | None = None) -> None:
             importlib.import_module(name)
     plugins = [*made(config, room, private, send), furnish(room, config["paths"])]
     if joined:
-        plugins.append(joined(config["apart"], str(room), (alarm.TestTimeLimit,), send))
+        plugins.append(joined(config["apart"], str(room), (test_timeout.TestTimeLimit,), send))
     for plugin in plugins:
         mark(plugin, pytest)
     args = arguments(room, private, config)
@@ -89,8 +90,8 @@ def main(joined: Callable[..., object] | None = None) -> None:
 
 def made(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:
     """The plug-ins that report and judge."""
-    inquest, cleaned = Inquest(str(room)), plain.plain_in(str(room), str(private))
-    plugins: list[object] = [Reporter(config, send, cleaned, inquest, alarm.Alarm(config["limit"]))]
+    inquest, cleaned = Inquest(str(room)), normalise.plain_in(str(room), str(private))
+    plugins: list[object] = [Reporter(config, send, cleaned, inquest, test_timeout.Alarm(config["limit"]))]
     plugins += wanted(config, room, send)
     if config["mode"] == "run":
         plugins += guards(str(room), inquest, send)
@@ -108,7 +109,7 @@ def wanted(config: dict[str, Any], room: Path, send: Any) -> list[object]:
 def guards(room: str, inquest: Any, send: Any) -> list[object]:
     """What watches over the judging. The tripwire remembers what it finds, so it is made last."""
     incognito, witness = Incognito(room, inquest.supports), Witness(send)
-    return [incognito, witness, Tripwire(landmarks, inquest.foreign, send)]
+    return [incognito, witness, Tripwire(framework_snapshot, inquest.foreign, send)]
 
 
 def mark(plugin: object, pytest: ModuleType) -> None:

@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from jumar.verify.channel import join
+from jumar.child.channel import join
 
 LIBC = ctypes.CDLL(None)
 

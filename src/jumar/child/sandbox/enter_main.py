@@ -1,8 +1,8 @@
 """Becomes what it is told to start, after it has locked itself in: namespaces, another user, Landlock, seccomp.
 
 Standard library only. Its first argument is the number of the descriptor that holds the order
-(see `jumar.sandbox.entry.Order`), the others are the argv. What cannot be had and may be missing is done without; what
-may not ends it with status 126 and a sentence, before anything was started.
+(see `jumar.sandbox.launch_order.Order`), the others are the argv. What cannot be had and may be missing is done
+without; what may not ends it with status 126 and a sentence, before anything was started.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import marshal
 import os
 import sys
 
-from jumar.sandbox import enter_locks as locks
-from jumar.sandbox import enter_mounts as mounts
+from jumar.child.sandbox import locks, mounts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

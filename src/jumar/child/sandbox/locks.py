@@ -1,6 +1,6 @@
 """Locks that a process puts on itself for good: another user, Landlock, seccomp.
 
-Loaded by name by `enter_boot.py`, in whose process it runs; standard library only.
+Loaded by name by `enter_main.py`, in whose process it runs; standard library only.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Namespaces and mounts: a process gets a view of the machine in which little is left, and nothing can be changed.
 
-Loaded by name by `enter_boot.py`, in whose process it runs; standard library only.
+Loaded by name by `enter_main.py`, in whose process it runs; standard library only.
 """
 
 from __future__ import annotations

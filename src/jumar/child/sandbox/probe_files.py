@@ -1,7 +1,7 @@
 """Probes of files: each tries something bad on a decoy, and says how it went; what a decoy can tell is asked of it.
 
-Runs in the sandbox that is tested, loaded by path by `probes_boot.py`; standard library only. A probe gets the aims
-(see `jumar.sandbox.probes_decoys`) and returns evidence that it succeeded, or nothing, or raises an OSError.
+Runs in the sandbox that is tested, loaded by path by `probe_main.py`; standard library only. A probe gets the aims
+(see `jumar.sandbox.probes.decoys`) and returns evidence that it succeeded, or nothing, or raises an OSError.
 """
 
 from __future__ import annotations

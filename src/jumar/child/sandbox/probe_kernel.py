@@ -1,4 +1,4 @@
-"""Probes of the kernel's own powers, as `probes_files.py` has them for files.
+"""Probes of the kernel's own powers, as `probe_files.py` has them for files.
 
 Nothing is changed outside: what succeeds happens to a process of the probe's own, which then ends.
 """

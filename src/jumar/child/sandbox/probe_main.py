@@ -13,10 +13,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from jumar.sandbox import probes_files, probes_kernel, probes_processes
-from jumar.verify.channel import join
+from jumar.child.channel import join
+from jumar.child.sandbox import probe_files, probe_kernel, probe_processes
 
-MODULES = (probes_processes, probes_files, probes_kernel)
+MODULES = (probe_processes, probe_files, probe_kernel)
 
 PATIENCE_SECONDS = 3
 

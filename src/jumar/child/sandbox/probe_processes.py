@@ -1,4 +1,4 @@
-"""Probes of other processes and of the network, as `probes_files.py` has them for files.
+"""Probes of other processes and of the network, as `probe_files.py` has them for files.
 
 A number of a process says something only where it is the same process's inside and outside: in a process namespace of
 its own, the prober does not try its luck on whoever has that number there.

@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jumar.repair import screen_plugin, screen_swap
-from jumar.verify import pytest_boot
-from jumar.verify.channel import join
+from jumar.child.channel import join
+from jumar.child.pytest import pytest_main
+from jumar.child.screening import hot_swap, pytest_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -45,7 +45,7 @@ class Server:
 
     def warm(self, requests: Iterable[Any], plugin: Any) -> None:
         """Serve from a process whose tests are collected: changes of functions are swapped into the living modules."""
-        swaps = screen_swap.Swaps(self._room, self._config["editable"])
+        swaps = hot_swap.Swaps(self._room, self._config["editable"])
         for name in self._config["red"]:
             if name not in plugin.items:
                 self._send(["unready", f"{name} was not collected"])
@@ -62,8 +62,8 @@ class Server:
         """Serve from a process that has imported nothing but pytest: for changes that only an import brings to life."""
 
         def change(job: Mapping[str, Any], attempt: Any) -> None:
-            screen_swap.override(self._room, job.get("files", {}))  # none: the green tests are being measured
-            run([screen_plugin.Plugin(self._config, attempt.screen)])
+            hot_swap.override(self._room, job.get("files", {}))  # none: the green tests are being measured
+            run([pytest_plugin.Plugin(self._config, attempt.screen)])
 
         self._serve(requests, change)
 
@@ -91,11 +91,11 @@ class Server:
         if pid == 0:
             with contextlib.suppress(BaseException):
                 os.close(read)
-                attempt = screen_plugin.Attempt(self._config, job, write)
+                attempt = pytest_plugin.Attempt(self._config, job, write)
                 try:
                     attempt.confine()
                     change(job, attempt)
-                except screen_swap.MisfitError:
+                except hot_swap.MisfitError:
                     attempt.tell("misfit")
             os._exit(1)
         os.close(write)
@@ -150,23 +150,23 @@ def main() -> None:
     except ImportError as error:
         send(["unready", str(error)])
         os._exit(3)
-    for name in pytest_boot.FRIENDS:
+    for name in pytest_main.FRIENDS:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{name}")
     sys.dont_write_bytecode = True
-    entrance = pytest_boot.furnish(room, config["paths"])
-    pytest_boot.mark(entrance, pytest)
+    entrance = pytest_main.furnish(room, config["paths"])
+    pytest_main.mark(entrance, pytest)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    args = [*OPTIONS, *pytest_boot.arguments(room, Path(os.environ["TMPDIR"]), config)]
+    args = [*OPTIONS, *pytest_main.arguments(room, Path(os.environ["TMPDIR"]), config)]
     sys.argv[:] = ["pytest", *args]
     send(["hello", {}])
     server = Server(config, send)
     if config["cold"]:
         server.cold(requests, lambda plugins: pytest.main(args, plugins=[entrance, *plugins]))
     with contextlib.suppress(BaseException):
-        plugin = screen_plugin.Plugin(config, lambda plugin: server.warm(requests, plugin))
+        plugin = pytest_plugin.Plugin(config, lambda plugin: server.warm(requests, plugin))
         pytest.main(args, plugins=[entrance, plugin])
     send(["unready", "pytest did not get to the tests"])
     os._exit(3)

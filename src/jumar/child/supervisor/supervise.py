@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 
-from jumar.verify import cell, family, toll
+from jumar.child.supervisor import cgroup, process_tree, resource_watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def adopt_orphans() -> None:
         libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def spawn(order: dict[str, Any], output: int, group: cell.Cell) -> int:
+def spawn(order: dict[str, Any], output: int, group: cgroup.Cell) -> int:
     """Start the process in a session of its own, in *group*; raises OSError if it cannot be executed."""
     failed_r, failed_w = os.pipe()
     pid = os.fork()
@@ -102,7 +102,10 @@ def spawn(order: dict[str, Any], output: int, group: cell.Cell) -> int:
             limit(resource.RLIMIT_CORE, 0)
             limit(resource.RLIMIT_FSIZE, FILE_BYTES)
             if os.getuid():  # root has no such limit
-                limit(resource.RLIMIT_NPROC, toll.THREADS * order["processes"] + toll.crowd(os.getuid()))
+                limit(
+                    resource.RLIMIT_NPROC,
+                    resource_watch.THREADS * order["processes"] + resource_watch.crowd(os.getuid()),
+                )
             group.enter()
             signal.set_wakeup_fd(-1)
             os.execve(order["argv"][0], order["argv"], order["env"])  # noqa: S606  # the point of a reaper
@@ -153,7 +156,9 @@ def come_first() -> None:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
 
-def watch(child: int, output: tuple[int, Output], woken: int, tolls: toll.Toll, deadline: float) -> dict[str, object]:
+def watch(
+    child: int, output: tuple[int, Output], woken: int, tolls: resource_watch.Toll, deadline: float
+) -> dict[str, object]:
     """Wait for the first of: the child's end, too high a toll, the deadline, jumar's end. Its output is drained."""
     pipe, sink = output
     come_first()
@@ -173,7 +178,7 @@ def watch(child: int, output: tuple[int, Output], woken: int, tolls: toll.Toll, 
                 sources.remove(pipe)
         if woken in ready:
             os.read(woken, CHUNK)
-        code = family.reap(child)
+        code = process_tree.reap(child)
         # A family that the kernel ended for its toll looks as if its child had crashed.
         high: dict[str, object] | None = tolls.look() if code is None else tolls.burst() if code else None
         if high is not None:
@@ -219,8 +224,8 @@ def carried_out(order: dict[str, Any], woken: int, offer: Callable[[str], None])
     deadline = time.monotonic() + order["seconds"]
     pipe, child_output = os.pipe()
     sink = Output(order["output"], order["cap"])
-    group = cell.Cell(order["nonce"])
-    group.make(order["memory_bytes"], toll.THREADS * order["processes"])
+    group = cgroup.Cell(order["nonce"])
+    group.make(order["memory_bytes"], resource_watch.THREADS * order["processes"])
     offer("1000")
     try:
         child = spawn(order, child_output, group)
@@ -229,11 +234,11 @@ def carried_out(order: dict[str, Any], woken: int, offer: Callable[[str], None])
         return {"how": "unstarted", "error": error.strerror}
     offer("0")
     said({})  # while the process starts, so that nothing has to be loaded when it is over
-    tolls = toll.Toll(order, lambda: family.descendants(os.getpid()), group.burst)
+    tolls = resource_watch.Toll(order, lambda: process_tree.descendants(os.getpid()), group.burst)
     status = watch(child, (pipe, sink), woken, tolls, deadline)
     # Most of a storm is over with one call, and then there is time for the rest of it.
-    family.signal_to(-child, signal.SIGKILL)
-    status["survivors"] = family.destroy(order["nonce"], os.getpid())
+    process_tree.signal_to(-child, signal.SIGKILL)
+    status["survivors"] = process_tree.destroy(order["nonce"], os.getpid())
     group.leave()
     drain(pipe, sink)
     sink.close()

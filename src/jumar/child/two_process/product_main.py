@@ -14,14 +14,14 @@ import types
 import warnings
 from typing import Any
 
-from jumar.verify import apart_mirrors as forms
-from jumar.verify import apart_peer as peers
-from jumar.verify import apart_shared as containers
-from jumar.verify import apart_streams as streams
-from jumar.verify import apart_things as things
-from jumar.verify import apart_values as values
-from jumar.verify import apart_wire as wire
-from jumar.verify.channel import join
+from jumar.child.channel import join
+from jumar.child.two_process import codec as values
+from jumar.child.two_process import frames as wire
+from jumar.child.two_process import object_tables as things
+from jumar.child.two_process import product_streams as streams
+from jumar.child.two_process import proxies as forms
+from jumar.child.two_process import rpc as peers
+from jumar.child.two_process import shared_containers as containers
 
 KEPT_BYTES = 1 << 20
 """What is printed is handed over with the next message, or when it is as much as this."""

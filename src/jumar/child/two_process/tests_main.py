@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jumar.verify import pytest_boot
-from jumar.verify.apart_tests import joined
+from jumar.child.pytest import pytest_main
+from jumar.child.two_process.tests_plugin import joined
 
 
 def main() -> None:
     """Run pytest once, with the plug-in that finds the product's modules in the other process."""
-    pytest_boot.main(joined)
+    pytest_main.main(joined)

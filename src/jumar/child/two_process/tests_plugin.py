@@ -10,16 +10,16 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
-from jumar.verify import apart_mirrors as forms
-from jumar.verify import apart_modules as modules
-from jumar.verify import apart_peer as peers
-from jumar.verify import apart_remote as remote
-from jumar.verify import apart_shared as containers
-from jumar.verify import apart_things as things
-from jumar.verify import apart_values as values
-from jumar.verify import apart_wire as wire
-from jumar.verify.apart_guard import Guard
-from jumar.verify.apart_world import World
+from jumar.child.pytest.product_guard import Guard
+from jumar.child.two_process import codec as values
+from jumar.child.two_process import frames as wire
+from jumar.child.two_process import import_hook as modules
+from jumar.child.two_process import object_tables as things
+from jumar.child.two_process import proxies as forms
+from jumar.child.two_process import rpc as peers
+from jumar.child.two_process import shared_containers as containers
+from jumar.child.two_process import tests_side as remote
+from jumar.child.two_process.test_environment import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator

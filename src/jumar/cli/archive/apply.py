@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 import msgspec
 
-from jumar.core.stop import EXIT_CODES, StopReason
-from jumar.harness.archive.find import find_run
-from jumar.harness.archive.marks import Trust
-from jumar.surfaces.archive.argument import IN_RUNS, RUN, TRUST, spoken
-from jumar.surfaces.command_options import speaking
-from jumar.surfaces.environment import environment
-from jumar.surfaces.output import Voice, fail
+from jumar.cli.console.output import Voice, fail
+from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.run_argument import IN_RUNS, RUN, TRUST, spoken
+from jumar.core.state.stop import EXIT_CODES, StopReason
+from jumar.runs.archive.find import find_run
+from jumar.runs.setup.marks import Trust
 
 
 @click.command(epilog="Example: jumar apply last, or jumar apply 20261121-101500-gcd-1a2b3c --to /tmp/best")
@@ -28,8 +28,8 @@ def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: 
     Files that were changed there since the run began are merged; where both sides changed the same lines, each such
     file is named and nothing is written. RUN is the directory of a run, its name, a beginning of it, or `last`.
     """
-    from jumar.disk.apply import Conflicts  # noqa: PLC0415  as below
-    from jumar.harness.archive.changes import apply_best, lay_out, origin_of  # noqa: PLC0415  libcst is slow to import
+    from jumar.runs.archive.changes import apply_best, lay_out, origin_of  # noqa: PLC0415  libcst is slow to import
+    from jumar.workspace.write_back import Conflicts  # noqa: PLC0415  as below
 
     voice, folder = Voice(json=speech["as_json"], quiet=speech["quiet"]), find_run(run_name, runs)
     if to is not None:

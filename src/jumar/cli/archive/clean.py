@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-from jumar.core.stop import StopReason
+from jumar.cli.archive.list_runs import size_text
+from jumar.cli.console.output import Voice
+from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.run_argument import IN_RUNS
+from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
-from jumar.harness.archive import cleaning
-from jumar.harness.archive.cleaning import Wanted, remove_leftovers
-from jumar.harness.archive.find import refuse_links
-from jumar.harness.archive.listing import DAMAGED, UNFINISHED
-from jumar.surfaces.archive.argument import IN_RUNS
-from jumar.surfaces.archive.runs import size_text
-from jumar.surfaces.command_options import speaking
-from jumar.surfaces.output import Voice
+from jumar.runs.archive import cleaning
+from jumar.runs.archive.cleaning import Wanted, remove_leftovers
+from jumar.runs.archive.find import refuse_links
+from jumar.runs.archive.listing import DAMAGED, UNFINISHED
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 BYTES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from jumar.disk.patch import Counted
-from jumar.harness.archive.find import find_run
-from jumar.surfaces.archive.argument import IN_RUNS, RUN, spoken
-from jumar.surfaces.archive.coloured import coloured, colours
-from jumar.surfaces.command_options import speaking
-from jumar.surfaces.environment import environment
-from jumar.surfaces.output import Voice, printable
+from jumar.cli.console.coloured import coloured, colours
+from jumar.cli.console.output import Voice, printable
+from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.run_argument import IN_RUNS, RUN, spoken
+from jumar.runs.archive.find import find_run
+from jumar.workspace.patch import Counted
 
 
 @click.command(epilog="Example: jumar diff last --stat, or jumar diff 20261121-101500-gcd-1a2b3c | git apply")
@@ -27,7 +27,7 @@ def diff(run_name: str, runs: Path, *, stat: bool, as_json: bool, quiet: bool) -
     RUN is the directory of a run, its name, a beginning of its name, or `last` (default). In a pipe the patch is whole
     and plain, for `git apply`.
     """
-    from jumar.harness.archive.changes import changes_of  # noqa: PLC0415  libcst is slow to import
+    from jumar.runs.archive.changes import changes_of  # noqa: PLC0415  libcst is slow to import
 
     voice = Voice(json=as_json, quiet=quiet)
     folder = find_run(run_name, runs)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from jumar.harness.archive.listing import Row, list_runs, shared_bytes
-from jumar.surfaces.archive.argument import IN_RUNS
-from jumar.surfaces.command_options import speaking
-from jumar.surfaces.output import Voice
+from jumar.cli.console.output import Voice
+from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.run_argument import IN_RUNS
+from jumar.runs.archive.listing import Row, list_runs, shared_bytes
 
 TITLES = ("RUN", "TASK", "STOP", "PASSED", "COST", "TIME", "SIZE")
 THOUSAND = 1000

@@ -9,15 +9,15 @@ from typing import Any
 import click
 import msgspec
 
-from jumar.audit import verify
-from jumar.core import events as ev
+from jumar.cli.archive.rows import of_types, without_repeats
+from jumar.cli.console.output import Voice
+from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.run_argument import RunPath
 from jumar.core.quoting import one_line
-from jumar.harness.result import head_in, state_in, state_of
-from jumar.journal import read_journal
-from jumar.surfaces.archive.argument import RunPath
-from jumar.surfaces.archive.rows import of_types, without_repeats
-from jumar.surfaces.command_options import speaking
-from jumar.surfaces.output import Voice
+from jumar.core.state import events as ev
+from jumar.journal.audit import verify
+from jumar.journal.writer import read_journal
+from jumar.runs.setup.result import head_in, state_in, state_of
 
 REASONS = ("void", "why", "what")
 """Fields of events that say why."""

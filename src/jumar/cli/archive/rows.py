@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from typing import get_args
 
-from jumar.core import events as ev
+from jumar.core.state import events as ev
 from jumar.errors import BadInput
 
 TYPES = tuple(str(kind.__struct_config__.tag) for kind in get_args(ev.Event))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import click
 
-from jumar.surfaces.output import printable
+from jumar.cli.console.output import printable
 
 LINES, LINE_LENGTH = 60, 200
 """Of a patch in a report."""

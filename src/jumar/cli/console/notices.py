@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jumar.core import effects
-from jumar.core import events as ev
-from jumar.core.agent import PIPELINE
 from jumar.core.quoting import one_line
-from jumar.core.run import RunState, Said
+from jumar.core.run import effects
+from jumar.core.run.strategy import PIPELINE
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import RunState, Said
 
 LONGEST = 300
 """Characters of a reason that one line shows; `jumar log show` has all of it."""

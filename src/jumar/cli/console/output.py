@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from jumar.core.stop import EXIT_CODES, USAGE_EXIT, StopReason
+from jumar.core.state.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import BadInput, JumarError
 
 OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

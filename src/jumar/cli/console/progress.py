@@ -10,15 +10,15 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from jumar.core import effects
+from jumar.cli.console.notices import LONGEST, Notices
+from jumar.cli.console.output import Voice, printable
+from jumar.cli.console.status_line import Status
+from jumar.cli.parameters.environment import environment
+from jumar.core.gate.turn_outcome import named
 from jumar.core.quoting import one_line
-from jumar.core.run import Phase, RunState
-from jumar.core.turn import named
-from jumar.progress import Part, Work
-from jumar.surfaces.environment import environment
-from jumar.surfaces.notices import LONGEST, Notices
-from jumar.surfaces.output import Voice, printable
-from jumar.surfaces.status import Status
+from jumar.core.run import effects
+from jumar.core.state.run_state import Phase, RunState
+from jumar.process.progress import Part, Work
 
 TICK_SECONDS = 0.2
 """How often the status line is looked at; it is written where it changed."""
@@ -70,7 +70,7 @@ class Live:
             self._voice.note(text)
 
     def tell(self, what: Work | Part, done: int = 0, total: int = 0) -> None:
-        """See `jumar.progress.Tell`."""
+        """See `jumar.process.progress.Tell`."""
         with self._lock:
             if isinstance(what, Part):
                 self._status.count(what, done, total, time.monotonic())

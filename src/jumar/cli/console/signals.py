@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from jumar.core.effects import Halt
-from jumar.core.stop import StopReason
+from jumar.core.run.effects import Halt
+from jumar.core.state.stop import StopReason
 from jumar.errors import Stopped, is_stopped
 
 if TYPE_CHECKING:

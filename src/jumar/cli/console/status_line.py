@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from jumar.progress import Part
+from jumar.process.progress import Part
 
 BAR = 10
 """Characters of the bar."""

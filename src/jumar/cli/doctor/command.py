@@ -15,23 +15,23 @@ import anyio
 import click
 import msgspec
 
+from jumar.cli.console.output import Voice
+from jumar.cli.doctor.gate import Check, plans, runners, tests
+from jumar.cli.doctor.pytest_version import brought, pytest_in
+from jumar.cli.doctor.sandbox import sandboxes
+from jumar.cli.doctor.settings import settings_for_run
+from jumar.cli.parameters.command_options import TEST_COMMAND, speaking
+from jumar.cli.parameters.environment import environment
 from jumar.errors import BadInput
-from jumar.harness.archive.find import RUNS, refuse_links
-from jumar.models.clients import check_installed
-from jumar.models.providers import PROVIDERS
-from jumar.options import Options
-from jumar.precedence import shown
-from jumar.routing import keyed_model
-from jumar.suites import with_command
-from jumar.surfaces.command_options import TEST_COMMAND, speaking
-from jumar.surfaces.doctor_gate import Check, plans, runners, tests
-from jumar.surfaces.doctor_pytest import brought, pytest_in
-from jumar.surfaces.doctor_sandbox import sandboxes
-from jumar.surfaces.doctor_settings import settings_for_run
-from jumar.surfaces.environment import environment
-from jumar.surfaces.output import Voice
-from jumar.task import Task, interpreter, load_task
-from jumar.verify.command import confinable
+from jumar.models.wire.http_client import check_installed
+from jumar.models.wire.providers import PROVIDERS
+from jumar.process.model_command import confinable
+from jumar.runs.archive.find import RUNS, refuse_links
+from jumar.task.model_routes import keyed_model
+from jumar.task.resolve import Options
+from jumar.task.settings.precedence import shown
+from jumar.task.suites import with_command
+from jumar.task.task import Task, interpreter, load_task
 
 ENOUGH_BYTES = 512 * 1024**2
 

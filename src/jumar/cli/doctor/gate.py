@@ -7,18 +7,18 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.claims import stands, warnings
+from jumar.child.commands.test_command_main import unstartable
+from jumar.core.state.claims import stands, warnings
 from jumar.errors import BadInput, JumarError
-from jumar.harness.assembly import runner_of
-from jumar.harness.reaching import unreachable
-from jumar.harness.result import state_in
+from jumar.languages.project_kinds import COMMAND
 from jumar.plugins import names
-from jumar.projects import COMMAND
+from jumar.runners._programs import surrounded
 from jumar.runners.command import argv_of
-from jumar.task import Task, tree_files
-from jumar.untested import ELSE, SET_VERIFY, verify_commands
-from jumar.verify.command_boot import unstartable
-from jumar.verify.programs import surrounded
+from jumar.runs.setup.assembly import runner_of
+from jumar.runs.setup.result import state_in
+from jumar.runs.setup.toolchain_check import unreachable
+from jumar.task.task import Task, tree_files
+from jumar.task.untested import ELSE, SET_VERIFY, verify_commands
 
 UNTESTED = "no test file: jumar run -i '...' begins in refactor mode, in which edits need no claims"
 OFFER = f"{SET_VERIFY}; {ELSE}; or pass --gate strict, and the agent writes the first failing test"

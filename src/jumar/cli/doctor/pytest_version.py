@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from jumar.sandbox.installed import is_base, sources
+from jumar.sandbox.program_files import is_base, sources
 
 MOST_BYTES = 64 << 10
 """As much is read of a file; what is asked for stands in its first lines."""

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import anyio
 
-from jumar.confinement import TIERS
+from jumar.cli.doctor.gate import Check
 from jumar.errors import JumarError
-from jumar.harness.confinement import Findings, forbidden, surveyed
-from jumar.sandbox.probes import LACKS, PROBES, beyond
-from jumar.surfaces.doctor_gate import Check
+from jumar.runs.setup.choose_sandbox import Findings, forbidden, surveyed
+from jumar.sandbox.probes.catalogue import LACKS, PROBES, beyond
+from jumar.sandbox.request import TIERS
 
 
 def sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> Iterator[Check]:

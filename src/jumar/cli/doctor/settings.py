@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from jumar.caps import caps_in_force
+from jumar.cli.parameters.command_options import options_of
+from jumar.cli.run import run
 from jumar.errors import BadInput
-from jumar.in_force import choices
-from jumar.options import Options, with_options
-from jumar.precedence import InForce
-from jumar.surfaces.command_options import options_of
-from jumar.surfaces.running import run
-from jumar.task import Task, load_task
+from jumar.task.budget_options import caps_in_force
+from jumar.task.in_force import choices
+from jumar.task.resolve import Options, with_options
+from jumar.task.settings.precedence import InForce
+from jumar.task.task import Task, load_task
 
 
 def settings_for_run(path: Path, environ: Mapping[str, str]) -> tuple[tuple[InForce, ...], tuple[str, ...]]:

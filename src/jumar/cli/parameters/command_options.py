@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
-from jumar.options import Options
-from jumar.run_settings import SETTINGS
-from jumar.surfaces.environment import environment
+from jumar.cli.parameters.environment import environment
+from jumar.task.resolve import Options
+from jumar.task.settings.run_settings import SETTINGS
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -32,7 +32,7 @@ class Shared(click.Option):
 
 
 def options_for(*names: str) -> Iterator[Callable[[Decorated], Decorated]]:
-    """The command-line options for the rows *names* of `jumar.run_settings`."""
+    """The command-line options for the rows *names* of `jumar.task.settings.run_settings`."""
     for row in map(SETTINGS.__getitem__, names):
         kind = None if row.kind is str else row.kind
         cls = Shared if row.name in ("confirm", "sandbox") else click.Option

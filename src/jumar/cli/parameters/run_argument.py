@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from jumar.harness.archive.find import RUNS, find_run
+from jumar.runs.archive.find import RUNS, find_run
 
 RUN_HELP = "RUN is the directory of a run, its name, a beginning of its name, or `last`."
 

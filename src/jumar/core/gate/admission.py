@@ -6,13 +6,13 @@ from hashlib import sha256
 
 import msgspec
 
-from jumar.core.claims import Book, provides, red_ids, why_not_red
-from jumar.core.events import PlanStep
-from jumar.core.guard import Guard, Hit, escape, misnamed, refusal
-from jumar.core.leaving import refused_leave, why_no_codemod
-from jumar.core.policy import Gate
-from jumar.core.run import RunState
-from jumar.core.turn import named
+from jumar.core.gate.leave_refactor import refused_leave, why_no_codemod
+from jumar.core.gate.turn_outcome import named
+from jumar.core.gate.write_rules import Guard, Hit, escape, misnamed, refusal
+from jumar.core.state.claims import Book, provides, red_ids, why_not_red
+from jumar.core.state.events import PlanStep
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Gate
 
 ONE_EDIT = (
     "codemod mode takes one command (run_command) or one replacement (replace_in_files), which is judged as one edit; "

@@ -13,7 +13,7 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
-from jumar.core.verdict import Ended, Outcome, Report, counts_as_pass
+from jumar.core.state.verdict import Ended, Outcome, Report, counts_as_pass
 
 
 class Grade(StrEnum):

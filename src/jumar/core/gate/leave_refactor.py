@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jumar.core.mode_events import PlainRun
-from jumar.core.policy import Gate
-from jumar.core.run import RunState
-from jumar.core.turn import named
-from jumar.core.verdict import Outcome
+from jumar.core.gate.turn_outcome import named
+from jumar.core.state.mode_events import PlainRun
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Gate
+from jumar.core.state.verdict import Outcome
 
 REFUSALS = 3
 """As many refusals in a row take back all edits since the mode was entered, and end the run."""

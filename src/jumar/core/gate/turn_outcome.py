@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from jumar.core.claims import Book, Edited, Stage, groups, why_not_red
-from jumar.core.events import TestRun
-from jumar.core.run import IllegalEvent, Judged, RunState
-from jumar.core.verdict import Outcome
+from jumar.core.state.claims import Book, Edited, Stage, groups, why_not_red
+from jumar.core.state.events import TestRun
+from jumar.core.state.run_state import IllegalEvent, Judged, RunState
+from jumar.core.state.verdict import Outcome
 
 NAMED = 3
 """Tests that a sentence names."""

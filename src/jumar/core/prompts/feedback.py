@@ -7,12 +7,12 @@ from textwrap import dedent
 
 import msgspec
 
-from jumar.core.agent import Message
+from jumar.core.prompts.review import DEFAULT_RULES
 from jumar.core.quoting import fenced, head_and_tail, plain, without
-from jumar.core.review import DEFAULT_RULES
-from jumar.core.run import RunState
-from jumar.core.settings import Context
-from jumar.core.verdict import Verdict
+from jumar.core.run.strategy import Message
+from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Context
+from jumar.core.state.verdict import Verdict
 
 __all__ = ["OUTPUT_LIMIT", "Texts", "feedback", "fix", "head_and_tail", "review", "rewrite", "write"]
 

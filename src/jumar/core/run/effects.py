@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from jumar.core.agent import Request
-from jumar.core.gate import Action
-from jumar.core.policy import Gate, Trigger
-from jumar.core.ratchet import Attempt
-from jumar.core.stop import StopReason
+from jumar.core.gate.admission import Action
+from jumar.core.run.strategy import Request
+from jumar.core.state.ratchet import Attempt
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, Trigger
 
 
 class Halt(msgspec.Struct, frozen=True):

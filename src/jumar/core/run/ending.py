@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from jumar.core.agent import Strategy
-from jumar.core.budget import CAPS, exhausted
-from jumar.core.claims import red_ids, stands
-from jumar.core.effects import Halt
-from jumar.core.leaving import REFUSALS, is_judged, why_red
-from jumar.core.policy import Gate, TestPolicy, Trigger
+from jumar.core.gate.leave_refactor import REFUSALS, is_judged, why_red
+from jumar.core.gate.turn_outcome import named
 from jumar.core.quoting import one_line
-from jumar.core.run import HOST, HOSTED, RunState
-from jumar.core.stall import stalled
-from jumar.core.stop import EXIT_CODES, StopReason
-from jumar.core.turn import named
+from jumar.core.run.effects import Halt
+from jumar.core.run.stall import stalled
+from jumar.core.run.strategy import Strategy
+from jumar.core.state.budget import CAPS, exhausted
+from jumar.core.state.claims import red_ids, stands
+from jumar.core.state.run_state import HOST, HOSTED, RunState
+from jumar.core.state.stop import EXIT_CODES, StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy, Trigger
 
 
 def own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901, PLR0911  one line per reason reads best

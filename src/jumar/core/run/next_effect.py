@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from jumar.core.agent import FRONTIER, Strategy
-from jumar.core.effects import (
+from jumar.core.gate.leave_refactor import RULE, is_judged, needs_verdict, why_not_kept, why_red
+from jumar.core.gate.turn_outcome import judgement, named, next_trial
+from jumar.core.run.effects import (
     Act,
     Await,
     Call,
@@ -25,15 +26,14 @@ from jumar.core.effects import (
     Switch,
     Verify,
 )  # fmt: skip
-from jumar.core.ending import own_end, untested_end
-from jumar.core.leaving import RULE, is_judged, needs_verdict, why_not_kept, why_red
-from jumar.core.planning import plans_now
-from jumar.core.policy import Gate, TestPolicy, Trigger
-from jumar.core.ratchet import holds, ties
-from jumar.core.run import HOSTED, IllegalEvent, Judged, Phase, RunState
-from jumar.core.stop import StopReason
-from jumar.core.turn import judgement, named, next_trial
-from jumar.core.verdict import Cause
+from jumar.core.run.ending import own_end, untested_end
+from jumar.core.run.planning import plans_now
+from jumar.core.run.strategy import FRONTIER, Strategy
+from jumar.core.state.ratchet import holds, ties
+from jumar.core.state.run_state import HOSTED, IllegalEvent, Judged, Phase, RunState
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy, Trigger
+from jumar.core.state.verdict import Cause
 
 
 def next_effect(state: RunState, agent: Strategy, halt: Halt | None = None) -> Effect:

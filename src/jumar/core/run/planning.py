@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jumar.core.agent import DRIVER, FRONTIER
-from jumar.core.events import RunStart
-from jumar.core.policy import Gate
-from jumar.core.run import RunState
+from jumar.core.run.strategy import DRIVER, FRONTIER
+from jumar.core.state.events import RunStart
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Gate
 
 PLAN = "plan"
 """The stage of that turn."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from jumar.core.budget import CAPS, MICRO, Cost, exhausted
-from jumar.core.policy import TestPolicy
-from jumar.core.run import RunState
-from jumar.core.stop import StopReason
+from jumar.core.state.budget import CAPS, MICRO, Cost, exhausted
+from jumar.core.state.run_state import RunState
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import TestPolicy
 
 STOPS = (StopReason.ATTEMPTS, StopReason.TURNS, StopReason.BUDGET)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from jumar.core.run import Judged, RunState
-from jumar.core.settings import Suite
-from jumar.core.verdict import Outcome
+from jumar.core.state.run_state import Judged, RunState
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Outcome
 
 SEARCHING = 0.5
 """The share of the remaining time that a search has at least, however long a verification takes."""

@@ -7,8 +7,8 @@ from hashlib import sha256
 
 import msgspec
 
-from jumar.core.events import ActionTaken
-from jumar.core.gate import WRITES
+from jumar.core.gate.admission import WRITES
+from jumar.core.state.events import ActionTaken
 
 WINDOW, REPEATS = 6, 3
 

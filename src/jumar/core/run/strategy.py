@@ -6,9 +6,9 @@ from typing import Protocol
 
 import msgspec
 
-from jumar.core.gate import Action
-from jumar.core.reply import ToolCall
-from jumar.core.run import RunState
+from jumar.core.gate.admission import Action
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.run_state import RunState
 
 DRIVER, PIPELINE, REPAIR = "driver", "pipeline", "repair"
 """The names of our own agents."""

@@ -7,9 +7,9 @@ from enum import StrEnum
 
 import msgspec
 
-from jumar.core.events import PlanStep, TestRun
-from jumar.core.policy import Gate
-from jumar.core.verdict import Blame, Outcome
+from jumar.core.state.events import PlanStep, TestRun
+from jumar.core.state.test_policy import Gate
+from jumar.core.state.verdict import Blame, Outcome
 
 FAILURES = 2
 """As many failed greens end the claims of a test."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
-from jumar.core.budget import Budget
-from jumar.core.fact import Fact
-from jumar.core.mode_events import Codemod as Codemod  # noqa: PLC0414  an event like the others here
-from jumar.core.mode_events import Mode as Mode  # noqa: PLC0414  an event like the others here
-from jumar.core.mode_events import PlainRun as PlainRun  # noqa: PLC0414  an event like the others here
-from jumar.core.mode_events import Refusal as Refusal  # noqa: PLC0414  an event like the others here
-from jumar.core.policy import Gate, TestPolicy, Trigger
-from jumar.core.ratchet import Score
-from jumar.core.reply import Reply
-from jumar.core.settings import Settings
-from jumar.core.stop import StopReason
-from jumar.core.verdict import Blame, Outcome, Void
+from jumar.core.state.budget import Budget
+from jumar.core.state.event_base import Fact
+from jumar.core.state.mode_events import Codemod as Codemod  # noqa: PLC0414  an event like the others here
+from jumar.core.state.mode_events import Mode as Mode  # noqa: PLC0414  an event like the others here
+from jumar.core.state.mode_events import PlainRun as PlainRun  # noqa: PLC0414  an event like the others here
+from jumar.core.state.mode_events import Refusal as Refusal  # noqa: PLC0414  an event like the others here
+from jumar.core.state.ratchet import Score
+from jumar.core.state.reply import Reply
+from jumar.core.state.settings import Settings
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate, TestPolicy, Trigger
+from jumar.core.state.verdict import Blame, Outcome, Void
 
 
 class RunStart(Fact, frozen=True, kw_only=True, tag="run_start"):
@@ -58,7 +58,7 @@ class ModelCall(Fact, frozen=True, kw_only=True, tag="model_call"):
     usd: float = 0.0
     ms: int = 0
     error: str = ""
-    """Why there is no usable reply (`jumar.core.retry.ERRORS`); empty: there is one."""
+    """Why there is no usable reply (`jumar.core.run.retry.ERRORS`); empty: there is one."""
     detail: str = ""
     """What the provider said of the error, one line, no key in it."""
     retry_after: float | None = None
@@ -113,7 +113,7 @@ class TestRun(Fact, frozen=True, kw_only=True, tag="test_run"):
     blame: Blame | None = None
     """What a test that did not pass fell over, where the runner can tell."""
     absent: str = ""
-    """The module or file that the test misses; see `jumar.core.verdict.TestResult`."""
+    """The module or file that the test misses; see `jumar.core.state.verdict.TestResult`."""
     path: str = ""
     """The test's file, where the id does not begin with it."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from jumar.core.fact import Fact
-from jumar.core.policy import Gate
-from jumar.core.verdict import Void
+from jumar.core.state.event_base import Fact
+from jumar.core.state.test_policy import Gate
+from jumar.core.state.verdict import Void
 
 
 class Mode(Fact, frozen=True, kw_only=True, tag="mode", rename={"from_": "from"}):

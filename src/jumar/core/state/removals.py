@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from jumar.core.events import Write
+from jumar.core.state.events import Write
 
 
 class Removals(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Where a run stands, as one value. Only `jumar.core.state.reduce` builds it."""
+"""Where a run stands, as one value. Only `jumar.core.run.reducers.transitions.reduce` builds it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from enum import StrEnum
 
 import msgspec
 
-from jumar.core import events as ev
-from jumar.core.budget import Spend
-from jumar.core.claims import Book
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.ratchet import Attempt, Score
-from jumar.core.removals import Removals
-from jumar.core.reply import Reply
-from jumar.core.stop import Escalation
-from jumar.core.verdict import Outcome
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Spend
+from jumar.core.state.claims import Book
+from jumar.core.state.ratchet import Attempt, Score
+from jumar.core.state.removals import Removals
+from jumar.core.state.reply import Reply
+from jumar.core.state.stop import Escalation
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.core.state.verdict import Outcome
 
 HOST = "host"
 """The agent whose every action comes from outside, at its own pace: a client of ours, or a person."""
@@ -129,7 +129,7 @@ class RunState(msgspec.Struct, frozen=True):
     asked_tests: tuple[str, ...] | None = None
     """The ids whose results the model asked for (empty: all); None: it did not."""
     recent: tuple[str, ...] = ()
-    """What the last six actions did, by name: see `jumar.core.stall`."""
+    """What the last six actions did, by name: see `jumar.core.run.stall`."""
     talk: Said | None = None
     """The conversation, newest first."""
     born_green: bool = False

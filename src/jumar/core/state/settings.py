@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from jumar.core.outside import Outside
-from jumar.core.ratchet import Rule
+from jumar.core.state.external_agent import Outside
+from jumar.core.state.ratchet import Rule
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

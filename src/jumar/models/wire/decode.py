@@ -8,12 +8,23 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from jumar.core.reply import Reply, ToolCall
-from jumar.models.forms import CHAT, MESSAGES, Form
-from jumar.models.lines import MOST_TOKENS
-from jumar.models.secrets import clean, cleaned
-from jumar.models.shapes import Call, Chat, Choice, Details, Function, Incomplete, Letter, Message, Response, Usage
-from jumar.models.transcript import JSON_OBJECT, MALFORMED
+from jumar.core.state.reply import Reply, ToolCall
+from jumar.models.wire.jsonl import MOST_TOKENS
+from jumar.models.wire.messages import JSON_OBJECT, MALFORMED
+from jumar.models.wire.redaction import clean, cleaned
+from jumar.models.wire.request_formats import CHAT, MESSAGES, Form
+from jumar.models.wire.response_types import (
+    Call,
+    Chat,
+    Choice,
+    Details,
+    Function,
+    Incomplete,
+    Letter,
+    Message,
+    Response,
+    Usage,
+)
 
 Json = dict[str, Any]
 Shape = TypeVar("Shape")

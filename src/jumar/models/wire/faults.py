@@ -11,7 +11,7 @@ class Fault(msgspec.Struct, frozen=True):
     """A call that has no answer."""
 
     error: str
-    """One of `jumar.core.retry.ERRORS`."""
+    """One of `jumar.core.run.retry.ERRORS`."""
     detail: str
     """The provider's words as they came: not cleaned yet."""
     retry_after: float | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from jumar.errors import BadInput
-from jumar.models.providers import OPENAI, Provider, is_local
+from jumar.models.wire.providers import OPENAI, Provider, is_local
 
 if TYPE_CHECKING:
     import httpx2

@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from jumar.core.reply import Reply, ToolCall
+from jumar.core.state.reply import Reply, ToolCall
 from jumar.errors import BadInput
 
 Line = TypeVar("Line")

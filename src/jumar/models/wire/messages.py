@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jumar.core.agent import Message, Tool
-from jumar.core.reply import Reply, ToolCall
-from jumar.models.prefix import continues
-from jumar.models.secrets import clean, cleaned
+from jumar.core.run.strategy import Message, Tool
+from jumar.core.state.reply import Reply, ToolCall
+from jumar.models.wire.prompt_prefix import continues
+from jumar.models.wire.redaction import clean, cleaned
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse

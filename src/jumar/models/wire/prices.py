@@ -6,9 +6,9 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from jumar.core.settings import Price, Route
+from jumar.core.state.settings import Price, Route
 from jumar.errors import BadInput
-from jumar.models.providers import is_local, provider_of
+from jumar.models.wire.providers import is_local, provider_of
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, Provider

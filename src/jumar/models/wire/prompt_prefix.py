@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import is_
 
-from jumar.core.agent import Message
+from jumar.core.run.strategy import Message
 
 
 def continues(before: Sequence[Message], messages: Sequence[Message]) -> bool:

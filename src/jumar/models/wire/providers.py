@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from jumar.core.prompts.suggestion import suggestion
 from jumar.errors import BadInput
-from jumar.nearest import suggestion
 
 Wire = Literal["openai", "anthropic", "google"]
 """Chat completions, messages, generateContent: the three request formats there are."""

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from jumar.models.clients import ONLY_COMPLETION_TOKENS
-from jumar.models.providers import OPENAI, Wire, provider_of
-from jumar.models.transcript import PER_MESSAGE, PER_REQUEST, PER_TOOLS
+from jumar.models.wire.http_client import ONLY_COMPLETION_TOKENS
+from jumar.models.wire.messages import PER_MESSAGE, PER_REQUEST, PER_TOOLS
+from jumar.models.wire.providers import OPENAI, Wire, provider_of
 
 Json = dict[str, Any]
 

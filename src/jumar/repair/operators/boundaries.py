@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.edits import Edit
-from jumar.repair.site import Site
+from jumar.repair.source.edit_site import Site
+from jumar.repair.source.spans import Edit
 
 _NUMERIC_CALLS = frozenset({"range", "min", "max", "abs", "int", "round", "divmod", "pow", "enumerate"})
 _SEQUENCE_CALLS = frozenset({"len", "sorted", "list", "tuple", "reversed", "set", "sum", "iter"})

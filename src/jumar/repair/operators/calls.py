@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.edits import Edit
-from jumar.repair.site import Site
+from jumar.repair.source.edit_site import Site
+from jumar.repair.source.spans import Edit
 
 _WRAPPERS = ("list", "len", "str", "int", "abs", "set", "sorted", "reversed", "tuple", "sum", "max", "min", "float",
              "bool", "round", "iter", "repr", "any", "all", "next")  # fmt: skip

@@ -7,9 +7,9 @@ from itertools import permutations
 
 import libcst as cst
 
-from jumar.repair.edits import Edit
-from jumar.repair.expressions import is_condition
-from jumar.repair.site import Site
+from jumar.repair.operators.expressions import is_condition
+from jumar.repair.source.edit_site import Site
+from jumar.repair.source.spans import Edit
 
 Clause = tuple[str, float]
 """A condition and how likely it is the one that is missing, 0 to 1."""

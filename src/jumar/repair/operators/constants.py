@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.edits import Edit
-from jumar.repair.patterns import rewritten
-from jumar.repair.site import Site
+from jumar.repair.operators.patterns import rewritten
+from jumar.repair.source.edit_site import Site
+from jumar.repair.source.spans import Edit
 
 _SINGLES: dict[str, tuple[str, ...]] = {
     "True": ("False", "None"),

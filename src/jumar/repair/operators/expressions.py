@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.edits import Edit
-from jumar.repair.site import Site
+from jumar.repair.source.edit_site import Site
+from jumar.repair.source.spans import Edit
 
 _COMPARISONS: dict[str, tuple[tuple[str, float], ...]] = {
     "<": (("<=", 1.0), (">", 0.9), (">=", 0.8), ("!=", 0.4)),

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.blocks import Line, indented, inserted, replaced
-from jumar.repair.conditions import clauses
-from jumar.repair.edits import Edit
-from jumar.repair.site import Site
+from jumar.repair.operators.conditions import clauses
+from jumar.repair.source.blocks import Line, indented, inserted, replaced
+from jumar.repair.source.edit_site import Site
+from jumar.repair.source.spans import Edit
 
 _EXCEPTIONS = ("ValueError", "KeyError", "IndexError", "TypeError", "AttributeError", "ZeroDivisionError",
                "OverflowError", "StopIteration", "UnicodeError", "OSError", "Exception")  # fmt: skip

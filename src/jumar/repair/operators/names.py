@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.edits import Edit
-from jumar.repair.site import Site
+from jumar.repair.source.edit_site import Site
+from jumar.repair.source.spans import Edit
 
 _FAMILIES: tuple[tuple[str, ...], ...] = (
     ("any", "all"),

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.blocks import Line, dedented, indented, inserted, line_of, replaced, siblings, statements
-from jumar.repair.edits import Edit
-from jumar.repair.site import Site
+from jumar.repair.source.blocks import Line, dedented, indented, inserted, line_of, replaced, siblings, statements
+from jumar.repair.source.edit_site import Site
+from jumar.repair.source.spans import Edit
 
 _INDENT = "    "
 _BARE = ("break", "continue", "return", "pass")

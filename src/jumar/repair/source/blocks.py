@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from jumar.repair.edits import Edit
-from jumar.repair.site import Site
+from jumar.repair.source.edit_site import Site
+from jumar.repair.source.spans import Edit
 
 
 @dataclass(frozen=True, slots=True)

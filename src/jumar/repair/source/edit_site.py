@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
 
-from jumar.repair.edits import Edit
-from jumar.repair.outline import line_starts
-from jumar.repair.scope import Scope
+from jumar.repair.source.scope import Scope
+from jumar.repair.source.spans import Edit
+from jumar.repair.source.units import line_starts
 
 Operator = Callable[["Site", cst.CSTNode], Iterator[Edit]]
 """Yields the changes one operator makes at one node."""

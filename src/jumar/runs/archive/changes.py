@@ -7,19 +7,19 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core import events as ev
-from jumar.core.guard import CONFIGURATION
-from jumar.core.run import Phase, RunState
-from jumar.disk.apply import apply
-from jumar.disk.objects import Store
-from jumar.disk.patch import Counted, best_patch, changed_lines
-from jumar.disk.store.shared import objects_of
+from jumar.core.gate.write_rules import CONFIGURATION
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import Phase, RunState
 from jumar.errors import BadInput
-from jumar.globs import spec
-from jumar.harness.archive.marks import TrustedRun
-from jumar.harness.assembly import gated, runner_of
-from jumar.harness.result import state_of
-from jumar.journal import read_journal
+from jumar.journal.writer import read_journal
+from jumar.languages.gitignore_globs import spec
+from jumar.runs.setup.assembly import gated, runner_of
+from jumar.runs.setup.marks import TrustedRun
+from jumar.runs.setup.result import state_of
+from jumar.workspace.patch import Counted, best_patch, changed_lines
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.store.shared import objects_of
+from jumar.workspace.write_back import apply
 
 BINARY = b"GIT binary patch"
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.stop import StopReason
-from jumar.disk import beneath
-from jumar.disk.store.lease import SHARED
-from jumar.disk.store.shared import RECORD, is_run
-from jumar.disk.store.sweep import Freed, sweep
-from jumar.harness.archive.find import runs_in
-from jumar.harness.archive.listing import DAMAGED, OPEN, UNFINISHED, Row, list_runs, shared_bytes
-from jumar.journal import EVENTS, LOCK
-from jumar.verify.room import discard
+from jumar.core.state.stop import StopReason
+from jumar.journal.writer import EVENTS, LOCK
+from jumar.process.room import discard
+from jumar.runs.archive.find import runs_in
+from jumar.runs.archive.listing import DAMAGED, OPEN, UNFINISHED, Row, list_runs, shared_bytes
+from jumar.workspace.files import safe_paths
+from jumar.workspace.store.lease import SHARED
+from jumar.workspace.store.shared import RECORD, is_run
+from jumar.workspace.store.sweep import Freed, sweep
 
 KEPT_STATES = (UNFINISHED, StopReason.INTERRUPTED, DAMAGED)
 """Not removed unless they are asked for by name."""
@@ -129,7 +129,7 @@ def remove(run: Path) -> bool:
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        gone = run.with_name(beneath.passing())
+        gone = run.with_name(safe_paths.passing())
         run.rename(gone)  # at once: nobody meets half of a run
         discard(gone)
     except (BlockingIOError, FileNotFoundError):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jumar.disk.store.lease import SHARED
-from jumar.disk.store.shared import is_run
 from jumar.errors import BadInput
-from jumar.journal import EVENTS
+from jumar.journal.writer import EVENTS
+from jumar.workspace.store.lease import SHARED
+from jumar.workspace.store.shared import is_run
 
 RUNS = Path(".jumar") / "runs"
 """The folder of runs where nobody names another."""

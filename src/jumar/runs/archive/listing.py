@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.chain import Mark
-from jumar.core.run import Phase
-from jumar.disk.store.lease import SHARED
+from jumar.core.state.run_state import Phase
 from jumar.errors import BadInput, Infra
-from jumar.harness.archive.find import runs_in
-from jumar.harness.result import Best, state_in
-from jumar.journal import EVENTS, LOCK, still
+from jumar.journal.line_format import Mark
+from jumar.journal.writer import EVENTS, LOCK, still
+from jumar.runs.archive.find import runs_in
+from jumar.runs.setup.result import Best, state_in
+from jumar.workspace.store.lease import SHARED
 
 OPEN, UNFINISHED, DAMAGED = "open", "unfinished", "damaged"
 """Instead of a reason to stop: a process writes it; it has no end; its journal or its result cannot be believed."""

@@ -12,20 +12,20 @@ import msgspec
 from anyio import to_thread
 
 from jumar.child import start
-from jumar.commandline import filled, takes
-from jumar.confinement import Reach
-from jumar.core.outside import Outside
-from jumar.core.verdict import Ended as Manner
-from jumar.disk.beneath import disk
+from jumar.child.commands import agent_main
+from jumar.core.state.external_agent import Outside
+from jumar.core.state.verdict import Ended as Manner
 from jumar.errors import Infra, JumarError
-from jumar.harness.agent_reach import Outlook
-from jumar.harness.assembly import Place
-from jumar.harness.proxy import HOST, Doors
 from jumar.ports import Invocation
-from jumar.verify import agent_boot
-from jumar.verify.launch import PATH, Confinement
-from jumar.verify.process import Child, confined
-from jumar.verify.standstill import Stillness, still
+from jumar.process.child_process import Child, confined
+from jumar.process.freeze import Stillness, still
+from jumar.process.launch import PATH, Confinement
+from jumar.runs.external.model_proxy import HOST, Doors
+from jumar.runs.external.visible_files import Outlook
+from jumar.runs.setup.assembly import Place
+from jumar.sandbox.request import Reach
+from jumar.task.agent_command import filled, takes
+from jumar.workspace.files.safe_paths import disk
 
 LAST_BYTES = 4096
 """Of the agent's output, to find its last line in."""
@@ -59,7 +59,7 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
         piped = not (takes(argv, "prompt") or takes(argv, "prompt_file"))
         texts = {"prompt": prompt, "prompt_file": str(prompt_file), "model": self.model}
         return Invocation(
-            argv=(sys.executable, "-I", "-S", "-B", *start.command(agent_boot)),
+            argv=(sys.executable, "-I", "-S", "-B", *start.command(agent_main)),
             config={
                 "argv": filled(argv, texts),
                 "stdin": prompt if piped else "",

@@ -6,11 +6,11 @@ import json
 
 import msgspec
 
-from jumar.core import events as ev
-from jumar.core.gate import Action
-from jumar.core.run import RunState
-from jumar.models.forms import Refusal
-from jumar.models.forward import Given
+from jumar.core.gate.admission import Action
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import RunState
+from jumar.models.metered_forward import Given
+from jumar.models.wire.request_formats import Refusal
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

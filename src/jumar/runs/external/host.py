@@ -11,24 +11,24 @@ import anyio
 from anyio.abc import TaskGroup
 
 from jumar.agents.external import External
-from jumar.core import events as ev
-from jumar.core.gate import Action
-from jumar.core.outside import TURN_SECONDS, Outside
-from jumar.core.run import RunState
-from jumar.core.stop import StopReason
-from jumar.disk.beneath import disk
+from jumar.core.gate.admission import Action
+from jumar.core.state import events as ev
+from jumar.core.state.external_agent import TURN_SECONDS, Outside
+from jumar.core.state.run_state import RunState
+from jumar.core.state.stop import StopReason
 from jumar.errors import Infra, JumarError
-from jumar.harness.agent_process import Ended, Turn, Workshop
-from jumar.harness.assembly import Place
-from jumar.harness.proxy import Doors, Knock, opened, serve, told
-from jumar.harness.wishes import Escalate, Wish, action_of, answer, parse
-from jumar.models.forms import Asked, Refusal
-from jumar.models.forward import ForwardedModel, Given
-from jumar.models.providers import key_of, provider_of
+from jumar.models.metered_forward import ForwardedModel, Given
 from jumar.models.router import check_route, keys_in
+from jumar.models.wire.providers import key_of, provider_of
+from jumar.models.wire.request_formats import Asked, Refusal
 from jumar.ports import Push
-from jumar.verify.room import discard
-from jumar.workspace import Workspace
+from jumar.process.room import discard
+from jumar.runs.external.agent_process import Ended, Turn, Workshop
+from jumar.runs.external.agent_requests import Escalate, Wish, action_of, answer, parse
+from jumar.runs.external.model_proxy import Doors, Knock, opened, serve, told
+from jumar.runs.setup.assembly import Place
+from jumar.workspace.files.safe_paths import disk
+from jumar.workspace.workspace import Workspace
 
 GRACE_SECONDS = 2.0
 """For an agent that was told that the run is over, to say so and to leave."""

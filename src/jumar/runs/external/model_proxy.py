@@ -17,9 +17,9 @@ import anyio
 import msgspec
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
-from jumar.harness.wishes import KINDS
-from jumar.models.forms import Form, form_at
-from jumar.models.forward import Given
+from jumar.models.metered_forward import Given
+from jumar.models.wire.request_formats import Form, form_at
+from jumar.runs.external.agent_requests import KINDS
 
 if TYPE_CHECKING:
     import h11
@@ -53,7 +53,7 @@ class Knock(msgspec.Struct, frozen=True):
     gone: Callable[[], bool]
     """Whether whoever asked has hung up."""
     wish: str = ""
-    """Which of `jumar.harness.wishes` is made to the run itself; empty: none."""
+    """Which of `jumar.runs.external.agent_requests` is made to the run itself; empty: none."""
 
 
 Answering = Callable[[Knock], Awaitable[Given]]

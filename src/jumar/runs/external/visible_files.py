@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from jumar.child import start
-from jumar.confinement import Reach
-from jumar.sandbox.installed import installation, interpreter, leads_away, parts
+from jumar.sandbox.program_files import installation, interpreter, leads_away, parts
+from jumar.sandbox.request import Reach
 
 LINE_BYTES = 256
 """Of a script, to find the program that runs it."""

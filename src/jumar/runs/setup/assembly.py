@@ -9,38 +9,38 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.annotations import files_of, is_slug
-from jumar.core.agent import DRIVER, REPAIR, Strategy
-from jumar.core.events import RunStart
-from jumar.core.guard import CONFIGURATION, Guard, Matches, nothing, unmade
-from jumar.core.policy import Gate
-from jumar.core.run import EXTERNAL, HOST
-from jumar.core.settings import Settings
-from jumar.disk.ignored import Ignored
-from jumar.disk.objects import Store
-from jumar.disk.store.shared import objects_of
-from jumar.disk.trees import Kind
+from jumar.core.gate.write_rules import CONFIGURATION, Guard, Matches, nothing, unmade
+from jumar.core.run.strategy import DRIVER, REPAIR, Strategy
+from jumar.core.state.events import RunStart
+from jumar.core.state.run_state import EXTERNAL, HOST
+from jumar.core.state.settings import Settings
+from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.globs import literal, spec
-from jumar.harness.confinement import weakened
-from jumar.harness.context import context_of
-from jumar.harness.large_rooms import store_of_rooms
-from jumar.harness.missing import refuse_left_out
-from jumar.harness.modes import judged_sources, with_modes
-from jumar.harness.shadowing import unshadowed
-from jumar.harness.sources import allowed_bytes, leaves_out
-from jumar.harness.whole_files import pipeline_of
+from jumar.languages.gitignore_globs import literal, spec
+from jumar.languages.project_kinds import TESTS
+from jumar.languages.test_annotations import files_of, is_slug
 from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox, Surroundings
-from jumar.progress import Part, Tell, Work, silent
-from jumar.projects import TESTS
-from jumar.sandbox.none import Unconfined
-from jumar.task import Task, guard_of, interpreter, settings_for
-from jumar.verify.command import confined_commands
-from jumar.verify.fresh import HeldOut
-from jumar.verify.programs import around, joined, surrounded
+from jumar.process.model_command import confined_commands
+from jumar.process.progress import Part, Tell, Work, silent
+from jumar.runners._programs import around, joined, surrounded
+from jumar.runs.setup.choose_sandbox import weakened
+from jumar.runs.setup.large_rooms import store_of_rooms
+from jumar.runs.setup.pipeline_agent import pipeline_of
+from jumar.runs.tree.missing_files import refuse_left_out
+from jumar.runs.tree.mode_files import judged_sources, with_modes
+from jumar.runs.tree.shadowing import unshadowed
+from jumar.runs.tree.task_tree import allowed_bytes, leaves_out
+from jumar.sandbox.unconfined import Unconfined
+from jumar.task.prompt_context import context_of
+from jumar.task.task import Task, guard_of, interpreter, settings_for
+from jumar.verify.rounds import HeldOut
 from jumar.verify.verifier import TrustedVerifier
-from jumar.workspace import Workspace
+from jumar.workspace.files.trees import Kind
+from jumar.workspace.git_ignored import Ignored
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.store.shared import objects_of
+from jumar.workspace.workspace import Workspace
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -228,7 +228,7 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
     # Here, as a verdict alone needs no agent, and they take longer to import than all that judges.
     from jumar.agents.driver import Driver  # noqa: PLC0415  as above
     from jumar.agents.external import External  # noqa: PLC0415  as above
-    from jumar.agents.host import Hosted  # noqa: PLC0415  as above
+    from jumar.agents.hosted import Hosted  # noqa: PLC0415  as above
     from jumar.agents.repair import Repair  # noqa: PLC0415  as above
 
     manifest, runner = place.store.manifest(run.tree), runner_of(run.settings.suite.runner)

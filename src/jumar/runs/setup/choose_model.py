@@ -9,20 +9,20 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.agents.replies import extract
-from jumar.core import events as ev
-from jumar.core.agent import DRIVER, PIPELINE, REPAIR
-from jumar.core.run import HOST, RunState
-from jumar.core.settings import Settings
+from jumar.agents.extraction.extract import extract
+from jumar.core.run.strategy import DRIVER, PIPELINE, REPAIR
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import HOST, RunState
+from jumar.core.state.settings import Settings
 from jumar.errors import BadInput
-from jumar.harness.assembly import Place, runner_of
-from jumar.models.cassette import resumed, started
+from jumar.models.recording import resumed, started
 from jumar.models.replay import parse_cassette, read_cassette
 from jumar.models.router import ByTier, keys_in, routes
 from jumar.models.script import ScriptModel, parse_script, read_script
-from jumar.options import asks_provider
-from jumar.routing import tiers_of
-from jumar.task import Task, targets
+from jumar.runs.setup.assembly import Place, runner_of
+from jumar.task.model_routes import tiers_of
+from jumar.task.resolve import asks_provider
+from jumar.task.task import Task, targets
 
 SCRIPT, CASSETTE, RECORD = "script.jsonl", "cassette.jsonl", "record"
 """What a run directory holds of its model: the replies of a script or of a recording as they were when the run began,
@@ -118,7 +118,7 @@ def offline(place: Place) -> bool:
 
 def _repair(run: ev.RunStart, place: Place) -> ByTier:
     from jumar.models.repair import RepairModel  # noqa: PLC0415  libcst is slow to import, and only repair needs it
-    from jumar.repair.screening import Fence  # noqa: PLC0415  as above
+    from jumar.repair.screening_client import Fence  # noqa: PLC0415  as above
     from jumar.repair.search import Bounds  # noqa: PLC0415  as above
 
     suite = run.settings.suite

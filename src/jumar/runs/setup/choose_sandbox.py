@@ -14,18 +14,19 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.confinement import AUTO, TIERS, Reach, Wrapped
+from jumar.core.prompts.suggestion import suggestion
 from jumar.errors import BadInput
-from jumar.harness.selftest import Memory, Passed
-from jumar.nearest import suggestion
 from jumar.ports import Sandbox
-from jumar.progress import Tell, Work, silent
-from jumar.sandbox import landlock, probes, seccomp, uid
+from jumar.process.progress import Tell, Work, silent
+from jumar.runs.setup.selftest_cache import Memory, Passed
+from jumar.sandbox import landlock, other_user, seccomp
 from jumar.sandbox.bwrap import Bubblewrap, programs
-from jumar.sandbox.circumstances import circumstances
 from jumar.sandbox.landlock import Landlocked
-from jumar.sandbox.none import Unconfined
-from jumar.sandbox.uid import AnotherUser
+from jumar.sandbox.other_user import AnotherUser
+from jumar.sandbox.probes import catalogue
+from jumar.sandbox.probes.circumstances import circumstances
+from jumar.sandbox.request import AUTO, TIERS, Reach, Wrapped
+from jumar.sandbox.unconfined import Unconfined
 
 CANDIDATES = ("S3", "S2", "S1")
 """What is tried, the strongest first."""
@@ -61,7 +62,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     tier: str = ""
     """The tier that its probes showed; empty: it does not start here."""
     possible: tuple[str, ...] = ()
-    """Names of `jumar.sandbox.probes.PROBES`."""
+    """Names of `jumar.sandbox.probes.catalogue.PROBES`."""
     evidence: Mapping[str, str] = {}
     """Name of what was possible -> how it was seen."""
     tried: int = 0
@@ -138,10 +139,10 @@ async def weakened(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) ->
     """Why *sandbox* does not confine any more what it did, in one sentence; empty if it does. Takes 0.1 s."""
     if sandbox.tier == "S0":
         return ""
-    from jumar.verify.prober import reprobed  # noqa: PLC0415  as in `_probed`
+    from jumar.process.sandbox_probe import reprobed  # noqa: PLC0415  as in `_probed`
 
     again = await reprobed(sandbox, place, environ)
-    worse = probes.beyond(sandbox.tier, again.possible)
+    worse = catalogue.beyond(sandbox.tier, again.possible)
     if again.why or worse:
         Memory(environ).forget()
     if again.why:
@@ -191,7 +192,7 @@ def _passed(found: Findings, sandbox: Sandbox) -> Passed:
 
 def _again(candidate: str, passed: Passed) -> tuple[Findings, Sandbox] | None:
     """The findings and the sandbox that *passed* tells of; None if it cannot be *candidate*."""
-    tier = probes.tier_of(passed.possible)
+    tier = catalogue.tier_of(passed.possible)
     if passed.candidate != candidate or _rank(tier) > _rank(candidate):
         return None
     sandbox: Sandbox = Landlocked() if candidate == "S2" else AnotherUser()
@@ -209,15 +210,15 @@ def _again(candidate: str, passed: Passed) -> tuple[Findings, Sandbox] | None:
 
 async def _probed(candidate: str, around: Around) -> tuple[Findings, Sandbox | None]:
     """The findings on *candidate* as its probes show them now, and the sandbox if there is one."""
-    from jumar.verify.prober import probed  # noqa: PLC0415  a start that remembers needs none of it
+    from jumar.process.sandbox_probe import probed  # noqa: PLC0415  a start that remembers needs none of it
 
     try:
         sandbox = await _made(candidate, around.place, around.environ)
     except BadInput as reason:
         return Findings(candidate=candidate, why=str(reason)), None
     result = await probed(sandbox, around.place, around.environ)
-    tier = "" if result.why else probes.tier_of(result.possible)
-    worse = probes.beyond(candidate, result.possible)
+    tier = "" if result.why else catalogue.tier_of(result.possible)
+    worse = catalogue.beyond(candidate, result.possible)
     why = result.why or (_named(worse) if worse else "")
     found = Findings(
         candidate=candidate,
@@ -238,10 +239,10 @@ async def _made(candidate: str, place: Path, environ: Mapping[str, str]) -> Sand
         BadInput: if this machine has none.
     """
     if candidate == "S3":
-        from jumar.verify.confining import bubblewrap  # noqa: PLC0415  as in `_probed`
+        from jumar.process.sandbox_check import bubblewrap  # noqa: PLC0415  as in `_probed`
 
         return await bubblewrap(place, environ)
-    module, sandbox = (landlock, Landlocked()) if candidate == "S2" else (uid, AnotherUser())
+    module, sandbox = (landlock, Landlocked()) if candidate == "S2" else (other_user, AnotherUser())
     if why := module.missing():
         raise BadInput(why)
     return sandbox
@@ -258,7 +259,7 @@ def _refusal(wanted: str, best: str, reasons: Sequence[str]) -> str:
 
 def _named(names: Sequence[str]) -> str:
     """What is possible, in words, the first few."""
-    said = [probes.PROBES[name] for name in names[:NAMED]]
+    said = [catalogue.PROBES[name] for name in names[:NAMED]]
     return " and ".join(said) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "") + " is possible"
 
 

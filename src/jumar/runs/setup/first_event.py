@@ -7,15 +7,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jumar.core import events as ev
-from jumar.core.agent import REPAIR
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.run import HOST
-from jumar.core.settings import Settings
-from jumar.core.verdict import EXCUSED
-from jumar.disk.trees import overlay
+from jumar.core.run.strategy import REPAIR
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import HOST
+from jumar.core.state.settings import Settings
+from jumar.core.state.test_policy import Gate, TestPolicy
+from jumar.core.state.verdict import EXCUSED
 from jumar.errors import BadInput
-from jumar.harness.assembly import (
+from jumar.process.progress import Part, Work
+from jumar.runs.setup.assembly import (
     Place,
     expected_ids,
     files_with,
@@ -26,13 +26,13 @@ from jumar.harness.assembly import (
     tree_of,
     verifier_of,
 )
-from jumar.harness.missing import needed_by
-from jumar.progress import Part, Work
-from jumar.suites import judging_files
-from jumar.task import Task
-from jumar.untested import ELSE, SET_VERIFY, verify_commands
+from jumar.runs.tree.missing_files import needed_by
+from jumar.task.suites import judging_files
+from jumar.task.task import Task
+from jumar.task.untested import ELSE, SET_VERIFY, verify_commands
 from jumar.verify.verifier import TrustedVerifier
-from jumar.workspace import Workspace
+from jumar.workspace.files.trees import overlay
+from jumar.workspace.workspace import Workspace
 
 PAIR = 2
 """A single run cannot differ from itself."""

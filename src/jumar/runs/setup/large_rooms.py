@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jumar.core.settings import Settings
-from jumar.disk.objects import Store
-from jumar.disk.store.linking import LinkingStore
+from jumar.core.state.settings import Settings
 from jumar.ports import Sandbox
+from jumar.workspace.store.linking import LinkingStore
+from jumar.workspace.store.object_store import Store
 
 LINKED_BYTES = 16 << 20
 """Rooms of smaller trees are copies: they cost little."""

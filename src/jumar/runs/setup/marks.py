@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from jumar.core.events import Event, RunStart
 from jumar.core.quoting import one_line
+from jumar.core.state.events import Event, RunStart
 from jumar.errors import BadInput
-from jumar.globs import literal
-from jumar.journal import EVENTS, read
+from jumar.journal.writer import EVENTS, read
+from jumar.languages.gitignore_globs import literal
 
 MARK = "mark"
 """In a run's directory: the code, in hexadecimal digits."""

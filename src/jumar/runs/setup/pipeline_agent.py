@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from jumar.core.agent import Strategy
-from jumar.core.events import RunStart
-from jumar.disk.objects import Store
-from jumar.disk.trees import Manifest
+from jumar.core.run.strategy import Strategy
+from jumar.core.state.events import RunStart
 from jumar.errors import BadInput
-from jumar.sources import undecodable
+from jumar.languages.python_encoding import undecodable
+from jumar.workspace.files.trees import Manifest
+from jumar.workspace.store.object_store import Store
 
 MANY = 20
 """Files that a prompt can hold whole."""

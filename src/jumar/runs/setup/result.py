@@ -7,16 +7,16 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.chain import Mark
-from jumar.core.events import Entry
-from jumar.core.policy import Gate
-from jumar.core.raising import caps_to_raise
-from jumar.core.run import RunState
-from jumar.core.state import IllegalEvent, reduce
-from jumar.core.stop import Escalation, StopReason, exit_of
+from jumar.core.run.raise_caps import caps_to_raise
+from jumar.core.run.reducers.transitions import IllegalEvent, reduce
+from jumar.core.state.events import Entry
+from jumar.core.state.run_state import RunState
+from jumar.core.state.stop import Escalation, StopReason, exit_of
+from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.journal import read_journal
-from jumar.verify.mutants import Probed
+from jumar.journal.line_format import Mark
+from jumar.journal.writer import read_journal
+from jumar.verify.mutation_probe import Probed
 
 
 class Best(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     gate: str = Gate.OFF
     """Which edits were admitted; `off`: no edit needed a red test, the ratchet alone decided."""
     grade: str = ""
-    """Of the evidence for the best tree (`jumar.core.acceptance.Grade`); empty: nothing was verified."""
+    """Of the evidence for the best tree (`jumar.core.gate.challenge_rounds.Grade`); empty: nothing was verified."""
     sandbox: str = ""
     """The tier its verification ran under."""
     flaky: tuple[str, ...] = ()

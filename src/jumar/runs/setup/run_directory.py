@@ -10,11 +10,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jumar.disk.store.shared import RECORD, discard, share
 from jumar.errors import BadInput
-from jumar.globs import literal
-from jumar.harness.archive.marks import withheld
-from jumar.task import Task
+from jumar.languages.gitignore_globs import literal
+from jumar.runs.setup.marks import withheld
+from jumar.task.task import Task
+from jumar.workspace.store.shared import RECORD, discard, share
 
 OWN = ".jumar"
 """The folder that is made for the runs where nobody chose another."""

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import msgspec
 
-from jumar.sandbox.probes import PROBES
+from jumar.sandbox.probes.catalogue import PROBES
 
 NAME = "selftest.json"
 
@@ -31,7 +31,7 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     candidate: str
     """The tier it was made for; it reached that one or a stronger one."""
     possible: tuple[str, ...]
-    """Names of `jumar.sandbox.probes.PROBES`."""
+    """Names of `jumar.sandbox.probes.catalogue.PROBES`."""
     evidence: dict[str, str] = {}
     tried: int
     program: str = ""

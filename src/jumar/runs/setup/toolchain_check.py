@@ -9,15 +9,15 @@ from pathlib import Path
 
 import anyio
 
-from jumar.confinement import Reach
 from jumar.errors import BadInput, Infra
 from jumar.ports import Sandbox, Surroundings
+from jumar.process.launch import Confinement
+from jumar.process.sandbox_check import bubblewrap
+from jumar.process.shell_check import checked
 from jumar.sandbox import landlock
 from jumar.sandbox.landlock import Landlocked
-from jumar.sandbox.none import Unconfined
-from jumar.verify.check import checked
-from jumar.verify.confining import bubblewrap
-from jumar.verify.launch import Confinement
+from jumar.sandbox.request import Reach
+from jumar.sandbox.unconfined import Unconfined
 
 PROBE_SECONDS = 60.0
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from jumar.errors import BadInput
-from jumar.globs import literal
-from jumar.harness.sources import ignored_files
-from jumar.task import Task
+from jumar.languages.gitignore_globs import literal
+from jumar.runs.tree.task_tree import ignored_files
+from jumar.task.task import Task
 
 _TOKEN = re.compile(r"[\w@./-]+")
 _MODULE = re.compile(r"(?:[Nn]o module named|cannot import name|Cannot find (?:module|package)) ['\"]([^'\"]+)['\"]")

@@ -6,12 +6,12 @@ import re
 
 from msgspec.structs import replace
 
-from jumar.core.guard import CONFIGURATION, Guard, Matches
-from jumar.core.policy import Gate
-from jumar.core.settings import Settings
-from jumar.globs import spec
+from jumar.core.gate.write_rules import CONFIGURATION, Guard, Matches
+from jumar.core.state.settings import Settings
+from jumar.core.state.test_policy import Gate
+from jumar.languages.gitignore_globs import spec
+from jumar.languages.project_kinds import CHECKER_FILES, of_runner
 from jumar.ports import Runner
-from jumar.projects import CHECKER_FILES, of_runner
 
 OWN = (".git/", ".jumar/", "node_modules/", "__pycache__/", "*.pyc", "/task.toml", "/jumar.toml", "/task.checks.json")
 CLOSED = ("conftest.py", "conftest/", "conftest.*", "__snapshots__/", *OWN)

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from jumar.core.settings import Suite
+from jumar.core.state.settings import Suite
 from jumar.runners.pytest import PytestRunner
 
 CONFIGURATION = frozenset(

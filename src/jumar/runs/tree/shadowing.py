@@ -8,8 +8,8 @@ from posixpath import dirname
 
 from msgspec.structs import replace
 
-from jumar.core.guard import Guard
-from jumar.core.settings import Settings
+from jumar.core.gate.write_rules import Guard
+from jumar.core.state.settings import Settings
 
 RUNNERS = frozenset({
     "_pytest", "coverage", "hypothesis", "iniconfig", "mypy", "nox", "packaging", "pip", "pluggy", "pyflakes", "pylint",

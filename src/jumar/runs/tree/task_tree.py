@@ -7,14 +7,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jumar.core.guard import unmade
-from jumar.disk.ignored import HOSTS, Ignored, left_out
-from jumar.disk.objects import LIMIT_BYTES
-from jumar.disk.trees import SKIPPED
-from jumar.disk.weight import Weight, weigh
-from jumar.globs import literal, spec
-from jumar.task import Task
-from jumar.task_files import TASK_FILE
+from jumar.core.gate.write_rules import unmade
+from jumar.languages.gitignore_globs import literal, spec
+from jumar.task.settings.task_files import TASK_FILE
+from jumar.task.task import Task
+from jumar.workspace.files.tree_size import Weight, weigh
+from jumar.workspace.files.trees import SKIPPED
+from jumar.workspace.git_ignored import HOSTS, Ignored, left_out
+from jumar.workspace.store.object_store import LIMIT_BYTES
 
 GROWTH = 2
 """So many times what it weighed may a tree weigh later, if that is more than `LIMIT_BYTES`."""

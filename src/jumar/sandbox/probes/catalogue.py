@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from jumar.confinement import TIERS
+from jumar.sandbox.request import TIERS
 
 PROBES: Mapping[str, str] = MappingProxyType({
     "write_room": "writing to the room, which is what it is for",

@@ -11,7 +11,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-import jumar
+from jumar.child import start
 
 _PROC = (
     "sys/kernel/random/boot_id", "self/mountinfo", "self/cgroup", "self/attr/current", "self/uid_map", "self/gid_map",
@@ -55,9 +55,9 @@ def circumstances(place: Path, programs: Iterable[Path]) -> str:
 
 
 def _sources() -> Iterator[Path]:
-    root = Path(jumar.__file__).parent
-    for folder in (root, root / "sandbox", root / "verify"):
-        yield from sorted(folder.glob("*.py"))
+    root = Path(start.FOLDER).parent
+    for folder in ("child", "process", "sandbox"):
+        yield from sorted((root / folder).rglob("*.py"))
 
 
 def _file(path: Path) -> list[object]:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jumar.sandbox import probes_boot
+from jumar.child.sandbox import probe_main
 
 UNTOUCHED = "untouched"
 
@@ -76,7 +76,7 @@ class Decoys:
             "moded": str(home / "moded"),
             "tests": str(self.repository / "tests" / "test_it.py"),
             "git": str(self.repository / ".git" / "config"),
-            "code": probes_boot.__file__,
+            "code": probe_main.__file__,
             "shared": str(self.shared),
             "jumar": os.getpid(),
             "environ": hashlib.sha256(environ).hexdigest(),

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.errors import BadInput
-from jumar.run_settings import CAPS, OFFLINE, SETTINGS, Setting, Value
+from jumar.task.settings.run_settings import CAPS, OFFLINE, SETTINGS, Setting, Value
 
 
 class Authority(IntEnum):

@@ -11,14 +11,14 @@ from enum import StrEnum
 
 import msgspec
 
-from jumar.confinement import AUTO
-from jumar.core.agent import DRIVER, PIPELINE, REPAIR
-from jumar.core.policy import Gate, TestPolicy
-from jumar.core.ratchet import Ratchet, Ties
-from jumar.core.run import EXTERNAL
+from jumar.core.prompts.suggestion import suggestion
+from jumar.core.run.strategy import DRIVER, PIPELINE, REPAIR
+from jumar.core.state.ratchet import Ratchet, Ties
+from jumar.core.state.run_state import EXTERNAL
+from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
-from jumar.models.providers import PROVIDERS
-from jumar.nearest import suggestion
+from jumar.models.wire.providers import PROVIDERS
+from jumar.sandbox.request import AUTO
 
 Value = str | int | float
 

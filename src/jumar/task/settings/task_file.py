@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from jumar.core.budget import Budget
-from jumar.core.guard import escape
-from jumar.core.settings import Price
+from jumar.core.gate.write_rules import escape
+from jumar.core.state.budget import Budget
+from jumar.core.state.settings import Price
 from jumar.errors import BadInput
-from jumar.run_settings import LARGEST
-from jumar.unknown_keys import refuse_unknown
+from jumar.task.settings.run_settings import LARGEST
+from jumar.task.settings.unknown_keys import refuse_unknown
 
 Texts = str | tuple[str, ...]
 """One file or text, or several."""
@@ -119,7 +119,7 @@ class TaskFile(Table, frozen=True, kw_only=True):
     tests: TestsTable = TestsTable()
     budget: Budget = Budget()
     run: dict[str, Any] = {}
-    """Keys and values as in `jumar.run_settings`, which checks them."""
+    """Keys and values as in `jumar.task.settings.run_settings`, which checks them."""
     context: ContextTable = ContextTable()
     gate: GateTable = GateTable()
     pipeline: PipelineTable = PipelineTable()

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.config import Raw, TaskFile, merged, parse, read_tables
-from jumar.core.settings import Price
+from jumar.core.state.settings import Price
 from jumar.errors import BadInput
-from jumar.precedence import FileSettings, file_settings
+from jumar.task.settings.precedence import FileSettings, file_settings
+from jumar.task.settings.task_file import Raw, TaskFile, merged, parse, read_tables
 
 TASK_FILE = "task.toml"
 DEFAULTS_FILE = "jumar.toml"

@@ -7,9 +7,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from jumar.core.prompts.suggestion import nearest
 from jumar.errors import BadInput
-from jumar.nearest import nearest
-from jumar.run_settings import SETTINGS, TYPED_ONLY
+from jumar.task.settings.run_settings import SETTINGS, TYPED_ONLY
 
 Keys = Mapping[str, tuple[str, ...]]
 """Table -> its keys; the file itself is the table of an empty name."""

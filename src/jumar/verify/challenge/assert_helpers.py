@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from jumar.verify.falsify_names import Function, Names, Witnesses, operands, own
-from jumar.verify.falsify_reach import modules
-from jumar.verify.falsify_statements import reached
+from jumar.verify.challenge.constants import Function, Names, Witnesses, operands, own
+from jumar.verify.challenge.eligibility import modules
+from jumar.verify.challenge.reachable_statements import reached
 
 
 class Helper(NamedTuple):

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from jumar.core.acceptance import Strength
-from jumar.verify import falsify_decoys as decoys
-from jumar.verify import falsify_expected as expected
-from jumar.verify.falsify_literals import is_scalar, value_of
-from jumar.verify.falsify_names import EQUAL, RAISES, Names, witnessed
-from jumar.verify.falsify_operators import CONTRARY, denied, turned
-from jumar.verify.falsify_source import Edits, Source, Way, dotted
-from jumar.verify.falsify_statements import STANDARD, Reached
-from jumar.verify.falsify_vocabulary import Vocabulary, other_answer
+from jumar.core.gate.challenge_rounds import Strength
+from jumar.verify.challenge import expected_values as expected
+from jumar.verify.challenge import type_safe_negation as decoys
+from jumar.verify.challenge.closed_vocabulary import Vocabulary, other_answer
+from jumar.verify.challenge.constants import EQUAL, RAISES, Names, witnessed
+from jumar.verify.challenge.literals import is_scalar, value_of
+from jumar.verify.challenge.negation import CONTRARY, denied, turned
+from jumar.verify.challenge.reachable_statements import STANDARD, Reached
+from jumar.verify.challenge.source_edits import Edits, Source, Way, dotted
 
 MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_awaited_with", "assert_awaited_once_with"})
 TWO = 2

@@ -17,15 +17,15 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from random import Random
 
-from jumar.core.acceptance import Strength
-from jumar.verify.falsify_checks import Checks
-from jumar.verify.falsify_decoys import is_candid, is_odd, is_open
-from jumar.verify.falsify_names import Names, Witnesses, constants
-from jumar.verify.falsify_reach import Test, Uses, excusing, modules, open_to_it, tests, uses
-from jumar.verify.falsify_source import Edit, Source, Way
-from jumar.verify.falsify_statements import reached
-from jumar.verify.falsify_vocabulary import vocabulary
-from jumar.verify.falsify_witnesses import Company
+from jumar.core.gate.challenge_rounds import Strength
+from jumar.verify.challenge.assert_helpers import Company
+from jumar.verify.challenge.assertions import Checks
+from jumar.verify.challenge.closed_vocabulary import vocabulary
+from jumar.verify.challenge.constants import Names, Witnesses, constants
+from jumar.verify.challenge.eligibility import Test, Uses, excusing, modules, open_to_it, tests, uses
+from jumar.verify.challenge.reachable_statements import reached
+from jumar.verify.challenge.source_edits import Edit, Source, Way
+from jumar.verify.challenge.type_safe_negation import is_candid, is_odd, is_open
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
-from jumar.verify.falsify_decoys import Pair
-from jumar.verify.falsify_literals import another
-from jumar.verify.falsify_names import EQUAL
-from jumar.verify.falsify_source import Edits, Source, dotted
+from jumar.verify.challenge.constants import EQUAL
+from jumar.verify.challenge.literals import another
+from jumar.verify.challenge.source_edits import Edits, Source, dotted
+from jumar.verify.challenge.type_safe_negation import Pair
 
 WORDS = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
 """A text of natural words."""

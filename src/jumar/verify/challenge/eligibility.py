@@ -9,8 +9,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jumar.verify.falsify_names import Function, own, parameters
-from jumar.verify.falsify_source import dotted
+from jumar.verify.challenge.constants import Function, own, parameters
+from jumar.verify.challenge.source_edits import dotted
 
 EXCUSING = ("skip", "fail", "flaky", "rerun", "retry", "forked")
 """In the name of a mark under which a failure is none, or is tried again."""

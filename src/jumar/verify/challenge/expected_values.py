@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 
-from jumar.verify.falsify_literals import Accepts, Scalar, another, is_scalar, scalars, value_of, values_in
-from jumar.verify.falsify_names import Bound, Names
-from jumar.verify.falsify_source import Edits, Source, dotted
+from jumar.verify.challenge.constants import Bound, Names
+from jumar.verify.challenge.literals import Accepts, Scalar, another, is_scalar, scalars, value_of, values_in
+from jumar.verify.challenge.source_edits import Edits, Source, dotted
 
 Chooses = Callable[[Random], Edits]
 

@@ -14,7 +14,7 @@ from itertools import chain
 from random import Random
 from typing import TypeGuard
 
-from jumar.verify.falsify_source import Edit, Source, constant, dotted
+from jumar.verify.challenge.source_edits import Edit, Source, constant, dotted
 
 Accepts = Callable[[object], bool]
 """Whether a value will do in the place of the old one."""

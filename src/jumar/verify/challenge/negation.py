@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from jumar.verify.falsify_source import Edit, Edits, Source
+from jumar.verify.challenge.source_edits import Edit, Edits, Source
 
 _PAIRS = (
     ("assertTrue", "assertFalse"), ("assertIsNone", "assertIsNotNone"), ("assertIn", "assertNotIn"),

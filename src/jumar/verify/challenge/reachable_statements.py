@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jumar.verify.falsify_names import Names, own
-from jumar.verify.falsify_source import dotted
+from jumar.verify.challenge.constants import Names, own
+from jumar.verify.challenge.source_edits import dotted
 
 CATCHING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex", "ExitStack", "AsyncExitStack"})
 """Contexts that end an exception, or may."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from jumar.core.acceptance import Strength
+from jumar.core.gate.challenge_rounds import Strength
 
 
 class Edit(NamedTuple):

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import NamedTuple
 
-from jumar.verify.falsify_literals import LETTERS
-from jumar.verify.falsify_names import EQUAL, Names, parameters
-from jumar.verify.falsify_operators import OPERATORS, placed
-from jumar.verify.falsify_source import Edit, Edits, Source
+from jumar.verify.challenge.constants import EQUAL, Names, parameters
+from jumar.verify.challenge.literals import LETTERS
+from jumar.verify.challenge.negation import OPERATORS, placed
+from jumar.verify.challenge.source_edits import Edit, Edits, Source
 
 ASSERTIONS: dict[str, type[ast.cmpop]] = {
     **dict.fromkeys(EQUAL, ast.Eq),

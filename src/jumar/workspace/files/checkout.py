@@ -11,8 +11,8 @@ from hashlib import sha256
 import msgspec
 from anyio import from_thread
 
-from jumar.disk import beneath, trees, walk
-from jumar.disk.trees import Folder, Kind, Node
+from jumar.workspace.files import safe_paths, scan, trees
+from jumar.workspace.files.trees import Folder, Kind, Node
 
 Get = Callable[[str], bytes]
 """From a hash to the bytes."""
@@ -43,15 +43,15 @@ class Aligner(msgspec.Struct, frozen=True):
         Raises:
             OSError: if the disk refuses.
         """
-        for name in beneath.names(folder):
+        for name in safe_paths.names(folder):
             self._clear(folder, name, wanted.get(name), path)
         for name, want in wanted.items():
             if not isinstance(want, dict):
                 self._put(folder, name, want)
                 continue
-            if beneath.lstat(folder, name) is None:
+            if safe_paths.lstat(folder, name) is None:
                 os.mkdir(name, dir_fd=folder)
-            with beneath.inside(folder, name, unlock=True) as inner:
+            with safe_paths.inside(folder, name, unlock=True) as inner:
                 self.align(inner, want, f"{path}{name}/")
 
     def _clear(self, folder: int, name: str, want: Node | Folder | None, path: str) -> None:
@@ -61,33 +61,33 @@ class Aligner(msgspec.Struct, frozen=True):
             self._empty(folder, name, f"{path}{name}/")
         elif want is None:
             if trees.leftover(name) or not (trees.ignored(name) or self.skip(path + name)):
-                beneath.remove(folder, name)
+                safe_paths.remove(folder, name)
         elif is_folder is not isinstance(want, dict):
             # Where a tree knows a file, a folder was made later, and with it all that is in it, ignored or not.
-            beneath.remove(folder, name)
+            safe_paths.remove(folder, name)
 
     def _empty(self, folder: int, name: str, path: str) -> None:
         """Remove the folder *name*, which no tree has; where it holds something to be skipped, only the rest goes."""
         if not trees.leftover(name):
             if trees.ignored(name) or self.skip(path):
                 return
-            with beneath.inside(folder, name, unlock=True) as inner:
-                if beneath.lstat(inner, trees.VENV) is not None:
+            with safe_paths.inside(folder, name, unlock=True) as inner:
+                if safe_paths.lstat(inner, trees.VENV) is not None:
                     return
                 if self._spares(inner, path):
                     self.align(inner, {}, path)
                     return
-        beneath.remove(folder, name)
+        safe_paths.remove(folder, name)
 
     def _spares(self, folder: int, path: str) -> bool:
         """Whether something in the open *folder*, at any depth that a tree may have, is to be skipped."""
-        if path.count("/") > walk.DEEPEST:
+        if path.count("/") > scan.DEEPEST:
             return False
-        for name in beneath.names(folder):
-            if walk.skipped(self.skip, folder, name, path + name):
+        for name in safe_paths.names(folder):
+            if scan.skipped(self.skip, folder, name, path + name):
                 return True
             if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                with beneath.inside(folder, name, unlock=True) as inner:
+                with safe_paths.inside(folder, name, unlock=True) as inner:
                     if self._spares(inner, f"{path}{name}/"):
                         return True
         return False
@@ -96,10 +96,10 @@ class Aligner(msgspec.Struct, frozen=True):
         """Make *name* be *node*, whole or not at all: it is made beside its place and moved over what stands there."""
         with suppress(RuntimeError):  # no thread that waits for it: nobody can cancel
             from_thread.check_cancelled()
-        found = beneath.lstat(folder, name)
+        found = safe_paths.lstat(folder, name)
         if found is not None and _equals(folder, name, found.st_mode, node):
             return
-        data, temporary = self.get(node.sha256), name if self.fresh else beneath.passing()
+        data, temporary = self.get(node.sha256), name if self.fresh else safe_paths.passing()
         try:
             if node.kind is Kind.LINK:
                 os.symlink(data, os.fsencode(temporary), dir_fd=folder)
@@ -110,7 +110,7 @@ class Aligner(msgspec.Struct, frozen=True):
             if not self.fresh:
                 os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
-            beneath.remove(folder, temporary)
+            safe_paths.remove(folder, temporary)
             raise
 
     def _create(self, folder: int, name: str, node: Node, data: bytes) -> None:
@@ -118,9 +118,9 @@ class Aligner(msgspec.Struct, frozen=True):
 
         def fill(fd: int) -> None:
             if not self.clone(node.sha256, fd, len(data)):
-                beneath.write_all(fd, data)
+                safe_paths.write_all(fd, data)
 
-        beneath.make(folder, name, fill, executable=node.executable)
+        safe_paths.make(folder, name, fill, executable=node.executable)
 
 
 def _keep_bits(folder: int, name: str, bits: int, *, executable: bool) -> None:
@@ -135,11 +135,11 @@ def _keep_bits(folder: int, name: str, bits: int, *, executable: bool) -> None:
 
 def _equals(folder: int, name: str, mode: int, want: Node) -> bool:
     if want.kind is Kind.LINK:
-        return stat.S_ISLNK(mode) and sha256(beneath.link(folder, name)).hexdigest() == want.sha256
+        return stat.S_ISLNK(mode) and sha256(safe_paths.link(folder, name)).hexdigest() == want.sha256
     if not stat.S_ISREG(mode):
         return False
     try:
-        data, executable = beneath.read(folder, name)
+        data, executable = safe_paths.read(folder, name)
     except OSError:
         # Unreadable is not equal; it is made anew, and if the disk is at fault that will say so.
         return False

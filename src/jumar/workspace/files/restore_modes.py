@@ -6,8 +6,8 @@ import os
 import stat
 from pathlib import Path
 
-from jumar.disk import beneath, trees, walk
-from jumar.disk.align import Skip
+from jumar.workspace.files import safe_paths, scan, trees
+from jumar.workspace.files.checkout import Skip
 
 _FOLDER, _FILE = 0o700, 0o600
 
@@ -17,24 +17,24 @@ def unlock(folder: Path, skip: Skip) -> bool:
 
     What no tree holds, what *skip* names and what belongs to somebody else is left alone.
     """
-    with beneath.root(folder) as top:
+    with safe_paths.root(folder) as top:
         return _below(top, "", skip)
 
 
 def _below(folder: int, path: str, skip: Skip) -> bool:
     changed = False
-    for name in beneath.names(folder):
+    for name in safe_paths.names(folder):
         inner = path + name
-        found = beneath.lstat(folder, name)
-        if found is None or trees.ignored(name) or walk.skipped(skip, folder, name, inner):
+        found = safe_paths.lstat(folder, name)
+        if found is None or trees.ignored(name) or scan.skipped(skip, folder, name, inner):
             continue
         if stat.S_ISREG(found.st_mode):
             changed |= _allowed(folder, name, _FILE)
         elif stat.S_ISDIR(found.st_mode):
             changed |= _allowed(folder, name, _FOLDER)
-            if inner.count("/") >= walk.DEEPEST:  # deeper than any tree: it is refused as a whole
+            if inner.count("/") >= scan.DEEPEST:  # deeper than any tree: it is refused as a whole
                 continue
-            with beneath.inside(folder, name) as below:
+            with safe_paths.inside(folder, name) as below:
                 changed |= _below(below, inner + "/", skip)
     return changed
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from jumar.disk import beneath, trees
-from jumar.disk.trees import Kind
 from jumar.errors import BadInput
+from jumar.workspace.files import safe_paths, trees
+from jumar.workspace.files.trees import Kind
 
 DEEPEST = 100
 """Folders within folders: each costs a descriptor while it is read."""
@@ -60,7 +60,7 @@ class Walk:
 
     def _names(self, folder: int, path: str) -> list[str]:
         try:
-            return beneath.names(folder)
+            return safe_paths.names(folder)
         except OSError as fault:
             raise _unreadable(path or ".", fault) from fault
 
@@ -68,7 +68,7 @@ class Walk:
         try:
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
             if stat.S_ISLNK(mode):
-                yield Found(path, Kind.LINK, beneath.link(folder, name))
+                yield Found(path, Kind.LINK, safe_paths.link(folder, name))
             elif stat.S_ISREG(mode):
                 yield self._file(folder, name, path)
             elif not stat.S_ISDIR(mode):
@@ -80,7 +80,7 @@ class Walk:
 
     def _below(self, folder: int, name: str, path: str) -> Iterator[Found]:
         try:
-            inner = os.open(name, beneath.FOLDER, dir_fd=folder)
+            inner = os.open(name, safe_paths.FOLDER, dir_fd=folder)
         except OSError as fault:
             raise _unreadable(path, fault) from fault
         try:
@@ -89,7 +89,7 @@ class Walk:
             os.close(inner)
 
     def _file(self, folder: int, name: str, path: str) -> Found:
-        data, executable = beneath.read(folder, name, self._left)
+        data, executable = safe_paths.read(folder, name, self._left)
         self._left -= len(data)
         return Found(path, Kind.FILE, data, executable)
 
@@ -103,7 +103,7 @@ class Walk:
 
 def skipped(skip: Callable[[str], bool], folder: int, name: str, path: str) -> bool:
     """Whether *skip* names *path*, which is *name* in *folder*: a folder is asked for with a slash at its end."""
-    found = beneath.lstat(folder, name)
+    found = safe_paths.lstat(folder, name)
     return skip(path + "/" if found is not None and stat.S_ISDIR(found.st_mode) else path)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.disk import trees
 from jumar.errors import BadInput
+from jumar.workspace.files import trees
 
 
 class Weight(msgspec.Struct, frozen=True):

@@ -8,11 +8,11 @@ from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
-from jumar.disk import beneath, trees
-from jumar.disk.store import deltas
-from jumar.disk.store.lease import PARTS, Lease
-from jumar.disk.trees import Manifest
 from jumar.errors import Infra
+from jumar.workspace.files import safe_paths, trees
+from jumar.workspace.files.trees import Manifest
+from jumar.workspace.store import deltas
+from jumar.workspace.store.lease import PARTS, Lease
 
 _BATCH = 256
 """Files written before they are synced together: far below the usual limit of open descriptors."""
@@ -42,7 +42,7 @@ class Batch:
         new = not self._root.is_dir()
         self._written.lease.take()
         if new:
-            beneath.sync(self._root.parent)
+            safe_paths.sync(self._root.parent)
         (self._root / PARTS).mkdir(exist_ok=True)
         self._held.enter_context(self._written.lease.batch())
 
@@ -53,7 +53,7 @@ class Batch:
                 return
             try:
                 self._land()
-                beneath.together(beneath.sync, self._folders)
+                safe_paths.together(safe_paths.sync, self._folders)
             except OSError:
                 self._drop()
                 raise
@@ -113,12 +113,12 @@ class Batch:
         path = self._root / PARTS / f"{self._written.lease.name}-{uuid4().hex}"
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         self._open[name] = (path, fd)
-        beneath.write_all(fd, data)
+        safe_paths.write_all(fd, data)
         if len(self._open) >= _BATCH:
             self._land()
 
     def _land(self) -> None:
-        beneath.together(os.fsync, [fd for _, fd in self._open.values()])
+        safe_paths.together(os.fsync, [fd for _, fd in self._open.values()])
         for name, (path, fd) in list(self._open.items()):
             folder = self._root / name[:2]
             if folder not in self._folders and not folder.is_dir():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from jumar.disk import trees
-from jumar.disk.trees import Kind, Manifest, Node
+from jumar.workspace.files import trees
+from jumar.workspace.files.trees import Kind, Manifest, Node
 
 LARGE = 200
 """A manifest with fewer paths is kept whole."""

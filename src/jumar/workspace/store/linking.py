@@ -6,9 +6,9 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from jumar.disk.align import Aligner
-from jumar.disk.objects import Store
-from jumar.disk.trees import Node
+from jumar.workspace.files.checkout import Aligner
+from jumar.workspace.files.trees import Node
+from jumar.workspace.store.object_store import Store
 
 
 class LinkingStore(Store):

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from jumar.disk import beneath, trees
-from jumar.disk.align import Aligner
-from jumar.disk.store import deltas
-from jumar.disk.store.batch import Batch, Written
-from jumar.disk.store.clone import Cloner
-from jumar.disk.store.lease import PARTS, Lease, held
-from jumar.disk.trees import Kind, Manifest, Node
-from jumar.disk.walk import Walk
 from jumar.errors import BadInput, Infra
+from jumar.workspace.files import safe_paths, trees
+from jumar.workspace.files.checkout import Aligner
+from jumar.workspace.files.scan import Walk
+from jumar.workspace.files.trees import Kind, Manifest, Node
+from jumar.workspace.store import deltas
+from jumar.workspace.store.batch import Batch, Written
+from jumar.workspace.store.clone import Cloner
+from jumar.workspace.store.lease import PARTS, Lease, held
 
 LIMIT_BYTES = 1 << 30
 """What the files of one tree may weigh together, where nobody said that they weigh more."""
@@ -26,7 +26,7 @@ _HASH = re.compile("[0-9a-f]{64}")
 class Store:
     """The objects of one run, or of all runs in a folder. Equal names are equal bytes: any number may read and write.
 
-    What a writer stores while it has its lease is swept by nobody (`jumar.disk.store.sweep`).
+    What a writer stores while it has its lease is swept by nobody (`jumar.workspace.store.sweep`).
     """
 
     def __init__(self, root: Path) -> None:
@@ -47,7 +47,7 @@ class Store:
     def put_all(self, many: list[bytes]) -> list[str]:
         """Keep several objects under one round of syncs; their hashes, in order."""
         batch = Batch(self.root, self._written)
-        with beneath.disk(f"cannot write to {self.root}"), batch:
+        with safe_paths.disk(f"cannot write to {self.root}"), batch:
             return [batch.put(data) for data in many]
 
     def get(self, digest: str) -> bytes:
@@ -60,7 +60,7 @@ class Store:
         if not _HASH.fullmatch(digest):
             raise BadInput(f"{digest!r} is not the hash of a tree or file; `jumar log show` names those of a run")
         path = self.root / digest[:2] / digest[2:]
-        with beneath.disk(f"object {digest} cannot be read from {self.root}"):
+        with safe_paths.disk(f"object {digest} cannot be read from {self.root}"):
             try:
                 data = path.read_bytes()
             except FileNotFoundError:
@@ -98,7 +98,7 @@ class Store:
     def keep(self, manifest: Manifest, *contents: bytes) -> str:
         """Keep *manifest*, and the *contents* it names that are not kept yet; the tree's hash."""
         batch = Batch(self.root, self._written)
-        with beneath.disk(f"cannot write to {self.root}"), batch:
+        with safe_paths.disk(f"cannot write to {self.root}"), batch:
             for data in contents:
                 batch.put(data)
             return batch.put_tree(manifest)
@@ -116,7 +116,7 @@ class Store:
         """
         manifest: dict[str, Node] = {}
         batch = Batch(self.root, self._written)
-        with beneath.root(folder) as top, beneath.disk(f"cannot write to {self.root}"), batch:
+        with safe_paths.root(folder) as top, safe_paths.disk(f"cannot write to {self.root}"), batch:
             for found in Walk(limit_bytes or self.limit_bytes, skip).through(top):
                 digest = "" if found.kind is Kind.DIR else batch.put(found.data)
                 manifest[found.path] = Node(found.kind, digest, found.executable)
@@ -131,7 +131,7 @@ class Store:
         self._lay_out(tree, dest, Aligner(self.get, lambda _: False, self._clone, fresh=True))
 
     def _lay_out(self, tree: str, dest: Path, aligner: Aligner) -> None:
-        with beneath.disk(f"cannot lay out a tree in {dest}"):
+        with safe_paths.disk(f"cannot lay out a tree in {dest}"):
             dest.mkdir(parents=True, exist_ok=True)
             if any(dest.iterdir()):
                 raise Infra(f"cannot lay out a tree in {dest}: it is not empty")
@@ -153,7 +153,7 @@ class Store:
             wanted = trees.levels(manifest)
         except ValueError as fault:
             raise Infra(f"{folder} cannot be laid out: {fault}") from fault
-        with beneath.root(folder) as top:
+        with safe_paths.root(folder) as top:
             aligner.align(top, wanted)
 
     def _clone(self, digest: str, target: int, size: int) -> bool:

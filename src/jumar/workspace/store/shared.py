@@ -8,9 +8,9 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from jumar.disk import beneath
-from jumar.disk.store.lease import LOCK, SHARED, held, locked
 from jumar.errors import BadInput
+from jumar.workspace.files import safe_paths
+from jumar.workspace.store.lease import LOCK, SHARED, held, locked
 
 OBJECTS = "objects"
 """In a run: a link to the shared store; in a run of an earlier version, or one that has none, its own."""
@@ -61,7 +61,7 @@ def discard(runs: Path) -> None:
     fd = locked(root / LOCK, fcntl.LOCK_EX)
     try:
         if not held(root):
-            gone = runs / beneath.passing()
+            gone = runs / safe_paths.passing()
             root.rename(gone)
             shutil.rmtree(gone, ignore_errors=True)
     finally:

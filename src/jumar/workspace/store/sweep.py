@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.disk.store.deltas import HEAD, SUFFIX
-from jumar.disk.store.lease import Lease, held, sweeping
+from jumar.workspace.store.deltas import HEAD, SUFFIX
+from jumar.workspace.store.lease import Lease, held, sweeping
 
 JOURNALS = "events*.jsonl"
 """In a run: its journal, and what was moved aside from its end."""

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from jumar.core import events as ev
-from jumar.core.claims import FAILURES, Book, Claim, Edited, Stage
-from jumar.core.policy import Gate, Trigger
-from jumar.core.run import RunState
-from jumar.core.turn import judgement, next_trial
+from jumar.core.gate.turn_outcome import judgement, next_trial
+from jumar.core.state import events as ev
+from jumar.core.state.claims import FAILURES, Book, Claim, Edited, Stage
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Gate, Trigger
 
 
 def claimed(book: Book, claim: ev.EditClaim) -> Book:

@@ -7,21 +7,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from jumar.core import claiming, modes, removals, segments
-from jumar.core import events as ev
-from jumar.core.agent import FRONTIER, REPAIR, TURN
-from jumar.core.budget import settle
-from jumar.core.claims import Book
-from jumar.core.gate import WRITES
-from jumar.core.holding import run_seconds
-from jumar.core.leaving import REFUSALS
-from jumar.core.planning import PLAN
-from jumar.core.policy import COUNTED, Gate, TestPolicy, Trigger
-from jumar.core.retry import UNUSABLE, again, pause
-from jumar.core.run import EXTERNAL, HOSTED, Cell, IllegalEvent, Judged, Phase, RunState
-from jumar.core.stall import mark, remembered
-from jumar.core.stop import Escalation
-from jumar.core.verdict import EXCUSED, Cause
+from jumar.core.gate.admission import WRITES
+from jumar.core.gate.leave_refactor import REFUSALS
+from jumar.core.run.planning import PLAN
+from jumar.core.run.reducers import claims, modes, segments
+from jumar.core.run.retry import UNUSABLE, again, pause
+from jumar.core.run.search_reserve import run_seconds
+from jumar.core.run.stall import mark, remembered
+from jumar.core.run.strategy import FRONTIER, REPAIR, TURN
+from jumar.core.state import events as ev
+from jumar.core.state import removals
+from jumar.core.state.budget import settle
+from jumar.core.state.claims import Book
+from jumar.core.state.run_state import EXTERNAL, HOSTED, Cell, IllegalEvent, Judged, Phase, RunState
+from jumar.core.state.stop import Escalation
+from jumar.core.state.test_policy import COUNTED, Gate, TestPolicy, Trigger
+from jumar.core.state.verdict import EXCUSED, Cause
 
 
 def _started(state: RunState, start: ev.RunStart) -> RunState:
@@ -79,7 +80,7 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
     # What an agent of somebody else's does within its turn is its own business: whether it gets on shows at its end.
     if state.run.agent != EXTERNAL or action.name == "turn_end":
         recent = remembered(recent, mark(action, f"{state.tree} {len(state.refused)}"))
-    book = claiming.acted(state.book, last=action.last)
+    book = claims.acted(state.book, last=action.last)
     state = modes.acted(replace(state, actions_done=state.actions_done + 1, recent=recent, book=book), action)
     reply = state.reply
     if action.last:
@@ -127,7 +128,7 @@ def _proposed(state: RunState, action: ev.ActionTaken) -> RunState:
 
 
 def _wrote(state: RunState, write: ev.Write) -> RunState:
-    book = claiming.wrote(state, write) if state.coalesces else state.book
+    book = claims.wrote(state, write) if state.coalesces else state.book
     gone = removals.wrote(state.removals, write) if book.mode is Gate.OFF else state.removals
     return replace(state, tree=write.tree, written=True, book=book, removals=gone)
 
@@ -162,7 +163,7 @@ def _tested(state: RunState, tests: ev.Tests) -> RunState:
         plain=None,
         judged=state.judged if asked else judged,
         wavering=tuple(dict.fromkeys((*state.wavering, *tests.flaky))),
-        book=claiming.tested(state, tests, runs),
+        book=claims.tested(state, tests, runs),
         written=asked and state.written,
         asked_tests=None,
         # Where there is no test yet, too: what turns green first need not be all that was asked for.
@@ -202,7 +203,7 @@ def _kept(state: RunState, _best: ev.BestFound) -> RunState:
     judged = state.judged
     if judged is None:
         raise IllegalEvent("nothing was judged that could be kept")
-    state = replace(state, book=claiming.kept(state), removals=removals.kept(state.removals))
+    state = replace(state, book=claims.kept(state), removals=removals.kept(state.removals))
     seconds = run_seconds(judged, state.run.settings.suite)
     state = replace(state, best=judged.attempt, evidence=judged.tests, shown=state.seen, told="", run_seconds=seconds)
     return modes.kept(state)
@@ -212,7 +213,7 @@ def _reverted(state: RunState, revert: ev.Revert) -> RunState:
     if revert.found:  # it never was part of a tree that is known
         return replace(state, told=revert.why)
     unjudged = state.unjudged
-    state = replace(state, book=claiming.reverted(state, revert))
+    state = replace(state, book=claims.reverted(state, revert))
     if revert.to == state.postponed:
         return replace(state, tree=revert.to, postponed="", written=True, removals=state.postponed_removals)
     given_up = state.book.refusals >= REFUSALS
@@ -228,11 +229,11 @@ def _localised(state: RunState, found: ev.Localisation) -> RunState:
 
 
 def _claimed(state: RunState, claim: ev.EditClaim) -> RunState:
-    return replace(state, book=claiming.claimed(state.book, claim))
+    return replace(state, book=claims.claimed(state.book, claim))
 
 
 def _failed(state: RunState, repair: ev.Repair) -> RunState:
-    return replace(state, book=claiming.failed(state.book, repair))
+    return replace(state, book=claims.failed(state.book, repair))
 
 
 def _planned(state: RunState, plan: ev.Plan) -> RunState:

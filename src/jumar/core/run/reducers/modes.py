@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from jumar.core import events as ev
-from jumar.core.leaving import is_judged, leaves, why_red
-from jumar.core.policy import Gate
-from jumar.core.run import RunState
+from jumar.core.gate.leave_refactor import is_judged, leaves, why_red
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import RunState
+from jumar.core.state.test_policy import Gate
 
 ENDED = "the agent has ended"
 """The last word of an agent that says none."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from jumar.core import events as ev
-from jumar.core.budget import settle
-from jumar.core.policy import TestPolicy
-from jumar.core.run import Phase, RunState
-from jumar.core.stop import StopReason
+from jumar.core.state import events as ev
+from jumar.core.state.budget import settle
+from jumar.core.state.run_state import Phase, RunState
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import TestPolicy
 
 
 def limited(state: RunState, limit: ev.Limit) -> RunState:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from jumar.core import events as ev
-from jumar.core.folds import FOLDS
-from jumar.core.policy import TestPolicy, Trigger
-from jumar.core.run import IllegalEvent, Phase, RunState, Said
+from jumar.core.run.reducers.events import FOLDS
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import IllegalEvent, Phase, RunState, Said
+from jumar.core.state.test_policy import TestPolicy, Trigger
 
 __all__ = ["TRANSITIONS", "IllegalEvent", "Phase", "RunState", "reduce", "replay"]
 
