@@ -303,7 +303,7 @@ class TestTheBytes:
             ('File "/x/rooms/0a1b2c3d/a.py"', 'File "a.py"'),
             ("/usr/lib/python3.11/json/decoder.py:1", "json/decoder.py:1"),
             ("/v/lib/python3.12/site-packages/p/q.py:1", "p/q.py:1"),
-            ("/home/me/src/jumar/verify/reporter.py:82: in _ring", "jumar/child/pytest/reporter.py:82: in _ring"),
+            ("/home/me/src/jumar/child/pytest/reporter.py:82: in _ring", "jumar/child/pytest/reporter.py:82: in _ring"),
             ("src/jumar/child/pytest/reporter.py:82", "src/jumar/child/pytest/reporter.py:82"),
             ("tests/rooms/0a1b2c3d/a.py and http/rooms", "tests/rooms/0a1b2c3d/a.py and http/rooms"),
             ("/the/task/app.py /py/bin/x", "./app.py PYTHON/bin/x"),

@@ -194,9 +194,9 @@ TOO_MUCH = {
 @pytest.mark.slow
 def test_what_would_take_the_machine_is_refused() -> None:
     child = (
-        "import json, sys; from jumar import reading\n"
+        "import json, sys; from jumar.runtime import read_tools\n"
         "files = {'a.py': b'a' * 50_000}\n"
-        "print(json.dumps([reading.matches(files, p, '').get('error', '') for p in json.load(sys.stdin)]))"
+        "print(json.dumps([read_tools.matches(files, p, '').get('error', '') for p in json.load(sys.stdin)]))"
     )
     most = 1 << 30
     ran = subprocess.run(

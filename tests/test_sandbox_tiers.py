@@ -274,7 +274,7 @@ def test_a_socket_of_ours_can_be_talked_to_and_no_other(place: Path, sandbox: Sa
 @pytest.mark.slow
 def test_what_cannot_be_confined_does_not_start() -> None:
     with strangers.stranger() as stranger:
-        code = CONFINE.replace("Landlocked", "AnotherUser").replace("sandbox.landlock", "sandbox.uid")
+        code = CONFINE.replace("Landlocked", "AnotherUser").replace("sandbox.landlock", "sandbox.other_user")
         said = stranger.run(strangers.CONTAINED, f"HONEST = 'print(1)'\n{code}")
 
     assert said == "jumar: this machine gives no namespace of its own to a process: it needs CAP_SYS_ADMIN"

@@ -138,7 +138,7 @@ def replay(  # noqa: PLR0913  one parameter per option
 ) -> int:
     """Execute each record of FILE again: red without the edit, green with it, red once it is taken back."""
     voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
-    if not runs and objects is None:
+    if not runs and not objects:
         raise BadInput("a replay needs the trees of the records: name their runs with --runs, or --objects DIR")
     name = "standard input" if str(file) == STANDARD else str(file)
     data = sys.stdin.buffer.read() if str(file) == STANDARD else read_once(file, "corpus")
@@ -149,19 +149,18 @@ def replay(  # noqa: PLR0913  one parameter per option
         done: list[Replayed] = []
         with tempfile.TemporaryDirectory(prefix="jumar-replay-") as room:
             # Edits of others, many of them, and nobody looks: they are unattended.
-            around = choose_sandbox.Around(Path(room), environment())
-            box = await choose_sandbox.chosen(sandbox, around, unattended=True)
+            place = choose_sandbox.Around(Path(room), environment())
             means = Means(
                 sources=sources_of(runs, objects, Trust(environment(), trust)),
                 python=chosen,
                 environ=environment(),
                 confirm=confirm,
                 room=Path(room),
-                sandbox=box,
+                sandbox=await choose_sandbox.chosen(sandbox, place, unattended=True),
             )
-            for record in todo:
+            for number, record in enumerate(todo, 1):
                 done.append(await replayed(record, means))
-                _tell(voice, done[-1], len(done), len(todo))
+                _tell(voice, done[-1], number, len(todo))
         return done
 
     done = Attendant().run(work)

@@ -88,7 +88,7 @@ class Prepared(msgspec.Struct, frozen=True):
 
 def shipped() -> Recipes:
     """The recipes that come with jumar."""
-    text = (files("jumar.harness") / "recipes.toml").read_text("utf-8")
+    text = (files("jumar.importing") / "recipes.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), Recipes)
 
 

@@ -1,1 +1,4 @@
-"""One file = one way to confine a process: it says what to start in its place, and starts nothing itself."""
+"""Sandbox tiers: one file is one way to confine a process (S0 to S3).
+
+A `Reach` (what must be seen) enters; the argv to start in place of the process leaves. It starts nothing itself.
+"""

@@ -1,1 +1,4 @@
-"""Folder."""
+"""What a run knows, as frozen values: events, verdicts, budget, ratchet, claims, settings, `RunState`.
+
+Field names of events are written to journals and stay as they are. Imports nothing of jumar.
+"""

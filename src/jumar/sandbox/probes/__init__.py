@@ -1,1 +1,4 @@
-"""Folder."""
+"""The self-test of a sandbox: what it must withstand, the decoys, and when to test again.
+
+A sandbox enters; what was possible in it leaves, from which its tier follows.
+"""
