@@ -138,7 +138,7 @@ def replay(  # noqa: PLR0913  one parameter per option
 ) -> int:
     """Execute each record of FILE again: red without the edit, green with it, red once it is taken back."""
     voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
-    if not runs and not objects:
+    if not runs and objects is None:
         raise BadInput("a replay needs the trees of the records: name their runs with --runs, or --objects DIR")
     name = "standard input" if str(file) == STANDARD else str(file)
     data = sys.stdin.buffer.read() if str(file) == STANDARD else read_once(file, "corpus")

@@ -226,7 +226,7 @@ class Shown(msgspec.Struct, frozen=True):
         """*text* without them, and without what UTF-8 cannot say."""
         text = _WORD.sub(_without_folder, text)
         for path, name in self.folders:
-            text = re.sub(rf"{re.escape(path)}(?![\w-])", lambda _, name=name: name, text)
+            text = re.sub(rf"{re.escape(path)}(?![\w-])", name, text)  # the names have no backslash
         return text.encode("utf-8", "backslashreplace").decode()
 
 
