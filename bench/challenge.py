@@ -21,8 +21,8 @@ import anyio
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from challenged import Figures, Subject, challenged, of_task, of_upstream, tasks
-from suites import upstream
+from support.judging.challenge_stats import Figures, Subject, challenged, of_task, of_upstream, tasks
+from support.judging.downloaded_suites import upstream
 
 ROUNDS = 3
 

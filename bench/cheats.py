@@ -22,8 +22,8 @@ import anyio
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
-from cheating import Project, attacks, laid, lookalikes, named, plain
-from ladder import NAMES, Ladder, Layers, Ruling, outcomes_of, up_to, without
+from support.judging.attack_corpus import Project, attacks, laid, lookalikes, named, plain
+from support.judging.layers import NAMES, Ladder, Layers, Ruling, outcomes_of, up_to, without
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "cheats.md"
 

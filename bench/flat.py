@@ -31,8 +31,8 @@ from jumar.core.state.stop import StopReason
 from jumar.models.recording import Digests
 from jumar.models.wire.messages import Transcript
 from jumar.ports import Ask
-from stories import program
-from turns import Rules, Turns, call, ended, swift, turns, writes
+from support.worlds.driver_world import Rules, Turns, call, ended, swift, turns, writes
+from support.worlds.run_world import program
 
 EARLY, WINDOW = 100, 50
 """The early turn, and how many turns on either side of a place are taken together."""

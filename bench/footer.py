@@ -87,7 +87,7 @@ def _start(gate: Gate) -> ev.RunStart:
 def small() -> Iterator[Count]:
     """The tokenizer of the packaged model, behind its server."""
     sys.path.append(str(Path(__file__).parent.parent / "tests"))
-    from local_llm import serving  # noqa: PLC0415  it lies beside the tests that need it
+    from support.processes.local_llm import serving  # noqa: PLC0415  it lies beside the tests that need it
 
     with serving() as server:
         yield lambda text: _asked(server.url, text)

@@ -100,7 +100,7 @@ def main() -> None:
     index = json.loads((options.data / "index.json").read_text("utf-8"))
     tasks = [t for t in index["tasks"] if t["language"] == "python" and t["F2P"] and options.only in t["id"]]
     sys.path.append(str(HERE.parent / "tests"))
-    from local_llm import serving  # noqa: PLC0415  it lies beside the tests that need it
+    from support.processes.local_llm import serving  # noqa: PLC0415  it lies beside the tests that need it
 
     rows = []
     with serving() as server:

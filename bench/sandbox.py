@@ -11,8 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-import strangers
 from jumar.sandbox.probes.catalogue import PROBES
+from support.processes import other_users as strangers
 
 COLUMNS = (
     ("S3", "root", ("env",)),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from interpreters import PLAIN_PYTHON
+from support.processes.interpreters import PLAIN_PYTHON
 
 FIGURES = Path(__file__).parent.parent / "docs" / "proofs.json"
 

@@ -27,8 +27,20 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
 from jumar.models.script import Line
 from jumar.runtime import actions
-from stories import IDS, TOTAL, program
-from turns import FILES, Echo, Rules, both, call, ended, interrupting, resumed, swift, turns, writes
+from support.worlds.driver_world import (
+    FILES,
+    Echo,
+    Rules,
+    both,
+    call,
+    ended,
+    interrupting,
+    resumed,
+    swift,
+    turns,
+    writes,
+)
+from support.worlds.run_world import IDS, TOTAL, program
 
 
 @pytest.fixture(name="tmp_path")

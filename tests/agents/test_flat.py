@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.test_prompt_prefix import LINES
 from jumar.agents.driver import Driver
 from jumar.agents.pipeline import Pipeline
 from jumar.core.run.reducers.transitions import reduce
@@ -26,9 +27,8 @@ from jumar.models.recording import Digests, digest_of
 from jumar.models.script import Line
 from jumar.models.wire.messages import Transcript, history, most_tokens
 from jumar.ports import Ask
-from stories import Terms, program, world
-from test_prefix import LINES
-from turns import Rules, call, ended, swift, turns, writes
+from support.worlds.driver_world import Rules, call, ended, swift, turns, writes
+from support.worlds.run_world import Terms, program, world
 
 TURNS = 160
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import local_llm
+from support.processes import local_llm
 
-BENCH = runpy.run_path(str(Path(__file__).parent.parent / "bench" / "footer.py"))
+BENCH = runpy.run_path(str(Path(__file__).parents[2] / "bench" / "footer.py"))
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ from jumar.runtime.effect_runner import Shell
 from jumar.testing import FakeClock, FakeVerifier
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
-from stories import IDS, TOTAL, judge, program
+from support.worlds.run_world import IDS, TOTAL, judge, program
 
 OSCILLATING = (8, 12, 10, 13, 11)
 TESTS = "import app\n\n\ndef test_all() -> None:\n    assert app.PASSING > 16\n"

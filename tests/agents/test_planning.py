@@ -9,7 +9,8 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from gates import Terms, claim, edit, gated
+from agents.test_prompt_prefix import check as check_prefixes
+from cli.test_cli import GOOD, lay
 from jumar.agents.driver import PLANNING, Driver
 from jumar.core.run.strategy import FRONTIER, Request
 from jumar.core.state import events as ev
@@ -25,9 +26,8 @@ from jumar.runtime.effect_runner import Shell
 from jumar.task.model_routes import tiers_of
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task
-from test_cli import GOOD, lay
-from test_prefix import check as check_prefixes
-from turns import Heard, Turns, both, call, ended, resumed, swift
+from support.worlds.driver_world import Heard, Turns, both, call, ended, resumed, swift
+from support.worlds.gate_world import Terms, claim, edit, gated
 
 ROUTES = {
     "mid": Route(model="openai:small", max_output_tokens=100),

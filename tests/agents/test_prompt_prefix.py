@@ -22,8 +22,8 @@ from jumar.core.state.settings import Switches
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
 from jumar.models.script import Line
-from stories import IDS, program
-from turns import Echo, Rules, Turns, ended, resumed, swift, turns
+from support.worlds.driver_world import Echo, Rules, Turns, ended, resumed, swift, turns
+from support.worlds.run_world import IDS, program
 
 PATHS = st.sampled_from(["app.py", "src/sums.py", "src/new.py", "test_app.py", "docs/notes.md", "nothing.py", ""])
 PROGRAMS = st.builds(program, st.sampled_from([3, 7, 8, 9, 10, 12, 99]), st.sampled_from("abcdef"))

@@ -13,8 +13,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from gate_stories import ADD, DONE, RUN, Story, played
-from gates import claim, judged
+from cli.test_cli import GOOD, lay
 from jumar.agents.repair import Repair
 from jumar.cli.console.notices import LONGEST, Notices
 from jumar.cli.console.output import Voice
@@ -32,9 +31,10 @@ from jumar.journal.line_format import Mark
 from jumar.models.script import Line
 from jumar.runs.setup.result import result_of
 from jumar.testing import FakeVerifier
-from stories import IDS, Terms, World, judge, program, world
-from test_cli import GOOD, lay
-from turns import Heard, both, ended, swift
+from support.worlds.driver_world import Heard, both, ended, swift
+from support.worlds.gate_scenarios import ADD, DONE, RUN, Story, played
+from support.worlds.gate_world import claim, judged
+from support.worlds.run_world import IDS, Terms, World, judge, program, world
 
 BEHIND = "held-out tests of the same behaviour did not pass"
 REASON = f"{BEHIND}\n\x1b[31m\u202e" + "and more, " * 60 + "the end"

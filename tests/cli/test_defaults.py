@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cli.test_cli import GOOD, Called, Files, jumar, lay
 from jumar.cli.run import UNGATED
 from jumar.core.state.budget import PROFILES
 from jumar.core.state.test_policy import Gate
@@ -15,7 +16,6 @@ from jumar.models.wire.providers import PROVIDERS
 from jumar.runs.setup.choose_model import prepared
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import Task, load_task
-from test_cli import GOOD, Called, Files, jumar, lay
 
 __all__ = ["jumar"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from boxes import environment_of
 from jumar.cli.doctor.pytest_version import brought, pytest_in
 from jumar.cli.main import call
+from support.processes.sandboxes import environment_of
 
 METADATA = "Metadata-Version: 2.4\nName: pytest\nVersion: 8.3.2\n\nVersion: of the text\n"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.test_cli import Called, jumar, lay
 from jumar.child.pytest import pytest_main
-from test_cli import Called, jumar, lay
 
 __all__ = ["jumar"]
 

@@ -20,8 +20,8 @@ from jumar.core.run.effects import Halt, Verify
 from jumar.core.state import events as ev
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy, Trigger
-from stories import Terms, program, world
-from turns import Rules, ended, turns, writes
+from support.worlds.driver_world import Rules, ended, turns, writes
+from support.worlds.run_world import Terms, program, world
 
 BUSY_SECONDS = 20.0
 """As long as a computation would take that nothing breaks off."""

@@ -10,6 +10,7 @@ import anyio
 import msgspec
 import pytest
 
+from cli.test_cli import GOOD, lay
 from jumar.cli import demo
 from jumar.cli.console.output import Voice
 from jumar.cli.console.progress import Live
@@ -23,8 +24,7 @@ from jumar.importing.demo import Shown
 from jumar.importing.recipes import Prepared, shipped
 from jumar.journal.line_format import Mark
 from jumar.runs.setup.result import Result, result_of
-from stories import Terms, World, program, world
-from test_cli import GOOD, lay
+from support.worlds.run_world import Terms, World, program, world
 
 NULLS = {"passed": None, "failed": None, "errors": None, "best": None}
 

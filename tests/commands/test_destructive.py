@@ -19,7 +19,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from destructive import DEPLOYS, DISGUISED, DOWNLOADS, FILES, HIDDEN, HISTORY, HONEST, SHOWN
 from jumar.cli.main import call as call_program
 from jumar.commands.git_and_files import DEPLOY, DOWNLOAD
 from jumar.commands.parser import Unreadable, commanded, commands
@@ -32,7 +31,8 @@ from jumar.process.model_command import ConfinedCommands, confined_commands
 from jumar.sandbox import bwrap
 from jumar.sandbox.request import Reach, Wrapped
 from jumar.workspace.store.object_store import Store
-from turns import Echo, Rules, call, ended, turns
+from support.processes.shell_lines import DEPLOYS, DISGUISED, DOWNLOADS, FILES, HIDDEN, HISTORY, HONEST, SHOWN
+from support.worlds.driver_world import Echo, Rules, call, ended, turns
 
 PYTHON = Path(sys.executable)
 ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}

@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gates import Terms, claim, edit, gated, lying, write
+from agents.test_prompt_prefix import check as check_prefixes
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
 from jumar.core.state.reply import Reply
 from jumar.models.script import Line
 from jumar.ports import Answer, Ask, Site
-from test_prefix import check as check_prefixes
-from turns import Heard, Turns, both, call, ended, swift
+from support.worlds.driver_world import Heard, Turns, both, call, ended, swift
+from support.worlds.gate_world import Terms, claim, edit, gated, lying, write
 
 Files = dict[str, str]
 PLACES = {"a": "a.py", "b": "b.py", "c": "c.py"}

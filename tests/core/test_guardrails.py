@@ -33,8 +33,8 @@ from jumar.runtime.outside_changes import found
 from jumar.runtime.secret_writes import leaking
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Outside, Workspace
-from stories import program
-from turns import Turns, call, ended, swift, turns, writes
+from support.worlds.driver_world import Turns, call, ended, swift, turns, writes
+from support.worlds.run_world import program
 
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 

@@ -23,7 +23,7 @@ from jumar.core.state.run_state import RunState
 from jumar.core.state.settings import Context, Settings
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.core.state.verdict import Outcome, TestResult, Verdict
-from stories import IDS, TOTAL, program
+from support.worlds.run_world import IDS, TOTAL, program
 
 TESTS = "import app\n\n\ndef test_all() -> None:\n    assert app.PASSING > 16\n"
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cli.test_cli import GOOD, Called, Files, jumar, lay
 from jumar.core.prompts.suggestion import nearest, suggestion
 from jumar.errors import BadInput
 from jumar.task.settings.run_settings import SETTINGS
 from jumar.task.settings.task_file import TaskFile, parse
 from jumar.task.task import load_task
-from test_cli import GOOD, Called, Files, jumar, lay
 
 __all__ = ["jumar"]
 

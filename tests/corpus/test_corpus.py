@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claimed import FILES, FIX_A, FIX_B, FIX_C, IDS, A, B, C, claim, delete, edit, ran, turn, write
 from jumar.cli.main import call as jumar
 from jumar.core.state import events as ev
 from jumar.core.state.reply import ToolCall
@@ -24,7 +23,23 @@ from jumar.errors import BadInput
 from jumar.journal.writer import read_journal
 from jumar.models.script import Line
 from jumar.workspace.files import trees
-from turns import swift
+from support.worlds.driver_world import swift
+from support.worlds.kept_edit_world import (
+    FILES,
+    FIX_A,
+    FIX_B,
+    FIX_C,
+    IDS,
+    A,
+    B,
+    C,
+    claim,
+    delete,
+    edit,
+    ran,
+    turn,
+    write,
+)
 
 
 def corpus(folder: Path, *lines: Line, files: Mapping[str, bytes] = FILES) -> Corpus:

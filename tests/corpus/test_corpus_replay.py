@@ -12,14 +12,14 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-import red_green
-from claimed import FIX_A, FIX_B, FIX_C, OLD, A, C, claim, edit, ran, turn, write
 from jumar.cli.main import call as jumar
 from jumar.corpus.export import corpus_of, keep_bases
 from jumar.corpus.replay import Means, Replayed, Status, replayed, sources_of
 from jumar.corpus.schema import Record, line, records
 from jumar.errors import BadInput, Infra
 from jumar.runs.setup.marks import Trust
+from support.worlds import real_task_scripts as red_green
+from support.worlds.kept_edit_world import FIX_A, FIX_B, FIX_C, OLD, A, C, claim, edit, ran, turn, write
 
 SAMPLE = ("quixbugs-flatten", "exercism-python-hamming")
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from hosts import RED, Host, repository
 from jumar.cli.main import call
 from jumar.errors import BadInput, Infra
 from jumar.hooks.claim_command import Claimed, asked, claimed
+from support.processes.fake_claude_code import RED, Host, repository
 
 
 @contextmanager

@@ -9,12 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-import wire
-from gate_stories import ADD, ALL_GREEN, CALC_ADD, WRONG_MUL
-from gates import FILES, claim, gated, id_of, lying
-from gates import Terms as Gated
-from hosted import House
-from hosts import RED, RIGHT, Host, quick, repository
+from cli.test_cli import Called, jumar, lay
+from hooks.test_claim import run
 from jumar.core.state import events as ev
 from jumar.core.state.settings import Switches
 from jumar.core.state.stop import EXIT_CODES, Escalation, StopReason
@@ -23,12 +19,16 @@ from jumar.errors import BadInput
 from jumar.hooks.claim_command import Claimed
 from jumar.hooks.escalate_command import escalated
 from jumar.models.script import Line
-from outing import Outing, Terms
-from stories import IDS, TOTAL, program
-from test_claim import run
-from test_cli import Called, jumar, lay
-from test_mcp import Guest, visiting
-from turns import Rules, Turns, both, call, ended, resumed, swift, turns, writes
+from mcp_server.test_mcp import Guest, visiting
+from support.processes import fake_provider as wire
+from support.processes.external_run import Outing, Terms
+from support.processes.fake_claude_code import RED, RIGHT, Host, quick, repository
+from support.processes.fake_sessions import House
+from support.worlds.driver_world import Rules, Turns, both, call, ended, resumed, swift, turns, writes
+from support.worlds.gate_scenarios import ADD, ALL_GREEN, CALC_ADD, WRONG_MUL
+from support.worlds.gate_world import FILES, claim, gated, id_of, lying
+from support.worlds.gate_world import Terms as Gated
+from support.worlds.run_world import IDS, TOTAL, program
 
 __all__ = ["jumar"]
 

@@ -15,8 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import destructive
-from hosts import BUGGY, RED, RIGHT, TESTS, Host, git, repository
 from jumar.child.hook.command_prefilter import telling
 from jumar.child.hook.published_state import Refused, inside, root_of
 from jumar.child.hook.ruling import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, answered, commanded, refusal
@@ -27,6 +25,8 @@ from jumar.errors import BadInput
 from jumar.hooks.full_rule import ruled
 from jumar.hooks.install import changed
 from jumar.journal.writer import Journal
+from support.processes import shell_lines as destructive
+from support.processes.fake_claude_code import BUGGY, RED, RIGHT, TESTS, Host, git, repository
 
 # --- commands -------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hosts import BUGGY, RED, Host, quick, repository
 from jumar.child.hook.ruling import STOP, SUBAGENT_STOP, refusal
 from jumar.core.state import events as ev
 from jumar.core.state.claims import Book, Claim, Edited
@@ -18,6 +17,7 @@ from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import Blame, Outcome
 from jumar.hooks.stop_rule import Stopping, rule, who_stops
 from jumar.journal.writer import read_journal
+from support.processes.fake_claude_code import BUGGY, RED, Host, quick, repository
 
 FAIL = ev.TestRun(test_id="t.py::a", status="fail", outcome=Outcome.FAILED, blame=Blame.CODE)
 CLAIMED = RunState(tree="t0", book=Book(mode=Gate.STRICT, newest={"t.py::a": FAIL}, claims=(Claim("t.py::a", "a.py"),)))

@@ -21,7 +21,7 @@ from jumar.importing.from_pypi import LIMIT_BYTES, Release, fetched, pypi_sides,
 from jumar.importing.make_task import About, Blob, Sides, laid_out, python_path, write_task, write_tree
 from jumar.importing.validate import Means, import_task, sorted_out
 from jumar.task.task import load_task
-from releases import NEW, OLD, sdist, tree
+from support.worlds.fake_releases import NEW, OLD, sdist, tree
 
 ABOUT = About(name="thing-1-2", old="thing 1", new="thing 2")
 

@@ -13,7 +13,7 @@ from jumar.errors import Infra
 from jumar.importing.make_task import Blob
 from jumar.importing.recipes import Fixed, Pin, Planted, Prepared, planted, recipe_tasks, shipped
 from jumar.task.task import load_task
-from releases import NEW, OLD, sdist
+from support.worlds.fake_releases import NEW, OLD, sdist
 
 RECIPE = Planted(
     name="thing",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sqlite3
 import subprocess
@@ -36,10 +37,10 @@ from jumar.journal.writer import EVENTS, Journal, read_journal, still
 from jumar.kernel import Kernel
 from jumar.ports import Answer, Ask
 from jumar.runtime.effect_runner import Shell
-from ledger_driver import Said
-from stories import Terms, world
+from support.processes.ledger_driver import Said
+from support.worlds.run_world import Terms, world
 
-DRIVER = Path(__file__).with_name("ledger_driver.py")
+TESTS = Path(__file__).parents[1]
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  examples come and go; no sync is slow there
 WORST = Cost(0.25, 100)
 PAID = Cost(0.1, 40)
@@ -561,8 +562,10 @@ def test_a_run_that_the_ledger_refuses_stops_for_budget(tmp_path: Path) -> None:
 
 def proven(folder: Path, first: int, count: int) -> list[Said]:
     """What a driver says of its seeds."""
-    argv = [sys.executable, str(DRIVER), str(folder), str(first), str(count)]
-    done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=1800)
+    argv = [sys.executable, "-m", "support.processes.ledger_driver", str(folder), str(first), str(count)]
+    done = subprocess.run(
+        argv, check=False, capture_output=True, text=True, timeout=1800, env={**os.environ, "PYTHONPATH": str(TESTS)}
+    )
     assert done.returncode == 0, done.stderr
     said = [msgspec.json.decode(line, type=Said) for line in done.stdout.splitlines()]
     assert len(said) == count

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from court import Court
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Broken, Ended, Outcome, Report, TestResult
 from jumar.errors import BadInput
@@ -18,6 +17,7 @@ from jumar.languages.test_annotations import Aliases, aliases, annotated, files_
 from jumar.ports import Site
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.test_names import Naming, collected
+from support.judging.real_verifier import Court
 
 RUNNER = PytestRunner()
 

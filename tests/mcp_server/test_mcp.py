@@ -12,13 +12,13 @@ from typing import Any
 import anyio
 import pytest
 
-from hosted import ADD, HALF, SOURCE, TRUTH, House, repository, told
 from jumar.cli.main import call
 from jumar.mcp_server import tools as calls
 from jumar.mcp_server.dispatch import Gatehouse, inside
 from jumar.mcp_server.server import server
 from jumar.runs.setup.marks import Trust
 from jumar.task.task import Task
+from support.processes.fake_sessions import ADD, HALF, SOURCE, TRUTH, House, repository, told
 
 mcp = pytest.importorskip("mcp", reason="the MCP SDK is not installed: pip install 'jumar[mcp]'")
 

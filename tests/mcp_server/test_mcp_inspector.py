@@ -13,10 +13,10 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from hosted import ADD, HALF, SOURCE, repository
-from test_mcp_wire import serving
+from mcp_server.test_mcp_wire import serving
+from support.processes.fake_sessions import ADD, HALF, SOURCE, repository
 
-INSPECTOR = Path(__file__).parent.parent / ".venv" / "tools" / "inspector" / "node_modules" / ".bin" / "mcp-inspector"
+INSPECTOR = Path(__file__).parents[2] / ".venv" / "tools" / "inspector" / "node_modules" / ".bin" / "mcp-inspector"
 
 pytestmark = [
     pytest.mark.slow,

@@ -18,10 +18,10 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from hosted import ADD, HALF, SOURCE, repository
 from jumar.core.state.run_state import Phase
 from jumar.runs.setup.result import state_in
-from test_mcp import Guest, over_stdio, red_claim_edit_green
+from mcp_server.test_mcp import Guest, over_stdio, red_claim_edit_green
+from support.processes.fake_sessions import ADD, HALF, SOURCE, repository
 
 mcp = pytest.importorskip("mcp", reason="the MCP SDK is not installed: pip install 'jumar[mcp]'")
 

@@ -25,7 +25,7 @@ from jumar.journal.writer import read_journal
 from jumar.models.llm import LlmModel
 from jumar.models.router import check_route
 from jumar.ports import Answer, Ask
-from local_llm import STOP_SECONDS, Local, missing, serving
+from support.processes.local_llm import STOP_SECONDS, Local, missing, serving
 
 pytestmark = pytest.mark.slow
 
@@ -235,9 +235,10 @@ def test_the_server_ends_with_whoever_started_it_even_if_that_was_killed() -> No
     if why := missing():
         pytest.skip(why)
     program = (
-        "import sys, local_llm\nwith local_llm.serving() as s:\n    print(s.pid, flush=True)\n    sys.stdin.read()"
+        "import sys\nfrom support.processes import local_llm\nwith local_llm.serving() as s:\n"
+        "    print(s.pid, flush=True)\n    sys.stdin.read()"
     )
-    argv, here = [sys.executable, "-c", program], {"PYTHONPATH": str(Path(__file__).parent)}
+    argv, here = [sys.executable, "-c", program], {"PYTHONPATH": str(Path(__file__).parents[1])}
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=here) as owner:
         assert owner.stdout is not None
         served = os.pidfd_open(int(owner.stdout.readline()))

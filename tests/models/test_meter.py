@@ -14,7 +14,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from interpreters import beside_it
 from jumar.agents.driver import Driver
 from jumar.agents.pipeline import Pipeline
 from jumar.core.run.effects import Halt
@@ -28,7 +27,8 @@ from jumar.models.script import Line, ScriptModel, Usage
 from jumar.runs.lifecycle import start
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task
-from stories import Terms, World, program, world
+from support.processes.interpreters import beside_it
+from support.worlds.run_world import Terms, World, program, world
 
 TASKS, ROLLOUTS, WRITES = 30, 8, 4
 

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import wire
 from jumar.core.run.strategy import Message, Request, Tool
 from jumar.core.state.reply import ToolCall
 from jumar.core.state.settings import Price, Route, Settings
@@ -29,6 +28,7 @@ from jumar.models.wire.providers import DEFAULT_MAX_OUTPUT, PLACEHOLDER, PROVIDE
 from jumar.models.wire.redaction import LONGEST_DETAIL, clean, one_line
 from jumar.ports import Answer, Ask
 from jumar.testing import check_model
+from support.processes import fake_provider as wire
 
 pytestmark = pytest.mark.slow
 """Real clients and servers: the first call of a process alone takes a second."""

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import wire
 from jumar.agents.driver import Driver
 from jumar.agents.pipeline import Pipeline
 from jumar.core.run.retry import ERRORS
@@ -31,7 +30,8 @@ from jumar.models.script import Line, ScriptModel, Usage, parse_script
 from jumar.models.wire.prices import tariff
 from jumar.ports import Answer, Ask, Model
 from jumar.testing import check_model
-from stories import Terms, program, world
+from support.processes import fake_provider as wire
+from support.worlds.run_world import Terms, program, world
 
 pytestmark = pytest.mark.slow
 """Real clients and servers: the first call of a process alone takes a second."""

@@ -17,7 +17,6 @@ import anyio
 import msgspec
 import pytest
 
-import wire
 from jumar.agents.driver import Driver
 from jumar.agents.pipeline import Pipeline
 from jumar.core.run.strategy import Strategy
@@ -29,7 +28,8 @@ from jumar.journal.writer import read_journal
 from jumar.models.llm import LlmModel
 from jumar.models.wire.prices import tariff
 from jumar.models.wire.providers import PROVIDERS
-from stories import TOTAL, Terms, World, program, world
+from support.processes import fake_provider as wire
+from support.worlds.run_world import TOTAL, Terms, World, program, world
 
 pytestmark = pytest.mark.slow
 """Real clients and servers: the first call of a process alone takes a second."""

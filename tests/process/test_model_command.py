@@ -19,13 +19,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boxes import environment_of, s3
 from jumar.errors import BadInput
 from jumar.ports import Ran
 from jumar.process.model_command import REFUSED, confined_commands
 from jumar.process.output import OMITTED, OUTPUT_BYTES, plain
 from jumar.sandbox import bwrap
 from jumar.workspace.store.object_store import Store
+from support.processes.sandboxes import environment_of, s3
 
 PYTHON = Path(sys.executable)
 KEY = "sk-planted-" + "k" * 20

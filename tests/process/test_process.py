@@ -15,8 +15,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from boxes import s3
-from court import Court
 from jumar.child import channel
 from jumar.child.channel import Reader
 from jumar.core.state.settings import Suite
@@ -25,6 +23,8 @@ from jumar.ports import Invocation
 from jumar.process import launch
 from jumar.process.child_process import Child, confined
 from jumar.process.launch import Confinement, scrub
+from support.judging.real_verifier import Court
+from support.processes.sandboxes import s3
 
 SECONDS = 3.5
 """For a whole verification that will not end by itself."""

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import anyio
 import pytest
 
-from court import Court
 from jumar.child.supervisor import process_tree, resource_watch
 from jumar.child.supervisor.cgroup import MEMORY, Cell
 from jumar.core.state.settings import Suite
@@ -28,6 +27,7 @@ from jumar.process.sandbox_check import bubblewrap
 from jumar.runners.pytest import PytestRunner
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.verifier import TrustedVerifier
+from support.judging.real_verifier import Court
 
 SECONDS = 2.5
 """For a whole verification that will not end by itself."""
@@ -215,8 +215,8 @@ def test_jumar_itself_stays_small_meanwhile(tmp_path: Path) -> None:
     """What is printed, reported and allocated without end costs the one who judges it next to nothing."""
     program = f"""
         import json, pathlib, sys
-        sys.path.insert(0, {str(Path(__file__).parent)!r})
-        from test_resources import Unconfined, judged
+        sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+        from process.test_resources import Unconfined, judged
         for number, what in enumerate(sys.argv[1:]):
             judged(pathlib.Path({str(tmp_path)!r}, str(number)), what, "code", Unconfined())
         status = pathlib.Path("/proc/self/status").read_text()

@@ -8,7 +8,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from interpreters import PLAIN_PYTHON
 from jumar.core.run.strategy import Request
 from jumar.core.state.events import Localisation
 from jumar.core.state.settings import Suite
@@ -20,6 +19,7 @@ from jumar.repair.search import Bounds
 from jumar.repair.suspicion import Tree
 from jumar.runners.pytest import PytestRunner
 from jumar.workspace.store.object_store import Store
+from support.processes.interpreters import PLAIN_PYTHON
 
 pytestmark = pytest.mark.slow
 

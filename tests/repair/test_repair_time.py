@@ -31,7 +31,7 @@ from jumar.repair.search import Bounds, Screener, Search
 from jumar.repair.suspicion import Tree
 from jumar.runners.pytest import PytestRunner
 from jumar.workspace.store.object_store import Store
-from stories import Terms, program, world
+from support.worlds.run_world import Terms, program, world
 
 RED = "test_box.py::test_small"
 SOURCE = "LIMIT = 3\n\n\ndef small(n):\n    return n < LIMIT\n"

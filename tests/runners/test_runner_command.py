@@ -10,7 +10,6 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from boxes import environment_of
 from jumar.child.commands.test_command_main import first_program, unstartable
 from jumar.cli.doctor import gate
 from jumar.cli.main import call
@@ -27,7 +26,8 @@ from jumar.task.task import load_task, targets
 from jumar.testing import check_runner
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
-from strangers import sandbox
+from support.processes.other_users import sandbox
+from support.processes.sandboxes import environment_of
 
 RUNNER = CommandRunner()
 ENVIRON = {"PATH": os.environ["PATH"]}

@@ -11,12 +11,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from court import Court
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Blame, Cause, Ended
 from jumar.ports import Runner, Verification
 from jumar.runner_contract import check_runner
 from jumar.runners.go import GoRunner
+from support.judging.real_verifier import Court
 
 RUNNER = GoRunner()
 SUITE = Suite(runner="go", timeout_seconds=60.0, test_timeout_seconds=1.0)

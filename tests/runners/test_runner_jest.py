@@ -8,11 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-import node_projects
 from jumar.core.state.verdict import Cause, Ended
 from jumar.runners.jest import JestRunner
 from jumar.testing import check_runner
-from node import NodeCourt, environ, quick, told
+from support.processes.node import NodeCourt, environ, quick, told
+from support.worlds import node_projects
 
 RUNNER = JestRunner()
 

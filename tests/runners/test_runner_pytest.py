@@ -9,8 +9,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from court import QUICK, Court
-from interpreters import PLAIN_PYTHON
 from jumar import plugins
 from jumar.child import start
 from jumar.core.state.settings import Suite
@@ -18,6 +16,8 @@ from jumar.core.state.verdict import Cause, Ended, Outcome
 from jumar.ports import Runner
 from jumar.runners.pytest import PytestRunner
 from jumar.testing import check_runner
+from support.judging.real_verifier import QUICK, Court
+from support.processes.interpreters import PLAIN_PYTHON
 
 RUNNER = PytestRunner()
 

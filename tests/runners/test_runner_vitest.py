@@ -10,11 +10,11 @@ from typing import Any
 import anyio
 import pytest
 
-import node_projects
 from jumar.core.state.verdict import Cause, Ended
 from jumar.runners.vitest import VitestRunner
 from jumar.testing import check_runner
-from node import NodeCourt, environ, quick, told
+from support.processes.node import NodeCourt, environ, quick, told
+from support.worlds import node_projects
 
 RUNNER = VitestRunner()
 IMPORTED = "import { expect, test } from 'vitest'\n"

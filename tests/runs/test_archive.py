@@ -26,8 +26,8 @@ from jumar.runs.archive.listing import list_runs
 from jumar.runs.setup.marks import mark
 from jumar.runs.setup.result import result_of
 from jumar.workspace.store.lease import SHARED
-from stories import program, world
-from ticks import wait_for_a_tick
+from support.processes.ticks import wait_for_a_tick
+from support.worlds.run_world import program, world
 
 Called = Callable[..., tuple[int, str, str]]
 REPLY = f"```python\n{program(12)}```"

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import wire
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
 from jumar.core.state.external_agent import Outside
@@ -21,8 +20,9 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.task.agent_command import filled, takes, words
-from outing import FILES, KEY, Outing, Terms, looking
-from stories import program
+from support.processes import fake_provider as wire
+from support.processes.external_run import FILES, KEY, Outing, Terms, looking
+from support.worlds.run_world import program
 
 RED = "test_app.py::test_8"
 STRICT = Terms(gate=Gate.STRICT)

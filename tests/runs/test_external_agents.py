@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-import wire
 from jumar.core.state import events as ev
 from jumar.errors import BadInput
 from jumar.journal.writer import read_journal
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task
-from outing import PRELUDE
+from support.processes import fake_provider as wire
+from support.processes.external_run import PRELUDE
 
 Json = dict[str, Any]
 

@@ -14,7 +14,6 @@ import anyio
 import pytest
 from anyio.abc import SocketStream
 
-import wire
 from jumar.child.commands import agent_main
 from jumar.core.state.budget import Budget
 from jumar.core.state.stop import StopReason
@@ -25,8 +24,9 @@ from jumar.process.sandbox_check import bubblewrap
 from jumar.runs.external.visible_files import Outlook
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.other_user import AnotherUser
-from outing import FILES, KEY, Outing, Terms
-from stories import program
+from support.processes import fake_provider as wire
+from support.processes.external_run import FILES, KEY, Outing, Terms
+from support.worlds.run_world import program
 
 TIERS: dict[str, Callable[[Path], Sandbox]] = {
     "S3": lambda folder: anyio.run(bubblewrap, folder, dict(os.environ)),

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from boxes import s3
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
 from jumar.core.state.external_agent import Outside
@@ -20,7 +19,8 @@ from jumar.journal.writer import EVENTS, Journal
 from jumar.runs.setup.marks import KEY, MARK, Trust, is_own, mark, state_folder, withheld
 from jumar.sandbox.program_files import on_path
 from jumar.sandbox.request import Reach
-from test_sandbox_tiers import place, python
+from sandbox.test_sandbox_tiers import place, python
+from support.processes.sandboxes import s3
 
 __all__ = ["place"]
 

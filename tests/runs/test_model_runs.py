@@ -22,8 +22,8 @@ from jumar.models.script import Line
 from jumar.ports import Verification
 from jumar.runtime.effect_runner import Shell
 from jumar.testing import FakeVerifier
-from stories import IDS, TOTAL, judge, program
-from turns import Rules, Turns, both, call, ended, resumed, swift, turns, writes
+from support.worlds.driver_world import Rules, Turns, both, call, ended, resumed, swift, turns, writes
+from support.worlds.run_world import IDS, TOTAL, judge, program
 
 MAY = Switches(model_may_run_tests=True)
 RUN, DONE = call("run_tests"), call("final", message="done")

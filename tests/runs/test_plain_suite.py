@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from cli.test_cli import GOOD, lay
 from jumar.cli.main import call
 from jumar.core.state.settings import Suite
 from jumar.runs.tree.plain_suite import plain_ids
-from test_cli import GOOD, lay
 
 PLAIN = '''"""Tests."""
 

@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given as given_that
 from hypothesis import strategies as st
 
-import wire
 from jumar.core.run.strategy import Request
 from jumar.core.state.settings import Price, Route
 from jumar.errors import BadInput
@@ -26,6 +25,7 @@ from jumar.models.wire.prices import OwnTariff
 from jumar.models.wire.request_formats import CHAT, FORMS, MESSAGES, RESPONSES, Asked, Form, Refusal, asked, form_at
 from jumar.ports import Answer, Ask
 from jumar.runs.external.model_proxy import BODY_BYTES, CONNECTIONS, VALUES, Doors, Knock, opened, serve, told
+from support.processes import fake_provider as wire
 
 KEY = "sk-the-key-of-the-person"
 TOKEN = "the-token-of-the-run"  # noqa: S105  of a test

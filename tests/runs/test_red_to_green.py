@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from jumar.cli.main import jumar
 from jumar.runs.setup.assembly import runner_of
-from node import PACKAGES
-from red_green import Entry, laid_out, script_for, tasks
+from support.processes.node import PACKAGES
+from support.worlds.real_task_scripts import Entry, laid_out, script_for, tasks
 
 RUNNERS = {"javascript": "vitest", "go": "go", "rust": "cargo", "python": "pytest"}
 FEW = {"javascript": 1, "go": 1, "rust": 1, "python": 1}

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from cli.test_cli import Called, Files, jumar, lay
 from jumar.core.run.raise_caps import caps_to_raise, refusal
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
@@ -19,7 +20,6 @@ from jumar.core.state.run_state import RunState
 from jumar.core.state.settings import Settings
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
-from test_cli import Called, Files, jumar, lay
 
 __all__ = ["jumar"]
 

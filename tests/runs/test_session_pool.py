@@ -8,9 +8,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from hosted import House, call, task, told, until
 from jumar.errors import BadInput, Infra
 from jumar.runs.session_pool import MOST
+from support.processes.fake_sessions import House, call, task, told, until
 
 
 def test_calls_of_one_run_are_done_one_after_the_other(tmp_path: Path) -> None:

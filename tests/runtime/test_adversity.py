@@ -25,7 +25,7 @@ from jumar.journal.writer import Journal, read_journal
 from jumar.runs.lifecycle import resume
 from jumar.runs.setup.marks import TrustedRun
 from jumar.workspace.store.object_store import Store
-from stories import TOTAL, Terms, program, world
+from support.worlds.run_world import TOTAL, Terms, program, world
 
 
 @pytest.fixture

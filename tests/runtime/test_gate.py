@@ -10,9 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from gate_stories import ADD, DONE, NOT_CLAIMED, RUN, STORIES, Story, played
-from gates import FILES, claim, id_of, judged, lying
-from interpreters import PLAIN_PYTHON
+from agents.test_prompt_prefix import check as check_prefixes
 from jumar.agents.conversation import NEXT
 from jumar.core.run.effects import Effect, Halt
 from jumar.core.run.reducers.transitions import replay
@@ -27,8 +25,10 @@ from jumar.runners.pytest import plugin
 from jumar.runtime.effect_runner import Done, Shell, Slow
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
-from test_prefix import check as check_prefixes
-from turns import Turns, both, ended, interrupting, swift
+from support.processes.interpreters import PLAIN_PYTHON
+from support.worlds.driver_world import Turns, both, ended, interrupting, swift
+from support.worlds.gate_scenarios import ADD, DONE, NOT_CLAIMED, RUN, STORIES, Story, played
+from support.worlds.gate_world import FILES, claim, id_of, judged, lying
 
 
 @pytest.fixture(name="tmp_path")

@@ -24,7 +24,7 @@ from jumar.core.state.test_policy import TestPolicy
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
 from jumar.models.script import Line, ScriptModel
-from stories import TOTAL, Terms, World, program, world
+from support.worlds.run_world import TOTAL, Terms, World, program, world
 
 
 def told(made: World) -> StopReason:

@@ -21,17 +21,17 @@ from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
 from jumar.journal.audit import verify
 from jumar.journal.writer import read_journal
-from kill_driver import lay_out
+from support.processes.kill_driver import lay_out
 
-DRIVER = Path(__file__).with_name("kill_driver.py")
+TESTS = Path(__file__).parents[1]
 GROUPS = 29
 """As many groups has the uninterrupted run after its first event; a test below says so."""
 
 
 def drive(folder: Path, group: int = -1, many: int = -1, kind: str = "fake") -> int:
     """One process of the run; its exit status."""
-    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    argv = [sys.executable, str(DRIVER), str(folder), str(group), str(many), kind]
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {"PYTHONPATH": str(TESTS)}
+    argv = [sys.executable, "-m", "support.processes.kill_driver", str(folder), str(group), str(many), kind]
     return subprocess.run(argv, check=False, capture_output=True, timeout=120, env=env).returncode
 
 

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boxes import s3
-from gate_stories import CODEMODS, DONE, STORIES, Story, played
-from gates import FILES, lying
+from core.test_guardrails import checked
 from jumar.core.gate.pure_renames import WORD, renames_between, why_impure
 from jumar.core.state import events as ev
 from jumar.core.state.settings import Settings, Suite
@@ -24,8 +22,10 @@ from jumar.corpus.schema import line
 from jumar.languages.project_kinds import of_runner
 from jumar.runs.setup.assembly import gated, runner_of
 from jumar.task.task import Task, protected_lines
-from test_guardrails import checked
-from turns import both, call, ended
+from support.processes.sandboxes import s3
+from support.worlds.driver_world import both, call, ended
+from support.worlds.gate_scenarios import CODEMODS, DONE, STORIES, Story, played
+from support.worlds.gate_world import FILES, lying
 
 PROJECTS = {
     "pytest": (

@@ -16,13 +16,13 @@ import pytest
 import tomli_w
 from click.testing import CliRunner
 
-from gates import edit
 from jumar.child.pytest import pytest_main
 from jumar.cli.main import jumar
 from jumar.models.script import Line
 from jumar.runs.setup.assembly import runner_of
-from node import PACKAGES
-from turns import both, call
+from support.processes.node import PACKAGES
+from support.worlds.driver_world import both, call
+from support.worlds.gate_world import edit
 
 NAMES = ("one", "two", "three", "four", "five")
 

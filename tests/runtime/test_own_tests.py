@@ -9,7 +9,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from court import Court
 from jumar.cli.console.progress import _fact
 from jumar.core.gate.admission import Action, writable
 from jumar.core.gate.write_rules import Guard
@@ -24,6 +23,7 @@ from jumar.ports import Verification
 from jumar.runners.go import plugin as go
 from jumar.runtime.actions import gated
 from jumar.runtime.read_tools import ROOM
+from support.judging.real_verifier import Court
 
 APP = "def double(n):\n    return 3 * n\n"
 TEST_APP = "from app import double\n\n\ndef test_two():\n    assert double(2) == 4\n"

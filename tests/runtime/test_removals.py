@@ -9,11 +9,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-import wire
-from gate_stories import ALL_GREEN
-from gates import Terms as Gated
-from gates import claim as claiming
-from gates import gated, lying
 from jumar.agents.pipeline import Pipeline
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
@@ -23,9 +18,26 @@ from jumar.core.state.settings import Switches
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.core.state.verdict import Void
 from jumar.models.script import Line, ScriptModel
-from outing import Outing
-from stories import Terms, judge, program, world
-from turns import FILES, Rules, Turns, both, call, ended, interrupting, resumed, swift, turns, writes
+from support.processes import fake_provider as wire
+from support.processes.external_run import Outing
+from support.worlds.driver_world import (
+    FILES,
+    Rules,
+    Turns,
+    both,
+    call,
+    ended,
+    interrupting,
+    resumed,
+    swift,
+    turns,
+    writes,
+)
+from support.worlds.gate_scenarios import ALL_GREEN
+from support.worlds.gate_world import Terms as Gated
+from support.worlds.gate_world import claim as claiming
+from support.worlds.gate_world import gated, lying
+from support.worlds.run_world import Terms, judge, program, world
 
 SUMS = "src/sums.py"
 DELETE = call("delete_file", path=SUMS)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from boxes import environment_of, s3
 from jumar.plugins import load
 from jumar.ports import Runner
 from jumar.runners._programs import surrounded
 from jumar.sandbox import launch_order, personal_files, program_files
 from jumar.sandbox.bwrap import Bubblewrap
 from jumar.sandbox.request import Reach
+from support.processes.sandboxes import environment_of, s3
 
 PYTHON = Path(sys.executable)
 

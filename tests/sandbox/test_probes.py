@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import strangers
 from jumar.child.sandbox import probe_main, probe_processes
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
@@ -24,8 +23,9 @@ from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.probes import catalogue
 from jumar.sandbox.request import TIERS, Reach, Wrapped
 from jumar.sandbox.unconfined import Unconfined
+from support.processes import other_users as strangers
 
-DOCS = Path(__file__).parent.parent / "docs" / "sandbox.md"
+DOCS = Path(__file__).parents[2] / "docs" / "sandbox.md"
 
 ANYBODY = {
     "write_room", "write_home", "write_run", "write_tests", "write_git", "truncate_outside", "remove_outside",

@@ -15,8 +15,6 @@ import anyio
 import msgspec
 import pytest
 
-from boxes import ENVIRON, environment_of, s3
-from court import Court
 from jumar.child import channel
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended
@@ -34,6 +32,8 @@ from jumar.sandbox import bwrap, program_files, seccomp
 from jumar.sandbox.bwrap import Bubblewrap
 from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined
+from support.judging.real_verifier import Court
+from support.processes.sandboxes import ENVIRON, environment_of, s3
 
 PYTHON = Path(sys.executable)
 PRETENDED = Bubblewrap(Path("/bwrap"), b"filter")
@@ -480,7 +480,7 @@ def test_the_original_of_an_editable_installation_is_not_seen_and_its_copy_in_th
     assert court.outcomes(court.judge(tree, {})) == {"test_it": "passed"}
 
 
-PACKAGES = Path(__file__).parent.parent / ".venv" / "tools" / "javascript" / "node_modules"
+PACKAGES = Path(__file__).parents[2] / ".venv" / "tools" / "javascript" / "node_modules"
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-import strangers
-from court import Court
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Invocation, Sandbox
 from jumar.process.child_process import confined
@@ -23,6 +21,8 @@ from jumar.process.launch import Confinement
 from jumar.process.output import printed
 from jumar.sandbox import launch_order, seccomp_shared
 from jumar.sandbox.request import Reach
+from support.judging.real_verifier import Court
+from support.processes import other_users as strangers
 
 BELOW_S3 = ["S2", "S1"]
 

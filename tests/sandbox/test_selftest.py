@@ -10,13 +10,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-import strangers
 from jumar.process.progress import Part, Work
 from jumar.runs.setup import choose_sandbox
 from jumar.runs.setup.selftest_cache import NAME, Memory, Passed
 from jumar.sandbox.probes.catalogue import PROBES
 from jumar.sandbox.probes.circumstances import circumstances
-from test_probes import Broken
+from sandbox.test_probes import Broken
+from support.processes import other_users as strangers
 
 PASSED = Passed(candidate="S3", possible=("write_room",), tried=len(PROBES), program="/usr/bin/bwrap", at=1.0)
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from boxes import s3
-from court import Court
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended
 from jumar.errors import BadInput
@@ -21,6 +19,8 @@ from jumar.runners.cargo import CargoRunner
 from jumar.runners.go import GoRunner
 from jumar.runners.vitest import VitestRunner
 from jumar.runs.setup.toolchain_check import unreachable
+from support.judging.real_verifier import Court
+from support.processes.sandboxes import s3
 
 GO = {
     "go.mod": "module sample\n\ngo 1.18\n",

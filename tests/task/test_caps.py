@@ -11,7 +11,7 @@ from shutil import copytree
 import anyio
 import pytest
 
-import wire
+from cli.test_cli import GOOD, Called, Files, jumar, lay
 from jumar.agents.driver import Driver
 from jumar.core.run.effects import Call, Verify
 from jumar.core.run.reducers.transitions import replay
@@ -32,8 +32,8 @@ from jumar.runs.lifecycle import start
 from jumar.runtime.actions import struck
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task, tree_files
-from stories import Terms, World, program, world
-from test_cli import GOOD, Called, Files, jumar, lay
+from support.processes import fake_provider as wire
+from support.worlds.run_world import Terms, World, program, world
 
 __all__ = ["jumar"]
 

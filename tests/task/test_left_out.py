@@ -9,7 +9,6 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from hosts import git
 from jumar.cli.main import call
 from jumar.runs.remove_workspace import KEPT_BYTES, leave_workspace
 from jumar.runs.setup.assembly import Place, tree_of
@@ -19,7 +18,8 @@ from jumar.task.task import load_task
 from jumar.workspace.files.tree_size import Weight
 from jumar.workspace.git_ignored import Ignored, included, left_out
 from jumar.workspace.store.object_store import LIMIT_BYTES, Store
-from stories import program, world
+from support.processes.fake_claude_code import git
+from support.worlds.run_world import program, world
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 

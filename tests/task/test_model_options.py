@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from cli.test_cli import GOOD, Called, Files, jumar, lay
 from jumar.core.state.budget import Budget
 from jumar.core.state.settings import Price
 from jumar.core.state.test_policy import Gate, TestPolicy
@@ -15,7 +16,6 @@ from jumar.errors import BadInput
 from jumar.models.wire.providers import PROVIDERS
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import Task, load_task
-from test_cli import GOOD, Called, Files, jumar, lay
 
 __all__ = ["jumar"]
 

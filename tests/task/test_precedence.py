@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import jumar as library
+from cli.test_cli import GOOD, Called, jumar, lay
 from jumar.cli.doctor.settings import settings_for_run
 from jumar.core.state.ratchet import Ratchet, Ties
 from jumar.core.state.test_policy import Gate, TestPolicy
@@ -19,7 +20,6 @@ from jumar.task.resolve import Options, with_options
 from jumar.task.settings.precedence import Authority, FileSettings, InForce, settle
 from jumar.task.settings.run_settings import SETTINGS, Stricter
 from jumar.task.task import Task, load_task
-from test_cli import GOOD, Called, jumar, lay
 
 __all__ = ["jumar"]
 

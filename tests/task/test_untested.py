@@ -11,9 +11,6 @@ from typing import Any
 import anyio
 import pytest
 
-from gate_stories import DONE
-from gates import Terms, claim, edit, gated, judged, lying, write
-from hosts import Host, git
 from jumar.cli.main import call as jumar
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
@@ -29,7 +26,10 @@ from jumar.runs.setup.result import result_of
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task, targets
 from jumar.task.untested import has_test_files, untested_line, verify_commands
-from turns import Turns, both, call, ended
+from support.processes.fake_claude_code import Host, git
+from support.worlds.driver_world import Turns, both, call, ended
+from support.worlds.gate_scenarios import DONE
+from support.worlds.gate_world import Terms, claim, edit, gated, judged, lying, write
 
 BARE = "def add(a, b):\n    return a - b\n"
 RIGHT = BARE.replace("a - b", "a + b")

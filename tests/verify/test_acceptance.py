@@ -11,8 +11,6 @@ from textwrap import dedent
 import anyio
 import pytest
 
-from court import Court
-from interpreters import PLAIN_PYTHON
 from jumar.core.gate.challenge_rounds import STRONG_BITS
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
@@ -21,6 +19,8 @@ from jumar.process.progress import Tell, silent
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.acceptance import accepted
 from jumar.verify.rounds import Experience, HeldOut
+from support.judging.real_verifier import Court
+from support.processes.interpreters import PLAIN_PYTHON
 
 IDS = ("test_a.py::test_a", "test_a.py::test_b")
 ATTEMPTS = 5

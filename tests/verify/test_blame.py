@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from court import Court
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Blame, TestResult
+from support.judging.real_verifier import Court
 
 CODE, TEST = (Blame.CODE, ""), (Blame.TEST, "")
 

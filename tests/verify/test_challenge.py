@@ -10,14 +10,14 @@ from textwrap import dedent
 import anyio
 import pytest
 
-from challenged import Figures, Subject, challenge_of, challenged, of_task, of_upstream, tasks
-from court import Court
-from honest import environment
 from jumar.core.gate.challenge_rounds import Answer, Round, Strength, answer
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Report
 from jumar.verify.challenge.challenge import challenge
-from suites import UPSTREAM
+from support.judging.challenge_stats import Figures, Subject, challenge_of, challenged, of_task, of_upstream, tasks
+from support.judging.downloaded_suites import UPSTREAM
+from support.judging.real_verifier import Court
+from support.judging.third_party_suites import environment
 
 COUNT = 24
 TESTS = "import pytest\nfrom double import double\n" + "".join(

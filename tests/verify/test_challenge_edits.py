@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falsifying import PATH, answers, of, outcomes, strengths, tidy
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge.literals import another, scalars
 from jumar.verify.challenge.source_edits import Source
+from support.judging.run_falsified_suite import PATH, answers, of, outcomes, strengths, tidy
 
 FRAMEWORK = "unittest"
 """Below it lies what equals anything. It stands in texts alone: nothing here is replaced."""

@@ -13,7 +13,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from court import Court
 from jumar.child.pytest import line_recorders
 from jumar.child.pytest.line_recorders import Files, Traced, recorder
 from jumar.core.state.events import Localisation
@@ -22,7 +21,8 @@ from jumar.core.state.verdict import Ended
 from jumar.ports import Record
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.coverage_spectrum import GREEN_SAMPLE, NEAR_SAMPLE, problem, traced
-from strangers import sandbox
+from support.judging.real_verifier import Court
+from support.processes.other_users import sandbox
 
 ONLY = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments")
 """Pytest, and what it imports."""

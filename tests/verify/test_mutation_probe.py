@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from court import Court
 from jumar.child.analysis import mutants_main
 from jumar.child.analysis.mutation_operators import operators
 from jumar.core.state.settings import Suite
 from jumar.verify.mutation_probe import Probed, mutants, probe
+from support.judging.real_verifier import Court
 
 BASE = "def clamp(n, low, high):\n    return n\n\n\ndef untouched(n):\n    return n + 1\n"
 DONE = """def clamp(n, low, high):

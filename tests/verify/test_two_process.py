@@ -18,14 +18,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apart_court import SHORT, green, outcomes, reported
-from court import Court
 from jumar.child.two_process import codec, shared_containers
 from jumar.core.state.settings import Suite
 from jumar.runners.pytest import plugin
 from jumar.verify.two_process import apart, divided
+from support.judging.real_verifier import Court
+from support.judging.two_process_verifier import SHORT, green, outcomes, reported
 
-PROJECT = Path(__file__).parent / "apart_project"
+PROJECT = Path(__file__).parent / "two_process_project"
 """A small honest project that does what real ones do: the code under test, and its tests."""
 
 PLAIN = st.recursive(

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from court import Court
 from jumar.cli.main import call
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report
@@ -17,6 +16,7 @@ from jumar.errors import BadInput
 from jumar.ports import Surroundings
 from jumar.testing import check_verifier
 from jumar.verify.localise import IMPORTED, ochiai, rank
+from support.judging.real_verifier import Court
 
 GOOD = {
     "app.py": "def double(n):\n    if n < 0:\n        return 0\n    return 2 * n\n",

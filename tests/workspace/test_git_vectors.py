@@ -11,7 +11,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-import wire
 from jumar.core.state.budget import Budget
 from jumar.errors import JumarError
 from jumar.importing.from_git import git_sides
@@ -19,7 +18,8 @@ from jumar.workspace.git_ignored import ignored_in
 from jumar.workspace.patch import best_patch, misfit, readable_diff
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
-from outing import Outing, Terms
+from support.processes import fake_provider as wire
+from support.processes.external_run import Outing, Terms
 
 FIX = "the_answer_of_tomorrow"
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts import git
 from jumar.errors import BadInput
 from jumar.workspace.files import safe_paths
 from jumar.workspace.files.restore_modes import unlock
@@ -19,6 +18,7 @@ from jumar.workspace.files.trees import Kind
 from jumar.workspace.git_ignored import Ignored, ignored_in
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
+from support.processes.fake_claude_code import git
 
 LINES = (
     "*.log", "build/", "/out", "a/b", "!keep.log", "**/out/", "a/**", "b/*", "!b/y.py", "x.*", "/a/", "out/*",

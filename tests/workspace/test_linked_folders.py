@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from hosts import Host, repository
 from jumar.cli.main import call
 from jumar.errors import BadInput, Infra
 from jumar.hooks.repository_session import Desk
@@ -15,7 +14,8 @@ from jumar.runs.archive.find import runs_in
 from jumar.workspace.store.lease import SHARED
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.sweep import sweep
-from ticks import wait_for_a_tick
+from support.processes.fake_claude_code import Host, repository
+from support.processes.ticks import wait_for_a_tick
 
 
 def filled(folder: Path) -> Path:

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from boxes import s3
-from court import Court
 from jumar.errors import BadInput, Infra
 from jumar.process.room import exchanged
 from jumar.workspace.files import trees
@@ -25,7 +23,9 @@ from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import discard, objects_of, share
 from jumar.workspace.store.sweep import sweep
 from jumar.workspace.workspace import Workspace
-from ticks import wait_for_a_tick
+from support.judging.real_verifier import Court
+from support.processes.sandboxes import s3
+from support.processes.ticks import wait_for_a_tick
 
 
 @pytest.fixture

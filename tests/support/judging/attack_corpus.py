@@ -21,7 +21,7 @@ from xml.etree import ElementTree as ET
 
 from _pytest.assertion.rewrite import PYC_TAIL
 
-CORPUS = Path(__file__).parent / "cheats"
+CORPUS = Path(__file__).parents[2] / "cheats"
 
 FIRST = (
     "import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "

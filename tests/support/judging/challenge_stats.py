@@ -21,7 +21,7 @@ from jumar.runners.pytest import PytestRunner
 from jumar.verify.challenge.challenge import Challenge, challenge
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
-from suites import Upstream
+from support.judging.downloaded_suites import Upstream
 
 
 @dataclass(frozen=True)

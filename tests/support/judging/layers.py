@@ -11,7 +11,6 @@ from typing import NamedTuple
 import anyio
 import msgspec
 
-from cheating import Project, attacked, junit_key, plain, task_in
 from jumar.core.gate.write_rules import CONFIGURATION, Guard
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Ended, Outcome, Report
@@ -25,6 +24,7 @@ from jumar.verify.challenge.challenge import challenge
 from jumar.verify.rounds import Experience, HeldOut
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import overlay
+from support.judging.attack_corpus import Project, attacked, junit_key, plain, task_in
 
 WITNESSED = ": reported "
 """What a witness says of a test; other reports of tampering are the tripwire's."""

@@ -9,13 +9,13 @@ from pathlib import Path
 import anyio
 from msgspec.structs import replace
 
-from interpreters import PLAIN_PYTHON
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
+from support.processes.interpreters import PLAIN_PYTHON
 
 QUICK = Suite(timeout_seconds=20.0, test_timeout_seconds=5.0)
 

@@ -20,7 +20,7 @@ from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
-from suites import UPSTREAM, Upstream
+from support.judging.downloaded_suites import UPSTREAM, Upstream
 
 HELD_BACK = (
     Upstream(name="jsonschema", version="4.26.0", select=("jsonschema/tests",), seconds=60.0),

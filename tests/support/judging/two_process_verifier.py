@@ -8,11 +8,11 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from court import Court
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Report, reconcile
 from jumar.runners.pytest import plugin
 from jumar.verify.two_process import apart
+from support.judging.real_verifier import Court
 
 SHADOWING = ("click.py",)
 """A product of that name is judged, and not the package that is installed."""

@@ -14,7 +14,6 @@ import anyio.from_thread
 import anyio.lowlevel
 import msgspec
 
-import wire
 from jumar.agents.external import External
 from jumar.core.gate.write_rules import Guard
 from jumar.core.run.effects import Halt
@@ -39,8 +38,9 @@ from jumar.sandbox.unconfined import Unconfined
 from jumar.testing import FakeVerifier
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
-from stories import IDS, program
-from turns import strict
+from support.processes import fake_provider as wire
+from support.worlds.driver_world import strict
+from support.worlds.run_world import IDS, program
 
 KEY = "sk-the-key-of-the-person"
 

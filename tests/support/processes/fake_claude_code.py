@@ -13,12 +13,12 @@ import anyio
 import msgspec
 
 import jumar.child.hook.hook_fast
-from interpreters import beside_it
 from jumar.child.hook.published_state import Refused
 from jumar.child.hook.ruling import BEGIN, FAILED, POST, PRE, PROMPT, STOP, SUBAGENT_STOP, answered, refusal
 from jumar.core.state.test_policy import Gate
 from jumar.hooks.claim_command import claimed
 from jumar.hooks.full_rule import ruled
+from support.processes.interpreters import beside_it
 
 FAST = Path(jumar.child.hook.hook_fast.__file__)
 

@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-_BARE = Path(__file__).parent.parent / ".venv" / "bare" / "bin" / "python"
+_BARE = Path(__file__).parents[3] / ".venv" / "bare" / "bin" / "python"
 
 PLAIN_PYTHON = str(_BARE) if os.access(_BARE, os.X_OK) else sys.executable
 

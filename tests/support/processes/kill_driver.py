@@ -19,7 +19,6 @@ from pathlib import Path
 import anyio
 from msgspec.structs import replace
 
-from interpreters import beside_it
 from jumar.core.state.budget import Cost
 from jumar.core.state.stop import StopReason
 from jumar.core.state.verdict import Outcome
@@ -32,6 +31,7 @@ from jumar.runtime.effect_runner import Shell
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task
 from jumar.testing import FakeVerifier
+from support.processes.interpreters import beside_it
 
 REPLIES = (8, 12, 10, 13, 11)
 TOTAL = 17

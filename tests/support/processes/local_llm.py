@@ -1,6 +1,6 @@
 """A small language model and its server on loopback, in a process of their own that ends with ours.
 
-As a program it serves until its standard input ends: `python tests/local_llm.py [PORT]`.
+As a program it serves until its standard input ends: `python tests/support/processes/local_llm.py [PORT]`.
 """
 
 from __future__ import annotations

@@ -10,15 +10,15 @@ import anyio
 import msgspec
 import pytest
 
-from court import Court
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import TestResult
 from jumar.ports import Collected, Verification
 from jumar.runners._javascript import NAMED, JavaScriptRunner
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
+from support.judging.real_verifier import Court
 
-PACKAGES = Path(__file__).parent.parent / ".venv" / "tools" / "javascript" / "node_modules"
+PACKAGES = Path(__file__).parents[3] / ".venv" / "tools" / "javascript" / "node_modules"
 """Where `make test` installs the packages of `tests/tools/javascript`."""
 
 QUICK = Suite(timeout_seconds=60.0, test_timeout_seconds=1.0)

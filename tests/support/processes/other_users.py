@@ -15,12 +15,12 @@ import anyio
 import pytest
 
 import jumar
-from boxes import s3
 from jumar.ports import Sandbox
 from jumar.sandbox import landlock, other_user
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.other_user import AnotherUser
 from jumar.sandbox.unconfined import Unconfined
+from support.processes.sandboxes import s3
 
 STRANGER = 54321
 """The number of a user that nobody is."""

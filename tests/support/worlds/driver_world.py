@@ -36,7 +36,7 @@ from jumar.runtime.effect_runner import Shell
 from jumar.testing import FakeClock, FakeVerifier
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
-from stories import IDS, World, judge, program
+from support.worlds.run_world import IDS, World, judge, program
 
 FILES = {"src/sums.py": "def total(rows):\n    return sum(rows)\n", "docs/notes.md": "The total is a sum.\n"}
 """What lies in the workspace beside `app.py` and its tests; only `src/` may be edited."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from gates import CALC, FILES, TEST_CALC, WORDS, Terms, claim, edit, gated, id_of, judged, write
 from jumar.core.state.budget import Budget
 from jumar.core.state.ratchet import Ratchet, Rule, Ties
 from jumar.core.state.settings import Switches
@@ -16,7 +15,8 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import TestResult, Void
 from jumar.models.script import Line
-from turns import Turns, both, call
+from support.worlds.driver_world import Turns, both, call
+from support.worlds.gate_world import CALC, FILES, TEST_CALC, WORDS, Terms, claim, edit, gated, id_of, judged, write
 
 ADD = edit("calc.py", "a - b", "a + b")
 MUL = edit("calc.py", "a ** b", "a * b")

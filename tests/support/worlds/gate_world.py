@@ -30,8 +30,8 @@ from jumar.runtime.effect_runner import Shell
 from jumar.testing import FakeClock, FakeVerifier, Judge
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
-from stories import World
-from turns import Heard, Turns, call
+from support.worlds.driver_world import Heard, Turns, call
+from support.worlds.run_world import World
 
 CALC = """\
 def add(a, b):

@@ -1,6 +1,7 @@
 """Scripts of a model that keeps to the gate: it looks, claims what is red, and writes the solution. For real tasks.
 
-`python tests/red_green.py --data DIR --out DIR` lays the tasks out with such a script beside each.
+`python tests/support/worlds/real_task_scripts.py --data DIR --out DIR` lays the tasks out with such a script beside
+each.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cheating import Project, attacks, lookalikes, named
 from jumar.core.state.stop import StopReason
 from jumar.core.state.verdict import Cause, Ended, reconcile
 from jumar.errors import BadInput
@@ -24,7 +23,8 @@ from jumar.runs.setup.marks import TrustedRun
 from jumar.runs.setup.result import Result
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task
-from ladder import NAMES, Ladder, Layers, without
+from support.judging.attack_corpus import Project, attacks, lookalikes, named
+from support.judging.layers import NAMES, Ladder, Layers, without
 
 BUGGY = "def gcd(a, b):\n    return a if b == 0 else gcd(a % b, b)\n"
 FIXED = "def gcd(a, b):\n    return a if b == 0 else gcd(b, a % b)\n"
@@ -163,7 +163,7 @@ def test_a_green_that_is_none_is_not_accepted(tmp_path: Path, project: Project) 
 def test_every_attack_is_stopped_and_every_lookalike_accepted(
     tmp_path: Path, figure: Callable[[str, str], None]
 ) -> None:
-    sys.path.append(str(Path(__file__).parent.parent / "bench"))
+    sys.path.append(str(Path(__file__).parents[3] / "bench"))
     from cheats import measured  # noqa: PLC0415  the script that writes the table
 
     rows, honest, wrong = anyio.run(measured, tmp_path, [])

@@ -13,13 +13,13 @@ import anyio
 import msgspec
 import pytest
 
-from honest import CONFIRM, HELD_BACK, Honest, chosen, environment, honest
 from jumar.core.state.settings import Suite
 from jumar.errors import Infra
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
-from suites import Upstream, upstream
+from support.judging.downloaded_suites import Upstream, upstream
+from support.judging.third_party_suites import CONFIRM, HELD_BACK, Honest, chosen, environment, honest
 
 SAMPLE = 3
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from apart_attacks import BREAKING, REFUSED, SQUARE
-from apart_court import green, outcomes, reported
 from jumar.child.two_process import (
     codec,
     frames,
@@ -26,6 +24,8 @@ from jumar.child.two_process import (
     tests_side,
 )
 from jumar.core.state.verdict import Ended
+from support.judging.two_process_attacks import BREAKING, REFUSED, SQUARE
+from support.judging.two_process_verifier import green, outcomes, reported
 
 NEWS: list[Any] = [[], [], None]
 SAMPLE = ("forge_early",)
