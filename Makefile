@@ -61,6 +61,7 @@ prove: $(READY) $(TOOLS)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell src docs bench README.md CONTRIBUTING.md CHANGELOG.md
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
