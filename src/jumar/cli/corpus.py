@@ -1,4 +1,4 @@
-"""`jumar corpus`: writes down what turned red tests green, and shows that it does so again."""
+"""`jumar corpus`: exports the edits that turned red tests green, and replays them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STANDARD = "-"
 
 
 class Either(click.Group):
-    """A group whose first word may be left out: what is no command of it are the runs of `export`."""
+    """Command group with `export` as its default: arguments without a command are the runs of `export`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `export` first where no command stands there."""

@@ -53,7 +53,7 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
 
 
 class _Stage:
-    """Where one demo is shown."""
+    """Console output and signal handling of one demo."""
 
     def __init__(self, voice: Voice, live: Live, attendant: Attendant, shown: list[Shown]) -> None:
         self.voice, self.live, self.attendant, self.shown = voice, live, attendant, shown

@@ -1,4 +1,4 @@
-"""`jumar import`: tasks from what people have, each checked before it is kept."""
+"""`jumar import`: makes tasks from git repositories and PyPI releases, each checked before it is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jumar run`, `resume` and `score`: parse what a person chose, hand it to the harness, show what came out."""
+"""`jumar run`, `resume` and `score`: parse the options, call the harness, show the result."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ UNCHANGED = "nothing was changed: all tests passed as they were"
 """Said of a green whose best tree is the first one."""
 
 LISTED = 10
-"""As many tests are named in a report."""
+"""Most tests that are named in a report."""
 
 
 @click.command(epilog="Example: jumar run . --model repair")

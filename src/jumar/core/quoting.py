@@ -1,4 +1,4 @@
-"""What a prompt quotes is data: fenced so that nothing in it ends the fence, capped, without control sequences."""
+"""Quotes data in a prompt: fenced so that nothing in it ends the fence, capped, without control sequences."""
 
 from __future__ import annotations
 

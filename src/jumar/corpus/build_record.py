@@ -1,4 +1,4 @@
-"""A kept edit as a record: all that it shows was on the disk of its run, but for the machine it ran on."""
+"""Builds the record of a kept edit from the disk of its run, without traces of the machine it ran on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from jumar.workspace.store.object_store import Store
 
 
 class Trees(Store):
-    """The objects of a run, and trees that it never had, from files that it never saw: nothing is written there."""
+    """Object store of a run, with trees that the run never had, from files it never saw. Writes nothing there."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -54,7 +54,7 @@ class Trees(Store):
         return tree
 
     def manifest(self, tree: str) -> Manifest:
-        """What stands at each path of *tree*."""
+        """Return the manifest of *tree*: the node at each path."""
         return self._drawn[tree] if tree in self._drawn else super().manifest(tree)
 
     def get(self, digest: str) -> bytes:
@@ -121,7 +121,7 @@ def _made(seq: int, event: ev.Codemod) -> Made:
 
 
 def _solid(path: str, kept: Accepted) -> bool:
-    """Whether something other than an empty folder stands at *path* on one of the sides."""
+    """Return whether something other than an empty folder stands at *path* on one of the sides."""
     return any((n := side.get(path)) and n.kind is not Kind.DIR for side in (kept.before, kept.after))
 
 
@@ -210,13 +210,13 @@ def _model(name: str) -> str:
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """Takes the machine out of what a model was shown: rooms, the task's folder, the interpreter's."""
+    """Removes machine-specific folders from what a model was shown: rooms, the task's folder, the interpreter's."""
 
     folders: tuple[tuple[str, str], ...]
 
     @classmethod
     def of(cls, start: ev.RunStart) -> Shown:
-        """That of the run that *start* begins."""
+        """Build the instance for the run that *start* begins."""
         settings = start.settings
         python = str(PurePosixPath(settings.suite.python).parent.parent) if settings.suite.python else ""
         named = {settings.origin: ".", python: "PYTHON"}
@@ -232,11 +232,11 @@ class Shown(msgspec.Struct, frozen=True):
 
 _WORD = re.compile(r"[^\s'\"]+")
 _ROOT = re.compile(r"(?<![\w.-])/")
-"""Where an absolute path begins."""
+"""Start of an absolute path."""
 _END = re.compile(
     r"/(?:rooms/[0-9a-f]{8}(?![0-9a-f])/?|lib/python3[.]\d+/(?:site-packages/)?|(?=jumar/child/[\w/]+[.]py))"
 )
-"""How the folder of a room, of a library or of jumar itself ends: each lies elsewhere on another machine."""
+"""End of the folder of a room, of a library or of jumar itself: each lies elsewhere on another machine."""
 
 
 def _without_folder(word: re.Match[str]) -> str:

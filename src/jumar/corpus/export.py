@@ -1,4 +1,7 @@
-"""Red, edit, green: a record for each edit that was kept. The same journals give the same bytes, wherever they lie."""
+"""Builds a corpus: a red-edit-green record for each kept edit.
+
+The same journals give the same bytes, wherever they lie.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from jumar.workspace.store.shared import objects_of
 
 
 class Corpus(msgspec.Struct, frozen=True):
-    """The records of some runs, in order, and what is none."""
+    """The records of some runs, in order, and the kept edits that are no records."""
 
     records: tuple[Record, ...]
     left: tuple[str, ...]

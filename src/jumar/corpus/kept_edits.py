@@ -1,4 +1,4 @@
-"""Which edits of a run were kept because a red test turned green: read from its journal alone, nothing is run."""
+"""Finds the edits of a run that were kept because a red test turned green, from its journal alone. Runs nothing."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jumar.workspace.files import trees
 from jumar.workspace.files.trees import Kind, Manifest, Node
 
 Trees = Callable[[str], Manifest]
-"""What stands at each path of a tree, by its hash."""
+"""Function from the hash of a tree to its manifest, the node at each path."""
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """One verification, as its group of events tells it."""
+    """One verification, read from its group of events."""
 
     seq: int
     """Of its `tests` event."""
@@ -24,7 +24,7 @@ class Verified(msgspec.Struct, frozen=True):
     runs: Mapping[str, tuple[int, ev.TestRun]]
     """Test id -> its result and the number of that event."""
     output: str = ""
-    """What the model was shown of it."""
+    """Output of the verification that the model was shown."""
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """What the calls took between two turns whose edits were kept."""
+    """Calls, tokens and money spent between two turns whose edits were kept."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -70,17 +70,17 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     before_it: Verified
     """The newest verification of the tree that the turn began from: what a codemod is compared with."""
     codemod: tuple[int, ev.Codemod] | None = None
-    """What made the edit, and the number of that event; None: it was claimed for red tests."""
+    """Codemod that made the edit, and the number of that event; None: it was claimed for red tests."""
     best: int
     """Number of the `best` event that kept it."""
     spent: Spent
     """Of the whole turn, and of the turns before it that came to nothing."""
     shared_by: int
-    """How many records that paid for."""
+    """Number of records that the spending paid for."""
 
 
 class Left(msgspec.Struct, frozen=True):
-    """An edit that was kept and is no triple, and why."""
+    """A kept edit that is no triple, and the reason."""
 
     seq: int
     why: str
@@ -95,16 +95,16 @@ def accepted(entries: Iterable[ev.Entry], manifest: Trees) -> Iterator[Accepted 
 
 @dataclass(slots=True)
 class _Reader:
-    """Where the reading of a journal stands."""
+    """State of the reading of a journal."""
 
     manifest: Trees
     base: str = ""
     """The tree that the writes of this turn began from."""
     writes: list[tuple[int, ev.Write]] = field(default_factory=list)
     left: tuple[int, ...] | None = None
-    """Which of them lie in the workspace, by their places; None: all."""
+    """Indices of the writes that lie in the workspace; None: all."""
     put_off: tuple[int, ...] | None = None
-    """Which of them lay there when all went back."""
+    """Indices of the writes that lay there when all were reverted."""
     claims: list[tuple[int, ev.EditClaim]] = field(default_factory=list)
     runs: dict[str, tuple[int, ev.TestRun]] = field(default_factory=dict)
     verified: list[Verified] = field(default_factory=list)
@@ -248,18 +248,18 @@ class _Group(msgspec.Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What it wrote, each once."""
+        """Return the paths it wrote, each once."""
         return tuple(dict.fromkeys(write.path for _, write in self.writes))
 
     def node(self, path: str, final: Manifest) -> Node | None:
-        """What stands at *path* once it has written, where others wrote there later."""
+        """Return the node at *path* after the writes of this group, where others wrote there later."""
         digest = next(write.after for _, write in reversed(self.writes) if write.path == path)
         mode = final.get(path)
         return Node(Kind.FILE, digest, bool(mode and mode.executable)) if digest else None
 
 
 def _groups(writes: list[tuple[int, ev.Write]], stay: frozenset[int]) -> list[_Group]:
-    """Those of the *writes* that *stay*, by their claims, in order of the first of each.
+    """Group the *writes* that *stay* by their claims, in order of the first of each.
 
     Claims that took turns at one file are one group: what one of them did there cannot be told from the other's. The
     same goes for a file where a write went back from under later ones: what lies there now was never written as such.

@@ -1,4 +1,4 @@
-"""A triple is worth something if it happens again: red without the edit, green with it, red once it is taken back."""
+"""Replays records to confirm them: red without the edit, green with it, red once it is taken back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMED = 3
 
 
 class Status(StrEnum):
-    """What became of a record."""
+    """Outcome of the replay of a record."""
 
     REPRODUCED = "reproduced"
     UNSTABLE = "unstable"
@@ -44,13 +44,13 @@ class Status(StrEnum):
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
-    """One record, executed again."""
+    """Result of the replay of one record."""
 
     id: str
     task: str
     status: Status
     differs: tuple[str, ...] = ()
-    """What differed, one sentence each."""
+    """Differences from the record, one sentence each."""
     verifications: int = 0
     executions: int = 0
     grade: str = ""
@@ -60,7 +60,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where the trees of a record lie, and where its tests ran."""
+    """Location of the trees of a record, and of its test runs."""
 
     trees: Trees
     origin: Path
@@ -69,7 +69,7 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Means(msgspec.Struct, frozen=True, kw_only=True):
-    """What a replay may use."""
+    """Resources of a replay: trees, interpreter, environment, room and sandbox."""
 
     sources: Callable[[str], Source]
     """Run -> where its trees lie."""
@@ -77,11 +77,11 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     """The interpreter of the tests; empty is the run's own."""
     environ: Mapping[str, str] = {}
     confirm: int = 1
-    """How often each of the three trees is verified."""
+    """Number of verifications of each of the three trees."""
     room: Path
-    """Where output and rooms go."""
+    """Folder for output and rooms."""
     sandbox: Sandbox = Unconfined()
-    """What foreign edits are run in."""
+    """Sandbox in which foreign edits are run."""
 
 
 def sources_of(runs: Iterable[Path], objects: Path | None, trust: Trust) -> Callable[[str], Source]:
@@ -155,7 +155,7 @@ async def replayed(record: Record, means: Means) -> Replayed:
 
 
 def _mismatch(record: Record, base: Manifest, store: Trees, files: Mapping[str, bytes]) -> str:
-    """Why the edit of *record* is not the one between its two trees; empty: it is."""
+    """Return why the edit of *record* is not the one between its two trees; empty: it is."""
     edit = record.edit
     for file in edit.files:
         there = base.get(file.path)
@@ -214,7 +214,7 @@ def _verifier(record: Record, source: Source, means: Means) -> TrustedVerifier:
 
 
 def _differences(record: Record, verdicts: list[Verdict]) -> Iterator[str]:
-    """What is not as the record says; *verdicts* are of its tree without the edit, with it, and without it again."""
+    """Yield the differences from the record; *verdicts* are of its tree without the edit, with it, and without again."""
     before, after, again = verdicts
     whens = ("without the edit", "with the edit", "with the edit taken back")
     for when, verdict in zip(whens, verdicts, strict=True):
@@ -246,7 +246,7 @@ def _changed(verdicts: list[Verdict]) -> Iterator[str]:
 
 
 def _not_red(verdict: Verdict, test_id: str) -> str:
-    """Why *test_id* is no red that an edit can answer; empty: it is one."""
+    """Return why *test_id* is no red that an edit can answer; empty: it is one."""
     result = verdict.results.get(test_id)
     if result is None:
         return f"{test_id} is none of the tests that judge"

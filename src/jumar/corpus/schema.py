@@ -1,4 +1,4 @@
-"""The record of one kept edit: every record has all keys, each of one type."""
+"""Schema of the record of one kept edit: every record has all keys, each of one type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {"100644": Kind.FILE, "100755": Kind.FILE, "120000": Kind.LINK}
 
 
 class Text(msgspec.Struct, frozen=True):
-    """Bytes as JSON can hold them."""
+    """Bytes in an encoding that JSON can hold."""
 
     encoding: str
     """`utf-8`, or `base64` for what is no text."""
@@ -102,7 +102,7 @@ class Test(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A verification of the run, and what its model was shown of it."""
+    """A verification of the run, and the output of it that the model was shown."""
 
     seq: int
     trigger: str
@@ -118,7 +118,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One file of an edit. Of a side where it is absent, mode, hash and text are empty; a link's text is its target."""
+    """One file of an edit. Mode, hash and text are empty for a side where it is absent; a link's text is its target."""
 
     path: str
     encoding: str
@@ -132,7 +132,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was changed."""
+    """Files, trees and patch of the edit."""
 
     seqs: tuple[int, ...]
     """Of its `write` events."""
@@ -149,7 +149,7 @@ RED_GREEN, CODEMOD = "red-green", "codemod"
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What made a codemod; all empty where the edit is none."""
+    """Origin of a codemod; all fields are empty where the edit is none."""
 
     seq: int = 0
     """Of the `codemod` event."""
@@ -158,11 +158,11 @@ class Made(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     pattern: str = ""
     replacement: str = ""
     renames: str = ""
-    """Where it touched tests: a JSON object, old identifier -> new one."""
+    """Renames, where it touched tests: a JSON object, old identifier -> new one."""
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All calls since the last turn of which an edit was kept. *shared_by* records of this turn name the same cost."""
+    """Cost of all calls since the last turn with a kept edit. *shared_by* records of this turn name the same cost."""
 
     calls: int
     input_tokens: int
@@ -173,7 +173,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One triple."""
+    """One record of the corpus: a kept edit with its evidence."""
 
     schema: str
     kind: str = RED_GREEN
@@ -189,7 +189,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     gate: str
     runner: str
     suite: str
-    """How the tests are run, as JSON, without the interpreter."""
+    """Settings by which the tests are run, as JSON, without the interpreter."""
     seq: int
     start_tree: str
     judged: tuple[str, ...]
@@ -204,7 +204,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class _Schema(msgspec.Struct, frozen=True):
-    """What must be known before a record can be read."""
+    """Schema name of a record, read before the rest."""
 
     schema: str
 
@@ -237,7 +237,7 @@ def records(data: bytes, name: str) -> tuple[Record, ...]:
 
 
 def node(mode: str, digest: str) -> Node | None:
-    """What stands at a path, as a manifest has it; None is nothing."""
+    """Return the manifest node of a file mode and a hash; None if nothing stands there."""
     return Node(KINDS[mode], digest, mode == "100755") if mode in KINDS else None
 
 

@@ -1,4 +1,4 @@
-"""Candidates in order: every operator at every suspect place, most suspicious and most usual first, none twice."""
+"""Generates repair candidates: all operators at all suspect places, most suspicious and usual first, each once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NODE_OPERATORS: tuple[tuple[Operator, float], ...] = (
     (constants.singles, 0.8), (constants.containers, 0.5), (constants.strings, 0.5), (conditions.strengthened, 0.45),
     (conditions.replaced, 0.4), (conditions.filters, 0.5), (guards.handlers, 0.5),
 )  # fmt: skip
-"""What can be done at a node, and the highest prior each operator gives: until that counts, it is not asked."""
+"""Operators on a node, and the highest prior each gives: an operator is not asked until that counts."""
 
 LINE_OPERATORS: tuple[tuple[Callable[[Site, Line], Iterator[Edit]], float], ...] = (
     (statements.deleted, 0.5), (statements.moved, 0.55), (statements.keywords, 0.6), (statements.returns, 0.35),
@@ -43,7 +43,7 @@ AT_ONCE = 16
 """Edits asked of an operator at a time: some have ten thousand for one statement of a large function."""
 
 THINNING = -0.1
-"""How fast the later alternatives of an operator at one place lose against other operators."""
+"""Rate at which the later alternatives of an operator at one place lose rank against other operators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Candidate:
     """The whole changed file."""
     rank: float
     swappable: bool
-    """Whether the change lies inside a function, so that it can be swapped into a living module."""
+    """True if the change lies inside a function, so that it can be swapped into a loaded module."""
 
     first: str = ""
     """Of a pair: the change that came before this one, in a few words."""
@@ -74,7 +74,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class _Lot:
-    """What one operator can do at one place; only as much of it as is wanted is ever thought of."""
+    """Edits of one operator at one place, generated only as they are wanted."""
 
     path: str
     unit: Unit
@@ -150,7 +150,7 @@ def followers(tree: Tree, first: Candidate, seed: int = 0, least: float = 0.3) -
 
 
 def _tie(seed: int, index: int) -> int:
-    """Where an edit stands among those of its rank: as they were thought of under seed 0, shuffled under others."""
+    """Return the order of an edit among those of its rank: as generated under seed 0, shuffled under others."""
     return int.from_bytes(sha256(f"{seed}:{index}".encode()).digest()[:8]) if seed else index
 
 
@@ -161,7 +161,7 @@ def _candidate(source: str, path: str, unit: Unit, edit: Edit, rank: float) -> C
 
 
 def _shape(body: str, unit: Unit) -> bytes:
-    """What the unit means to the compiler, or nothing if it does not parse."""
+    """Return a hash of the unit's syntax tree, or nothing if it does not compile."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -175,7 +175,7 @@ def _shape(body: str, unit: Unit) -> bytes:
 
 
 def _lots(tree: Tree, path: str, unit: Unit, scores: Mapping[int, float]) -> Iterator[_Lot]:
-    """What all operators can do in *unit*, place by place."""
+    """Yield the possible edits of all operators in *unit*, place by place."""
     source, found = tree.files[path], tree.outlines[path]
     snippet = unit.shell + source[unit.start : unit.end]
     try:

@@ -15,7 +15,7 @@ MARK = "\ufeff"
 _FAULT = re.compile(r"\b(?:Syntax|Indentation|Tab)Error\b")
 
 NAMED = 3
-"""As many files that cannot be searched are named in one sentence."""
+"""Most unsearchable files that are named in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Sources:
     """The Python files of a tree that may be edited."""
 
     texts: Mapping[str, str]
-    """Those that can be searched, without byte order marks."""
+    """Searchable files, without byte order marks."""
     unparsable: Mapping[str, str] = field(default_factory=dict)
     """The reasons of those that do not parse: `m.py does not parse: line 3 (invalid syntax)`."""
     undecodable: Mapping[str, str] = field(default_factory=dict)

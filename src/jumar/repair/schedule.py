@@ -1,4 +1,4 @@
-"""Which trial comes next: decided from the sightings so far alone, so the same sightings give the same search."""
+"""Chooses the next trial from the sightings so far alone, so the same sightings give the same search."""
 
 from __future__ import annotations
 
@@ -109,16 +109,16 @@ class Strategy:
             del self._halves[SEEDS:]
 
     def full(self, sighting: Sighting) -> bool:
-        """Whether the candidate is worth proposing at once."""
+        """Return whether the candidate is worth proposing at once."""
         return sighting.kept and sighting.turned == self._red
 
     def partial(self, sighting: Sighting) -> bool:
-        """Whether the candidate is progress without loss."""
+        """Return whether the candidate is progress without loss."""
         return sighting.kept and bool(sighting.turned)
 
     @property
     def patient(self) -> bool:
-        """Whether it is worth looking on for more than the best partial candidate."""
+        """Return whether to go on searching for more than the best partial candidate."""
         first = min((index for _, index, _ in self.partials), default=None)
         return first is None or self._issued < 2 * first + PATIENCE
 
@@ -158,7 +158,7 @@ class Strategy:
         return None
 
     def _promises(self, candidate: Candidate, sighting: Sighting) -> bool:
-        """Whether *candidate* may be the first half of a pair: the red tests came further, or failed otherwise."""
+        """Return whether *candidate* may be the first half of a pair: the red tests came further, or failed otherwise."""
         if candidate.first or sighting.hung or self.full(sighting):
             return False
         if sighting.turned:

@@ -1,4 +1,4 @@
-"""The parent's side of screening: trials in, sightings out. A sighting is never a verdict; it says what to propose."""
+"""Parent side of screening: trials in, sightings out. A sighting is never a verdict; it says what to propose."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ HOPELESS = (2, 8)
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """What keeps screening from the rest of the machine."""
+    """Confinement of screening: the folder of its rooms, the sandbox and its reach."""
 
     rooms: Path
-    """Where trees are laid out."""
+    """Folder in which trees are laid out."""
     sandbox: Sandbox = field(default_factory=Unconfined)
     reach: Reach = field(default_factory=Reach)
 
     def around(self, room: Path, seconds: float) -> Confinement:
-        """How one process in *room* is confined: it sees our scripts, beside what it may reach."""
+        """Return the confinement of one process in *room*: it sees our scripts, beside what it may reach."""
         reach = msgspec.structs.replace(self.reach, readable=(*self.reach.readable, Path(start.FOLDER)))
         return Confinement(room=room, seconds=seconds, sandbox=self.sandbox, reach=reach)
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Where and on what candidates are screened."""
+    """Tree, tests, runner and confinement with which candidates are screened."""
 
     store: Store
     runner: Runner
@@ -59,16 +59,16 @@ class Ground:
     green: tuple[str, ...]
     editable: tuple[str, ...]
     seconds: float
-    """How long a screening process may live."""
+    """Longest lifetime of a screening process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One candidate, how long each of its tests may take, and how much it must achieve."""
+    """One candidate, the time each of its tests may take, and how much it must achieve."""
 
     index: int
     candidate: Candidate | None
-    """None is the tree as it is."""
+    """Candidate to screen; None is the tree as it is."""
     seconds: float
     floor: int = 0
     """Unless more red tests than this turn green, the green ones are not run."""
@@ -76,7 +76,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What was seen of one candidate."""
+    """Observations from screening one candidate."""
 
     turned: frozenset[str] = frozenset()
     """Red tests that passed."""
@@ -84,7 +84,7 @@ class Sighting:
     """All green tests were run and none was lost."""
     hung: bool = False
     signs: tuple[str, ...] = ()
-    """How the red tests failed, in order."""
+    """Failures of the red tests, in order."""
     seconds: float = 0.0
     """Processor time of the slowest red test that came to its end."""
     misfit: bool = False
@@ -92,7 +92,7 @@ class Sighting:
 
 
 def sighted(lines: Sequence[Sequence[Any]]) -> Sighting:
-    """What the lines of a screening child say."""
+    """Parse the lines of a screening child into a sighting."""
     turned = frozenset(str(line[1]) for line in lines if line[0] == "red" and line[2] == "passed")
     signs = tuple(str(line[3]) for line in lines if line[0] == "red" and line[2] != "passed")
     kinds = {str(line[0]) for line in lines}
@@ -101,7 +101,7 @@ def sighted(lines: Sequence[Sequence[Any]]) -> Sighting:
 
 
 class Worker:
-    """Screens one trial at a time, in a warm process where it can and in a cold one where it must."""
+    """Screens one trial at a time, in a warm process if it can, else in a cold one."""
 
     def __init__(self, ground: Ground, stack: AsyncExitStack, turned: Callable[[int], None]) -> None:
         self._ground, self._turned = ground, turned
@@ -119,7 +119,7 @@ class Worker:
         self._importing = self._warm is None
 
     async def screen(self, trial: Trial) -> Sighting:
-        """What becomes of *trial*."""
+        """Screen *trial* and return its sighting."""
         candidate = trial.candidate
         if not self._importing and (candidate is None or candidate.swappable):
             lines = await self._swapped(trial)

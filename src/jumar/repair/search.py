@@ -1,4 +1,4 @@
-"""Runs a strategy on a few workers. What is found does not depend on which worker was faster."""
+"""Runs a search strategy on a few workers. The result does not depend on which worker was faster."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Workers = Callable[[Ground, Callable[[int], None]], AbstractAsyncContextManager[
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one search may use."""
+    """Limits of one search."""
 
     seconds: float
     attempts: int
@@ -50,7 +50,7 @@ class Bounds:
 
 
 class Search:
-    """The search on one tree. It can be left and taken up again; it then goes on where it stopped."""
+    """Search on one tree. It can be suspended, and resumed where it stopped."""
 
     def __init__(self, strategy: Strategy, workers: Workers = worker) -> None:
         """*workers* gives the processes that screen: one for each of `Bounds.workers`."""
@@ -110,7 +110,7 @@ class Search:
         return True
 
     def _last(self, bounds: Bounds) -> bool:
-        """Whether nothing more will be handed out."""
+        """Return whether no more trials will be handed out."""
         return self._exhausted or self._next >= bounds.attempts
 
     def _issue(self, jobs: MemoryObjectSendStream[Trial], bounds: Bounds) -> None:
@@ -132,11 +132,11 @@ class Search:
             jobs.send_nowait(trial)
 
     def _out(self) -> int:
-        """How many trials were handed out and not seen yet; without one there is nothing to wait for."""
+        """Return the number of trials handed out and not seen yet; at 0 there is nothing to wait for."""
         return len(self._pending) - (len(self._seen) - len(self._judged))
 
     def _heard_until(self, index: int) -> bool:
-        """Whether the strategy knows all that it has to know to choose trial *index*; tells it."""
+        """Tell the strategy what is judged; return whether it knows all that it has to know to choose trial *index*."""
         while self._judged and self._judged[0][0] <= index:
             self._hear()
         return not self._pending or self._pending[0][0] > index

@@ -1,4 +1,4 @@
-"""How suspicious each line of each unit is: a statement as its worst line, a constant as the lines that mention it."""
+"""Suspicion of each line of each unit: a statement as its worst line, a constant as the lines that mention it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ HEADER = 0.6
 """A `def` line is run at import, not by a test: its defaults inherit this share of the suspicion of its body."""
 
 MENTIONED = 0.8
-"""What stands outside of functions inherits this share of the suspicion of the lines that mention its name."""
+"""Share of suspicion that code outside of functions inherits from the lines that mention its name."""
 
 UNKNOWN = 0.5
 """The same where nothing is known of any line."""
 
 
 class Tree:
-    """The editable sources and how suspicious their lines are."""
+    """Editable sources and the suspicion of their lines."""
 
     def __init__(self, files: Mapping[str, str], suspects: Mapping[str, Mapping[int, float]]) -> None:
         """*suspects*: path -> line -> suspiciousness; without any, every line is as good as the other."""

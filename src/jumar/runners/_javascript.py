@@ -1,4 +1,4 @@
-"""What the runners of JavaScript and TypeScript share: invocations, decoding, and packages that are in no tree."""
+"""Shared code of the JavaScript and TypeScript runners: invocations, decoding, and packages that are in no tree."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class JavaScriptRunner:
         return Surroundings(env=env, links=links, readable=readable, probe=(str(node), "--version"))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # the boot finds it
-        """What to run to list the ids of the suite: all files are loaded, and no test is run."""
+        """Return the invocation that lists the ids of the suite: all files are loaded, and no test is run."""
         return self._invocation(suite, {"mode": "collect", "args": list(suite.select), "ids": []})
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # as above
-        """What to run to judge *ids*: their files and, of those, them alone."""
+        """Return the invocation that judges *ids*: it loads their files and runs, of those, them alone."""
         return self._invocation(suite, {"mode": "run", "args": [], "ids": list(ids)})
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
@@ -150,12 +150,12 @@ def _seen(packages: Path, origin: Path) -> Iterator[Path]:
 
 
 def _is_of_packages(folder: Path) -> bool:
-    """Whether *folder* is what it is called: a link of a repository may lead to any folder of the person's."""
+    """Return whether *folder* is what it is called: a link of a repository may lead to any folder of the person's."""
     return folder.is_dir() and PACKAGES in folder.resolve().parts
 
 
 def _is_package(target: Path) -> bool:
-    """Whether *target* is a package, or lies among packages, as what a link of `.bin` leads to."""
+    """Return whether *target* is a package, or lies among packages, like the target of a link of `.bin`."""
     return PACKAGES in target.parts[:-1] or (target / "package.json").is_file()
 
 

@@ -1,4 +1,4 @@
-"""What a command of the task needs beside the tree: the programs on PATH, and what the project has installed."""
+"""Finds what a command of the task needs beside the tree: programs on PATH, and what the project has installed."""
 
 from __future__ import annotations
 

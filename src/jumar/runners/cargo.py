@@ -1,4 +1,4 @@
-"""Rust, as cargo builds it and libtest tells it: one cargo builds what is asked for, then each test binary is run."""
+"""Runs Rust tests by cargo and libtest: one cargo builds what is asked for, then each test binary is run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CargoRunner:
     grade = "X"
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """Where the toolchains and the registry's crates lie; nothing is ever fetched."""
+        """Find the folders of the toolchains and the registry's crates; nothing is ever fetched."""
         home = environ.get("HOME", "")
         env = {name: environ[name] for name in ("RUSTUP_TOOLCHAIN",) if environ.get(name)}
         for name, folder in (("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")):
@@ -75,12 +75,12 @@ class CargoRunner:
         return Surroundings(env=env, readable=readable, probe=("rustc", "-vV"))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
-        """What to run to list the tests of all integration tests below *room*, and of what is selected."""
+        """Return the invocation that lists the tests of all integration tests below *room*, and of what is selected."""
         files = self.test_files((p.relative_to(room).as_posix() for p in sorted(room.rglob("*.rs"))), suite.select)
         return _invocation(suite, "collect", suite.select, files)
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # the port's
-        """What to run to judge *ids*: their packages are built, and those tests run."""
+        """Return the invocation that judges *ids*: their packages are built, and those tests run."""
         return _invocation(suite, "run", ids, list(dict.fromkeys(i.partition("::")[0] for i in ids)))
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
@@ -135,7 +135,7 @@ def _root(cargo: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path |
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether two names are of one file: rustup's proxies are links of either kind."""
+    """Return whether two names are of one file: rustup's proxies are links of either kind."""
     return other.exists() and one.samefile(other)
 
 

@@ -74,7 +74,7 @@ class CommandRunner:
         return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:  # noqa: ARG002  # the command names no test
-        """None: an exit status does not tell which test of which file failed."""
+        """Return no sites: an exit status does not tell which test of which file failed."""
         return ()
 
 

@@ -1,4 +1,4 @@
-"""Go, as `go test -json` tells it: top-level tests by name, and a package that does not build is told file by file."""
+"""Runs Go tests by `go test -json`: top-level tests by name; a package that does not build is told file by file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class GoRunner:
     grade = "X"
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """Where the toolchain, the modules and the build cache lie; modules are never fetched."""
+        """Find the folders of the toolchain, the modules and the build cache; modules are never fetched."""
         home, own = environ.get("HOME", ""), Path(sys.executable).parent
         env = {name: environ[name] for name in ("GOMODCACHE", "GOCACHE", "GOPATH") if environ.get(name)}
         if home:
@@ -65,13 +65,13 @@ class GoRunner:
         return Surroundings(env=env, readable=readable, probe=(str(root / "bin" / "go"), "list", "fmt"))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
-        """What to run to list the tests of all packages that have test files below *room*."""
+        """Return the invocation that lists the tests of all packages that have test files below *room*."""
         files = self.test_files((p.relative_to(room).as_posix() for p in sorted(room.rglob("*_test.go"))), suite.select)
         named = [s for s in suite.select if "::" in s]
         return _invocation(suite, "collect", named, self._homes(room, files))
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:
-        """What to run to judge *ids*: their packages, and in each of them those tests alone."""
+        """Return the invocation that judges *ids*: their packages, and in each of them those tests alone."""
         folders = dict.fromkeys((room / i.partition("::")[0]).parent for i in ids)
         files = [p.relative_to(room).as_posix() for folder in folders for p in sorted(folder.glob("*_test.go"))]
         return _invocation(suite, "run", ids, self._homes(room, files))
@@ -152,7 +152,7 @@ def _functions(root: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _is_test(name: str, node: Node) -> bool:
-    """Whether go runs the function: `TestX`, `FuzzX` or `ExampleX`, where X does not begin with a small letter."""
+    """Return whether go runs the function: `TestX`, `FuzzX` or `ExampleX`, where X does not begin with a small letter."""
     kind = next((k for k in ("Test", "Fuzz", "Example") if name.startswith(k) and not name[len(k) :][:1].islower()), "")
     parameters = node.child_by_field_name("parameters")
     types = re.findall(rb"\*(?:\w+\.)?([TFMB])\b", (parameters.text or b"") if parameters else b"")
@@ -162,7 +162,7 @@ def _is_test(name: str, node: Node) -> bool:
 
 
 def _has_output(node: Node) -> bool:
-    """Whether the body ends in a comment that says what the example prints."""
+    """Return whether the body ends in a comment that says what the example prints."""
     body = node.child_by_field_name("body")
     for child in reversed(body.named_children if body else []):
         # Some versions of the grammar wrap the statements of a block in a list.

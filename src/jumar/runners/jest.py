@@ -1,4 +1,4 @@
-"""jest, as told by a reporter of ours in its main process; the tests run in processes of its own beside it."""
+"""Runs jest, with a reporter of ours in its main process; the tests run in processes of its own beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any command that writes a JUnit XML report: `[tests] command` is run, and what it left at `[tests] report` is read.
+"""Runs `[tests] command`, which writes a JUnit XML report, and reads what it left at `[tests] report`.
 
 Ids are `file::class::name` where the report tells the file, else `class::name`. The evidence is what the report says.
 """
@@ -31,7 +31,7 @@ class JunitRunner:
     grade = "X"
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """What is on the person's PATH: which of it the command needs, only the person knows."""
+        """Return the programs on the person's PATH: only the person knows which of them the command needs."""
         return Surroundings(readable=on_path(environ.get("PATH", ""), environ.get("HOME", ""), origin))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # as above
@@ -61,7 +61,7 @@ class JunitRunner:
         return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:  # noqa: ARG002  # of no known language
-        """None: how a report names a test, its file does not tell."""
+        """Return no sites: a file does not tell how a report names its tests."""
         return ()
 
 

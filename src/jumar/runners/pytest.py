@@ -1,4 +1,4 @@
-"""pytest, as told by a plug-in of ours inside it: an outcome per id from its phases, nothing is read from text."""
+"""Runs pytest, with a plug-in of ours inside it: an outcome per id from its phases, nothing is read from text."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class PytestRunner:
     grade = "D"
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:  # noqa: ARG002  # as below
-        """Nothing: the interpreter that the suite names brings all it needs."""
+        """Return empty surroundings: the interpreter that the suite names brings all it needs."""
         return Surroundings()
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # other runners name it
-        """What to run to list the ids of the suite."""
+        """Return the invocation that lists the ids of the suite."""
         return _invocation(suite, {"mode": "collect", "args": list(suite.select), "ids": []})
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # as above
-        """What to run to judge *ids*: their files alone, so that nothing else of the room is imported."""
+        """Return the invocation that judges *ids*: their files alone, so that nothing else of the room is imported."""
         files = list(dict.fromkeys(i.partition("::")[0] for i in ids))
         return _invocation(suite, {"mode": "run", "args": files, "ids": list(ids)})
 

@@ -1,4 +1,4 @@
-"""Starts a run and resumes one. A run directory is all that a run needs."""
+"""Starts and resumes runs. A run directory is all that a run needs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Begun = Callable[[Kernel], None]
 
 
 def _unattended(_kernel: Kernel) -> None:
-    """Nobody watches."""
+    """Do nothing: the run has no watcher."""
 
 
 async def start(
@@ -80,12 +80,12 @@ async def start(
 
 
 class Entry(NamedTuple):
-    """How a run is entered."""
+    """Environment, interpreter, host and progress callback with which a run is entered."""
 
     environ: Mapping[str, str]
     python: str | None = None
     host: ports.Host | None = None
-    """Where its actions come from, if not from a model of ours."""
+    """Source of its actions, if not a model of ours."""
     tell: Tell = silent
 
 
@@ -229,7 +229,7 @@ async def _running(
 
 
 def _drawing(run: ev.RunStart, place: Place, journal: Journal, held: ExitStack, caps: Budget | None) -> ports.Ledger:
-    """What the run draws on beside its own budget; what it had set aside when it died is put right."""
+    """Return the ledger that the run draws on beside its own budget; settle what it had set aside when it died."""
     if not run.settings.ledger:
         return Unshared()
     drawing = held.enter_context(opened(Path(run.settings.ledger), caps)).drawn_by(run.run, place.folder)

@@ -1,4 +1,4 @@
-"""Takes the workspace of an ended run away where it is large and shares no blocks: its bytes are in the objects."""
+"""Removes the workspace of an ended run if it is large and shares no blocks: its bytes are in the objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A verdict on somebody's tree, by the task's own tests: nothing else of that tree crosses than what was editable."""
+"""Judges somebody's tree by the task's own tests. Only the files of that tree that were editable are used."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
 
     ok: bool
     void: str
-    """Why there is no usable evidence; empty if there is."""
+    """Reason that there is no usable evidence; empty if there is."""
     grade: str
     bits: int
-    """How many coins a forger of this green had to guess."""
+    """Number of coin flips that a forger of this green had to guess."""
     sandbox: str
     passed: int | None
-    """None where there is no usable evidence, which is not the same as 0. So are the next two."""
+    """Passed tests; None where there is no usable evidence, which is not the same as 0. So are the next two."""
     failed: int | None
     errors: int | None
     total: int
@@ -61,7 +61,7 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     """Tests whose outcome changed while the tree did not: no pass, and no failure either."""
     warnings: tuple[str, ...]
     probed: Probed | None
-    """Whether the tests notice mutants of what was changed; None: it was not asked for, or it is not green."""
+    """Result on whether the tests notice mutants of what was changed; None: it was not asked for, or it is not green."""
     tree: str
 
 

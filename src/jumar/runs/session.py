@@ -33,21 +33,21 @@ ENDING = frozenset({"run_tests", "set_mode", "final"})
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one action."""
+    """Result of one action."""
 
     admitted: bool
     reason: str = ""
-    """Why it was not admitted, and what would be."""
+    """Reason that it was not admitted, and what would be."""
     observations: tuple[tuple[str, dict[str, object]], ...] = ()
-    """What there is to see, in order: the name and content of each `observation`."""
+    """Observations, in order: the name and content of each `observation`."""
     reverted: tuple[str, ...] = ()
     """The files that went back."""
     why: str = ""
-    """Why they did."""
+    """Reason that they were reverted."""
     text: str = ""
     """All of it as one text for a model."""
     stop: StopReason | None = None
-    """Why the run has ended; None: it is open."""
+    """Reason that the run has ended; None: it is open."""
 
 
 class _Door:
@@ -77,7 +77,7 @@ class _Door:
         self._send.close()
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Close both ends of the stream: no caller waits any more."""
         self._send.close()
         self._receive.close()
 

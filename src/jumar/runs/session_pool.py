@@ -1,4 +1,4 @@
-"""One task serves each run that a host has open: what is asked of it is done one after the other, and to its end."""
+"""Serves each open run of a host by one task: calls are done one after the other, and to their end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Entered = AbstractAsyncContextManager[Session]
 
 
 class Doors(msgspec.Struct, frozen=True):
-    """How runs are entered."""
+    """Functions that open a run or rejoin one."""
 
     opened: Callable[[Task], Entered]
     rejoined: Callable[[Path], Entered]
@@ -95,7 +95,7 @@ class Seat:
 
 
 class Desk:
-    """The runs that are open in this process, by name, and which client is at which."""
+    """Open runs of this process, by name, and the run that each client uses."""
 
     def __init__(self, group: TaskGroup, doors: Doors, runs: Path, idle_seconds: float = IDLE_SECONDS) -> None:
         self._group, self._doors, self._runs, self._idle_seconds = group, doors, runs, idle_seconds
@@ -157,7 +157,7 @@ class Desk:
         return self._at.get(client, "")
 
     def state(self, name: str) -> RunState:
-        """Where the run called *name* stands.
+        """Return the state of the run called *name*.
 
         Raises:
             BadInput: if there is none, or its journal is damaged.

@@ -1,4 +1,4 @@
-"""The one synchronous door: for programs that have no event loop of their own."""
+"""The synchronous entry point: for programs that have no event loop of their own."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def act(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequenc
 
 
 def gated(action: Action, state: RunState) -> Sequence[ev.Event]:
-    """What an admitted action says to the gate."""
+    """Return the events by which an admitted action tells the gate."""
     match action.name:
         case "edit_claim":
             return (ev.EditClaim(test_id=str(action.args["test_id"]), edit_target=str(action.args["edit_target"])),)
@@ -95,7 +95,7 @@ def _observed(action: Action, content: dict[str, object]) -> ev.Observation:
 
 
 def _read(workspace: Workspace, action: Action) -> dict[str, object] | None:
-    """What a reading action shows; None: it is none."""
+    """Return the result of a reading action; None if it is not one."""
     args, path = action.args, str(action.args.get("path", ""))
     match action.name:
         case "list_files":
@@ -150,7 +150,7 @@ def _guardrail(ruling: Ruling) -> Sequence[ev.Event]:
 
 
 def _nothing(action: Action) -> str:
-    """Why a write that was performed changed nothing."""
+    """Return why a write that was performed changed nothing."""
     match action.name:
         case "delete_file":
             return f"there is no file {next(iter(action.files))!r} to delete"

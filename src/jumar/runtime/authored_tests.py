@@ -1,4 +1,4 @@
-"""The test files that a run wrote: what turned green stays as it is, and new tests are added beside it."""
+"""Protects the test files that a run wrote: green tests stay as they are, and new ones are added beside them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ IMPORTS = re.compile(
 """A line that only brings names in, in one of the languages there are runners for: new tests need other names."""
 
 DEFINED = re.compile(rb"\b(?:def|func|fn)\s+(\w+)")
-"""What a test is called that bears a name of its own."""
+"""Definition of a test that bears a name of its own."""
 
 
 def rewritten(parts: Parts, path: str, old: bytes, new: bytes, state: RunState) -> str:
-    """Why *path* may not change from *old* to *new*: a test of the run's own would be lost or bent; empty: it may."""
+    """Return why *path* may not change from *old* to *new*: a test of the run's own would be lost or bent; empty.
+
+    It may.
+    """
     if path not in state.book.authored or state.best is None:
         return ""
     if state.run.settings.suite.single and state.best.green_ids:
@@ -36,7 +39,10 @@ def rewritten(parts: Parts, path: str, old: bytes, new: bytes, state: RunState) 
 
 
 def _bent(before: list[bytes], after: list[bytes], green: Mapping[str, bytes]) -> str:
-    """Why the lines around *green* tests may not change so; empty: there are only more of them, or other imports."""
+    """Return why the lines around *green* tests may not change so; empty.
+
+    There are only more of them, or other imports.
+    """
     first = next(iter(green))
     kept = [line for line in before if not IMPORTS.match(line)]
     added, place = [], 0

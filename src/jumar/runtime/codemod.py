@@ -34,7 +34,7 @@ REPLACING_SECONDS = 20.0
 
 
 class Changed(ValueError):  # noqa: N818  it is an answer, not an error
-    """Why nothing of what was changed may stay."""
+    """Raised when nothing of a change may stay; says why."""
 
 
 async def codemod(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
@@ -158,7 +158,7 @@ def _text(data: bytes) -> str | None:
 
 
 def _is_open(parts: Parts, path: str) -> bool:
-    """Whether a codemod may change *path* as it likes: as in refactor mode, but no test, also none of the run's own."""
+    """Return whether a codemod may freely change *path*: as in refactor mode, but no test, also none of the run's own."""
     guard = parts.guard
     return (guard.refactorable(path) or (guard.editable(path) and not guard.protected(path))) and not (
         guard.authorable(path)
@@ -166,7 +166,7 @@ def _is_open(parts: Parts, path: str) -> bool:
 
 
 def _allowed(parts: Parts, state: RunState, tree: str) -> dict[str, str]:
-    """What tests call anew in *tree*: old identifier -> new one.
+    """Return the identifiers renamed in tests by *tree*: old identifier -> new one.
 
     Raises:
         Changed: if it changes what no codemod may.
@@ -193,7 +193,7 @@ def _allowed(parts: Parts, state: RunState, tree: str) -> dict[str, str]:
 
 
 def _named_badly(path: str, there: Manifest) -> str:
-    """Why nothing may be called *path*; empty: it may."""
+    """Return why nothing may be called *path*; empty: it may."""
     if escape(path):
         return f"{path!r} leads outside the workspace"
     other = "" if path in there else alike(path, there)

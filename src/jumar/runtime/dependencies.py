@@ -1,4 +1,4 @@
-"""What a run is put together from: everything that touches the world, handed in."""
+"""Dependencies of a run: everything that touches the world, handed in."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from jumar.workspace.workspace import Workspace
 
 
 class Unshared:
-    """No ledger: the run's own budget is all there is."""
+    """Ledger that shares no budget: the run's own budget is the only limit."""
 
     def reserve(self, seq: int, worst: Cost) -> str:  # noqa: ARG002  the port's signature
-        """Nothing refuses."""
+        """Admit every call."""
         return ""
 
     def settle(self, seq: int, cost: Cost) -> None:
-        """Nothing is counted."""
+        """Count nothing."""
 
     def seconds_left(self) -> float | None:
         """There is no end."""
@@ -47,9 +47,9 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = ()
     """Keys: struck out of whatever a model is shown or asks for, wherever it comes from."""
     commands: Commands | None = None
-    """None: the model may run no commands."""
+    """Runner of the model's commands; None if it may run no commands."""
     host: Host | None = None
-    """Where the actions come from, if not from a model of ours."""
+    """Source of the actions, if not a model of ours."""
     sites: Callable[[str, bytes], Sequence[Site]] = lambda _path, _source: ()
     """The tests in a test file, by the runner that judges."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep

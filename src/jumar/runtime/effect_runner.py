@@ -1,4 +1,7 @@
-"""Does what the core asks for, and answers with the facts. Everything that touches the world goes through here."""
+"""Performs the effects that the core asks for, and returns the facts.
+
+Everything that touches the world goes through here.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,7 @@ class Shell:
                 raise TypeError(f"{effect} takes time: use perform")
 
     def seconds_left(self, effect: effects.Effect, state: RunState) -> float | None:
-        """How long *effect* may take before the cap on seconds is reached; None is for ever.
+        """Return how long *effect* may take before the cap on seconds is reached; None is for ever.
 
         The last verification is not cut short, nor is that of what a search found: its time was set aside before. A
         ledger's time is for calls.

@@ -1,4 +1,4 @@
-"""A candidate's own configuration: the verdict never uses it, and one plain run shows that it changes no outcome."""
+"""Keeps a candidate's own configuration out of the verdict; one plain run shows that it changes no outcome."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _outcome(verdict: Verdict, test_id: str) -> Outcome:
 
 
 def _shown(event: ev.PlainRun, ran: Verification) -> str:
-    """What a model is shown of a plain run that does not agree."""
+    """Return the text shown to a model of a plain run that does not agree."""
     said = feedback(ran.verdict, event.differs)["output"]
     what = f"{named(event.differs)} come out differently" if event.differs else "there is no usable evidence"
     return head_and_tail(f"With {named(event.paths)} as edited, {what}:\n{said}", OUTPUT_LIMIT)
@@ -97,7 +97,10 @@ def joined(shown: Mapping[str, object], plain: tuple[ev.PlainRun, str]) -> dict[
 
 
 async def check(parts: Parts, state: RunState) -> Checked | None:
-    """Whether the command of `[gate] verify` succeeds under the frozen configuration and the edited one; None: none."""
+    """Check that the command of `[gate] verify` succeeds under the frozen configuration and the edited one; None.
+
+    None.
+    """
     settings = state.run.settings
     if not settings.verify:
         return None

@@ -1,4 +1,4 @@
-"""What was changed around the tools is found before anything else happens, and ruled on like any other edit."""
+"""Finds changes made outside the tools before anything else happens, and rules on them like on any other edit."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ ROUNDS = 5
 
 
 def _refused(path: str, before: Manifest, now: Manifest, state: RunState, parts: Parts) -> str:
-    """Why the change at *path* goes back; empty: it is an edit like one of the tools'."""
+    """Return why the change at *path* goes back; empty: it is an edit like one of the tools'."""
     kinds = {node.kind for node in (before.get(path), now.get(path)) if node is not None}
     if kinds == {Kind.DIR}:  # an empty folder: no tool makes one, and no test asks for it
         return "" if state.book.mode is Gate.OFF else "an empty folder"

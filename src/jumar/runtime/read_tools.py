@@ -1,4 +1,4 @@
-"""What a model may look at: the tree as it was captured, never the disk. Every answer is bounded."""
+"""Read tools of a model: they show the tree as it was captured, never the disk. Every answer is bounded."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _COMMENT = re.compile(r"\(\?(#|[a-wyzA-Z-]*x)")
-"""What begins a comment or lets one stand anywhere: a bracket in it would be counted."""
+"""Pattern of a comment, or of the flag that allows one anywhere: a bracket in it would be counted."""
 
 
 def listing(paths: Iterable[str], path: str) -> dict[str, object]:
-    """Those of *paths* that lie below *path* (all of them for ""), sorted: `{"ok", "files", "more"?}`."""
+    """List those of *paths* that lie below *path* (all of them for ""), sorted: `{"ok", "files", "more"?}`."""
     found = sorted(p for p in paths if within(p, path))
     if not found and path:
         return _absent(path, "file or folder")
@@ -72,7 +72,7 @@ def lines(files: Mapping[str, bytes], path: str, start: int, end: int) -> dict[s
 
 
 def matches(files: Mapping[str, bytes], pattern: str, path: str, seconds: float = SEARCH_SECONDS) -> dict[str, object]:
-    """Where the expression *pattern* matches below *path*: `{"ok", "matches": ["path:line: text"], "more"?}`.
+    """Search for the expression *pattern* below *path*: `{"ok", "matches": ["path:line: text"], "more"?}`.
 
     A search that takes longer than *seconds* is given up.
     """
@@ -94,7 +94,7 @@ def matches(files: Mapping[str, bytes], pattern: str, path: str, seconds: float 
 
 
 def within(path: str, folder: str) -> bool:
-    """Whether *path* is *folder* or lies below it; everything lies below ""."""
+    """Return whether *path* is *folder* or lies below it; everything lies below ""."""
     inside = folder.rstrip("/")
     return not inside or path == inside or path.startswith(f"{inside}/")
 
@@ -118,7 +118,7 @@ def compiled_pattern(pattern: str) -> regex.Pattern[str] | str:
 
 
 def _too_much(pattern: str) -> str:
-    """Why *pattern* is not even compiled; empty: it is."""
+    """Return why *pattern* is not even compiled; empty: it is."""
     if len(pattern) > PATTERN:
         return f"the pattern has {len(pattern)} characters, at most {PATTERN} are searched for"
     if _COMMENT.search(pattern):
@@ -164,7 +164,7 @@ def _countdown(seconds: float) -> Callable[[], float]:
 
 
 def _fitting(rows: list[str], gap: int = 1) -> tuple[list[str], int]:
-    """As many of *rows* from the first as there is room for, each with *gap* characters after it; how many are left."""
+    """Return the first *rows* that there is room for, each with *gap* characters after it, and how many are left."""
     room = ROOM
     for count, row in enumerate(rows):
         room -= len(row) + gap

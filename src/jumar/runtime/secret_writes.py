@@ -1,4 +1,4 @@
-"""A secret that a write would bring into the workspace is a hit; one that stands there already is none."""
+"""Finds secrets that a write would bring into the workspace; one that stands there already is no hit."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def leaking(parts: Parts, files: Mapping[str, str | None], tree: str) -> Ruling:
 
 
 def _there(store: Store, tree: str, secret: Secret) -> bool:
-    """Whether any file of *tree* holds *secret*: it may be moved about."""
+    """Return whether any file of *tree* holds *secret*: it may be moved about."""
     wanted, nodes = secret.text.encode(), store.manifest(tree).values()
     return any(wanted in store.get(node.sha256) for node in nodes if node.kind is Kind.FILE)

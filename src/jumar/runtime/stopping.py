@@ -1,4 +1,4 @@
-"""Reasons to stop a run that come from outside the core, and the breaking off of what is in flight."""
+"""Stops a run for reasons from outside the core, and breaks off what is in flight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges the tree that lies in the workspace, and puts edits back that a verdict did not bear out."""
+"""Judges the tree in the workspace, and reverts edits that a verdict did not bear out."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def verified(parts: Parts, memory: Memory, state: RunState) -> Verificatio
 
 
 def test_runs(done: Verification, state: RunState) -> Iterator[ev.TestRun]:
-    """What came of each test, as events."""
+    """Yield the outcome of each test as an event."""
     for test_id, result in done.verdict.results.items():
         native = done.natives.get(test_id)
         yield ev.TestRun(
@@ -153,7 +153,7 @@ def given_up(state: RunState, left: Sequence[int] | None = None) -> Sequence[ev.
 
 
 def _told(why: str, gone: Sequence[int], state: RunState) -> str:
-    """What went back, why, and what may be tried next."""
+    """Describe what went back, why, and what may be tried next."""
     edits = [state.book.turn[n] for n in gone]
     ids = dict.fromkeys(i for edit in edits for i in edit.claims)
     once = [c.test_id for c in state.book.claims if c.test_id in ids and c.failures + 1 >= FAILURES]
@@ -164,7 +164,7 @@ def _told(why: str, gone: Sequence[int], state: RunState) -> str:
 
 
 def _apart(effect: Rebuild, state: RunState) -> str:
-    """That edits are judged one by one, and which are next."""
+    """Describe that edits are judged one by one, and which are next."""
     if effect.why:
         return f"taken apart, to be judged one by one: {effect.why}"
     more = [number for number in effect.left if number not in state.book.trying]

@@ -1,4 +1,4 @@
-"""Which block is which file: by its name, or because no other block can be it; two answers are none."""
+"""Assigns the blocks of a reply to files: by name, or because no other block fits; an ambiguous block gets none."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _unnamed(free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _
 
 
 def _half(found: Mapping[str, str], free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _Asked) -> str:
-    """Why *found* is only a part of what the reply means to write; "" if nothing speaks for that.
+    """Return why *found* is only a part of what the reply means to write; "" if nothing speaks for that.
 
     A block that could be a target which no block is named for is no decoration, and a file that the others have come
     to import has to be written with them. Other blocks for paths that are not asked for (the tests, say) are quoted.
@@ -112,7 +112,7 @@ def _top(path: str, text: str | None) -> frozenset[str]:
 
 
 def _could_be(block: Fence, path: str, names: frozenset[str]) -> bool:
-    """Whether *block* looks like the file *path*: it defines one of its *names*, or, if it has none yet, anything."""
+    """Return whether *block* looks like the file *path*: it defines one of its *names*, or, if it has none, anything."""
     if not block.text.strip() or not syntax.fits(block.label, path):
         return False
     if syntax.language(path) is None:
@@ -131,7 +131,7 @@ def _new_sources(found: Mapping[str, str], current: Mapping[str, str]) -> frozen
 
 
 def _quoted(text: str, files: Iterable[str]) -> bool:
-    """Whether *text* stands in one of *files* line by line: then it explains, and corrects nothing."""
+    """Return whether *text* stands line by line in one of *files*: it then explains, and corrects nothing."""
     lines = text.strip("\n").rstrip()
     return any(f"\n{lines}\n" in f"\n{file}\n" for file in files)
 
@@ -208,7 +208,7 @@ def _whole(texts: dict[str, Fence], path: str, names: frozenset[str]) -> dict[st
 
 
 def _defines(path: str, text: str, names: frozenset[str]) -> bool:
-    """Whether *text*, even if it does not parse, gives one of *names* a meaning."""
+    """Return whether *text*, even if it does not parse, defines one of *names*."""
     outline, _ = syntax.parsed(path, text)
     if outline is not None:
         return bool(outline.groups.get("", frozenset()) & names)
@@ -228,7 +228,7 @@ def _rivals(path: str, text: str, free: list[Fence]) -> str:
 
 
 def _unfit(block: Fence, path: str) -> str:
-    """Why *block*, which is meant to be *path*, cannot be."""
+    """Return why *block* cannot be *path*, the file that it is meant to be."""
     if not block.text.strip():
         return f"the fenced block for {path} is empty"
     if block.excerpt:
@@ -270,7 +270,7 @@ def _closes(line: str, markup: str) -> bool:
 
 
 def _without(plain: str, targets: tuple[str, ...]) -> str:
-    """Why a reply without a fence is no file."""
+    """Return why a reply without a fence is no file."""
     path = targets[0] if len(targets) == 1 else ""
     if not plain.strip():
         return "the reply is empty"

@@ -1,4 +1,4 @@
-"""A text is the whole new file: no part, no patch, no test in its place, nothing left out behind a comment."""
+"""Checks that a text is the whole new file: no part, no patch, no test in its place, nothing elided by a comment."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class Draft(NamedTuple):
     path: str
     text: str
     prose: str
-    """What the reply says outside of its fences."""
+    """Text of the reply outside of its fences."""
     current: str | None
     """The present text of the file, if known."""
 
 
 def missing(draft: Draft, new: Outline | None) -> str:
-    """Why *draft* is not the whole new file, in one sentence; "" if nothing speaks against it.
+    """Return why *draft* is not the whole new file, in one sentence; "" if nothing speaks against it.
 
     Refused are, in this order: diffs and search/replace blocks; texts that do nothing; tests in place of what they
     test; comments and `...` that stand for code left out (unless the present file has the same ones); and halves.
@@ -78,7 +78,7 @@ def missing(draft: Draft, new: Outline | None) -> str:
 
 
 def _wrapped(path: str, new: Outline, old: Outline | None) -> bool:
-    """Whether a JSON file holds itself: under its path, or as the content of something."""
+    """Return whether a JSON file holds itself: under its path, or as the content of something."""
     keys = new.groups.get("", frozenset())
     if syntax.language(path) != "json" or (old and keys & _all(old)):
         return False
@@ -86,7 +86,7 @@ def _wrapped(path: str, new: Outline, old: Outline | None) -> bool:
 
 
 def patch(path: str, text: str) -> str:
-    """Why *text* is an edit of *path* and no file, or ""."""
+    """Return why *text* is an edit of *path* and no file, or ""."""
     lines = text.split("\n")
     if any(line.startswith(CONFLICT) for line in lines):
         return f"the text for {path} is a search/replace block; give the complete new file"
@@ -146,7 +146,7 @@ def _functions(outline: Outline) -> frozenset[str]:
 
 
 def _half(draft: Draft, new: Outline, old: Outline) -> str:
-    """Whether *draft* is a part of the file.
+    """Return why *draft* is only a part of the file.
 
     A name of the present file that is gone is missed if the new text still uses it and nothing in the new text binds
     it. Names that are gone are missed as well if at most half of the public ones of their group (the top of the file,
@@ -181,7 +181,7 @@ def _all(outline: Outline) -> frozenset[str]:
 
 
 def _told(name: str, prose: str) -> bool:
-    """Whether *prose* says that *name* goes."""
+    """Return whether *prose* says that *name* goes away."""
     words = set(re.findall(r"\w+", prose))
     verbs = ("remov", "delet", "drop", "renam", "replac", "merg", "inlin")
     return name in words and any(word.lower().startswith(verbs) for word in words)

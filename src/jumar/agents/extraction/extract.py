@@ -1,4 +1,4 @@
-"""From prose to files. A reply is taken only if it can be nothing else: never a guess that parses by luck."""
+"""Extracts files from a reply. Accepts only an unambiguous reply: never a guess that parses by luck."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ THOUGHTS = ("think", "thinking", "thought", "reasoning", "reflection", "scratchp
 """The tags models put around what they think before they answer."""
 CLOSING = tuple(f"</{tag}>" for tag in THOUGHTS)
 ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&#x27;", "'"), ("&amp;", "&"))
-"""What escaping turns the special characters into; the ampersand last, or `&amp;lt;` is undone twice."""
+"""HTML entities and the characters they stand for; the ampersand is last, or `&amp;lt;` is undone twice."""
 LUCKY = frozenset({"lt", "gt", "amp", "quot"})
-"""What entities are where they parse as code: names between `&` and `;`."""
+"""Names of entities that also parse as code: names between `&` and `;`."""
 
 
 def extract(
@@ -97,7 +97,7 @@ def _parted(text: str, tag: str) -> tuple[str, str, str]:
 
 
 def beside_fences(plain: str, blocks: list[Fence]) -> str:
-    """What stands outside of the blocks."""
+    """Return the text outside of the blocks."""
     lines = plain.split("\n")
     kept: list[str] = []
     at = 0

@@ -1,4 +1,4 @@
-"""A fence is what CommonMark says it is, and it is closed or the reply was cut off; what names it stands beside it."""
+"""Parses fences as CommonMark defines them, and the names beside them. An unclosed fence means a reply cut off."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VOCABULARY = frozenset({
 """The words that may stand beside a path in a line that does nothing but name the block after it."""
 
 DECORATION = " \t`*_#:'\"“”‘’()[]{}<>,;—–-"
-"""What models wrap a path in."""
+"""Characters that models wrap a path in."""
 
 
 class Name(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Fence(msgspec.Struct, frozen=True):
     excerpt: bool
     """The info string quotes a range of lines (`12:40:app.py`)."""
     markup: str
-    """What opened it."""
+    """Characters that opened it."""
     nested: bool
     """It stands in a list or a quotation."""
 
@@ -97,7 +97,7 @@ def _fence(token: Token, beside: tuple[str, str], targets: tuple[str, ...]) -> F
 
 
 def is_path(word: str) -> bool:
-    """Whether *word* can only be the path of a file: a stem, a dot and an extension of letters."""
+    """Return whether *word* can only be the path of a file: a stem, a dot and an extension of letters."""
     name = word.replace("\\", "/").rpartition("/")[2]
     stem, dot, extension = name.rpartition(".")
     return bool(

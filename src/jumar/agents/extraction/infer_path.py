@@ -1,4 +1,4 @@
-"""The file that one fenced block without a path can be, judged by names: those it defines, and those tests import."""
+"""Infers the file of one fenced block without a path, by names: those it defines, and those tests import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain-text action protocol: an action is a closed fence that says so. Nothing else is ever performed."""
+"""Plain-text action protocol: an action is a closed fence labelled as one. Nothing else is ever performed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAIN = {
     "replace_in_files": "pattern",
     "submit_plan": "steps",
 }
-"""Which argument of an action is the body of its block. The body of `edit_file` has two sections."""
+"""Argument of each action that is the body of its block. The body of `edit_file` has two sections."""
 
 OPEN, MIDDLE, CLOSE = "<" * 7, "=" * 7, ">" * 7
 
@@ -66,7 +66,7 @@ INFO = 4_000
 
 
 def guide(offers: Iterable[Offer]) -> str:
-    """How to ask for *offers* in plain text, with one example each."""
+    """Describe how to ask for *offers* in plain text, with one example each."""
     shown = "\n\n".join(f"{offer.name}: {offer.about}\n\n{EXAMPLES[offer.name]}" for offer in offers)
     return (
         "You act by fenced blocks in your reply. The first line of a block is ```action NAME key=value ..., its body "
@@ -129,7 +129,7 @@ def _call(token: Token, offers: Sequence[Offer]) -> ToolCall | str:
 
 
 def _words(info: str) -> list[str] | str:
-    """What *info* holds after its first word, or why it holds nothing."""
+    """Return the words of *info* after its first, or why they cannot be read."""
     if len(info) > INFO:
         return f"the first line of an action has at most {INFO} characters; put long texts into the body"
     try:
@@ -180,6 +180,6 @@ def _sections(text: str) -> dict[str, object] | str:
 
 
 def _is_mark(line: str) -> bool:
-    """Whether *line* opens, divides or closes an edit: the sign seven times, at most followed by a word."""
+    """Return whether *line* opens, divides or closes an edit: the sign seven times, at most followed by a word."""
     sign, rest = line[:7], line[7:].rstrip()
     return (sign in (OPEN, CLOSE) and (not rest or rest[0] == " ")) or (sign == MIDDLE and not rest)

@@ -1,4 +1,6 @@
-"""Which shell commands the rules must be asked about: those that could name a program they speak of. The rest pass.
+"""Finds the shell commands the rules must be asked about: those that could name a program they speak of.
+
+The rest pass.
 
 The rules themselves are `jumar.commands.parser`, the same as in every run; a process of their own reads the line,
 since a grammar is slower to load than a hook may be. What a script hides is found by comparing the tree afterwards.
@@ -19,11 +21,11 @@ _NAMED = frozenset({
 """Programs that the rules speak of, beside those of the table of deploys."""
 
 _EXPANDS = frozenset("$`{")
-"""What may make a name out of others."""
+"""Characters that may make a name out of others."""
 
 
 def telling(line: str) -> bool:
-    """Whether the rules have anything to say of a *line* for a shell."""
+    """Return whether the rules have anything to say of a *line* for a shell."""
     plain = re.sub(r"\\\n|['\"\\]", "", line)
     if _EXPANDS & set(plain) or "git" in plain or "mkfs" in plain:
         return True
@@ -31,7 +33,7 @@ def telling(line: str) -> bool:
 
 
 def program() -> list[str]:
-    """What tells, of the line on its standard input, why it must not be run; nothing: it may."""
+    """Return the command that tells why the line on its standard input must not be run; no output: it may."""
     return [sys.executable, "-I", "-m", "jumar.commands.parser"]
 
 

@@ -172,7 +172,7 @@ _REMOTE = {"ssh": "", "sftp": "", "mosh": "", "scp": ":", "rsync": ":", "lftp": 
 
 
 def deploys(program: str, args: Sequence[str]) -> str:  # noqa: PLR0911  one line per kind of program
-    """What of *program* with *args* changes what others use, or empty."""
+    """Return the part of *program* with *args* that changes what others use, or empty."""
     if any(word.partition("=")[0] in DRY and not word.endswith(("=none", "=false")) for word in args):
         return ""
     if program in _REMOTE:

@@ -1,4 +1,4 @@
-"""What the disk says to the hook: where a path leads, and what the session last published. No link is followed."""
+"""Reads for the hook where a path leads, and what the session last published. No link is followed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ CLOSED = (".git", ".jumar", ".claude")
 """Folders in the root that no edit tool may touch: history, sessions, and the hooks themselves."""
 
 FOLDER, STATE, LOCK, VERSION = ".jumar/hook", "state.json", "lock", 1
-"""Where a session publishes what the hook reads, relative to the root; see `jumar.hooks.repository_session`."""
+"""Files in which a session publishes what the hook reads, relative to the root; see `jumar.hooks.repository_session`."""
 
 LOCK_SECONDS = 5.0
 
 
 class Refused(Exception):  # noqa: N818  it is an answer, not an error
-    """What was asked is not let through, and why."""
+    """Raised when a request is not let through; says why."""
 
 
 class Stale(Refused):
-    """What was published is older than the journal: a hook was cut off in between."""
+    """Raised when the published state is older than the journal: a hook was cut off in between."""
 
 
 def want(given: object, fields: dict[str, type], whose: str) -> None:
@@ -100,7 +100,7 @@ def _step(way: str, *, last: bool) -> None:
 
 
 def state_of(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
-    """What the session of *root* last published, if it is whole and as new as the journal; waits so many *seconds*.
+    """Read what the session of *root* last published, if whole and as new as the journal; wait so many *seconds*.
 
     Raises:
         Refused: if there is no session, it is damaged, or it is busy for too long.
@@ -126,7 +126,7 @@ def state_of(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
 
 
 def _published(folder: str) -> tuple[dict[str, object], int]:
-    """What lies in *folder*, and how long the journal that it speaks of is now."""
+    """Return the state in *folder*, and how long the journal that it speaks of is now."""
     try:
         with open(f"{folder}/{STATE}", "rb") as file:  # noqa: PTH123  as above
             state = json.loads(file.read())
@@ -157,7 +157,10 @@ def _wait(lock: int, seconds: float) -> None:
 
 
 def run(program: list[str], sent: bytes, seconds: float) -> tuple[bytes, int]:
-    """What *program* prints, given *sent*, and how it ended; it is killed with all it started after *seconds*."""
+    """Run *program* with the input *sent*; return its output and status.
+
+    It is killed with all it started after *seconds*.
+    """
     given = os.memfd_create("jumar-event")
     with os.fdopen(given, "wb", closefd=False) as file:
         file.write(sent)

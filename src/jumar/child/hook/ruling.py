@@ -55,11 +55,11 @@ INTRODUCTION = (
 
 
 class Deferred(Exception):  # noqa: N818  it is no error
-    """The small file does not tell; the full rule must."""
+    """Raised when the small file cannot tell and the full rule must."""
 
 
 def no(why: str) -> Exception:
-    """What is raised where something is not let through, because of *why*."""
+    """Return the exception to raise where something is not let through, because of *why*."""
     return published_state.Refused(why)
 
 
@@ -83,7 +83,7 @@ def main(arguments: list[str]) -> int:
 
 
 def answered(event: str, raw: bytes, project: str, seconds: float, ask: Full) -> Answer:
-    """What the host is told of the *event* that *raw* describes; None: nothing speaks against it.
+    """Return the answer to the host for the *event* that *raw* describes; None: nothing speaks against it.
 
     Where the published file does not tell, *ask* does: the full rule.
 
@@ -118,7 +118,7 @@ def refusal(event: str, why: str, raw: bytes = b"") -> dict[str, object]:
 
 
 def again(raw: bytes) -> bool:
-    """Whether the event of a stop in *raw* says that the host goes on already because a stop was blocked."""
+    """Return whether the stop event in *raw* says that the host goes on already because a stop was blocked."""
     try:
         payload = json.loads(raw)
     except (ValueError, RecursionError):
@@ -218,7 +218,7 @@ def editable(path: str, root: str, state: dict[str, object]) -> None:
 
 
 def full(gate: list[str], event: str, raw: bytes, root: str, seconds: float) -> Answer:
-    """What the full rule, in a process of its own, answers to the event in *raw* under *gate*, where one was named.
+    """Ask the full rule, in a process of its own, about the event in *raw* under *gate*, where one was named.
 
     Raises:
         hook_disk.Refused: if it fails, says what is no answer, or takes longer than *seconds*.

@@ -1,4 +1,4 @@
-"""What a test fell over, told from the exception itself and never from text: the code, its absence, or the test.
+"""Finds what to blame for a failed test, from the exception and never from text: the code, its absence, or the test.
 
 Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Before 3.10 an exception does
 not keep the module that lacks an attribute: its absence is then told as a fault of the code, or of a fixture.
@@ -29,20 +29,20 @@ NAMES = ("conftest.py", "test_*.py", "*_test.py")
 """Files that hold tests and fixtures, whatever the project calls the others."""
 
 FOLDER = "tests"
-"""What lies below a folder of this name supports tests."""
+"""Name of a folder whose files support tests."""
 
 ARRANGING = ("pytest_fixture_setup", "_callSetUp", "_callTearDown", "_callCleanup", "_callClassCleanup")
 """Functions of pytest and unittest that run what a test needs, while they seem to run the test."""
 
 WRAPPED = ("CollectError", "ConftestImportFailure")
-"""What pytest raises in place of what was raised."""
+"""Exceptions that pytest raises in place of the original one."""
 
 THEIRS = ("FixtureLookupError", "Skipped", "SkipTest")
 """Raised because of what the test asks for or decides itself. By name, as classes moved between versions of pytest."""
 
 
 class Inquest:
-    """Blames what kept the tests of one room from passing."""
+    """Assigns the blame for what kept the tests of one room from passing."""
 
     def __init__(self, room: str) -> None:
         self._room = os.path.realpath(room) + os.sep
@@ -54,17 +54,17 @@ class Inquest:
         self._tests.append(path)
 
     def foreign(self, file: str) -> bool:
-        """Whether *file*, an absolute path, is code under test."""
+        """Return whether *file*, an absolute path, is code under test."""
         inside = self._inside(file)
         return bool(inside) and self._owner(inside) == CODE
 
     def supports(self, file: str) -> bool:
-        """Whether *file*, an absolute path, belongs to the tests."""
+        """Return whether *file*, an absolute path, belongs to the tests."""
         inside = self._inside(file)
         return bool(inside) and self._owner(inside) == TEST
 
     def __call__(self, error: BaseException, *, arranging: bool) -> Blamed:
-        """Who is to blame for *error*; *arranging* if it was raised before or after the test itself."""
+        """Return who is to blame for *error*; *arranging* if it was raised before or after the test itself."""
         error = _unwrapped(error)
         kind = type(error).__name__
         if kind == "TestTimeLimit":
@@ -86,7 +86,7 @@ class Inquest:
         return self._absence(error, frame) or (TEST if arranging else CODE)
 
     def _absence(self, error: BaseException, frame: FrameType) -> Blamed | None:
-        """What the line of a test in *frame* misses, if that is why it raised *error*."""
+        """Return what the line of a test in *frame* misses, if that is why it raised *error*."""
         if isinstance(error, ModuleNotFoundError):
             where = self._where((error.name or "").partition(".")[0])
             return ("absent", error.name) if error.name and where != "elsewhere" else TEST
@@ -103,14 +103,14 @@ class Inquest:
         return None
 
     def _made(self, thing: object) -> bool:
-        """Whether *thing* is a class of the code under test, or an object of one."""
+        """Return whether *thing* is a class of the code under test, or an object of one."""
         kind = thing if isinstance(thing, type) else type(thing)
         module = sys.modules.get(getattr(kind, "__module__", None) or "")
         place = self._inside(str(getattr(module, "__file__", None) or ""))
         return bool(place) and self._owner(place) == CODE
 
     def _owner(self, path: str) -> Blamed:
-        """Who is to blame for what is wrong in *path*, relative to the room; empty is the test itself."""
+        """Return who is to blame for what is wrong in *path*, relative to the room; empty is the test itself."""
         *folders, name = Path(path).parts or ("",)
         tests = not path or path in self._tests or FOLDER in folders or any(fnmatch(name, n) for n in NAMES)
         return TEST if tests else CODE
@@ -133,7 +133,7 @@ class Inquest:
         return any(self._inside(str(place)) for place in places if place)
 
     def _where(self, name: str) -> str:
-        """Where the module *name* is found: `room`, `elsewhere` or `nowhere`."""
+        """Return the place where the module *name* is found: `room`, `elsewhere` or `nowhere`."""
         spec = None
         with contextlib.suppress(ImportError, ValueError, AttributeError):
             spec = importlib.util.find_spec(name)
@@ -144,7 +144,7 @@ class Inquest:
 
 
 def _unwrapped(error: BaseException) -> BaseException:
-    """What was raised, below what pytest made of it."""
+    """Return the original exception, without the wrappers of pytest."""
     while type(error).__name__ in WRAPPED:
         inner = getattr(error, "cause", None) or error.__cause__ or error.__context__
         if inner is None:

@@ -1,4 +1,4 @@
-"""What a tripwire remembers and how it finds it again: the framework's names, the hooks' functions, a test's parts.
+"""Takes and compares the snapshots of the tamper check: framework names, hook functions, parts of a test.
 
 Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Nothing here asks an object
 under suspicion for anything that it could answer itself: no `==`, no attribute of its own making.
@@ -29,11 +29,11 @@ ASKED = ("cmath", "collections", "decimal", "difflib", "fractions", "json", "mat
 """Modules whose functions tests ask whether something is right. Those of them are compared that are loaded early."""
 
 PARTS = (FunctionType, type, BuiltinFunctionType, classmethod, staticmethod, property)
-"""What is compared. Other values of the framework are its state."""
+"""Kinds of values that are compared. Other values of the framework are its state."""
 
 
 class Space(NamedTuple):
-    """Names that must go on to mean the same."""
+    """Names of a module or class whose values must stay the same."""
 
     where: str
     owner: object
@@ -47,7 +47,7 @@ class Space(NamedTuple):
 
 
 class Essence(NamedTuple):
-    """What a collected test consists of."""
+    """Parts of a collected test: its function, its code and its parameters."""
 
     parts: tuple[object, ...]
     """Its function, its code and the values of its parameters."""
@@ -56,7 +56,7 @@ class Essence(NamedTuple):
 
 
 class Hook(NamedTuple):
-    """How a hook is called, and what implements it."""
+    """The way a hook is called, and its implementations."""
 
     caller: Any
     called: tuple[object, object]
@@ -111,7 +111,7 @@ def _is_part(value: object) -> bool:
 
 
 def hook(manager: Any, name: str) -> Hook:
-    """How the hook *name* is called now, and what implements it."""
+    """Return how the hook *name* is called now, and what implements it."""
     caller = getattr(manager.hook, name, None)
     implementations = caller.get_hookimpls() if caller else []
     functions = [one.function for one in implementations]
@@ -121,7 +121,7 @@ def hook(manager: Any, name: str) -> Hook:
 
 
 def unchanged(manager: Any, hook: Hook) -> bool:
-    """Whether a hook is still called and implemented as it was."""
+    """Return whether a hook is still called and implemented as it was."""
     caller, called = hook.caller, (getattr(hook.caller, "_hookexec", None), getattr(manager, "_inner_hookexec", None))
     if caller is None or not same(hook.called, called):
         return caller is None
@@ -134,18 +134,18 @@ def unchanged(manager: Any, hook: Hook) -> bool:
 
 
 def among(one: object, known: Sequence[object]) -> bool:
-    """Whether *one* itself is in *known*."""
+    """Return whether *one* itself is in *known*."""
     return any(one is other for other in known)
 
 
 def is_ours(function: object) -> bool:
-    """Whether *function* belongs to a plug-in of jumar."""
+    """Return whether *function* belongs to a plug-in of jumar."""
     below = function_below(function)
     return below is not None and below.__code__.co_filename.startswith(FOLDER)
 
 
 def essence(item: Any) -> Essence:
-    """What *item* consists of, without making an instance of its class."""
+    """Return the parts of *item*, without making an instance of its class."""
     owner, name = getattr(item.parent, "obj", None), getattr(item, "originalname", None) or item.name
     if isinstance(owner, type):
         held: object = next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), None)
@@ -157,7 +157,7 @@ def essence(item: Any) -> Essence:
 
 
 def same(before: Sequence[object], now: Sequence[object]) -> bool:
-    """Whether both hold the very same objects."""
+    """Return whether both hold the very same objects."""
     return len(before) == len(now) and all(map(is_, before, now))
 
 

@@ -1,4 +1,4 @@
-"""Code under test can tell that tests run, as with any pytest, but not which: PYTEST_CURRENT_TEST names none.
+"""Hides from code under test which test runs, though not that tests run: PYTEST_CURRENT_TEST names no real id.
 
 Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Where the task's own test
 files read that variable it keeps its value: some name files after it. Code that abuses it is warned of elsewhere.
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 NAME = "PYTEST_CURRENT_TEST"
 
 SOMEONE = "tests.py::test"
-"""What stands in place of an id. It has the form of one, for those who take it apart."""
+"""Placeholder for a test id. It has the form of one, for code that parses it."""
 
 
 class Incognito:
-    """The plug-in that decides. *supports* says whether a file below *room* belongs to the task's tests."""
+    """Plug-in that hides or keeps the test id.
+
+    *supports* says whether a file below *room* belongs to the task's tests.
+    """
 
     def __init__(self, room: str, supports: Callable[[str], bool]) -> None:
         self._room = room

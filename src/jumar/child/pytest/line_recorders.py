@@ -77,7 +77,7 @@ class Monitored:
 
 
 class Traced:
-    """Records by `sys.settrace`: frames of other files, and those of which each line was seen, are left alone."""
+    """Records by `sys.settrace`, without tracing frames of other files and code whose lines were all seen."""
 
     def __init__(self, files: Files) -> None:
         self._files = files

@@ -1,4 +1,4 @@
-"""Which lines each test runs, in a record per test: what was seen before a process is lost is not lost with it.
+"""Records the lines that each test runs, one record per test: a lost process does not lose what was seen before.
 
 Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
 """

@@ -1,4 +1,4 @@
-"""Sees every phase of a test with its own eyes: a pass that is reported must be the pass that was seen.
+"""Observes every phase of a test itself: a reported pass must be the observed pass.
 
 Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Its wrappers stand around the
 phases and around the call of the test function. What is reported passed had its set-up, call and clean-up run once each
@@ -30,7 +30,7 @@ WATCHERS = ("_pytest", "_hypothesis_pytestplugin", "anyio", "faker", "pytest_asy
 
 
 class Witness:
-    """The plug-in that watches."""
+    """Plug-in that observes the phases of each test."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -126,7 +126,7 @@ class Witness:
 
 
 def _meddles(implementation: Any) -> bool:
-    """Whether somebody else than pytest, jumar and those who only look on implements a hook."""
+    """Return whether anybody other than pytest, jumar and pure observers implements a hook."""
     function = implementation.function
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     ours = code is not None and code.co_filename.startswith(FOLDER)

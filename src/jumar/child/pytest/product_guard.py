@@ -1,4 +1,4 @@
-"""What a test must not do with what the product gave it: run it as code, or take it for the place of a file.
+"""Stops a test from running what the product gave it as code, or from taking it for the place of a file.
 
 The product has no code in the tests' process, so a hook of the interpreter is a gate here. Loaded by path inside the
 tested interpreter; standard library only, Python 3.8 or newer.
@@ -28,7 +28,7 @@ UNKNOWN = frozenset(("eval", "exec", "compile", "getattr", "setattr", "__import_
 
 
 class Guard:
-    """The hook. It refuses, and makes the test fail that tried."""
+    """Audit hook. It refuses the event, and makes the test fail that tried."""
 
     def __init__(self, room: str, side: Any) -> None:
         self._room, self._side = os.path.realpath(room) + os.sep, side
@@ -57,17 +57,17 @@ class Guard:
             self._side.unable(f"a test opens {arguments[0]}, and the product may have named it")
 
     def _is_own(self, module: str, name: str) -> bool:
-        """Whether *name* is a class that the task's own files define."""
+        """Return whether *name* is a class that the task's own files define."""
         place = vars(sys.modules[module]) if module in sys.modules else {}
         return type(place.get(name)) is type and self._of_tests(str(place.get("__file__") or ""))
 
     def _runs_text(self, frame: Any) -> bool:
-        """Whether what compiles in *frame* is a test, or something that does as it is told."""
+        """Return whether the code that compiles in *frame* is a test, or a module that runs the text it is given."""
         file, module = frame.f_code.co_filename, str(frame.f_globals.get("__name__"))
         return module in DEPUTIES or self._of_tests(file)
 
     def _leads_astray(self, path: str) -> bool:
-        """Whether *path* leads to the files of the tests and may come from one who does not know where they lie."""
+        """Return whether *path* leads to the files of the tests and may come from code that does not know their place."""
         if path.startswith(("/proc/", "/dev/fd")):
             return not path.startswith(("/proc/sys", "/proc/meminfo", "/proc/cpuinfo", "/proc/mounts"))
         relative = not os.path.isabs(path) and os.path.realpath(path) in self._files  # noqa: PTH117  asked with each file

@@ -1,4 +1,4 @@
-"""Runs pytest inside the confined process: pytest is loaded before the room can be seen, and only our plug-in reports.
+"""Runs pytest in the confined process. It loads pytest before the room can be seen; only jumar's plug-in reports.
 
 Standard library and pytest only, Python 3.8 or newer.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 CONFIGS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
-"""Where pytest looks for its configuration, in its order."""
+"""Configuration files of pytest, in the order in which it looks for them."""
 
 FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main", "mark.structures", "monkeypatch",
            "outcomes", "python", "python_api", "raises", "reports", "runner", "skipping", "terminal", "tmpdir",
@@ -38,7 +38,7 @@ FRIENDS = ("assertion.rewrite", "assertion.util", "capture", "fixtures", "main",
 """Parts of pytest that it may load late, and then must not find in the room."""
 
 QUIET = ("--tb=native", "--no-summary", "--show-capture=no")
-"""Where only outcomes count. Of pytest's tracebacks the native one alone can be had without frames."""
+"""Options for runs where only outcomes count. Of pytest's tracebacks only the native one can be had without frames."""
 
 WRAPPERS = ("pytest_load_initial_conftests", "pytest_cmdline_parse", "pytest_collection", "pytest_make_collect_report",
             "pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_teardown", "pytest_pyfunc_call",
@@ -99,7 +99,7 @@ def made(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[o
 
 
 def wanted(config: dict[str, Any], room: Path, send: Any) -> list[object]:
-    """What the config asks for beyond judging."""
+    """Build the plug-ins that the config asks for beyond judging."""
     plugins: list[object] = []
     if "trace" in config:
         plugins.append(Tracer(config["trace"], room, line_recorders.recorder, send))
@@ -107,7 +107,7 @@ def wanted(config: dict[str, Any], room: Path, send: Any) -> list[object]:
 
 
 def guards(room: str, inquest: Any, send: Any) -> list[object]:
-    """What watches over the judging. The tripwire remembers what it finds, so it is made last."""
+    """Build the plug-ins that watch over the judging. The tripwire remembers what it finds, so it is made last."""
     incognito, witness = Incognito(room, inquest.supports), Witness(send)
     return [incognito, witness, Tripwire(framework_snapshot, inquest.foreign, send)]
 
@@ -122,7 +122,7 @@ def mark(plugin: object, pytest: ModuleType) -> None:
 
 
 class Entrance:
-    """Puts the room in front of the installed packages, once those of them that are plug-ins of pytest are loaded."""
+    """Puts the room before the installed packages on sys.path, once those that are plug-ins of pytest are loaded."""
 
     def __init__(self, folders: Sequence[str], place: int) -> None:
         self._folders, self._place = list(folders), place

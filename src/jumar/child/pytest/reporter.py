@@ -1,4 +1,4 @@
-"""The plug-in that reports: one result per asked id, folded from its phases, and whatever kept ids from running.
+"""Plug-in that reports one result per asked id, folded from its phases, and whatever kept ids from running.
 
 Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. pytest hands it all it needs.
 """
@@ -30,10 +30,10 @@ BLAMED = "jumar_blamed"
 """The attribute of a report that holds what `inquest` found."""
 
 WORST_FIRST = ("failed", "error", "skipped", "xfailed", "xpassed", "passed")
-"""What decides a test among its phases. A test that failed and could not clean up either has failed."""
+"""Outcomes of phases, the deciding one first. A test that failed and could not clean up either has failed."""
 
 AGAIN = "rerun"
-"""What plug-ins that repeat red tests call the phases of all attempts but the last."""
+"""Outcome that plug-ins which repeat red tests give to the phases of all attempts but the last."""
 
 
 class Reporter:
@@ -231,7 +231,7 @@ def _outcome(report: pytest.TestReport) -> str:
 
 
 def _blamed(report: pytest.TestReport) -> Blamed:
-    """Who is to blame for a phase: a test that excuses itself, or whoever the exception tells."""
+    """Return who is to blame for a phase: a test that excuses itself, or whoever the exception tells."""
     if report.skipped:
         return TEST
     # What has failed without an exception has passed although the test says that it fails.

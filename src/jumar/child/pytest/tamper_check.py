@@ -1,4 +1,4 @@
-"""What judges must stay what it was: the framework, its hooks and the collected tests, compared by identity.
+"""Checks by identity that the framework, its hooks and the collected tests stay what they were.
 
 Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer. Monkeypatching within a test
 that is undone with it is nobody's business. What the code under test leaves behind in the framework is reported as
@@ -38,11 +38,11 @@ SHARE = 50
 """The whole framework is looked at when this many times as long has passed as that takes: 2 % of the time at most."""
 
 TOLD = 5
-"""As many are reported; the first one already voids the verdict."""
+"""Maximum number of findings reported; the first one already voids the verdict."""
 
 
 class Tripwire:
-    """The plug-in that compares.
+    """Plug-in that compares the framework, its hooks and the tests with what they were.
 
     *marks* is the module `landmarks`; *foreign* says whether a file is code under test.
     """
@@ -169,7 +169,9 @@ class Tripwire:
             self._tell(f"{where}.{name}")
 
     def _explained(self, value: object, *, lenient: bool = False) -> bool:
-        """Whether *value* is the work of the task's own tests or of a plug-in; *lenient*: or of anybody else known.
+        """Return whether *value* is the work of the task's own tests or of a plug-in; *lenient*.
+
+        Or of anybody else known.
 
         What belongs to nobody is no explanation: no plug-in wants pytest to call `print` in place of a test.
         """

@@ -1,4 +1,4 @@
-"""The time limit of one test, kept from within the process that runs it.
+"""Enforces the time limit of one test from within the process that runs it.
 
 Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
 """
@@ -24,13 +24,13 @@ _swap, _ALRM = getattr(signal.signal, "__wrapped__", signal.signal), int(signal.
 
 
 class TestTimeLimit(BaseException):
-    """A test ran longer than it may. No Exception, so that tests do not catch it by habit."""
+    """Raised when a test runs longer than it may. Not an Exception, so that tests do not catch it by habit."""
 
     __test__ = False
 
 
 class Alarm:
-    """The time limit of one phase of one test, rung every second until the phase ends."""
+    """Time limit of one phase of one test. The alarm repeats every second until the phase ends."""
 
     def __init__(self, seconds: float) -> None:
         self.rung = False

@@ -1,4 +1,4 @@
-"""`jumar doctor`: what works here, what does not, and how to mend it."""
+"""`jumar doctor`: checks what works here and what does not, and tells how to mend it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _tests(task: Path, flag: str | None, test_command: str | None) -> Iterator[C
 
 
 def _pytest(loaded: Task, python: Path) -> Check:
-    """Whether *python* has pytest. One that comes with the task is not started: no sandbox holds it here."""
+    """Check that *python* has pytest. One that comes with the task is not started: no sandbox confines it here."""
     if brought(python, loaded.root):
         found = pytest_in(python)
         ok = bool(found)
@@ -151,7 +151,7 @@ def _commands(task: Path, flag: str | None) -> Check:
 
 
 def _models() -> Check:
-    """Whether a provider can be asked. Keys are named by their variables, never shown."""
+    """Check that a provider can be asked. Keys are named by their variables, never shown."""
     try:
         check_installed()
     except BadInput as bad:
@@ -172,7 +172,7 @@ def _existing(folder: Path) -> Path:
 
 
 def _said(argv: list[str]) -> tuple[str, bool]:
-    """What a program printed, and whether it worked."""
+    """Run a program; return its output and whether it worked."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)  # noqa: S603  ours
     except (OSError, subprocess.TimeoutExpired) as error:

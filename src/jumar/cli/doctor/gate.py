@@ -1,4 +1,4 @@
-"""What `jumar doctor` says of the gate: which runners work here, whether there are tests, what a plan left open."""
+"""Gate checks of `jumar doctor`: which runners work here, whether there are tests, what a plan left open."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ OFFER = f"{SET_VERIFY}; {ELSE}; or pass --gate strict, and the agent writes the 
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One thing that was tried."""
+    """Result of one check."""
 
     name: str
     ok: bool
     found: str
     mend: str = ""
     needed: bool = True
-    """Whether jumar cannot work without it."""
+    """True if jumar cannot work without it."""
     facts: Mapping[str, object] = {}
     """More of what was found, for programs."""
 
 
 def runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Check]:
-    """Which runners work for *task*; only its own is needed. pytest's interpreter is looked at elsewhere."""
+    """Check which runners work for *task*; only its own is needed. pytest's interpreter is checked elsewhere."""
     root = task.root if task else Path.cwd()
     for name in names("runners"):
         needed = task is not None and task.suite.runner == name
@@ -52,7 +52,7 @@ def runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Check]:
 
 
 def tests(task: Task, environ: Mapping[str, str]) -> Iterator[Check]:
-    """Whether *task* has tests at all, and else what could guard a refactoring of it."""
+    """Check whether *task* has tests at all, and else what could guard a refactoring of it."""
     if task.suite.single:
         yield _command(task, environ)
         return
@@ -69,7 +69,7 @@ def tests(task: Task, environ: Mapping[str, str]) -> Iterator[Check]:
 
 
 def _command(task: Task, environ: Mapping[str, str]) -> Check:
-    """Whether the test command of *task* can be started."""
+    """Check that the test command of *task* can be started."""
     try:
         argv_of(task.suite.command)
         why = unstartable(task.suite.command, environ.get("PATH", ""), task.root)
@@ -81,7 +81,7 @@ def _command(task: Task, environ: Mapping[str, str]) -> Check:
 
 
 def plans(runs: Path) -> Iterator[Check]:
-    """What the plan of the newest run below *runs* leaves open, if it has one."""
+    """Report what the plan of the newest run below *runs* leaves open, if it has one."""
     folders = sorted((path.parent for path in runs.glob("*/events.jsonl")), key=lambda path: path.name)
     for folder in reversed(folders):
         try:

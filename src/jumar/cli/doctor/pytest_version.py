@@ -1,4 +1,4 @@
-"""Which pytest an environment has, by its files: an interpreter that a repository brings is not started for that."""
+"""Finds the pytest of an environment by its files: an interpreter from a repository is not started for that."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from jumar.sandbox.program_files import is_base, sources
 
 MOST_BYTES = 64 << 10
-"""As much is read of a file; what is asked for stands in its first lines."""
+"""Most bytes read of a file; the wanted text stands in its first lines."""
 
 VERSION = re.compile(r"\d[\w.+!-]{0,40}")
 
 
 def brought(python: Path, root: Path) -> bool:
-    """Whether *python* comes with the project in *root*, by its name or by where it lies."""
+    """Return whether *python* comes with the project in *root*, by its name or by its location."""
     named = python.absolute().is_relative_to(root.absolute())
     return named or python.parent.resolve().is_relative_to(root.resolve())
 
@@ -37,7 +37,7 @@ def pytest_in(python: Path) -> str:
 
 
 def _folders(python: Path, settings: Mapping[str, str]) -> Iterator[Path]:
-    """Where packages are installed for *python*: its own, those its `.pth` files name, those it shares."""
+    """Yield the folders of packages for *python*: its own, those its `.pth` files name, those it shares."""
     place, home = python.parent.parent, Path(settings.get("home", ""))
     yield from _packages(place)
     yield from sources(python)

@@ -1,4 +1,4 @@
-"""What `jumar doctor` says of sandboxes: which there are, what was possible in each, and how to get a stronger one."""
+"""Sandbox checks of `jumar doctor`: which there are, what was possible in each, and how to get a stronger one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def survey(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequ
 
 
 def state(found: Findings) -> str:
-    """Whether a sandbox can be had by its name, and how strong it is then."""
+    """Describe whether a sandbox can be had by its name, and how strong it is then."""
     if not found.tier:
         return "cannot be had here"
     if found.tier == found.candidate:
@@ -63,7 +63,7 @@ def state(found: Findings) -> str:
 
 
 def _said(found: Findings) -> str:
-    """What is possible in it, of all that was tried, and when that was."""
+    """Describe what is possible in it, of all that was tried, and the time of the test."""
     named = ", ".join(f"{PROBES[name]} ({name})" for name in beyond("S3", found.possible))
     said = f"of {found.tried} things tried in it, {len(found.possible)} possible: writing to its room, as it must"
     said += f", and {named}" if named else ""
@@ -72,6 +72,6 @@ def _said(found: Findings) -> str:
 
 
 def _stronger(found: Sequence[Findings], best: str) -> Iterator[str]:
-    """How to get what is stronger than *best*, the strongest first."""
+    """Yield how to get a sandbox stronger than *best*, the strongest first."""
     yield from (each.why for each in found if TIERS.index(each.candidate) < TIERS.index(best) and each.why)
     yield from forbidden()

@@ -1,4 +1,4 @@
-"""What an answer on the wire says and took, whole or streamed. What does not read as one is none."""
+"""Decodes a provider's answer and its usage, whole or streamed. Data that does not parse as one is no answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Shape = TypeVar("Shape")
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer says, and what it reports to have taken."""
+    """Content of an answer and the usage that it reports."""
 
     content: str = ""
     calls: tuple[tuple[str, str, str], ...] = ()
@@ -40,22 +40,22 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     """All of the prompt, cached tokens included."""
     cached_tokens: int = 0
     written_tokens: int = 0
-    """Those of the prompt that were written to the provider's cache."""
+    """Tokens of the prompt that were written to the provider's cache."""
     output_tokens: int = 0
     charged: object = None
-    """What the answer itself says it cost."""
+    """Cost that the answer itself reports."""
     cut: bool = False
-    """Whether it ended with the tokens it may have."""
+    """True if the answer ended at its token limit."""
     refused: str = ""
-    """Why the answer was withheld; empty: it was not."""
+    """Reason why the answer was withheld; empty if it was not."""
     failed: str = ""
-    """What a stream that had begun well says went wrong; empty: nothing."""
+    """Error reported by a stream that had begun well; empty if there is none."""
     whole: bool = True
-    """Whether the answer came to its end."""
+    """True if the answer came to its end."""
 
 
 def said(form: Form, data: bytes, *, stream: bool) -> Said | None:
-    """What the answer *data* to a request of *form* says; None where it is no such answer."""
+    """Decode the answer *data* to a request of *form*; None if it is no such answer."""
     try:
         if not stream:
             return _whole(form, json.loads(data))

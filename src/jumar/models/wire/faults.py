@@ -1,4 +1,4 @@
-"""What went wrong with a call, as a value: whether it may pass, what the provider said, and who pays for it."""
+"""Describes the failure of a call as a value: whether it may pass, what the provider said, and who pays for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A call that has no answer."""
+    """Failure of a call that has no answer."""
 
     error: str
     """One of `jumar.core.run.retry.ERRORS`."""
@@ -17,7 +17,7 @@ class Fault(msgspec.Struct, frozen=True):
     retry_after: float | None = None
     """Seconds the provider asked to wait."""
     billed: bool = False
-    """Whether the provider may have worked on it, and charge for that."""
+    """True if the provider may have worked on it, and charge for that."""
 
 
 def fault_of(raised: Exception) -> Fault:
@@ -49,7 +49,7 @@ def _broken_off(raised: Exception) -> Fault:
 
 
 def _first_words(raised: BaseException) -> str:
-    """What the connection itself said: the clients say nothing but that it failed."""
+    """Return the connection's own error message: the clients say only that it failed."""
     words = str(raised) or type(raised).__name__
     while raised.__cause__ is not None:
         raised = raised.__cause__
@@ -100,7 +100,7 @@ def _redirected(raised: Exception) -> int | None:
 
 
 def _words(raised: Exception, status: int | None) -> str:
-    """What the provider's body says, else what the client makes of it."""
+    """Return the error message of the provider's body, else the client's."""
     body = getattr(raised, "body", None)
     for inner in (body.get("error") if isinstance(body, dict) else None, body):
         said = inner.get("message") if isinstance(inner, dict) else inner
@@ -110,7 +110,7 @@ def _words(raised: Exception, status: int | None) -> str:
 
 
 def _seconds(raised: Exception) -> float | None:
-    """What the provider asked to wait: as the client read it, or a fraction of seconds, which it does not read."""
+    """Return the seconds the provider asked to wait: as the client read it, or a fraction, which it does not read."""
     asked = getattr(raised, "retry_after", None)
     if asked is None:
         try:

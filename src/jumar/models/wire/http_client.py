@@ -1,4 +1,4 @@
-"""One connection a call, with nothing of the environment in it: not shared, kept alive, retried or redirected."""
+"""Opens one connection per call, without the environment's settings: not shared, kept alive, retried or redirected."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ONLY_COMPLETION_TOKENS = ("gpt-5", "gpt-6", "o1", "o3", "o4")
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """Where one call goes."""
+    """Destination of one call."""
 
     provider: Provider
     model: str

@@ -1,4 +1,4 @@
-"""A file of JSON lines that is read once, and the last word of a model whose file is used up."""
+"""Reads a file of JSON lines once, and builds the last reply of a model whose file is used up."""
 
 from __future__ import annotations
 

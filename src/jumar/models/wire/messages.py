@@ -1,4 +1,4 @@
-"""Our messages in the client's words and its response in ours; what a provider handed us it gets back untouched."""
+"""Converts messages to the client's types and its response to ours. A provider gets its own parts back untouched."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def definitions(tools: Sequence[Tool]) -> list[ToolDefinition]:
 
 
 def reply_of(response: ModelResponse, secrets: tuple[str, ...]) -> Reply:
-    """What *response* says, without *secrets*.
+    """Convert *response* to a reply, without *secrets*.
 
     Thinking, signatures and the like go into `Reply.opaque`: the parts in their order, texts by their length and calls
     by nothing, since both stand in the reply already.

@@ -1,4 +1,4 @@
-"""What a call costs. A price is the person's own, nothing for a model on this machine, or the table's; else refused."""
+"""Prices of calls: the person's own, nothing for a model on this machine, or the table's; any other is refused."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 MILLION = 1_000_000
 
 WRITE_SURCHARGE = 1.25
-"""What a token written to Anthropic's five-minute prompt cache costs, in input tokens."""
+"""Price of a token written to Anthropic's five-minute prompt cache, in input tokens."""
 
 QUARTERS_OF_A_DAY = 97
 """Prices may depend on the time of day, in steps of a quarter of an hour at the finest."""
 
 
 class Tariff(Protocol):
-    """What tokens cost, in usd. Cached and written tokens are part of the input."""
+    """Price of tokens, in usd. Cached and written tokens are part of the input."""
 
     def cost(self, input_tokens: int, cached_tokens: int, output_tokens: int, written_tokens: int = 0) -> float:
         """Of a call that was made now."""
@@ -35,7 +35,7 @@ class Tariff(Protocol):
 
 
 class OwnTariff:
-    """The price that a person gave. *surcharge* is what a token written to the cache costs, in input tokens."""
+    """Price that a person gave. *surcharge* is the price of a token written to the cache, in input tokens."""
 
     def __init__(self, price: Price, surcharge: float = 1.0) -> None:
         self._price, self._surcharge = price, surcharge
@@ -92,7 +92,7 @@ class Dearer:
 
 
 def tariff(route: Route) -> Tariff:
-    """What the calls of *route* cost: its own price, else nothing on this machine, else the table's price.
+    """Return the price of calls of *route*: its own price, else nothing on this machine, else the table's price.
 
     A price that came with the task must not disarm a person's cap: it counts where it is not lower than the table's.
 
@@ -118,7 +118,7 @@ def tariff(route: Route) -> Tariff:
 
 
 def costs(route: Route) -> bool:
-    """Whether calls of *route* may cost money; free is what its price, its place or the table says is free."""
+    """Return whether calls of *route* may cost money. They are free if its price, its place or the table says so."""
     try:
         return tariff(route).worst(MILLION, MILLION) > 0
     except BadInput:  # it is refused with this sentence before it is asked

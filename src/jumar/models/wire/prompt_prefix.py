@@ -1,4 +1,4 @@
-"""Tells a prompt that goes on from the one before it: of a growing conversation only the new messages are read."""
+"""Detects a prompt that continues the one before it: of a growing conversation only the new messages are read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jumar.core.run.strategy import Message
 
 
 def continues(before: Sequence[Message], messages: Sequence[Message]) -> bool:
-    """Whether *messages* begin with all of *before*, by identity.
+    """Return whether *messages* begin with all of *before*, by identity.
 
     Messages that are equal are not believed to be the same: `1` and `True` are equal and are sent differently.
     """

@@ -1,4 +1,4 @@
-"""Who answers: for each provider its wire, its key's variables and its usual models, as data; nothing is asked here."""
+"""Table of providers: for each its wire, its key's variables and its usual models. It sends no requests."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PLACEHOLDER = "no-key"
 
 
 OPENAI = "https://api.openai.com/v1"
-"""Where OpenAI itself is: every other place only speaks its wire."""
+"""Base URL of OpenAI itself: every other place only speaks its wire."""
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """How a provider is reached."""
+    """Wire, base URL, keys and models of a provider."""
 
     name: str
     wire: Wire
@@ -128,7 +128,7 @@ def check_base_url(base_url: str) -> None:
 
 
 def is_local(base_url: str) -> bool:
-    """Whether *base_url* is on this machine: a loopback address, or the name of one."""
+    """Return whether *base_url* is on this machine: a loopback address, or the name of one."""
     host = urlsplit(base_url).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True

@@ -1,4 +1,4 @@
-"""Nothing that a provider says is kept before the keys in it are struck out and its text can be written down."""
+"""Redacts keys in all that a provider says and makes it valid text before it is kept."""
 
 from __future__ import annotations
 

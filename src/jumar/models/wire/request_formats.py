@@ -1,4 +1,4 @@
-"""What somebody else's agent may ask of a provider: nothing that costs more than is set aside, or is not metered."""
+"""Limits the requests of foreign agents to a provider: none may cost more than is set aside, or be unmetered."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     caps: tuple[str, ...]
     """Fields that cap the output, the newest word for it first."""
     fields: frozenset[str]
-    """What is sent on. Anything else is left out: it could ask for another model, a dearer tier, several answers."""
+    """Fields that are sent on. Anything else is left out: it could ask for another model, a dearer tier, several
+    answers."""
     refused: Mapping[str, str] = {}
     """Fields without which the request would mean something else -> why it cannot be made."""
 
@@ -98,7 +99,7 @@ FORMS = (CHAT, RESPONSES, MESSAGES)
 CLIENT_TOOLS = (
     "function", "custom", "bash_", "text_editor_", "memory_", "computer_", "local_shell", "apply_patch",
 )  # fmt: skip
-"""How the types of tools begin that run with the agent. All others run with the provider, who bills them apart."""
+"""Prefixes of the types of tools that run with the agent. All others run with the provider, who bills them apart."""
 
 UNBOUNDED = frozenset({"input_file", "file", "item_reference", "input_audio", "audio", "video_url", "container_upload"})
 """Types of content that may be more tokens than they are bytes, or are kept by the provider."""
@@ -107,7 +108,7 @@ IMAGES = frozenset({"image", "image_url", "input_image"})
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why a request is not forwarded, for whoever made it."""
+    """Reason why a request is not forwarded, for whoever made it."""
 
     status: int
     why: str
@@ -121,7 +122,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     stream: bool
     usage_wanted: bool
-    """Whether the agent itself asked for the usage in a stream."""
+    """True if the agent itself asked for the usage in a stream."""
     max_output: int
     head: str
     """Digest of all but the conversation: requests with the same head continue each other."""
@@ -174,14 +175,14 @@ def _asked(form: Form, body: object, model: str, max_output: int, base_url: str)
 
 
 def _newer(model: str, base_url: str) -> bool:
-    """Whether *model* refuses the older word for the cap of a chat completion."""
+    """Return whether *model* refuses the older word for the cap of a chat completion."""
     name = model.partition(":")[2].rpartition("/")[2]
     own = provider_of(model).base_url == OPENAI and (base_url or OPENAI).rstrip("/") == OPENAI
     return own or name.startswith(ONLY_COMPLETION_TOKENS)
 
 
 def _unmetered(form: Form, body: Json) -> str:
-    """Why the cost of *body* could not be known, or empty."""
+    """Return why the cost of *body* could not be known, or empty."""
     for name, why in form.refused.items():
         if body.get(name) not in (None, False, [], {}):
             return f"`{name}` is not offered by this proxy: {why}"
@@ -203,7 +204,7 @@ def _unmetered(form: Form, body: Json) -> str:
 
 
 def _refers(item: object) -> bool:
-    """Whether *item* of a conversation is a mere reference, whose type may be left out."""
+    """Return whether *item* of a conversation is a mere reference, whose type may be left out."""
     return isinstance(item, dict) and item.get("type") is None and "role" not in item
 
 

@@ -1,4 +1,4 @@
-"""The JSON of answers as providers write it, and of it only what is read here. What has another shape is no answer."""
+"""Types of the providers' JSON answers, with only the fields read here. JSON of another shape is no answer."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ Json = dict[str, Any]
 
 
 class Details(msgspec.Struct, frozen=True):
-    """Parts of a count."""
+    """Breakdown of a token count."""
 
     cached_tokens: int | None = None
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """The counts of all forms: each has some of them."""
+    """Token counts of all request formats: each has some of them."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -31,7 +31,7 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Function(msgspec.Struct, frozen=True):
-    """A function that is called, or a piece of that."""
+    """A called function, or a piece of one."""
 
     name: str | None = None
     arguments: str | None = None
@@ -83,7 +83,7 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Incomplete(msgspec.Struct, frozen=True):
-    """Why a response ended early."""
+    """Reason why a response ended early."""
 
     reason: str | None = None
 

@@ -1,4 +1,4 @@
-"""Puts the parts of a run together. Whoever judges, judges with the same parts: runs, scores and imports."""
+"""Assembles the parts of a run. Runs, scores and imports judge with the same parts."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from jumar.workspace.workspace import Workspace
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a run happens: its directory, what it keeps, and the environment its processes see a little of."""
+    """Directory of a run, its object store, and the environment of which its processes see a little."""
 
     folder: Path
     store: Store
     environ: Mapping[str, str]
     sandbox: Sandbox = Unconfined()
-    """What its processes run in."""
+    """Sandbox of its processes."""
     tell: Tell = silent
     """Is told of progress."""
 
@@ -95,7 +95,7 @@ def _counted(skip: Matches, tell: Tell) -> Matches:
 
 
 def settings_of(task: Task, store: Store, tree: str, python: str | None) -> Settings:
-    """What the journal keeps of *task*: its rules, and which of the files in *tree* are its tests."""
+    """Return the settings of *task* for the journal: its rules, and which of the files in *tree* are its tests."""
     test_files = runner_of(task.suite.runner).test_files(tuple(store.manifest(tree)), task.suite.select)
     return settings_for(task, test_files, interpreter(task, python), context_of(task))
 
@@ -120,7 +120,7 @@ def files_with(ids: Sequence[str], place: Place, tree: str, runner: Runner) -> t
 
 
 def workspace_of(place: Place, run: RunStart) -> Workspace:
-    """Where the agent of *run* works: a folder of the run's own, or the repository itself."""
+    """Return the workspace for the agent of *run*: a folder of the run's own, or the repository itself."""
     folder, settings = place.folder / "workspace", run.settings
     place.store.limit_bytes = allowed_bytes(settings.tree_bytes)
     if settings.in_place:
@@ -154,7 +154,7 @@ def verifier_of(
 
 
 def _around(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> Surroundings:
-    """What the processes of a task with *settings* need beside its tree; its commands may start any program."""
+    """Return what the processes of a task with *settings* need beside its tree; its commands may start any program."""
     known = surrounded(runner, Path(settings.origin), environ)
     if not (settings.verify or settings.suite.single):
         return known
@@ -201,7 +201,7 @@ def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> Guard:
 
 
 def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifier]:
-    """What judges *run*: its runner, its write rules, and the verifier that knows which tests the run may write."""
+    """Build the judges of *run*: its runner, write rules, and the verifier that knows which tests the run may write."""
     settings = run.settings
     runner = runner_of(settings.suite.runner)
     guard = gated(settings, runner, place.store.manifest(run.tree))
@@ -213,7 +213,7 @@ def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifi
 
 
 def targets_of(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
-    """Which of *files* may be edited, and the files that the task names as editable and that are not there yet."""
+    """Return those of *files* that may be edited, and the files named as editable by the task that do not exist yet."""
     guard, there = guard_of(settings), set(files)
     both = sorted(there.union(unmade(settings.editable, there)))
     return tuple(p for p in both if guard.editable(p) and not guard.protected(p))
@@ -249,7 +249,7 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
 
 
 async def commands_of(run: RunStart, place: Place) -> Commands | None:
-    """What runs the commands of the model, if it may run any.
+    """Return the executor of the model's commands, if it may run any.
 
     Raises:
         BadInput: if nothing on this machine can confine them.

@@ -1,4 +1,4 @@
-"""Who answers a run: a search, a file, or a provider. What can be refused is refused before anything is made."""
+"""Chooses the model of a run: a search, a file, or a provider. Refuses what can be refused before anything is made."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from jumar.task.resolve import asks_provider
 from jumar.task.task import Task, targets
 
 SCRIPT, CASSETTE, RECORD = "script.jsonl", "cassette.jsonl", "record"
-"""What a run directory holds of its model: the replies of a script or of a recording as they were when the run began,
-or the path of the recording it makes."""
+"""Files of the model in a run directory. They hold the replies of a script or of a recording as they were when the run
+began, or the path of the recording it makes."""
 
 SEARCH_SECONDS = 600.0
 """For one proposal of `repair`, where the run has no cap on its time; a run's cap cuts it shorter."""
@@ -36,7 +36,7 @@ CANDIDATES = 100_000
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """A task whose model is settled, and what its run directory keeps of that model."""
+    """A task whose model is resolved, and the files of that model that its run directory keeps."""
 
     task: Task
     kept: Mapping[str, bytes] = {}
@@ -112,7 +112,7 @@ def answering(state: RunState, place: Place) -> ByTier:
 
 
 def offline(place: Place) -> bool:
-    """Whether a file answers the run in *place*: then nobody has to be waited for."""
+    """Return whether a file answers the run in *place*: there is then nothing to wait for."""
     return any((place.folder / name).is_file() for name in (SCRIPT, CASSETTE))
 
 

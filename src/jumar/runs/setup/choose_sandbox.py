@@ -1,4 +1,4 @@
-"""Which sandbox a run gets: the strongest that withstands the probes here, or the one that was asked for, or none.
+"""Chooses the sandbox of a run: the strongest that withstands the probes here, the requested one, or none.
 
 Nothing is believed that was not tried: a sandbox is let loose on decoys where runs lie, and its tier is what that
 showed. Where it was tried before, in the same circumstances, that result counts.
@@ -29,10 +29,10 @@ from jumar.sandbox.request import AUTO, TIERS, Reach, Wrapped
 from jumar.sandbox.unconfined import Unconfined
 
 CANDIDATES = ("S3", "S2", "S1")
-"""What is tried, the strongest first."""
+"""Tiers to try, the strongest first."""
 
 NAMED = 3
-"""As many probes are named in a sentence."""
+"""Most probes that are named in one sentence."""
 
 MEND: Mapping[str, str] = {
     "S3": "install bubblewrap (apt install bubblewrap, or pip install 'jumar[sandbox]') and allow user namespaces",
@@ -40,7 +40,7 @@ MEND: Mapping[str, str] = {
     "S1": "run jumar as root, with CAP_SYS_ADMIN where it is in a container",
     "S0": "",
 }
-"""How to get a tier that is missing."""
+"""Advice on how to get a tier that is missing."""
 
 SWITCHES = (
     ("user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000"),
@@ -55,7 +55,7 @@ SWITCHES = (
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """How one candidate did."""
+    """Result of testing one candidate sandbox."""
 
     candidate: str
     """The tier it was made for."""
@@ -66,12 +66,12 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Mapping[str, str] = {}
     """Name of what was possible -> how it was seen."""
     tried: int = 0
-    """How many probes there were."""
+    """Number of probes tried."""
     why: str = ""
-    """Why it is not what it was made for and what would mend it, in one sentence; empty: it is."""
+    """Reason that it is not what it was made for, and what would mend it, in one sentence; empty: it is."""
     seconds: float = 0.0
     remembered: float = 0.0
-    """When its probes were tried, in seconds since 1970, if that was at another start; 0: just now."""
+    """Time of its probes, in seconds since 1970, if they ran at another start; 0: just now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Shown:
 
 
 class Around(msgspec.Struct, frozen=True):
-    """What a sandbox is chosen in."""
+    """Folders and environment in which a sandbox is chosen."""
 
     place: Path
     """An existing folder of ours, an absolute path, on the file system where rooms will lie."""
@@ -96,7 +96,7 @@ class Around(msgspec.Struct, frozen=True):
     apart: tuple[Path, ...] = ()
     """Folders that the tree under test comes from: nothing that lies there is believed of a sandbox."""
     anew: bool = False
-    """Whether the self-test runs whatever is remembered."""
+    """True if the self-test runs whatever is remembered."""
     tell: Tell = silent
     """Is told when a self-test begins: where its result is remembered, none does."""
 
@@ -131,12 +131,12 @@ async def chosen(wanted: str, around: Around, *, unattended: bool) -> Sandbox:
 
 
 async def surveyed(place: Path, environ: Mapping[str, str], anew: bool = True) -> tuple[Findings, ...]:  # noqa: FBT001, FBT002  anyio.run takes no keywords
-    """How every candidate does here, the strongest first; without *anew* as it was seen before, where it was."""
+    """Test every candidate here, the strongest first; without *anew*, use remembered findings where there are any."""
     return tuple([found async for found, _ in _tried(Around(place, environ, anew=anew), CANDIDATES)])
 
 
 async def weakened(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> str:
-    """Why *sandbox* does not confine any more what it did, in one sentence; empty if it does. Takes 0.1 s."""
+    """Return why *sandbox* no longer confines what it did, in one sentence; empty if it does. Takes 0.1 s."""
     if sandbox.tier == "S0":
         return ""
     from jumar.process.sandbox_probe import reprobed  # noqa: PLC0415  as in `_probed`
@@ -151,7 +151,7 @@ async def weakened(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) ->
 
 
 def forbidden() -> tuple[str, ...]:
-    """What on this machine forbids user namespaces to ordinary users, and what to do about it."""
+    """Return what on this machine forbids user namespaces to ordinary users, and what to do about it."""
     found = []
     for name, value, mend in SWITCHES:
         with suppress(OSError):
@@ -175,7 +175,7 @@ async def _tried(around: Around, candidates: Iterable[str]) -> AsyncIterator[tup
 
 
 def _key(candidate: str, around: Around) -> str:
-    """What the findings on *candidate* are kept under: it changes with anything that they depend on."""
+    """Return the cache key of the findings on *candidate*: it changes with anything that they depend on."""
     found: tuple[Path, ...] = ()
     with suppress(BadInput):
         found = programs(around.environ) if candidate == "S3" else ()
@@ -258,7 +258,7 @@ def _refusal(wanted: str, best: str, reasons: Sequence[str]) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    """What is possible, in words, the first few."""
+    """Describe the first few possible probes in words."""
     said = [catalogue.PROBES[name] for name in names[:NAMED]]
     return " and ".join(said) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "") + " is possible"
 

@@ -1,4 +1,4 @@
-"""What is found out before a run's first event: its files, the tests that will judge it, and which of them can."""
+"""Prepares the first event of a run: finds its files, the tests that will judge it, and which of them can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rooms of large trees: hard links to the shared objects in the place of copies, where that is safe."""
+"""Lays out the rooms of large trees by hard links to the shared objects instead of copies, where that is safe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mark of a run: a code over its first line that only this user on this machine can make. Others' runs need trust.
+"""Mark of a run: an HMAC of its first line that only this user on this machine can make. Others' runs need trust.
 
 The first line of a journal says where a run is applied to, and which commands run in which sandbox. A run directory
 that came with a repository has no mark, so nothing acts on it unless a person says so.
@@ -33,20 +33,20 @@ KEY_BYTES = 32
 
 
 class TrustedRun(NamedTuple):
-    """A run directory whose journal may be acted on. `Trust.run` makes one; a process may for a run that it began."""
+    """A run directory whose journal may be acted on. Made by `Trust.run`, or by a process for a run that it began."""
 
     folder: Path
 
 
 class Trust(msgspec.Struct, frozen=True):
-    """Whose runs are acted on."""
+    """Rule on which runs are acted on: this user's own, or anyone's."""
 
     environ: Mapping[str, str]
     """The person's, which says where the key lies."""
     anyone: bool = False
-    """Whether the person said so."""
+    """True if the person trusts the runs of anyone."""
     said_by: str = "--trust"
-    """How a person says it."""
+    """Option by which a person says so."""
 
     def run(self, folder: Path) -> TrustedRun:
         """The run in *folder*, if this user began it on this machine, or it holds no event that could be believed.
@@ -87,7 +87,7 @@ def mark(folder: Path, first_line: bytes, environ: Mapping[str, str]) -> None:
 
 
 def is_own(folder: Path, environ: Mapping[str, str]) -> bool:
-    """Whether the run in *folder* was begun by this user on this machine."""
+    """Return whether the run in *folder* was begun by this user on this machine."""
     key = _key(folder, environ, make=False)
     if key is None or not (folder / MARK).is_file():
         return False

@@ -1,4 +1,4 @@
-"""The pipeline agent of a run, and which files it can write whole."""
+"""Builds the pipeline agent of a run, and selects the files that it can write whole."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pipeline_of(run: RunStart, store: Store, targets: Sequence[str], tests: Sequ
 
 
 def _whole(targets: Sequence[str], manifest: Manifest, store: Store) -> tuple[str, ...]:
-    """Those of *targets* that a reply can hold whole: files that are no UTF-8 are left alone.
+    """Return the *targets* that a reply can hold whole: files that are not UTF-8 are left alone.
 
     Raises:
         BadInput: if none is left.

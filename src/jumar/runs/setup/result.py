@@ -1,4 +1,4 @@
-"""What became of a run, read off its state: the object of `--json` and of `result.json`."""
+"""Derives the result of a run from its state: the object of `--json` and of `result.json`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from jumar.verify.mutation_probe import Probed
 
 
 class Best(msgspec.Struct, frozen=True):
-    """How many of the expected ids the shipped tree passes."""
+    """Number of the expected ids that the shipped tree passes."""
 
     passed: int
     total: int
 
 
 NOT_RUN = "not run"
-"""What people are told of tests that have judged nothing."""
+"""Text shown for tests that have judged nothing."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,11 +51,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     tree: str
     best: Best | None
-    """None as above."""
+    """Passed and total tests of the shipped tree; None where no test has judged the run."""
     events: str
     """Path of the journal."""
     gate: str = Gate.OFF
-    """Which edits were admitted; `off`: no edit needed a red test, the ratchet alone decided."""
+    """Rule by which edits were admitted; `off`: no edit needed a red test, the ratchet alone decided."""
     grade: str = ""
     """Of the evidence for the best tree (`jumar.core.gate.challenge_rounds.Grade`); empty: nothing was verified."""
     sandbox: str = ""
@@ -64,14 +64,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Tests that came out differently on one and the same tree: on the untouched one, where they judge nothing, or in a
     verdict of the run, which did not credit them."""
     warnings: tuple[str, ...] = ()
-    """What no verdict closes, with file and line."""
+    """Gaps that no verdict closes, with file and line."""
     probed: Probed | None = None
-    """Whether the tests notice mutants of what was changed; None: it was not asked for, or nothing is green."""
+    """Result on whether the tests notice mutants of what was changed; None: it was not asked for, or nothing is green."""
     notes: tuple[str, ...] = ()
     """Settings that were asked for and were not in force, and caps that nobody set."""
     why: str = ""
     said: bool = False
-    """Whether `why` is what the agent said last (a note on how it works may follow), and no finding of jumar's."""
+    """True if `why` is the agent's last message (a note on how it works may follow), not a finding of jumar's."""
     raises: Mapping[str, float] = {}
     """Cap that keeps the run from going on -> a value for `jumar resume` that leaves it room."""
     escalated: Escalation | None = None
@@ -81,7 +81,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> str:
-        """How the tests stand on the best tree, for people."""
+        """Describe the test results of the best tree, for people."""
         if self.best is not None:
             return f"{self.best.passed} of {self.best.total} passed"
         return f"tests {NOT_RUN}" if self.stop is not StopReason.UNTESTED else "no tests"
@@ -126,7 +126,7 @@ def result_of(state: RunState, folder: Path, head: Mark) -> Result:
 
 
 def state_in(folder: Path) -> RunState:
-    """Where the run in *folder* stands, by its journal.
+    """Return the state of the run in *folder*, by its journal.
 
     Raises:
         BadInput: if there is no journal, or it tells what cannot have happened.
@@ -150,7 +150,7 @@ def state_of(entries: Iterable[Entry]) -> RunState:
 
 
 def head_in(folder: Path) -> Mark | None:
-    """What `result.json` in *folder* remembers of the journal's end; None if there is none that can be read."""
+    """Return the end of the journal that `result.json` in *folder* remembers; None if there is none that can be read."""
     try:
         return msgspec.json.decode((folder / "result.json").read_bytes(), type=_Head).head
     except (OSError, msgspec.MsgspecError):

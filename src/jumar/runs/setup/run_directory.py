@@ -1,4 +1,4 @@
-"""Where runs are kept: a new folder for each, and nothing of it in anybody's tree or history."""
+"""Creates run directories: a new folder for each run, kept out of everybody's tree and history."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ MOST_BYTES = 1 << 20
 
 
 class Passed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the self-test of one sandbox showed, and how that sandbox is made again."""
+    """Result of the self-test of one sandbox, and how that sandbox is made again."""
 
     candidate: str
     """The tier it was made for; it reached that one or a stronger one."""
@@ -38,11 +38,11 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The bubblewrap; empty for other sandboxes."""
     layered: bool = False
     at: float
-    """When that was, in seconds since 1970."""
+    """Time of the self-test, in seconds since 1970."""
 
 
 class Memory:
-    """The results that are remembered for the user whose environment is *environ*.
+    """Self-test results remembered for the user whose environment is *environ*.
 
     *apart* are folders that code under test may come from or be written back to: where the file would lie in one of
     them, nothing is read or written.
@@ -106,7 +106,7 @@ class Memory:
 
 
 def _own(folder: Path) -> bool:
-    """Whether *folder* is the user's alone, and nobody but the user and root could put another one in its place."""
+    """Return whether *folder* is the user's alone, and only the user and root could put another one in its place."""
     try:
         if not _private(folder.lstat()) or not folder.is_dir():
             return False
@@ -120,6 +120,6 @@ def _private(found: os.stat_result) -> bool:
 
 
 def _held(above: os.stat_result) -> bool:
-    """Whether nobody else can rename what lies in a folder."""
+    """Return whether no other user can rename the entries of a folder."""
     shared = above.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not above.st_mode & stat.S_ISVTX
     return above.st_uid in (0, os.geteuid()) and not shared

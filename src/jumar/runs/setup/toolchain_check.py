@@ -22,11 +22,11 @@ from jumar.sandbox.unconfined import Unconfined
 PROBE_SECONDS = 60.0
 
 LINES = 2
-"""As many of the last lines of a probe that failed are told."""
+"""Number of last lines of a failed probe that are reported."""
 
 
 def unreachable(around: Surroundings, environ: Mapping[str, str]) -> str:
-    """Why the toolchain of *around* does not work in the sandbox of this machine, with a mend; empty: it does."""
+    """Return why the toolchain of *around* does not work in the sandbox of this machine, with a mend; empty: it does."""
     if not around.probe:
         return ""
     with tempfile.TemporaryDirectory(prefix="jumar-doctor-") as folder:
@@ -55,7 +55,7 @@ async def _probe(around: Surroundings, folder: Path, environ: Mapping[str, str])
 
 
 async def _sandbox(place: Path, environ: Mapping[str, str]) -> Sandbox:
-    """What confines here, the strongest first, as far as it can be had without a self-test."""
+    """Return the strongest sandbox that can be had here without a self-test."""
     try:
         return await bubblewrap(place, environ)
     except BadInput:

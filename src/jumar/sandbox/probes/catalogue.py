@@ -1,4 +1,4 @@
-"""What a sandbox is asked to withstand, and how much of it each tier must: a tier is what its probes showed."""
+"""Probes of a sandbox, and how many of them each tier must withstand: a tier is what its probes showed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ QUICK = (
     "write_room", "write_home", "write_run", "read_home", "read_run", "read_jumar_environ", "signal_jumar",
     "hold_capabilities", "become_root_in_namespace", "reach_internet",
 )  # fmt: skip
-"""Those that need no decoy but files: what is tried again while a run goes on."""
+"""Probes that need no decoy but files; they are tried again while a run goes on."""
 
 _ROOM = frozenset({"write_room"})
 _SEEN = frozenset({"see_files", "see_processes"})
@@ -115,5 +115,5 @@ def tier_of(possible: Collection[str]) -> str:
 
 
 def beyond(tier: str, possible: Collection[str]) -> tuple[str, ...]:
-    """Those of *possible* that the floor of *tier* does not allow, in the order of the table."""
+    """Return those of *possible* that the floor of *tier* does not allow, in the order of the table."""
     return tuple(name for name in PROBES if name in possible and name not in FLOORS[tier])

@@ -1,4 +1,4 @@
-"""The circumstances that the self-test of a sandbox depends on, as one hash: when one of them changes, it differs."""
+"""Hashes the circumstances that the self-test of a sandbox depends on: when one of them changes, the hash differs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def _sources() -> Iterator[Path]:
 
 
 def _file(path: Path) -> list[object]:
-    """What tells one state of a file from another, without reading it. Nobody can choose its ctime."""
+    """Return the metadata that tells one state of a file from another, without reading it.
+
+    Nobody can choose its ctime.
+    """
     try:
         found = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""What the probes are let loose on: a home, a run, a repository, a terminal, none of which is anybody's."""
+"""Creates decoys for the probes: a home, a run, a repository, a terminal, none of which is anybody's."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ UNTOUCHED = "untouched"
 
 @dataclass(frozen=True, slots=True)
 class Decoys:
-    """A folder with all of it, for the length of one self-test."""
+    """Folder with all decoys, for the length of one self-test."""
 
     folder: Path
     """It looks like the folder of a run: rooms are made in `rooms/`."""
     world: Path
-    """Where everybody may go."""
+    """Folder that everybody may enter."""
     terminal: tuple[int, int]
     """Both ends of a terminal: what is typed into it, and what a process is given."""
     shared: Path
     token: str
-    """What all secrets hold."""
+    """Token that all secrets hold."""
     key: str
-    """What is in the environment that a sandboxed process must not get."""
+    """Key in the environment that a sandboxed process must not get."""
 
     @property
     def room(self) -> Path:
@@ -40,7 +40,7 @@ class Decoys:
 
     @property
     def repository(self) -> Path:
-        """What the prober may read, and no more."""
+        """Return the repository, which the prober may read but not write."""
         return self.folder / "repository"
 
     @property
@@ -50,7 +50,7 @@ class Decoys:
 
     @property
     def lure(self) -> Mapping[str, str]:
-        """What the decoy is told."""
+        """Return the values that the decoy is told."""
         return {
             "token": self.token,
             "abstract": f"jumar-{self.token[:16]}",
@@ -61,7 +61,7 @@ class Decoys:
         }
 
     def aims(self, environ: bytes) -> dict[str, object]:
-        """What the prober is told; *environ* is the environment of this process as /proc shows it."""
+        """Return the values that the prober is told; *environ* is the environment of this process as /proc shows it."""
         home = self.folder / "home"
         return {
             **self.lure,
@@ -130,7 +130,7 @@ def decoys(place: Path) -> Iterator[Decoys]:
 
 
 def environment() -> bytes:
-    """That of this process, as /proc shows it to others."""
+    """Return the environment of this process, as /proc shows it to others."""
     with suppress(OSError):
         return Path("/proc/self/environ").read_bytes()
     return b""

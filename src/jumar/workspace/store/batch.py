@@ -1,4 +1,4 @@
-"""A batch of objects on their way to the disk: written apart, synced together, named last, so that no name is torn."""
+"""Writes a batch of objects to disk: written apart, synced together, named last, so that no name is torn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BATCH = 256
 
 
 class Written:
-    """What one store of this process has written or found, and its lease."""
+    """Objects that one store of this process has written or found, and its lease."""
 
     def __init__(self, lease: Lease) -> None:
         self.lease = lease
@@ -29,7 +29,7 @@ class Written:
 
 
 class Batch:
-    """Objects that are stored together: all of them last when the block ends, or none is counted on."""
+    """Objects that are stored together: all of them last when the block ends, or none may be relied on."""
 
     def __init__(self, root: Path, written: Written) -> None:
         self._root, self._written = root, written
@@ -97,7 +97,7 @@ class Batch:
         return digest in self._written.known or digest in self._seen
 
     def _found(self, name: str) -> int | None:
-        """How long the object *name* is; None: there is none. Its time of change says that it is wanted still."""
+        """Return the length of the object *name*; None: there is none. Its ctime is renewed: it is wanted still."""
         folder = self._root / name[:2]
         path = folder / name[2:]
         try:

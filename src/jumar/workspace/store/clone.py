@@ -1,4 +1,4 @@
-"""Copies of files that share their blocks until one of them is written, where the file system can (btrfs, XFS)."""
+"""Clones files: copies share their blocks until one is written, where the file system can (btrfs, XFS)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests kept as their difference from another one: an edit of a large tree costs its own lines."""
+"""Stores manifests as their difference from another one: an edit of a large tree costs its own lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGE = 200
 """A manifest with fewer paths is kept whole."""
 
 SHARE = 8
-"""Where more than one path in so many differs, it is kept whole, too."""
+"""Limit of a difference: where more than one path in so many differs, the manifest is kept whole, too."""
 
 SUFFIX = ".delta"
 """Ends the name of such a file."""
@@ -20,7 +20,7 @@ HEAD = b'{"base":'
 
 
 def delta(base_tree: str, base: Manifest, manifest: Manifest) -> bytes | None:
-    """What leads from *base*, the tree *base_tree*, to *manifest*; None: it is not worth it."""
+    """Encode the difference from *base*, the tree *base_tree*, to *manifest*; None: it is not worth it."""
     if len(manifest) < LARGE:
         return None
     changed = trees.difference(base, manifest)

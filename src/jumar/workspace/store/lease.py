@@ -1,4 +1,4 @@
-"""Leases on a store: they keep what processes have just stored from a sweep that runs at the same moment.
+"""Leases on a store. They keep what processes have just stored from a sweep that runs at the same moment.
 
 A writer has a lease from before its first object on, for as long as it lives: a file that it holds locked. A sweep
 keeps every object that is as new as the oldest lease that somebody still holds.
@@ -57,7 +57,7 @@ class Lease:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Nothing is swept within the block: what was found there stays there."""
+        """Prevent any sweep within the block: what was found there stays there."""
         if self._root.name != SHARED:
             yield
             return
@@ -70,7 +70,7 @@ class Lease:
 
 @contextmanager
 def sweeping(root: Path) -> Iterator[None]:
-    """Nothing is stored in *root* within the block, so keep it short."""
+    """Prevent all storing in *root* within the block, so keep it short."""
     fd = locked(root / LOCK, fcntl.LOCK_EX)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Rooms whose files are other names of the objects: for processes that cannot write them, as below an overlay."""
+"""Lays out rooms as hard links to the objects, for processes that cannot write them, as below an overlay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jumar.workspace.store.object_store import Store
 
 
 class LinkingStore(Store):
-    """A store that lays trees out as hard links, which costs no bytes. Nobody may write these files in place.
+    """Store that lays trees out as hard links, which costs no bytes. These files must not be written in place.
 
     Who wants another file there removes the link first. Executable files are copies: the bit is one of all names.
     """

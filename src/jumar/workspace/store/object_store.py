@@ -1,4 +1,4 @@
-"""Bytes are named by their sha256 and never change. What `put` or `capture` named is on the disk before it returns."""
+"""Stores bytes by their sha256; they never change. What `put` or `capture` named is on the disk before it returns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jumar.workspace.store.clone import Cloner
 from jumar.workspace.store.lease import PARTS, Lease, held
 
 LIMIT_BYTES = 1 << 30
-"""What the files of one tree may weigh together, where nobody said that they weigh more."""
+"""Default limit on the bytes of all files of one tree together."""
 
 _HASH = re.compile("[0-9a-f]{64}")
 
@@ -82,7 +82,7 @@ class Store:
             raise Infra(f"object {path.parent.name}{path.name} in {self.root} is damaged: {fault}") from fault
 
     def manifest(self, tree: str) -> Manifest:
-        """What stands at each path of *tree*.
+        """Return the node at each path of *tree*.
 
         Raises:
             Infra: if the object is missing, damaged or no manifest.
@@ -161,7 +161,7 @@ class Store:
 
     @property
     def clones(self) -> bool:
-        """Whether files were laid out that share their blocks with the objects, and none that could not."""
+        """Return whether files were laid out that share their blocks with the objects, and none that could not."""
         return self._cloner.works
 
     def overlay(self, base: str, candidate: str, allowed: Callable[[str], bool]) -> str:

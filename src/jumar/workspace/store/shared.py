@@ -69,7 +69,7 @@ def discard(runs: Path) -> None:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether the entry *folder* of a folder of runs may be a run: not the store, a link, or what is being removed."""
+    """Return whether the entry *folder* of a folder of runs may be a run: not the store, a link, or being removed."""
     with suppress(OSError):
         return not folder.name.startswith(".") and folder.is_dir() and not folder.is_symlink()
     return False

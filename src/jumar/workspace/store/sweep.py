@@ -26,7 +26,7 @@ _HEAD_BYTES = len(_TREE)
 
 
 class Freed(msgspec.Struct, frozen=True):
-    """What was removed from a store."""
+    """Number and bytes of the objects removed from a store."""
 
     objects: int = 0
     bytes: int = 0
