@@ -34,11 +34,11 @@ from jumar.core.state.budget import Budget, Cost
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
-from jumar.models.script import Line, ScriptModel
+from jumar.models.script import ScriptLine, ScriptModel
 from jumar.ports import Answer, Ask
 from jumar.runs.setup.assembly import Place, sealed, settings_of, tree_of, verifier_of
-from jumar.runtime.dependencies import Parts
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.dependencies import RunDependencies
+from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.task import Task, guard_of, load_task
 from jumar.workspace.workspace import Workspace
 
@@ -78,7 +78,7 @@ class Listening:
     name = "script"
 
     def __init__(self) -> None:
-        self._script = ScriptModel((Line(content=" "),))
+        self._script = ScriptModel((ScriptLine(content=" "),))
         self.asked: list[Ask] = []
 
     def worst(self, ask: Ask) -> Cost:
@@ -168,7 +168,7 @@ async def focused(task: Task, scratch: Path) -> tuple[int, str]:
     tests = {path: (workspace.folder / path).read_text("utf-8") for path in paths}
     targets = tuple(p for p in place.store.manifest(tree) if guard.editable(p) and not guard.protected(p))
     agent = Pipeline(targets, None, tests)
-    parts = Parts(
+    parts = RunDependencies(
         workspace=workspace, verifier=verifier_of(place, settings, tree, task.expected), route=lambda _: model,
         agent=agent, guard=guard, clock=anyio.current_time,
     )  # fmt: skip
@@ -177,7 +177,7 @@ async def focused(task: Task, scratch: Path) -> tuple[int, str]:
         gate=Gate.OFF, budget=Budget(), expected=task.expected, tree=tree, settings=settings,
     )  # fmt: skip
     with Journal.create(place.folder) as journal:
-        end = await Kernel(journal, Shell(parts), agent, replay(journal.append((first,), 0.0))).run()
+        end = await Kernel(journal, EffectRunner(parts), agent, replay(journal.append((first,), 0.0))).run()
     prompt = next(ask.messages for ask in model.asked if ask.request.stage == "fix")
     return len(task.expected) - len(end.best.green_ids if end.best else ()), "\n".join(m.content for m in prompt)
 

@@ -15,7 +15,7 @@ from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.errors import JumarError
 from jumar.journal.writer import Journal
-from jumar.runtime.effect_runner import Shell, Slow
+from jumar.runtime.effect_runner import EffectRunner, Slow
 from jumar.runtime.stopping import Stoppable
 
 Watch = Callable[[RunState, Effect], None]
@@ -29,7 +29,7 @@ Heard = Callable[[Sequence[Entry]], None]
 class Kernel(Stoppable):
     """One run. Its state is nothing but the fold of its journal."""
 
-    def __init__(self, journal: Journal, shell: Shell, agent: Strategy, state: RunState) -> None:
+    def __init__(self, journal: Journal, shell: EffectRunner, agent: Strategy, state: RunState) -> None:
         super().__init__()
         self.journal, self.shell, self.agent, self.state = journal, shell, agent, state
         self.watch: Watch = lambda _state, _effect: None

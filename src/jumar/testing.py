@@ -20,7 +20,7 @@ from jumar.core.state.verdict import (
     Void,
     reconcile,
 )
-from jumar.models.script import Line, ScriptModel
+from jumar.models.script import ScriptLine, ScriptModel
 from jumar.models.wire.redaction import LONGEST_DETAIL
 from jumar.ports import Answer, Ask, Checked, Model, Verification, Verifier
 from jumar.runner_contract import check_runner, hold
@@ -116,7 +116,7 @@ def _verification(verdict: Verdict, ended: Ended) -> Verification:
 
 def script(*contents: str, usd: float = 0.01) -> ScriptModel:
     """A model that answers with *contents*, one a call; each costs *usd*."""
-    return ScriptModel(tuple(Line(content=c, usd=usd) for c in contents))
+    return ScriptModel(tuple(ScriptLine(content=c, usd=usd) for c in contents))
 
 
 async def check_verifier(verifier: Verifier, expected: Sequence[str], good: str, bad: str) -> None:

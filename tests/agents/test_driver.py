@@ -25,7 +25,7 @@ from jumar.core.state.reply import Reply, ToolCall
 from jumar.core.state.settings import Switches
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
-from jumar.models.script import Line
+from jumar.models.script import ScriptLine
 from jumar.runtime import actions
 from support.worlds.driver_world import (
     FILES,
@@ -118,7 +118,7 @@ def test_a_long_listing_is_cut(tmp_path: Path) -> None:
         (call("edit_file", path="src/sum.py", old="a", new="b"), "there is no file 'src/sum.py'"),
     ],
 )
-def test_each_action_tells_what_came_of_it(tmp_path: Path, asked: Line, told: str) -> None:
+def test_each_action_tells_what_came_of_it(tmp_path: Path, asked: ScriptLine, told: str) -> None:
     made = turns(tmp_path, (asked,))
 
     assert ended(made) is StopReason.FINAL
@@ -155,11 +155,11 @@ def test_each_action_tells_what_came_of_it(tmp_path: Path, asked: Line, told: st
         (call("out_of_time", message="now"), "there is no tool 'out_of_time'; there are list_files, read_file"),
         (call("run_tests"), "run_tests is switched off in this run"),
         (call("run_command", command="ls"), "run_command is switched off in this run"),
-        (Line(content="I think it is fine."), "the reply holds no action; call a tool"),
-        (Line(error="refusal"), "the model gave no usable answer: refusal; call a tool"),
+        (ScriptLine(content="I think it is fine."), "the reply holds no action; call a tool"),
+        (ScriptLine(error="refusal"), "the model gave no usable answer: refusal; call a tool"),
     ],
 )
-def test_what_cannot_be_done_is_told_and_changes_nothing(tmp_path: Path, asked: Line, why: str) -> None:
+def test_what_cannot_be_done_is_told_and_changes_nothing(tmp_path: Path, asked: ScriptLine, why: str) -> None:
     made = turns(tmp_path, (asked, call("final")))
 
     assert ended(made) is StopReason.FINAL
@@ -210,12 +210,12 @@ def test_each_write_of_a_turn_is_verified_before_the_next_action(tmp_path: Path)
         ((both(writes(12), writes(13)),), Rules(budget=Budget(turns=1)), StopReason.TURNS),
         ((writes(12), writes(13)), Rules(budget=Budget(usd=0.01)), StopReason.BUDGET),
         ((call("write_file", path="/x", text=""),), Rules(), StopReason.GUARDRAIL),
-        ((writes(12), *[Line(error="server")] * 5), Rules(), StopReason.INFRA),
-        ((writes(12), *[Line(error="refusal")] * 3), Rules(), StopReason.STALLED),
+        ((writes(12), *[ScriptLine(error="server")] * 5), Rules(), StopReason.INFRA),
+        ((writes(12), *[ScriptLine(error="refusal")] * 3), Rules(), StopReason.STALLED),
     ],
 )
 def test_under_on_final_there_is_one_verification_whatever_ends_the_run(
-    tmp_path: Path, lines: tuple[Line, ...], rules: Rules, stop: StopReason
+    tmp_path: Path, lines: tuple[ScriptLine, ...], rules: Rules, stop: StopReason
 ) -> None:
     rules = Rules(budget=rules.budget, policy=TestPolicy.ON_FINAL)
     made = turns(tmp_path, lines, rules)
@@ -439,12 +439,12 @@ READ = call("read_file", path="app.py")
         (call("write_file", path="test_app.py", text=""),) * 3,
         (call("edit_file", path="app.py", old="absent", new="x"),) * 3,
         (READ, call("list_files"), READ, call("search", pattern="x"), READ),
-        (Line(content="Hm."),) * 3,
+        (ScriptLine(content="Hm."),) * 3,
         (call("read_file"),) * 3,
-        (Line(error="refusal"),) * 3,
+        (ScriptLine(error="refusal"),) * 3,
     ],
 )
-def test_the_same_action_three_times_in_six_has_stalled(tmp_path: Path, lines: tuple[Line, ...]) -> None:
+def test_the_same_action_three_times_in_six_has_stalled(tmp_path: Path, lines: tuple[ScriptLine, ...]) -> None:
     made = turns(tmp_path, lines, Rules(budget=MANY))
 
     assert ended(made) is StopReason.STALLED
@@ -461,13 +461,13 @@ def test_a_toggle_stalls_at_its_third_writing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        (Line(content="Hm."), Line(content="Well."), Line(content="So.")),
+        (ScriptLine(content="Hm."), ScriptLine(content="Well."), ScriptLine(content="So.")),
         tuple(call("read_file", path="app.py", start=1, end=n) for n in (1, 2, 3, 4)),
         (call("read_file", path=1), call("read_file", path=2), call("read_file", path=3)),
         (READ, writes(9), READ, writes(10), READ, writes(11), READ),
     ],
 )
-def test_what_differs_or_follows_a_change_has_not_stalled(tmp_path: Path, lines: tuple[Line, ...]) -> None:
+def test_what_differs_or_follows_a_change_has_not_stalled(tmp_path: Path, lines: tuple[ScriptLine, ...]) -> None:
     made = turns(tmp_path, lines, Rules(budget=MANY))
 
     assert ended(made) is StopReason.FINAL
@@ -498,7 +498,9 @@ def test_a_model_without_tools_acts_in_plain_text(tmp_path: Path) -> None:
         f"```action write_file path=app.py\n{program(12)}```\n"
     )
     made = turns(
-        tmp_path, (Line(content=reply), Line(content="```action final\nThat is all.\n```")), Rules(switches=TEXT)
+        tmp_path,
+        (ScriptLine(content=reply), ScriptLine(content="```action final\nThat is all.\n```")),
+        Rules(switches=TEXT),
     )
 
     assert ended(made) is StopReason.FINAL
@@ -525,14 +527,14 @@ def test_the_protocol_is_explained_in_text_mode_alone(tmp_path: Path) -> None:
 
 
 def test_text_actions_are_taken_where_tools_were_offered(tmp_path: Path) -> None:
-    made = turns(tmp_path, (Line(content=f"```action write_file path=app.py\n{program(TOTAL)}```"),))
+    made = turns(tmp_path, (ScriptLine(content=f"```action write_file path=app.py\n{program(TOTAL)}```"),))
 
     assert ended(made) is StopReason.GREEN
 
 
 def test_a_broken_block_is_told_and_the_others_are_performed(tmp_path: Path) -> None:
     reply = f"```action write_file path=app.py\n{program(9)}```\n\n```action write_file path=app.py\n{program(TOTAL)}"
-    made = turns(tmp_path, (Line(content=reply),), Rules(switches=TEXT))
+    made = turns(tmp_path, (ScriptLine(content=reply),), Rules(switches=TEXT))
 
     assert ended(made) is StopReason.FINAL
     assert made.text("app.py") == program(9)
@@ -558,7 +560,7 @@ def test_the_last_action_of_a_reply_that_was_cut_off_is_not_performed(tmp_path: 
 
 
 def test_three_broken_blocks_in_one_reply_are_no_stall(tmp_path: Path) -> None:
-    made = turns(tmp_path, (Line(content="```action\n```\n" * 3), call("final")), Rules(switches=TEXT))
+    made = turns(tmp_path, (ScriptLine(content="```action\n```\n" * 3), call("final")), Rules(switches=TEXT))
 
     assert ended(made) is StopReason.FINAL
     assert made.last().startswith("1. an action needs a name: list_files")
@@ -585,7 +587,9 @@ def test_an_edit_keeps_the_line_ends_of_its_file(tmp_path: Path, old: str, new: 
 
 
 def test_more_calls_than_were_performed_all_have_a_result(tmp_path: Path) -> None:
-    refused = Line(tool_calls=(ToolCall("read_file", {"path": "app.py"}), ToolCall("list_files")), error="refusal")
+    refused = ScriptLine(
+        tool_calls=(ToolCall("read_file", {"path": "app.py"}), ToolCall("list_files")), error="refusal"
+    )
     made = turns(tmp_path, (refused, call("final")))
 
     ended(made)
@@ -645,7 +649,7 @@ def test_whatever_is_called_with_whatever_is_performed_or_refused_and_can_be_wri
 
 @pytest.mark.parametrize("text", [False, True])
 def test_a_reply_of_a_thousand_actions_is_fifty_and_a_sentence(tmp_path: Path, text: bool) -> None:  # noqa: FBT001
-    line = Line(
+    line = ScriptLine(
         content="".join(f"```action read_file path=app.py start={n}\n```\n" for n in range(1000)) if text else "",
         tool_calls=() if text else tuple(ToolCall("read_file", {"path": "app.py", "start": n}) for n in range(1000)),
     )
@@ -725,7 +729,7 @@ THOUGHT = f"```action write_file path=app.py\n{program(3)}```\n"
     ],
 )
 def test_nothing_of_a_reply_s_reasoning_is_performed(tmp_path: Path, content: str, names: list[str]) -> None:
-    made = turns(tmp_path, (Line(content=content), call("final")), Rules(switches=TEXT, budget=MANY))
+    made = turns(tmp_path, (ScriptLine(content=content), call("final")), Rules(switches=TEXT, budget=MANY))
 
     ended(made)
 

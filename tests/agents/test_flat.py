@@ -24,7 +24,7 @@ from jumar.core.state.reply import ToolCall
 from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.settings import Switches
 from jumar.models.recording import Digests, digest_of
-from jumar.models.script import Line
+from jumar.models.script import ScriptLine
 from jumar.models.wire.messages import Transcript, history, most_tokens
 from jumar.ports import Ask
 from support.worlds.driver_world import Rules, call, ended, swift, turns, writes
@@ -65,7 +65,7 @@ def test_a_late_turn_takes_as_many_calls_as_an_early_one() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=7), st.randoms(use_true_random=False))
 def test_a_conversation_that_remembers_says_what_one_rebuilt_from_the_start_says(
-    script: list[Line], random: Random
+    script: list[ScriptLine], random: Random
 ) -> None:
     with swift() as folder:
         made = turns(folder, tuple(script), Rules(budget=Budget(turns=12)))

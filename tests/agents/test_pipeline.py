@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from jumar.agents.pipeline import LARGEST, Pipeline, too_large
-from jumar.core.gate.write_rules import Guard
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.quoting import fenced
 from jumar.core.run.effects import Effect, Halt
 from jumar.core.run.reducers.transitions import replay
@@ -27,10 +27,10 @@ from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.core.state.verdict import Outcome
 from jumar.journal.writer import Journal, read_journal
 from jumar.kernel import Kernel
-from jumar.models.script import Line, ScriptModel
+from jumar.models.script import ScriptLine, ScriptModel
 from jumar.ports import Answer, Ask, Verification
-from jumar.runtime.dependencies import Parts
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.dependencies import RunDependencies
+from jumar.runtime.effect_runner import EffectRunner
 from jumar.testing import FakeClock, FakeVerifier
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
@@ -49,7 +49,7 @@ class Listening:
 
     name = "script"
 
-    def __init__(self, lines: tuple[Line, ...]) -> None:
+    def __init__(self, lines: tuple[ScriptLine, ...]) -> None:
         self._script = ScriptModel(lines)
         self.asked: list[Ask] = []
         self.in_flight: Callable[[Ask], None] = lambda _: None
@@ -151,7 +151,7 @@ class Story:
         return [(e.name, e.admitted) for e in events if isinstance(e, ev.ActionTaken)]
 
 
-def story(folder: Path, lines: tuple[str | Line, ...], terms: Terms | None = None) -> Story:
+def story(folder: Path, lines: tuple[str | ScriptLine, ...], terms: Terms | None = None) -> Story:
     """A run in *folder* whose model answers *lines*."""
     terms = terms or Terms()
     store = Store(folder / "objects")
@@ -162,13 +162,15 @@ def story(folder: Path, lines: tuple[str | Line, ...], terms: Terms | None = Non
     (workspace.folder / "test_app.py").write_text(TESTS)
     settings = Settings(instruction="Count.", switches=Switches(review=terms.review))
     agent = Pipeline(tuple(terms.files), settings, {"test_app.py": TESTS}, terms.files)
-    model = Listening(tuple(line if isinstance(line, Line) else Line(content=line, usd=0.01) for line in lines))
-    parts = Parts(
+    model = Listening(
+        tuple(line if isinstance(line, ScriptLine) else ScriptLine(content=line, usd=0.01) for line in lines)
+    )
+    parts = RunDependencies(
         workspace=workspace,
         verifier=Talkative(store, IDS, judge),
         route=lambda _: model,
         agent=agent,
-        guard=Guard(editable=lambda p: p in terms.files, protected=lambda p: p == "test_app.py"),
+        guard=WriteRules(editable=lambda p: p in terms.files, protected=lambda p: p == "test_app.py"),
         clock=FakeClock(),
         sleep=_at_once,
     )
@@ -177,15 +179,15 @@ def story(folder: Path, lines: tuple[str | Line, ...], terms: Terms | None = Non
         budget=terms.budget, expected=IDS, tree=workspace.capture(), settings=settings,
     )  # fmt: skip
     journal = Journal.create(folder)
-    return Story(folder, Kernel(journal, Shell(parts), agent, replay(journal.append((first,), 0.0))), model)
+    return Story(folder, Kernel(journal, EffectRunner(parts), agent, replay(journal.append((first,), 0.0))), model)
 
 
 async def _at_once(_seconds: float) -> None:
     """Nobody waits."""
 
 
-def error(kind: Literal["timeout", "server"]) -> Line:
-    return Line(error=kind, usd=0.01)
+def error(kind: Literal["timeout", "server"]) -> ScriptLine:
+    return ScriptLine(error=kind, usd=0.01)
 
 
 STUB = '"""To be written. PASSING = 3"""\n'
@@ -196,11 +198,11 @@ def whole(passing: int, names: str = "abc") -> str:
     return program(passing) + "".join(f"\n\ndef {name}():\n    return 1\n" for name in names)
 
 
-def call(text: str) -> Line:
-    return Line(tool_calls=(ToolCall("write_file", {"path": "app.py", "text": text}),), usd=0.01)
+def call(text: str) -> ScriptLine:
+    return ScriptLine(tool_calls=(ToolCall("write_file", {"path": "app.py", "text": text}),), usd=0.01)
 
 
-REFUSAL = Line(error="refusal", content=program(16), usd=0.01)
+REFUSAL = ScriptLine(error="refusal", content=program(16), usd=0.01)
 """What a model says that declines is not to be used, whatever it looks like."""
 FAULT = (error("server"),) * 5
 
@@ -268,7 +270,7 @@ def test_nothing_is_written_before_the_review_is_in(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["def broken(:", "   ", REFUSAL], ids=["unparsable", "blank", "refusal"])
 def test_a_first_version_that_cannot_be_used_is_an_attempt_and_is_fixed_from_the_untouched_tree(
-    tmp_path: Path, line: str | Line
+    tmp_path: Path, line: str | ScriptLine
 ) -> None:
     made = story(tmp_path, (line, program(8), program(9)), Terms(budget=Budget(attempts=3)))
 
@@ -282,10 +284,10 @@ def test_a_first_version_that_cannot_be_used_is_an_attempt_and_is_fixed_from_the
 
 @pytest.mark.parametrize(
     "line",
-    ["  ", "I'm sorry, I cannot do that.", REFUSAL, Line(tool_calls=(ToolCall("final"),)), *FAULT[:1]],
+    ["  ", "I'm sorry, I cannot do that.", REFUSAL, ScriptLine(tool_calls=(ToolCall("final"),)), *FAULT[:1]],
     ids=["blank", "excuse", "refusal", "tool call", "fault"],
 )
-def test_a_review_that_says_nothing_usable_lets_the_draft_go_on(tmp_path: Path, line: str | Line) -> None:
+def test_a_review_that_says_nothing_usable_lets_the_draft_go_on(tmp_path: Path, line: str | ScriptLine) -> None:
     lines = FAULT if line in FAULT else (line,)
     made = story(tmp_path, (program(8), *lines, program(TOTAL)))
 
@@ -297,7 +299,7 @@ def test_a_review_that_says_nothing_usable_lets_the_draft_go_on(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("line", ["def broken(:", REFUSAL, *FAULT[:1]], ids=["unparsable", "refusal", "fault"])
-def test_a_rewrite_that_cannot_be_used_leaves_the_draft(tmp_path: Path, line: str | Line) -> None:
+def test_a_rewrite_that_cannot_be_used_leaves_the_draft(tmp_path: Path, line: str | ScriptLine) -> None:
     lines = FAULT if line in FAULT else (line,)
     made = story(tmp_path, (program(8), "app.py: no", *lines), Terms(budget=Budget(attempts=1)))
 
@@ -466,7 +468,7 @@ def test_a_half_is_no_rewrite_of_a_draft(tmp_path: Path) -> None:
         "call, then better", "better by a call", "call",
     ],
 )  # fmt: skip
-def test_a_half_of_the_best_version_is_no_fix(tmp_path: Path, lines: tuple[str | Line, ...], best: str) -> None:
+def test_a_half_of_the_best_version_is_no_fix(tmp_path: Path, lines: tuple[str | ScriptLine, ...], best: str) -> None:
     half = whole(TOTAL, "a")
     made = story(tmp_path, (*lines, half), Terms(files={"app.py": STUB}, budget=Budget(attempts=9)))
 

@@ -20,9 +20,9 @@ from jumar.core.state.settings import Price, Route, Switches
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.kernel import Kernel
-from jumar.models.script import Line, Usage
+from jumar.models.script import ScriptedUsage, ScriptLine
 from jumar.ports import Ask
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.model_routes import tiers_of
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task
@@ -76,7 +76,7 @@ def test_without_a_route_nobody_asks_the_frontier(tmp_path: Path) -> None:
 
 
 def test_a_plan_that_fails_at_the_provider_is_asked_for_again_and_after_that_the_loop_goes_on(tmp_path: Path) -> None:
-    lines = (Line(error="rate_limit"), PLAN, ADD, MUL, UPPER)
+    lines = (ScriptLine(error="rate_limit"), PLAN, ADD, MUL, UPPER)
     made = gated(tmp_path, lines, Terms(routes=ROUTES))
 
     assert ended(made) is StopReason.GREEN
@@ -84,7 +84,7 @@ def test_a_plan_that_fails_at_the_provider_is_asked_for_again_and_after_that_the
 
 
 def test_an_unusable_plan_is_not_asked_for_again(tmp_path: Path) -> None:
-    made = gated(tmp_path, (Line(content="I would rather talk"), ADD, MUL, UPPER), Terms(routes=ROUTES))
+    made = gated(tmp_path, (ScriptLine(content="I would rather talk"), ADD, MUL, UPPER), Terms(routes=ROUTES))
 
     assert ended(made) is StopReason.GREEN
     assert [tier for tier, _ in asked(made)] == ["frontier", "mid", "mid", "mid"]
@@ -113,7 +113,7 @@ def test_a_plan_that_cannot_be_paid_for_is_left_to_the_model_of_the_loop(tmp_pat
     made = gated(tmp_path, (PLAN, ADD, MUL, UPPER), Terms(routes=ROUTES, budget=Budget(usd=1.0, attempts=None)))
     dear = Dear(())
     parts = replace(made.parts, route=lambda tier: dear if tier == FRONTIER else made.model)
-    shell = Shell(parts)
+    shell = EffectRunner(parts)
     kernel = made.world.kernel = Kernel(made.world.journal, shell, made.agent, made.world.kernel.state)
     with made.world.journal:
         state = anyio.run(kernel.run)
@@ -149,7 +149,7 @@ def test_the_core_refuses_the_frontier_in_the_loop_whatever_the_agent_asks(tmp_p
 
 
 def test_what_one_model_counted_bounds_no_prompt_of_another(tmp_path: Path) -> None:
-    counted = replace(PLAN, usage=Usage(input_tokens=3))
+    counted = replace(PLAN, usage=ScriptedUsage(input_tokens=3))
     made = gated(tmp_path, (counted, ADD, MUL, UPPER), Terms(routes=ROUTES, budget=Budget(attempts=None, turns=1)))
 
     ended(made)

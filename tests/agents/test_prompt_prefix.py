@@ -21,7 +21,7 @@ from jumar.core.state.run_state import RunState
 from jumar.core.state.settings import Switches
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
-from jumar.models.script import Line
+from jumar.models.script import ScriptLine
 from support.worlds.driver_world import Echo, Rules, Turns, ended, resumed, swift, turns
 from support.worlds.run_world import IDS, program
 
@@ -68,10 +68,14 @@ TEXTS = st.lists(
     max_size=3,
 ).map("\n".join)  # fmt: skip
 LINES = st.one_of(
-    st.builds(Line, tool_calls=st.lists(CALLS, min_size=1, max_size=4).map(tuple), content=TEXTS, usd=st.just(0.01)),
-    st.builds(Line, tool_calls=st.lists(CALLS, min_size=1, max_size=4).map(tuple), content=TEXTS, usd=st.just(0.01)),
-    st.builds(Line, content=TEXTS, usd=st.just(0.01)),
-    st.builds(Line, error=st.sampled_from(["refusal", "server"])),
+    st.builds(
+        ScriptLine, tool_calls=st.lists(CALLS, min_size=1, max_size=4).map(tuple), content=TEXTS, usd=st.just(0.01)
+    ),
+    st.builds(
+        ScriptLine, tool_calls=st.lists(CALLS, min_size=1, max_size=4).map(tuple), content=TEXTS, usd=st.just(0.01)
+    ),
+    st.builds(ScriptLine, content=TEXTS, usd=st.just(0.01)),
+    st.builds(ScriptLine, error=st.sampled_from(["refusal", "server"])),
 )
 RULES = st.builds(
     Rules,
@@ -135,7 +139,7 @@ def check(prompts: list[tuple[Message, ...]]) -> None:
             at += len(results)
 
 
-def lived(folder: Path, script: list[Line], rules: Rules, cuts: list[Cut]) -> Turns:
+def lived(folder: Path, script: list[ScriptLine], rules: Rules, cuts: list[Cut]) -> Turns:
     """A run of several segments, each cut off at one of *cuts*, and the last one not."""
     made = turns(folder, tuple(script), rules)
     made.world.kernel.watch = interrupted(made, cuts[0] if cuts else None)
@@ -149,7 +153,7 @@ def lived(folder: Path, script: list[Line], rules: Rules, cuts: list[Cut]) -> Tu
 @settings(max_examples=30, deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=7), RULES, CUTS)
 def test_wherever_a_run_is_killed_what_was_sent_stays_as_it_was(
-    script: list[Line], rules: Rules, cuts: list[Cut]
+    script: list[ScriptLine], rules: Rules, cuts: list[Cut]
 ) -> None:
     with swift() as folder:
         made = lived(folder, script, rules, cuts)
@@ -171,7 +175,7 @@ def after(entry: ev.Entry) -> ev.Entry:
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=7), RULES, CUTS)
-def test_what_was_sent_stays_as_it_was(script: list[Line], rules: Rules, cuts: list[Cut]) -> None:
+def test_what_was_sent_stays_as_it_was(script: list[ScriptLine], rules: Rules, cuts: list[Cut]) -> None:
     with swift() as folder:
         check(lived(folder, script, rules, cuts).model.prompts)
 
@@ -179,7 +183,7 @@ def test_what_was_sent_stays_as_it_was(script: list[Line], rules: Rules, cuts: l
 @pytest.mark.proof
 @settings(max_examples=2000, deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=10), RULES, CUTS)
-def test_what_was_sent_stays_as_it_was_over_many_runs(script: list[Line], rules: Rules, cuts: list[Cut]) -> None:
+def test_what_was_sent_stays_as_it_was_over_many_runs(script: list[ScriptLine], rules: Rules, cuts: list[Cut]) -> None:
     with swift() as folder:
         check(lived(folder, script, rules, cuts).model.prompts)
 

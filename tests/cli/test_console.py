@@ -14,9 +14,9 @@ import pytest
 from msgspec.structs import replace
 
 from cli.test_cli import GOOD, lay
-from jumar.agents.repair import Repair
+from jumar.agents.repair import RepairAgent
 from jumar.cli.console.notices import LONGEST, Notices
-from jumar.cli.console.output import Voice
+from jumar.cli.console.output import Console
 from jumar.cli.console.progress import Live
 from jumar.cli.main import call
 from jumar.cli.run import UNGATED, UNJUDGED
@@ -24,11 +24,11 @@ from jumar.core.run import effects
 from jumar.core.state import events as ev
 from jumar.core.state.events import Localisation
 from jumar.core.state.reply import ToolCall
-from jumar.core.state.run_state import EXTERNAL, Said
+from jumar.core.state.run_state import EXTERNAL, ConversationCell
 from jumar.core.state.stop import StopReason
 from jumar.core.state.verdict import Cause, TestResult, Void
-from jumar.journal.line_format import Mark
-from jumar.models.script import Line
+from jumar.journal.line_format import JournalEnd
+from jumar.models.script import ScriptLine
 from jumar.runs.setup.result import result_of
 from jumar.testing import FakeVerifier
 from support.worlds.driver_world import Heard, both, ended, swift
@@ -59,9 +59,9 @@ def wavering(files: Mapping[str, bytes]) -> Mapping[str, str] | Void:
 
 def told(folder: Path, terms: Terms, replies: tuple[str, ...] = ("16", "12")) -> tuple[World, Heard]:
     """A run that a person follows, of programs that pass as many tests as *replies* say."""
-    model = Heard(tuple(Line(content=program(int(reply))) for reply in replies))
+    model = Heard(tuple(ScriptLine(content=program(int(reply))) for reply in replies))
     made = world(folder, (), Terms(judge=terms.judge, model=model))
-    with Live(Voice()) as live:
+    with Live(Console()) as live:
         made.kernel.watch = live.watch
         anyio.run(made.kernel.run)
     made.journal.close()
@@ -89,7 +89,7 @@ def test_under_a_gate_a_person_is_told_too(tmp_path: Path, capsys: pytest.Captur
         return Void(Cause.TAMPER, "tests that had to fail did not") if b"a + b" in files["calc.py"] else found
 
     made = played(tmp_path, Story(turns=(both(RUN, claim("add"), ADD), DONE), says=(), terms={"judge": forged}))
-    with Live(Voice()) as live:
+    with Live(Console()) as live:
         made.world.kernel.watch = live.watch
         ended(made)
 
@@ -117,9 +117,9 @@ def test_what_wavered_in_a_verdict_is_named_while_the_run_works_and_in_its_resul
     made, _ = told(tmp_path, Terms(judge=wavering))
 
     assert f"app: 16 of 17 passed: kept; flaky: {IDS[16]}\n" in capsys.readouterr().err
-    assert result_of(made.replayed(), made.folder, Mark()).flaky == (IDS[16],)
+    assert result_of(made.replayed(), made.folder, JournalEnd()).flaky == (IDS[16],)
     steady, _ = told(tmp_path / "steady", Terms(), ("12",))
-    assert result_of(steady.replayed(), steady.folder, Mark()).flaky == ()
+    assert result_of(steady.replayed(), steady.folder, JournalEnd()).flaky == ()
 
 
 SHAKY = """from pathlib import Path
@@ -160,9 +160,9 @@ def test_the_report_names_flaky_tests_even_where_it_is_quiet(
 def test_a_person_is_told_why_a_reply_of_the_pipeline_was_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    replies = (Line(content="def broken(:"), Line(content=""), Line(content=program(17)))
+    replies = (ScriptLine(content="def broken(:"), ScriptLine(content=""), ScriptLine(content=program(17)))
     made = world(tmp_path, (), Terms(model=Heard(replies)))
-    with Live(Voice()) as live:
+    with Live(Console()) as live:
         made.kernel.watch = live.watch
         anyio.run(made.kernel.run)
     made.journal.close()
@@ -207,7 +207,7 @@ def test_a_person_is_told_what_went_back_of_what_an_agent_changed_by_itself(tmp_
     assert not list(notices.heed(state, effect))
     went = ev.Revert(to="t", paths=("test_app.py",), why="changed around the tools: it is read-only", found=True)
 
-    said = list(notices.heed(replace(state, talk=Said(went, state.talk)), effect))
+    said = list(notices.heed(replace(state, talk=ConversationCell(went, state.talk)), effect))
 
     assert said == ["went back: test_app.py: changed around the tools: it is read-only"]
     made.journal.close()
@@ -239,13 +239,13 @@ class Blind(FakeVerifier):
 
 
 def test_a_localisation_that_fails_says_so_on_the_console(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    nothing = Line(tool_calls=(ToolCall("final", {"message": "nothing found"}),))
-    made = world(tmp_path, (), Terms(agent=Repair(), model=Heard((nothing,))))
+    nothing = ScriptLine(tool_calls=(ToolCall("final", {"message": "nothing found"}),))
+    made = world(tmp_path, (), Terms(agent=RepairAgent(), model=Heard((nothing,))))
     made.kernel.shell._parts = replace(  # noqa: SLF001  the one part that the story needs otherwise
         made.kernel.shell._parts,  # noqa: SLF001  as above
         verifier=Blind(made.store, IDS, judge),
     )
-    with Live(Voice()) as live:
+    with Live(Console()) as live:
         made.kernel.watch = live.watch
         anyio.run(made.kernel.run)
     made.journal.close()

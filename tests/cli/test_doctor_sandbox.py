@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jumar.cli.doctor.sandbox import state
-from jumar.runs.setup.choose_sandbox import Findings
+from jumar.runs.setup.choose_sandbox import CandidateFindings
 
 ROOM, MORE = ("write_room",), ("write_room", "see_processes")
 
@@ -13,23 +13,23 @@ ROOM, MORE = ("write_room",), ("write_room", "see_processes")
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (Findings(candidate="S2", why="no Landlock"), "cannot be had here"),
+        (CandidateFindings(candidate="S2", why="no Landlock"), "cannot be had here"),
         (
-            Findings(candidate="S2", tier="S2", possible=MORE, tried=65),
+            CandidateFindings(candidate="S2", tier="S2", possible=MORE, tried=65),
             (
                 "can be had with --sandbox S2; of 65 things tried in it, 2 possible: writing to its room, as it must, "
                 "and seeing which other processes run (see_processes) (tested just now)"
             ),
         ),
         (
-            Findings(candidate="S1", tier="S2", possible=ROOM, tried=65),
+            CandidateFindings(candidate="S1", tier="S2", possible=ROOM, tried=65),
             (
                 "can be had with --sandbox S1, which is as strong as S2 here; of 65 things tried in it, 1 possible: "
                 "writing to its room, as it must (tested just now)"
             ),
         ),
         (
-            Findings(candidate="S2", tier="S0", possible=ROOM, tried=65, why="it is weak"),
+            CandidateFindings(candidate="S2", tier="S0", possible=ROOM, tried=65, why="it is weak"),
             (
                 "is no stronger than S0 here; of 65 things tried in it, 1 possible: writing to its room, as it must "
                 "(tested just now)"
@@ -37,11 +37,11 @@ ROOM, MORE = ("write_room",), ("write_room", "see_processes")
         ),
     ],
 )
-def test_a_candidate_is_told_by_name_and_strength(found: Findings, said: str) -> None:
+def test_a_candidate_is_told_by_name_and_strength(found: CandidateFindings, said: str) -> None:
     assert state(found) == said
 
 
 def test_what_is_remembered_is_told_with_its_time() -> None:
-    said = state(Findings(candidate="S3", tier="S3", possible=ROOM, tried=65, remembered=1.0))
+    said = state(CandidateFindings(candidate="S3", tier="S3", possible=ROOM, tried=65, remembered=1.0))
     assert "(tested on 19" in said
     assert "--probe tests again" in said

@@ -17,22 +17,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.cli.console.output import Voice
+from jumar.cli.console.output import Console
 from jumar.cli.console.progress import Live
-from jumar.cli.console.signals import Attendant
-from jumar.cli.console.status_line import Status, clock, columns
-from jumar.process.progress import Counter, Part, Work, silent
+from jumar.cli.console.signals import SignalWatcher
+from jumar.cli.console.status_line import StatusLine, clock, columns
+from jumar.process.progress import Counter, ProgressPart, Work, silent
 from jumar.workspace.files.safe_paths import replace_file
 
 
-def busy(*, round_of: tuple[int, int] | None = None) -> Status:
+def busy(*, round_of: tuple[int, int] | None = None) -> StatusLine:
     """A run of sixty tests, twelve of which are done after two seconds."""
-    status = Status(title="gcd", best=(9, 17))
+    status = StatusLine(title="gcd", best=(9, 17))
     status.begin("running the tests (turn)", 100.0)
     if round_of:
-        status.count(Part.ROUND, *round_of, 100.0)
-    status.count(Part.TESTS, 0, 60, 100.0)
-    status.count(Part.TESTS, 12, 60, 102.0)
+        status.count(ProgressPart.ROUND, *round_of, 100.0)
+    status.count(ProgressPart.TESTS, 0, 60, 100.0)
+    status.count(ProgressPart.TESTS, 12, 60, 102.0)
     return status
 
 
@@ -58,24 +58,24 @@ def test_the_least_important_is_left_out_first(width: int, said: str) -> None:
 @pytest.mark.slow
 @given(st.integers(0, 120), st.text(max_size=30), st.text(min_size=1, max_size=40))
 def test_it_never_takes_more_columns_than_there_are(width: int, title: str, work: str) -> None:
-    status = Status(title=title)
+    status = StatusLine(title=title)
     status.begin(work, 0.0)
-    status.count(Part.CANDIDATES, 94, 0, 7.0)
+    status.count(ProgressPart.CANDIDATES, 94, 0, 7.0)
     assert columns(status.text(7.5, width)) <= width
 
 
 def test_without_a_total_there_is_a_count_and_no_guess() -> None:
-    status = Status()
+    status = StatusLine()
     status.begin("asking for a candidate (fix)", 0.0)
-    status.count(Part.CANDIDATES, 0, 0, 0.0)
-    status.count(Part.CANDIDATES, 40, 0, 4.0)
+    status.count(ProgressPart.CANDIDATES, 0, 0, 0.0)
+    status.count(ProgressPart.CANDIDATES, 40, 0, 4.0)
     assert status.text(4.0, 120) == "asking for a candidate (fix) 40 candidates 10/s 0:04"
 
 
 def test_another_process_has_a_rate_of_its_own() -> None:
     status = busy()
-    status.count(Part.TESTS, 1, 60, 110.0)
-    status.count(Part.TESTS, 3, 60, 111.0)
+    status.count(ProgressPart.TESTS, 1, 60, 110.0)
+    status.count(ProgressPart.TESTS, 3, 60, 111.0)
     assert "3.0/s" in status.text(111.0, 120)
 
 
@@ -88,7 +88,7 @@ def test_tests_are_counted_as_their_records_come() -> None:
     counter.hear([["start", "a"]])
     counter.hear([["result", "a", "passed", 1, "", "", ""], ["start", "b"]])
 
-    assert told == [(Part.TESTS, 0, 2), (Part.TESTS, 0, 2), (Part.TESTS, 1, 2)]
+    assert told == [(ProgressPart.TESTS, 0, 2), (ProgressPart.TESTS, 0, 2), (ProgressPart.TESTS, 1, 2)]
     silent(Work.COPYING)
 
 
@@ -97,16 +97,16 @@ def test_a_clock() -> None:
 
 
 def test_where_there_is_no_terminal_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with Live(Voice()) as live:
+    with Live(Console()) as live:
         live.tell(Work.COPYING)
-        live.tell(Part.FILES, 3, 0)
+        live.tell(ProgressPart.FILES, 3, 0)
         live.line("a line")
 
     assert capsys.readouterr().err == "a line\n"
 
 
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with Live(Voice(quiet=True)) as live:
+    with Live(Console(quiet=True)) as live:
         live.tell(Work.COPYING)
         live.line("a line")
 
@@ -171,7 +171,7 @@ def test_a_fault_of_the_disk_reaches_the_command_as_itself() -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space left"):
-        Attendant().run(work)
+        SignalWatcher().run(work)
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from jumar.cli.console.signals import FIRST, SECOND, Attendant
+from jumar.cli.console.signals import FIRST, SECOND, SignalWatcher
 from jumar.core.run.effects import Halt, Verify
 from jumar.core.state import events as ev
 from jumar.core.state.stop import StopReason
@@ -62,7 +62,7 @@ def test_a_model_that_always_answers_leaves_time_for_others(tmp_path: Path) -> N
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_breaks_off_what_keeps_the_event_loop_before_there_is_a_run(number: signal.Signals) -> None:
     said: list[str] = []
-    attendant = Attendant(said.append, quiet=True)
+    attendant = SignalWatcher(said.append, quiet=True)
 
     async def work() -> str:
         os.kill(os.getpid(), number)
@@ -80,7 +80,7 @@ def test_a_signal_breaks_off_what_keeps_the_event_loop_before_there_is_a_run(num
 @pytest.mark.slow
 def test_a_signal_breaks_off_a_long_computation_of_an_effect_and_the_run_ends_typed(tmp_path: Path) -> None:
     made = turns(tmp_path, (writes(9), writes(10), writes(11)), Rules())
-    kernel, attendant = made.world.kernel, Attendant(quiet=True)
+    kernel, attendant = made.world.kernel, SignalWatcher(quiet=True)
     perform = kernel.shell.perform
 
     async def stuck(effect: object, state: object) -> object:
@@ -106,7 +106,7 @@ def test_a_signal_breaks_off_a_long_computation_of_an_effect_and_the_run_ends_ty
 
 def test_what_comes_after_the_end_can_be_stopped_and_costs_no_result(tmp_path: Path) -> None:
     made = world(tmp_path, (program(9),))
-    attendant = Attendant(quiet=True)
+    attendant = SignalWatcher(quiet=True)
 
     async def long() -> str:
         os.kill(os.getpid(), signal.SIGINT)

@@ -12,7 +12,7 @@ import pytest
 
 from cli.test_cli import GOOD, lay
 from jumar.cli import demo
-from jumar.cli.console.output import Voice
+from jumar.cli.console.output import Console
 from jumar.cli.console.progress import Live
 from jumar.cli.main import call
 from jumar.core.run.effects import Halt
@@ -20,9 +20,9 @@ from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
-from jumar.importing.demo import Shown
-from jumar.importing.recipes import Prepared, shipped
-from jumar.journal.line_format import Mark
+from jumar.importing.demo import DemoBug
+from jumar.importing.recipes import PreparedRecipe, shipped
+from jumar.journal.line_format import JournalEnd
 from jumar.runs.setup.result import Result, result_of
 from support.worlds.run_world import Terms, World, program, world
 
@@ -32,7 +32,7 @@ NULLS = {"passed": None, "failed": None, "errors": None, "best": None}
 def finished(made: World) -> Result:
     anyio.run(made.kernel.run)
     made.journal.close()
-    return result_of(made.replayed(), made.folder, Mark())
+    return result_of(made.replayed(), made.folder, JournalEnd())
 
 
 def counts(result: Result) -> dict[str, object]:
@@ -91,9 +91,9 @@ def test_the_demo_shows_a_run_that_no_test_has_judged(tmp_path: Path, capsys: py
     made = world(tmp_path, (program(9),))
     made.kernel.halt(Halt(StopReason.INTERRUPTED, "stopped by a signal"))
     recipe = shipped().planted[0]
-    shown = Shown(Prepared(recipe, None, ""), finished(made), "", 0)
+    shown = DemoBug(PreparedRecipe(recipe, None, ""), finished(made), "", 0)
 
-    demo._show(Voice(), shown)  # noqa: SLF001  the one place that prints it; the rest of the command needs a registry
+    demo._show(Console(), shown)  # noqa: SLF001  the one place that prints it; the rest of the command needs a registry
 
     assert "interrupted  tests not run" in capsys.readouterr().out
 
@@ -120,7 +120,7 @@ def test_the_progress_of_a_run_that_no_test_has_judged_counts_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = world(tmp_path, (program(9),), Terms(policy=TestPolicy.NEVER))
-    with Live(Voice()) as live:
+    with Live(Console()) as live:
         made.kernel.watch = live.watch
         finished(made)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.core.gate.exact_edit import Refused, replaced
+from jumar.core.gate.exact_edit import EditRefused, replaced
 
 TEXT = "def f(a):\n    if a:\n        return 1\n    return 2\n\n\ndef g(b):\n    return f(b) + 1\n"
 SMALL = st.text("ab \n\r\t", max_size=12)
@@ -16,7 +16,7 @@ SMALL = st.text("ab \n\r\t", max_size=12)
 
 def reason(text: str, old: str, new: str = "new") -> str:
     found = replaced(text, old, new)
-    assert isinstance(found, Refused)
+    assert isinstance(found, EditRefused)
     return found.reason
 
 
@@ -77,7 +77,7 @@ def test_only_a_single_exact_occurrence_is_ever_replaced(text: str, old: str, ne
     if len(starts) == 1 and old != new:
         assert found == text[: starts[0]] + new + text[starts[0] + len(old) :]
     else:
-        assert isinstance(found, Refused)
+        assert isinstance(found, EditRefused)
         assert found.reason
 
 
@@ -101,5 +101,5 @@ BIG = "".join(f"    value_{n * 7919 % 99991} = compute(arg_{n}, {n})\n" for n in
 )
 def test_a_refusal_in_a_megabyte_takes_less_than_a_second(text: str, old: str) -> None:
     start = time.process_time()
-    assert isinstance(replaced(text, old, "new"), Refused)
+    assert isinstance(replaced(text, old, "new"), EditRefused)
     assert time.process_time() - start < 1

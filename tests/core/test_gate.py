@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jumar.core.gate.admission import Action, admits
-from jumar.core.gate.write_rules import Guard
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
@@ -24,7 +24,9 @@ def state(gate: Gate) -> RunState:
     return replay((ev.Entry(0, 0.0, start),))
 
 
-GUARD = Guard(editable=lambda p: p.endswith(".py"), protected=lambda p: p.startswith("test_") or p == "conftest.py")
+GUARD = WriteRules(
+    editable=lambda p: p.endswith(".py"), protected=lambda p: p.startswith("test_") or p == "conftest.py"
+)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from agents.test_prompt_prefix import check as check_prefixes
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
 from jumar.core.state.reply import Reply
-from jumar.models.script import Line
+from jumar.models.script import ScriptLine
 from jumar.ports import Answer, Ask, Site
 from support.worlds.driver_world import Heard, Turns, both, call, ended, swift
 from support.worlds.gate_world import Terms, claim, edit, gated, lying, write
@@ -210,7 +210,7 @@ class Drawing(Heard):
         self.pick, self.tests = pick, tests
         self.made: Turns
         self.turn: Turn | None = None
-        self.lines: list[Line] = []
+        self.lines: list[ScriptLine] = []
         self.failures: dict[str, int] = {}
         self.ended: set[str] = set()
         self.seen = 0
@@ -261,7 +261,7 @@ class Drawing(Heard):
         """What lies in the workspace."""
         return lying(self.made)
 
-    def next(self) -> Line:
+    def next(self) -> ScriptLine:
         """A turn of some jobs."""
         files = self.files()
         green = self.tests.green(files)
@@ -269,7 +269,7 @@ class Drawing(Heard):
         if len(self.lines) >= TURNS or not open_to_claims:
             return call("final", message="done")
         turn = self.turn = Turn(files, self.tests)
-        calls: list[Line] = []
+        calls: list[ScriptLine] = []
         for _ in range(1 + self.pick(4)):
             if self.pick(6) == 0:
                 calls += self.authored(turn)
@@ -278,7 +278,7 @@ class Drawing(Heard):
                 calls += self.edited(turn, [open_to_claims.pop(self.pick(len(open_to_claims))) for _ in range(many)])
         return both(*calls) if calls else call("list_files", path=f"x{len(self.lines)}")
 
-    def authored(self, turn: Turn) -> list[Line]:
+    def authored(self, turn: Turn) -> list[ScriptLine]:
         """A new test file."""
         self.number += 1
         path, job = f"test_new{self.number}.py", Job(())
@@ -287,7 +287,7 @@ class Drawing(Heard):
         turn.make(job, path, f"# {variable} {self.pick(3)}\n")
         return [write(path, turn.now[path])]
 
-    def edited(self, turn: Turn, ids: list[str]) -> list[Line]:
+    def edited(self, turn: Turn, ids: list[str]) -> list[ScriptLine]:
         """Claims of *ids* and edits: such as make them green, and such as do not."""
         job = Job(tuple(ids))
         needs = dict(chain.from_iterable(self.wanted(turn, i).items() for i in ids))
@@ -295,7 +295,7 @@ class Drawing(Heard):
         wanted = [v for v in needs if right or self.pick(2)]
         if self.pick(3) == 0 or not wanted:
             wanted.append(VARIABLES[self.pick(len(VARIABLES))])
-        edits: list[Line] = []
+        edits: list[ScriptLine] = []
         for variable in dict.fromkeys(wanted):
             number = needs[variable] if right and variable in needs else self.pick(3)
             edits.append(self.assigned(turn, job, variable, number))
@@ -307,7 +307,7 @@ class Drawing(Heard):
         given = self.tests.given.get(test_id)
         return given if given is not None else dict([_need(turn.base[test_id.partition("::")[0]])])
 
-    def assigned(self, turn: Turn, job: Job, variable: str, number: int) -> Line:
+    def assigned(self, turn: Turn, job: Job, variable: str, number: int) -> ScriptLine:
         """An edit that gives *variable* the value *number*, in a line like no other."""
         self.number += 1
         path = PLACES[variable[0]]

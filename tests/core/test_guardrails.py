@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.cli.console.output import Voice, printable
+from jumar.cli.console.output import Console, printable
 from jumar.core.gate.secret_patterns import RULE, secrets
 from jumar.core.gate.write_rules import alike, escape, misnamed
 from jumar.core.prompts.feedback import feedback
@@ -32,7 +32,7 @@ from jumar.errors import Infra
 from jumar.runtime.outside_changes import found
 from jumar.runtime.secret_writes import leaking
 from jumar.workspace.store.object_store import Store
-from jumar.workspace.workspace import Outside, Workspace
+from jumar.workspace.workspace import OutsideWorkspace, Workspace
 from support.worlds.driver_world import Turns, call, ended, swift, turns, writes
 from support.worlds.run_world import program
 
@@ -324,7 +324,7 @@ def test_a_word_for_what_was_refused(tmp_path: Path) -> None:
     for path in ("loop/a.py", "inside/a.py", "inside"):
         with pytest.raises(ValueError, match="link") as refused:
             workspace.write(path, b"x")
-        assert not isinstance(refused.value, Outside)
+        assert not isinstance(refused.value, OutsideWorkspace)
 
 
 # --- what comes back ------------------------------------------------------------------------------------------------
@@ -358,5 +358,5 @@ def test_plain_text_holds_nothing_that_is_obeyed(text: str) -> None:
 
 
 def test_what_a_person_is_shown_drives_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    Voice().say("".join(HOSTILE))
+    Console().say("".join(HOSTILE))
     assert not [mark for mark in OBEYED[:-1] if mark in capsys.readouterr().out]

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from jumar.cli.main import call as jumar
 from jumar.core.state import events as ev
 from jumar.core.state.reply import ToolCall
-from jumar.corpus.build_record import Shown
+from jumar.corpus.build_record import PathScrubber
 from jumar.corpus.export import Corpus, corpus_of, keep_bases, runs_in
 from jumar.corpus.schema import Record, line, records
 from jumar.errors import BadInput
 from jumar.journal.writer import read_journal
-from jumar.models.script import Line
+from jumar.models.script import ScriptLine
 from jumar.workspace.files import trees
 from support.worlds.driver_world import swift
 from support.worlds.kept_edit_world import (
@@ -42,7 +42,7 @@ from support.worlds.kept_edit_world import (
 )
 
 
-def corpus(folder: Path, *lines: Line, files: Mapping[str, bytes] = FILES) -> Corpus:
+def corpus(folder: Path, *lines: ScriptLine, files: Mapping[str, bytes] = FILES) -> Corpus:
     """The corpus of one run with these replies."""
     return corpus_of([ran(folder, *lines, files=files)])
 
@@ -326,7 +326,7 @@ class TestTheBytes:
         ],
     )
     def test_folders_of_the_machine_are_taken_out_of_what_was_shown(self, said: str, shown: str) -> None:
-        assert Shown(((("/the/task", ".")), ("/py", "PYTHON"))).plain(said) == shown
+        assert PathScrubber(((("/the/task", ".")), ("/py", "PYTHON"))).plain(said) == shown
 
 
 class TestThePatch:

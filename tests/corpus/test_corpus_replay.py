@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from jumar.cli.main import call as jumar
 from jumar.corpus.export import corpus_of, keep_bases
-from jumar.corpus.replay import Means, Replayed, Status, replayed, sources_of
+from jumar.corpus.replay import Replayed, ReplayResources, ReplayStatus, replayed, sources_of
 from jumar.corpus.schema import Record, line, records
 from jumar.errors import BadInput, Infra
 from jumar.runs.setup.marks import Trust
@@ -29,7 +29,9 @@ ANYBODY = Trust({}, anyone=True)
 
 def again(record: Record, run: Path, room: Path, confirm: int = 1) -> Replayed:
     """*record*, executed again with the trees of *run*."""
-    return anyio.run(replayed, record, Means(sources=sources_of([run], None, ANYBODY), room=room, confirm=confirm))
+    return anyio.run(
+        replayed, record, ReplayResources(sources=sources_of([run], None, ANYBODY), room=room, confirm=confirm)
+    )
 
 
 def file(record: Record, **changed: str) -> Record:
@@ -70,7 +72,7 @@ class TestARecordThatWasChanged:
         (record,) = corpus_of([run]).records
         told = again(tampered(record), run, tmp_path / "room")
 
-        assert (told.status, told.verifications) == (Status.UNSTABLE, 0)
+        assert (told.status, told.verifications) == (ReplayStatus.UNSTABLE, 0)
         assert why in told.differs[0]
 
     @pytest.mark.slow
@@ -123,7 +125,7 @@ class TestAReplay:
         (record,) = corpus_of([run]).records
         told = again(replace(record, tests=(*record.tests, replace(record.tests[0], id=OLD))), run, tmp_path / "room")
 
-        assert told.status is Status.UNSTABLE
+        assert told.status is ReplayStatus.UNSTABLE
         assert told.differs == (
             f"without the edit: {OLD} is green; claim a test that is red",
             f"with the edit taken back: {OLD} is green; claim a test that is red",

@@ -14,7 +14,7 @@ import pytest
 
 from jumar.cli.main import call
 from jumar.errors import BadInput, Infra
-from jumar.hooks.claim_command import Claimed, asked, claimed
+from jumar.hooks.claim_command import ClaimOutcome, asked, claimed
 from support.processes.fake_claude_code import RED, Host, repository
 
 
@@ -45,7 +45,7 @@ def run(answer: bytes, status: int = 200) -> Iterator[tuple[str, list[tuple[str,
 
 def test_a_run_is_asked_at_its_address() -> None:
     with run(b'{"admitted": true, "text": "claimed"}') as (address, heard):
-        assert asked(address, "t.py::a", "a.py") == Claimed(admitted=True, text="claimed")
+        assert asked(address, "t.py::a", "a.py") == ClaimOutcome(admitted=True, text="claimed")
     assert heard == [("/token/claim", {"test_id": "t.py::a", "edit_target": "a.py"})]
 
 

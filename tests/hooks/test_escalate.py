@@ -16,9 +16,9 @@ from jumar.core.state.settings import Switches
 from jumar.core.state.stop import EXIT_CODES, Escalation, StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
-from jumar.hooks.claim_command import Claimed
+from jumar.hooks.claim_command import ClaimOutcome
 from jumar.hooks.escalate_command import escalated
-from jumar.models.script import Line
+from jumar.models.script import ScriptLine
 from mcp_server.test_mcp import Guest, visiting
 from support.processes import fake_provider as wire
 from support.processes.external_run import Outing, Terms
@@ -42,7 +42,7 @@ def _tmp_path() -> Iterator[Path]:
         yield folder
 
 
-def escalate(test_id: str, reason: str = WHY) -> Line:
+def escalate(test_id: str, reason: str = WHY) -> ScriptLine:
     return call("escalate", test_id=test_id, reason=reason)
 
 
@@ -103,7 +103,7 @@ def test_without_a_gate_it_works_under_every_policy(tmp_path: Path, policy: Test
 
 def test_it_works_in_the_plain_text_protocol(tmp_path: Path) -> None:
     text = f"I cannot do both.\n\n```action escalate test_id={IDS[16]}\nIt wants 17,\nthe task 9.\n```\n"
-    made = turns(tmp_path, (Line(content=text),), Rules(switches=Switches(text_actions=True)))
+    made = turns(tmp_path, (ScriptLine(content=text),), Rules(switches=Switches(text_actions=True)))
 
     assert ended(made) is StopReason.ESCALATED
     assert escalations(made) == [{"test_id": IDS[16], "reason": "It wants 17,\nthe task 9."}]
@@ -124,7 +124,7 @@ def test_it_works_in_the_plain_text_protocol(tmp_path: Path) -> None:
     ],
 )
 def test_an_unknown_test_or_no_reason_is_refused_with_a_sentence_and_the_run_goes_on(
-    tmp_path: Path, line: Line, why: str
+    tmp_path: Path, line: ScriptLine, why: str
 ) -> None:
     made = gated(tmp_path, (line, call("final", message="done")))
 
@@ -234,7 +234,7 @@ def test_an_external_agent_that_nobody_metered_cannot_escalate_around_its_bill(t
 def test_behind_the_hooks_an_agent_escalates_in_its_shell(tmp_path: Path) -> None:
     host = quick(Host(repository(tmp_path / "repo")))
 
-    def said(test: str, reason: str) -> Claimed:
+    def said(test: str, reason: str) -> ClaimOutcome:
         return anyio.run(escalated, host.root, test, reason, host.environ)
 
     host.prompt()

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumar.child.hook.command_prefilter import telling
-from jumar.child.hook.published_state import Refused, inside, root_of
+from jumar.child.hook.published_state import HookRefusal, inside, root_of
 from jumar.child.hook.ruling import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, answered, commanded, refusal
 from jumar.cli.main import call
 from jumar.commands import parser
@@ -79,7 +79,7 @@ def test_what_names_no_program_of_the_rules_starts_no_process(line: str) -> None
 @pytest.mark.slow
 def test_the_rules_are_asked_in_a_process_of_their_own() -> None:
     commanded("git status", 60.0)
-    with pytest.raises(Refused, match="the person does that"):
+    with pytest.raises(HookRefusal, match="the person does that"):
         commanded("x=git; $x push -f", 60.0)
 
 
@@ -88,7 +88,7 @@ def test_no_length_of_a_line_keeps_the_host_waiting() -> None:
     """A host lets through what takes a minute."""
     long = "echo " + "a" * 1_000_000
     commanded(f"{long} git", 60.0)
-    with pytest.raises(Refused):
+    with pytest.raises(HookRefusal):
         commanded(f"git push --force; {long}", 60.0)
 
 
@@ -113,7 +113,7 @@ def test_only_a_plain_file_inside_has_a_path(tmp_path: Path) -> None:
 
     assert {path: inside(path, str(root)) for path in good} == good
     for path in bad:
-        with pytest.raises(Refused):
+        with pytest.raises(HookRefusal):
             inside(path, str(root))
 
 
@@ -125,7 +125,7 @@ def test_the_root_is_the_repository_around_the_folder(tmp_path: Path) -> None:
     assert root_of(str(tmp_path / "repo" / "src")) == str(tmp_path / "repo")
     assert root_of(str(tmp_path / "plain")) == str(tmp_path / "plain")
     for folder in ("repo", "", str(tmp_path / "none"), "/a\0b"):
-        with pytest.raises(Refused):
+        with pytest.raises(HookRefusal):
             root_of(folder)
 
 
@@ -211,14 +211,14 @@ def never(*_: object) -> None:
 
 def test_what_is_malformed_is_refused_before_any_session_is_asked(tmp_path: Path) -> None:
     for name, raw in malformed(tmp_path).items():
-        with pytest.raises(Refused) as why:
+        with pytest.raises(HookRefusal) as why:
             answered(PRE, raw, str(tmp_path), 1.0, never)
         assert "to judge this by" not in str(why.value), name
 
 
 def test_an_unknown_event_is_refused(tmp_path: Path) -> None:
     raw = json.dumps(event(tmp_path, hook_event_name="PreCompact")).encode()
-    with pytest.raises(Refused, match="no event that jumar knows"):
+    with pytest.raises(HookRefusal, match="no event that jumar knows"):
         answered("PreCompact", raw, "", 1.0, never)
 
 
@@ -229,7 +229,7 @@ def test_reading_needs_no_session_and_writing_does(tmp_path: Path) -> None:
     assert answered(PRE, pre("Read", file_path="/anything"), "", 1.0, never) is None
     assert answered(PRE, pre("TodoWrite", todos=[]), "", 1.0, never) is None
     for raw in (pre("Bash", command="ls"), pre("mcp__x__y", path="z"), pre("Novel", question="?")):
-        with pytest.raises(Refused, match="no session"):
+        with pytest.raises(HookRefusal, match="no session"):
             answered(PRE, raw, "", 1.0, never)
 
 

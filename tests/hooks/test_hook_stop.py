@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from jumar.child.hook.ruling import STOP, SUBAGENT_STOP, refusal
 from jumar.core.state import events as ev
-from jumar.core.state.claims import Book, Claim, Edited
+from jumar.core.state.claims import Claim, Edited, GateState
 from jumar.core.state.ratchet import Attempt, Score
-from jumar.core.state.run_state import RunState, Said
+from jumar.core.state.run_state import ConversationCell, RunState
 from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import Blame, Outcome
 from jumar.hooks.stop_rule import Stopping, rule, who_stops
@@ -20,7 +20,9 @@ from jumar.journal.writer import read_journal
 from support.processes.fake_claude_code import BUGGY, RED, Host, quick, repository
 
 FAIL = ev.TestRun(test_id="t.py::a", status="fail", outcome=Outcome.FAILED, blame=Blame.CODE)
-CLAIMED = RunState(tree="t0", book=Book(mode=Gate.STRICT, newest={"t.py::a": FAIL}, claims=(Claim("t.py::a", "a.py"),)))
+CLAIMED = RunState(
+    tree="t0", book=GateState(mode=Gate.STRICT, newest={"t.py::a": FAIL}, claims=(Claim("t.py::a", "a.py"),))
+)
 QUIET = replace(CLAIMED, book=replace(CLAIMED.book, claims=()))
 
 
@@ -29,7 +31,7 @@ def written(state: RunState, stopping: Stopping) -> RunState:
     assert stopping.call is not None
     args = stopping.call.arguments
     taken = ev.ActionTaken(name="stop", args=args, admitted=not stopping.blocks, reason=str(args["why"]))
-    return replace(state, talk=Said(taken, state.talk))
+    return replace(state, talk=ConversationCell(taken, state.talk))
 
 
 def test_a_claimed_test_that_is_red_blocks_once_and_the_second_stop_in_that_state_goes_through_and_is_recorded() -> (
@@ -49,7 +51,7 @@ def test_a_claimed_test_that_is_red_blocks_once_and_the_second_stop_in_that_stat
 def test_an_edit_that_was_not_judged_blocks_too() -> None:
     edited = replace(QUIET, book=replace(QUIET.book, turn=(Edited("a.py", "1", "2"),)))
     best = Attempt("t0", Score(1, 0, 0), frozenset({"t.py::b"}))
-    refactored = replace(QUIET, tree="t1", best=best, book=Book(mode=Gate.REFACTOR))
+    refactored = replace(QUIET, tree="t1", best=best, book=GateState(mode=Gate.REFACTOR))
 
     assert rule(edited, STOP, active=False).why == "edited, and not judged by the tests yet: a.py"
     assert rule(edited, STOP, active=False).blocks

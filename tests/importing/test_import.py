@@ -19,7 +19,7 @@ from jumar.errors import BadInput, Infra
 from jumar.importing.from_git import git_sides
 from jumar.importing.from_pypi import LIMIT_BYTES, Release, fetched, pypi_sides, unpacked, with_packages
 from jumar.importing.make_task import About, Blob, Sides, laid_out, python_path, write_task, write_tree
-from jumar.importing.validate import Means, import_task, sorted_out
+from jumar.importing.validate import ImportResources, import_task, sorted_out
 from jumar.task.task import load_task
 from support.worlds.fake_releases import NEW, OLD, sdist, tree
 
@@ -271,7 +271,7 @@ class TestChecking:
 
     def test_what_holds_is_written_down(self, tmp_path: Path) -> None:
         sides = Sides(ABOUT, tree(OLD), tree(NEW))
-        made = anyio.run(import_task, sides, tmp_path, Means(environ=os.environ))
+        made = anyio.run(import_task, sides, tmp_path, ImportResources(environ=os.environ))
 
         assert made.checks.fail_to_pass == ("tests/test_thing.py::test_half",)
         assert made.checks.pass_to_pass == ("tests/test_thing.py::test_zero",)
@@ -286,5 +286,5 @@ class TestChecking:
         blind = {**NEW, "tests/test_thing.py": "def test_nothing(): pass\n"}
 
         with pytest.raises(BadInput, match="nothing in thing-1-2 turns from red to green"):
-            anyio.run(import_task, Sides(ABOUT, tree(OLD), tree(blind)), tmp_path, Means(environ=os.environ))
+            anyio.run(import_task, Sides(ABOUT, tree(OLD), tree(blind)), tmp_path, ImportResources(environ=os.environ))
         assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ import pytest
 
 from jumar.errors import Infra
 from jumar.importing.make_task import Blob
-from jumar.importing.recipes import Fixed, Pin, Planted, Prepared, planted, recipe_tasks, shipped
+from jumar.importing.recipes import Fixed, Pin, Planted, PreparedRecipe, planted, recipe_tasks, shipped
 from jumar.task.task import load_task
 from support.worlds.fake_releases import NEW, OLD, sdist
 
@@ -61,7 +61,7 @@ def test_a_recipe_becomes_a_task_and_a_bad_one_keeps_no_other_from_it(tmp_path: 
         replacement="    return n * 2", bug="an operator", drop=("setup.py",),
     )  # fmt: skip
     wrong = Planted(name="thing", new=fixed.new, file="thing.py", line=9, original="", replacement="x", bug="none")
-    heard: list[Prepared] = []
+    heard: list[PreparedRecipe] = []
 
     done = anyio.run(recipe_tasks, cache, tmp_path / "out", (fixed, wrong, sown), heard.append)
 

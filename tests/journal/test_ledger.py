@@ -32,11 +32,11 @@ from jumar.core.state.reply import Reply
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput, Infra
-from jumar.journal.ledger import Caps, Drawing, Ledger
+from jumar.journal.ledger import Caps, Drawing, SqliteLedger
 from jumar.journal.writer import EVENTS, Journal, read_journal, still
 from jumar.kernel import Kernel
 from jumar.ports import Answer, Ask
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.effect_runner import EffectRunner
 from support.processes.ledger_driver import Said
 from support.worlds.run_world import Terms, world
 
@@ -73,7 +73,7 @@ def call(paid: Cost = PAID) -> ev.ModelCall:
     )
 
 
-def drawn(ledger: Ledger) -> tuple[int, int, int, int]:
+def drawn(ledger: SqliteLedger) -> tuple[int, int, int, int]:
     """Settled and held, money and tokens."""
     spent = ledger.total()
     return spent.micro_usd, spent.tokens, spent.held_micro_usd, spent.held_tokens
@@ -82,7 +82,7 @@ def drawn(ledger: Ledger) -> tuple[int, int, int, int]:
 class One:
     """A run that takes the five steps of its calls one at a time, and may stop between any two."""
 
-    def __init__(self, ledger: Ledger, folder: Path, worst: Cost = WORST, paid: Cost = PAID) -> None:
+    def __init__(self, ledger: SqliteLedger, folder: Path, worst: Cost = WORST, paid: Cost = PAID) -> None:
         self.folder, self.worst, self.paid = folder, worst, paid
         self._ledger = ledger
         self.journal = Journal.create(folder)
@@ -142,7 +142,7 @@ def by_the_journal(folder: Path) -> tuple[int, int]:
     ],
 )
 def test_what_is_set_aside_counts_until_a_cap_refuses(tmp_path: Path, caps: Caps, calls: int, cap: str) -> None:
-    with Ledger.open(tmp_path / "ledger", caps) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", caps) as ledger:
         drawing = ledger.drawn_by("r", tmp_path)
         said = [drawing.reserve(seq, WORST) for seq in range(50)]
 
@@ -150,7 +150,7 @@ def test_what_is_set_aside_counts_until_a_cap_refuses(tmp_path: Path, caps: Caps
 
 
 def test_settling_gives_back_what_was_not_spent(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "ledger", Caps(usd=0.3)) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps(usd=0.3)) as ledger:
         a, b = ledger.drawn_by("a", tmp_path / "a"), ledger.drawn_by("b", tmp_path / "b")
         assert a.reserve(1, WORST) == ""
         assert b.reserve(1, WORST) == "usd"
@@ -163,7 +163,7 @@ def test_settling_gives_back_what_was_not_spent(tmp_path: Path) -> None:
 
 
 def test_settling_twice_changes_nothing_and_money_is_never_lost(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "ledger", Caps(usd=0.3)) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps(usd=0.3)) as ledger:
         drawing = ledger.drawn_by("r", tmp_path)
         drawing.reserve(3, WORST)
         drawing.settle(3, PAID)
@@ -175,7 +175,7 @@ def test_settling_twice_changes_nothing_and_money_is_never_lost(tmp_path: Path) 
 
 
 def test_a_call_is_set_aside_once_and_paid_once(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "ledger", Caps(usd=0.3)) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps(usd=0.3)) as ledger:
         drawing = ledger.drawn_by("r", tmp_path)
         assert [drawing.reserve(3, WORST), drawing.reserve(3, Cost(0.3, 1))] == ["", ""]
         assert drawn(ledger) == (0, 0, 300_000, 1)
@@ -189,7 +189,7 @@ def test_a_call_is_set_aside_once_and_paid_once(tmp_path: Path) -> None:
 
 
 def test_a_provider_that_claims_too_much_does_not_close_the_ledger(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "ledger", Caps(tokens=1000)) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps(tokens=1000)) as ledger:
         a, b = ledger.drawn_by("a", tmp_path / "a"), ledger.drawn_by("b", tmp_path / "b")
         assert a.reserve(1, WORST) == b.reserve(1, WORST) == ""
         for n in range(10):
@@ -201,11 +201,11 @@ def test_a_provider_that_claims_too_much_does_not_close_the_ledger(tmp_path: Pat
 
 def test_time_counts_while_a_run_is_at_work_and_never_between_a_stop_and_a_resume(tmp_path: Path) -> None:
     now = 1000.0
-    with Ledger.open(tmp_path / "ledger", Caps(seconds=60.0), lambda: now) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps(seconds=60.0), lambda: now) as ledger:
         assert ledger.drawn_by("r", tmp_path).reserve(1, WORST) == ""
         now += 20.0
     now += 86_400.0
-    with Ledger.open(tmp_path / "ledger", None, lambda: now) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", None, lambda: now) as ledger:
         assert ledger.total().seconds == 20.0, "nobody was at work for a day, and who only looks is not either"
         drawing = ledger.drawn_by("r", tmp_path)
         now += 39.0
@@ -218,7 +218,7 @@ def test_time_counts_while_a_run_is_at_work_and_never_between_a_stop_and_a_resum
 
 def test_time_in_which_two_runs_work_counts_once_and_that_of_a_killed_one_as_far_as_it_was_seen(tmp_path: Path) -> None:
     now = 0.0
-    one, two = (Ledger.open(tmp_path / "ledger", Caps(seconds=60.0), lambda: now) for _ in range(2))
+    one, two = (SqliteLedger.open(tmp_path / "ledger", Caps(seconds=60.0), lambda: now) for _ in range(2))
     first = one.drawn_by("a", tmp_path)
     now = 10.0
     second = two.drawn_by("b", tmp_path / "b")
@@ -231,7 +231,7 @@ def test_time_in_which_two_runs_work_counts_once_and_that_of_a_killed_one_as_far
     now = 40.0
     two.close()
     now = 1000.0
-    with Ledger.open(tmp_path / "ledger", None, lambda: now) as later:
+    with SqliteLedger.open(tmp_path / "ledger", None, lambda: now) as later:
         assert later.total().seconds == 40.0
 
 
@@ -247,7 +247,7 @@ def other(path: Path) -> None:
 
 
 def newer(path: Path) -> None:
-    Ledger.open(path, Caps(usd=1.0)).close()
+    SqliteLedger.open(path, Caps(usd=1.0)).close()
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 2")
     db.close()
@@ -261,7 +261,7 @@ def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path, make
 
     for caps in (Caps(usd=1.0), None):
         with pytest.raises(BadInput, match="is no ledger that this jumar knows; name another file"):
-            Ledger.open(path, caps)
+            SqliteLedger.open(path, caps)
 
     assert path.read_bytes() == before
 
@@ -277,42 +277,42 @@ def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path, make
 )
 def test_what_cannot_be_a_ledger_is_not_made(tmp_path: Path, caps: Caps | None, said: str) -> None:
     with pytest.raises(BadInput, match=said):
-        Ledger.open(tmp_path / "ledger", caps)
+        SqliteLedger.open(tmp_path / "ledger", caps)
     with pytest.raises(BadInput, match="is a folder; name a file"):
-        Ledger.open(tmp_path, Caps())
+        SqliteLedger.open(tmp_path, Caps())
     assert not list(tmp_path.iterdir())
 
 
 def test_an_empty_file_is_not_yet_a_ledger(tmp_path: Path) -> None:
     (tmp_path / "ledger").touch()
     with pytest.raises(BadInput, match="is empty and no ledger yet"):
-        Ledger.open(tmp_path / "ledger")
-    with Ledger.open(tmp_path / "ledger", Caps(tokens=5)) as ledger:
+        SqliteLedger.open(tmp_path / "ledger")
+    with SqliteLedger.open(tmp_path / "ledger", Caps(tokens=5)) as ledger:
         assert ledger.caps == Caps(tokens=5)
 
 
 def test_a_ledger_keeps_the_caps_it_was_made_with(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "ledger"
-    Ledger.open(path, Caps(usd=10, tokens=2_000_000)).close()
+    SqliteLedger.open(path, Caps(usd=10, tokens=2_000_000)).close()
     for same in (None, Caps(usd=10.0, tokens=2_000_000)):
-        with Ledger.open(path, same) as ledger:
+        with SqliteLedger.open(path, same) as ledger:
             assert ledger.caps == Caps(usd=10.0, tokens=2_000_000)
     with pytest.raises(BadInput, match=r"has the caps usd 10\.0, tokens 2,000,000, not usd 12\.0, seconds 9\.0; ask"):
-        Ledger.open(path, Caps(usd=12.0, seconds=9.0))
+        SqliteLedger.open(path, Caps(usd=12.0, seconds=9.0))
     with pytest.raises(BadInput, match="not none; ask"):
-        Ledger.open(path, Caps())
+        SqliteLedger.open(path, Caps())
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(Infra, match="cannot make"):
-        Ledger.open(tmp_path / "file" / "ledger", Caps())
+        SqliteLedger.open(tmp_path / "file" / "ledger", Caps())
 
 
 def test_a_full_disk_leaves_the_ledger_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Ledger.open(path, Caps(usd=9.0)) as ledger:
+    with SqliteLedger.open(path, Caps(usd=9.0)) as ledger:
         drawing = ledger.drawn_by("r", tmp_path / "gone")
         drawing.reserve(1, WORST)
         before = drawn(ledger)
@@ -330,7 +330,7 @@ def test_a_full_disk_leaves_the_ledger_as_it_was(tmp_path: Path) -> None:
 
 
 def test_one_who_will_not_let_go_is_not_waited_for_for_ever(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "ledger", Caps()) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps()) as ledger:
         drawing = ledger.drawn_by("r", tmp_path)
         ledger._purse._db.execute("PRAGMA busy_timeout = 20")  # noqa: SLF001  else the test takes its ten seconds
         rude = sqlite3.connect(tmp_path / "ledger", isolation_level=None)
@@ -352,7 +352,7 @@ LEFT = {
 @pytest.mark.parametrize("by", ["open", "refusal", "own"])
 @pytest.mark.parametrize("steps", LEFT)
 def test_what_a_dead_run_leaves_is_told_by_its_journal(tmp_path: Path, steps: int, by: str) -> None:
-    with Ledger.open(tmp_path / "ledger", Caps(usd=0.25)) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps(usd=0.25)) as ledger:
         run = One(ledger, tmp_path / "r")
         for _ in range(steps):
             run.step()
@@ -361,7 +361,7 @@ def test_what_a_dead_run_leaves_is_told_by_its_journal(tmp_path: Path, steps: in
         assert drawn(ledger) == (0, 0, 250_000, 100), "a run that is alive is left alone"
         run.die()
         if by == "open":
-            Ledger.open(tmp_path / "ledger").close()
+            SqliteLedger.open(tmp_path / "ledger").close()
         elif by == "refusal":
             assert ledger.drawn_by("another", tmp_path).reserve(1, replace(WORST, usd=1.0)) == "usd"
         else:
@@ -375,7 +375,7 @@ def test_what_a_dead_run_leaves_is_told_by_its_journal(tmp_path: Path, steps: in
 
 
 def test_what_a_dead_run_holds_is_given_to_who_would_be_refused(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "ledger", Caps(usd=0.25)) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps(usd=0.25)) as ledger:
         dead, alive = One(ledger, tmp_path / "dead"), One(ledger, tmp_path / "alive")
         dead.step()
         alive.step()
@@ -396,7 +396,7 @@ def damage(folder: Path) -> None:
 
 @pytest.mark.parametrize("harm", [lose, damage])
 def test_without_a_journal_to_tell_nothing_is_given_back(tmp_path: Path, harm: Callable[[Path], None]) -> None:
-    with Ledger.open(tmp_path / "ledger", Caps(usd=0.4)) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps(usd=0.4)) as ledger:
         run = One(ledger, tmp_path / "r")
         for _ in range(6):
             run.step()
@@ -409,7 +409,7 @@ def test_without_a_journal_to_tell_nothing_is_given_back(tmp_path: Path, harm: C
 
 
 def test_a_run_may_move_but_not_be_doubled(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "ledger", Caps(usd=1.0)) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps(usd=1.0)) as ledger:
         run = One(ledger, tmp_path / "r")
         run.step()
         run.die()
@@ -469,7 +469,7 @@ OPS = st.lists(st.tuples(st.sampled_from(["step"] * 8 + ["die", "recover"]), st.
 @settings(max_examples=60, deadline=None)
 @given(ops=OPS, worst=st.lists(COSTS, min_size=3, max_size=3), share=st.floats(0, 1), cap=st.floats(0, 3))
 def test_any_order_of_steps_and_deaths(ops: list[tuple[str, int]], worst: list[Cost], share: float, cap: float) -> None:
-    with fresh() as folder, Ledger.open(folder / "ledger", Caps(usd=cap, tokens=1500)) as ledger:
+    with fresh() as folder, SqliteLedger.open(folder / "ledger", Caps(usd=cap, tokens=1500)) as ledger:
         paid = [Cost(w.usd * share, max(1, int(w.tokens * share))) for w in worst]
         runs = [One(ledger, folder / f"r{n}", worst[n], paid[n]) for n in range(3)]
         for op, n in ops:
@@ -520,10 +520,10 @@ class Endless(CutOff):
 def test_a_call_cut_off_in_flight_is_settled_at_what_was_reserved(tmp_path: Path) -> None:
     model = CutOff()
     story = world(tmp_path / "r", (), Terms(model=model))
-    with Ledger.open(tmp_path / "ledger", Caps(usd=1.0)) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps(usd=1.0)) as ledger:
         model.kernel = kernel = story.kernel
         drawing = ledger.drawn_by("story", tmp_path / "r")
-        kernel.shell = Shell(replace(kernel.shell._parts, ledger=drawing))  # noqa: SLF001  no other way to hand it in
+        kernel.shell = EffectRunner(replace(kernel.shell._parts, ledger=drawing))  # noqa: SLF001  no other way to hand it in
         state = anyio.run(kernel.run)
 
         assert state.end
@@ -535,10 +535,10 @@ def test_a_call_cut_off_in_flight_is_settled_at_what_was_reserved(tmp_path: Path
 @pytest.mark.slow
 def test_a_call_in_flight_is_cut_off_when_the_time_of_the_ledger_is_up(tmp_path: Path) -> None:
     story = world(tmp_path / "r", (), Terms(model=Endless()))
-    with Ledger.open(tmp_path / "ledger", Caps(usd=1.0, seconds=0.2)) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps(usd=1.0, seconds=0.2)) as ledger:
         kernel = story.kernel
         drawing = ledger.drawn_by("story", tmp_path / "r")
-        kernel.shell = Shell(replace(kernel.shell._parts, ledger=drawing))  # noqa: SLF001  as above
+        kernel.shell = EffectRunner(replace(kernel.shell._parts, ledger=drawing))  # noqa: SLF001  as above
         state = anyio.run(kernel.run)
 
         assert state.end
@@ -548,10 +548,10 @@ def test_a_call_in_flight_is_cut_off_when_the_time_of_the_ledger_is_up(tmp_path:
 
 def test_a_run_that_the_ledger_refuses_stops_for_budget(tmp_path: Path) -> None:
     story = world(tmp_path / "r", ("PASSING = 9", "PASSING = 10"))
-    with Ledger.open(tmp_path / "ledger", Caps(usd=0.015)) as ledger:
+    with SqliteLedger.open(tmp_path / "ledger", Caps(usd=0.015)) as ledger:
         drawing = ledger.drawn_by("story", tmp_path / "r")
         shell = story.kernel.shell
-        story.kernel.shell = Shell(replace(shell._parts, ledger=drawing))  # noqa: SLF001  as above
+        story.kernel.shell = EffectRunner(replace(shell._parts, ledger=drawing))  # noqa: SLF001  as above
         state = anyio.run(story.kernel.run)
 
         assert state.end

@@ -14,7 +14,7 @@ import pytest
 
 from jumar.cli.main import call
 from jumar.mcp_server import tools as calls
-from jumar.mcp_server.dispatch import Gatehouse, inside
+from jumar.mcp_server.dispatch import ToolDispatcher, inside
 from jumar.mcp_server.server import server
 from jumar.runs.setup.marks import Trust
 from jumar.task.task import Task
@@ -59,7 +59,7 @@ def visiting(folder: Path, story: Callable[[Guest, House], Awaitable[None]]) -> 
     root = folder.resolve()
 
     async def play(house: House) -> None:
-        gatehouse = Gatehouse(house.desk, (root,), lambda path, _: Task(root=path, name=path.name), Trust({}))
+        gatehouse = ToolDispatcher(house.desk, (root,), lambda path, _: Task(root=path, name=path.name), Trust({}))
         async with mcp.Client(server(gatehouse, alone=True)) as client:
             await story(Guest(client), house)
 

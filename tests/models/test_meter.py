@@ -23,7 +23,7 @@ from jumar.core.state.reply import ToolCall
 from jumar.core.state.settings import Switches
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
-from jumar.models.script import Line, ScriptModel, Usage
+from jumar.models.script import ScriptedUsage, ScriptLine, ScriptModel
 from jumar.runs.lifecycle import start
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task
@@ -33,12 +33,12 @@ from support.worlds.run_world import Terms, World, program, world
 TASKS, ROLLOUTS, WRITES = 30, 8, 4
 
 
-def writing(number: int, passing: int = 9) -> Line:
+def writing(number: int, passing: int = 9) -> ScriptLine:
     call = ToolCall("write_file", {"path": "app.py", "text": program(passing, f"write {number}")})
-    return Line(tool_calls=(call,), usd=0.01, usage=Usage(input_tokens=100, output_tokens=10))
+    return ScriptLine(tool_calls=(call,), usd=0.01, usage=ScriptedUsage(input_tokens=100, output_tokens=10))
 
 
-def driven(folder: Path, lines: tuple[Line, ...], policy: TestPolicy, budget: Budget | None = None) -> World:
+def driven(folder: Path, lines: tuple[ScriptLine, ...], policy: TestPolicy, budget: Budget | None = None) -> World:
     """A run of the driver that answers *lines*."""
     agent = Driver(("app.py", "test_app.py"), ("test_app.py",), Switches())
     terms = Terms(policy=policy, budget=budget or Budget(attempts=None), model=ScriptModel(lines), agent=agent)
@@ -90,19 +90,19 @@ def test_thirty_tasks_eight_rollouts_four_writes(tmp_path: Path, policy: TestPol
     assert metered_in_memory(tmp_path, TASKS * ROLLOUTS, policy) == (240 * each,) * 3
 
 
-def outside() -> Line:
-    return Line(tool_calls=(ToolCall("write_file", {"path": "../evil.py", "text": "x = 1\n"}),))
+def outside() -> ScriptLine:
+    return ScriptLine(tool_calls=(ToolCall("write_file", {"path": "../evil.py", "text": "x = 1\n"}),))
 
 
-def final() -> Line:
-    return Line(tool_calls=(ToolCall("final", {"message": "enough"}),))
+def final() -> ScriptLine:
+    return ScriptLine(tool_calls=(ToolCall("final", {"message": "enough"}),))
 
 
-def looking(n: int = 0) -> Line:
-    return Line(tool_calls=(ToolCall("search", {"pattern": f"PASSING{n}", "path": ""}),))
+def looking(n: int = 0) -> ScriptLine:
+    return ScriptLine(tool_calls=(ToolCall("search", {"pattern": f"PASSING{n}", "path": ""}),))
 
 
-WAYS_OUT: Mapping[str, tuple[StopReason, tuple[Line, ...], Budget]] = {
+WAYS_OUT: Mapping[str, tuple[StopReason, tuple[ScriptLine, ...], Budget]] = {
     "final": (StopReason.FINAL, (writing(1), final()), Budget(attempts=None)),
     "green": (StopReason.GREEN, (writing(1, 17), final()), Budget(attempts=None)),
     "turns": (StopReason.TURNS, (writing(1), writing(2), writing(3)), Budget(attempts=None, turns=2)),
@@ -110,9 +110,9 @@ WAYS_OUT: Mapping[str, tuple[StopReason, tuple[Line, ...], Budget]] = {
     "tokens": (StopReason.BUDGET, (writing(1), writing(2)), Budget(attempts=None, tokens=150)),
     "seconds": (StopReason.BUDGET, tuple(looking(n) for n in range(99)), Budget(attempts=None, seconds=160.0)),
     "guardrail": (StopReason.GUARDRAIL, (writing(1), outside()), Budget(attempts=None)),
-    "provider error": (StopReason.INFRA, (writing(1), Line(error="server")), Budget(attempts=None)),
+    "provider error": (StopReason.INFRA, (writing(1), ScriptLine(error="server")), Budget(attempts=None)),
     "stalled": (StopReason.STALLED, (looking(), looking(), looking()), Budget(attempts=None)),
-    "refusals": (StopReason.TURNS, (Line(error="refusal"), writing(1)), Budget(attempts=None, turns=2)),
+    "refusals": (StopReason.TURNS, (ScriptLine(error="refusal"), writing(1)), Budget(attempts=None, turns=2)),
 }
 
 
@@ -160,14 +160,14 @@ def test_an_interrupt_at_any_effect_leaves_one_result(tmp_path: Path, effect: st
 @pytest.mark.parametrize(
     ("stop", "lines", "budget"),
     [
-        (StopReason.FINAL, (Line(content=program(9)),), Budget()),
-        (StopReason.GREEN, (Line(content=program(17)),), Budget()),
-        (StopReason.ATTEMPTS, (Line(content="def broken(:"),), Budget(attempts=1)),
-        (StopReason.BUDGET, (Line(content=program(9), usd=1.0),), Budget(usd=0.5)),
-        (StopReason.INFRA, (Line(error="timeout"),), Budget()),
+        (StopReason.FINAL, (ScriptLine(content=program(9)),), Budget()),
+        (StopReason.GREEN, (ScriptLine(content=program(17)),), Budget()),
+        (StopReason.ATTEMPTS, (ScriptLine(content="def broken(:"),), Budget(attempts=1)),
+        (StopReason.BUDGET, (ScriptLine(content=program(9), usd=1.0),), Budget(usd=0.5)),
+        (StopReason.INFRA, (ScriptLine(error="timeout"),), Budget()),
     ],
 )
-def test_the_pipeline_too(tmp_path: Path, stop: StopReason, lines: tuple[Line, ...], budget: Budget) -> None:
+def test_the_pipeline_too(tmp_path: Path, stop: StopReason, lines: tuple[ScriptLine, ...], budget: Budget) -> None:
     terms = Terms(policy=TestPolicy.ON_FINAL, budget=budget, model=ScriptModel(lines), agent=Pipeline(("app.py",)))
     made = world(tmp_path, (), terms)
 

@@ -26,7 +26,7 @@ from jumar.models.llm import LlmModel
 from jumar.models.recording import Take, digest_of, resumed, started
 from jumar.models.replay import Cassette, parse_cassette, read_cassette
 from jumar.models.router import ByTier
-from jumar.models.script import Line, ScriptModel, Usage, parse_script
+from jumar.models.script import ScriptedUsage, ScriptLine, ScriptModel, parse_script
 from jumar.models.wire.prices import tariff
 from jumar.ports import Answer, Ask, Model
 from jumar.testing import check_model
@@ -378,12 +378,12 @@ def test_a_provider_s_model_is_recorded_and_replayed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        Line(content="x", usage=Usage(10, 5, 5), usd=0.1),
-        Line(tool_calls=(ToolCall("final"), ToolCall("final"))),
-        Line(error="timeout"),
+        ScriptLine(content="x", usage=ScriptedUsage(10, 5, 5), usd=0.1),
+        ScriptLine(tool_calls=(ToolCall("final"), ToolCall("final"))),
+        ScriptLine(error="timeout"),
     ],
 )
-def test_a_script_keeps_the_contract_of_models(line: Line) -> None:
+def test_a_script_keeps_the_contract_of_models(line: ScriptLine) -> None:
     anyio.run(check_model, ScriptModel((line,)), asking())
     anyio.run(check_model, ScriptModel((line,)), asking(1))
 

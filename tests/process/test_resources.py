@@ -16,13 +16,13 @@ import anyio
 import pytest
 
 from jumar.child.supervisor import process_tree, resource_watch
-from jumar.child.supervisor.cgroup import MEMORY, Cell
+from jumar.child.supervisor.cgroup import MEMORY, Cgroup
 from jumar.core.state.settings import Suite
 from jumar.errors import BadInput
 from jumar.ports import Invocation, Sandbox, Verification
 from jumar.process.child_process import Child, confined
 from jumar.process.launch import Confinement
-from jumar.process.limits import Ceiling, usual
+from jumar.process.limits import ResourceLimits, usual
 from jumar.process.sandbox_check import bubblewrap
 from jumar.runners.pytest import PytestRunner
 from jumar.sandbox.unconfined import Unconfined
@@ -35,7 +35,7 @@ SECONDS = 2.5
 PATIENT_SECONDS = 6.0
 """For one that is ended for what it takes, on a machine that is busy with other things."""
 
-LOW = Ceiling(memory_bytes=400 << 20, processes=300)
+LOW = ResourceLimits(memory_bytes=400 << 20, processes=300)
 """As low as an honest suite can bear: the machine is not to be filled by its own tests."""
 
 ATTACKS = {
@@ -243,7 +243,7 @@ class Machine:
         self.members: dict[int, Member] = {}
         self.burst = ""
         order = {"memory_bytes": 1 << 40, "processes": 10, "cwd": str(folder), "env": {}, **most}
-        self.toll = resource_watch.Toll(order, lambda: self.members, lambda: self.burst)
+        self.toll = resource_watch.ResourceWatch(order, lambda: self.members, lambda: self.burst)
 
     def how(self) -> object:
         """How the family ends at the next look."""
@@ -304,7 +304,7 @@ def test_the_usual_ceiling_leaves_the_machine_half_of_its_memory() -> None:
 @pytest.mark.parametrize("way", ["ends", "kills its supervisor"])
 def test_a_cell_is_gone_with_what_was_in_it(tmp_path: Path, way: str) -> None:
     """Memory that belongs to no process is seen by control groups alone."""
-    probe = Cell("probe")
+    probe = Cgroup("probe")
     probe.make(1 << 30, 1000)
     probe.leave()
     if not any(Path(group).with_name(name).exists() for group in probe.groups for name in MEMORY):

@@ -14,7 +14,7 @@ from jumar.core.state.settings import Suite
 from jumar.models.repair import RepairModel, fingerprint
 from jumar.ports import Answer, Ask
 from jumar.repair.candidates import Candidate, candidates
-from jumar.repair.screening_client import Fence, Ground, Sighting, Trial, worker
+from jumar.repair.screening_client import Ground, ScreeningConfinement, ScreeningTrial, Sighting, worker
 from jumar.repair.search import Bounds
 from jumar.repair.suspicion import Tree
 from jumar.runners.pytest import PytestRunner
@@ -89,7 +89,15 @@ def ground(folder: Path, red: tuple[str, ...], green: tuple[str, ...], source: s
     store = Store(folder / "objects")
     tree = store.capture(folder / "task")
     return Ground(
-        store, PytestRunner(), Suite(python=PLAIN_PYTHON), Fence(folder / "rooms"), tree, red, green, ("box.py",), 60.0
+        store,
+        PytestRunner(),
+        Suite(python=PLAIN_PYTHON),
+        ScreeningConfinement(folder / "rooms"),
+        tree,
+        red,
+        green,
+        ("box.py",),
+        60.0,
     )
 
 
@@ -106,7 +114,7 @@ def made(old: str, new: str, source: str = SOURCE) -> Candidate:
 def sightings(place: Ground, changes: Mapping[str, Candidate | None], seconds: float = 0.5) -> dict[str, Sighting]:
     async def screened() -> dict[str, Sighting]:
         async with worker(place) as one:
-            trials = {name: Trial(i, change, seconds) for i, (name, change) in enumerate(changes.items())}
+            trials = {name: ScreeningTrial(i, change, seconds) for i, (name, change) in enumerate(changes.items())}
             return {name: await one.screen(trial) for name, trial in trials.items()}
 
     return anyio.run(screened)

@@ -12,7 +12,7 @@ from jumar.core.state.settings import Suite
 from jumar.models.repair import RepairModel
 from jumar.ports import Answer, Ask
 from jumar.repair.readable_sources import MARK, sources_of
-from jumar.repair.screening_client import Fence
+from jumar.repair.screening_client import ScreeningConfinement
 from jumar.repair.search import Bounds
 from jumar.runners.pytest import PytestRunner
 from jumar.workspace.store.object_store import Store
@@ -76,7 +76,11 @@ def answered(folder: Path, files: dict[str, bytes], output: str, attempts: int) 
         output=output,
     )
     model = RepairModel(
-        Store(folder / "objects"), Suite(), PytestRunner(), Fence(folder / "rooms"), Bounds(20.0, attempts)
+        Store(folder / "objects"),
+        Suite(),
+        PytestRunner(),
+        ScreeningConfinement(folder / "rooms"),
+        Bounds(20.0, attempts),
     )
 
     async def complete() -> Answer:

@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 from msgspec.structs import replace
 
-from jumar.agents.repair import Repair
+from jumar.agents.repair import RepairAgent
 from jumar.core.run.effects import Call, Verify
 from jumar.core.run.search_reserve import SEARCHING, acceptance_runs, run_seconds, search_seconds
 from jumar.core.run.strategy import Request
@@ -25,9 +25,9 @@ from jumar.core.state.test_policy import Trigger
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Answer, Ask
 from jumar.repair.candidates import Candidate
-from jumar.repair.schedule import Strategy
-from jumar.repair.screening_client import Fence, Ground, Sighting, Trial
-from jumar.repair.search import Bounds, Screener, Search
+from jumar.repair.schedule import TrialSchedule
+from jumar.repair.screening_client import Ground, ScreeningConfinement, ScreeningTrial, Sighting
+from jumar.repair.search import Bounds, MutationSearch, Screener
 from jumar.repair.suspicion import Tree
 from jumar.runners.pytest import PytestRunner
 from jumar.workspace.store.object_store import Store
@@ -43,7 +43,7 @@ def ground(folder: Path) -> Ground:
         store=Store(folder / "objects"),
         runner=PytestRunner(),
         suite=Suite(),
-        fence=Fence(folder / "rooms"),
+        fence=ScreeningConfinement(folder / "rooms"),
         tree="",
         red=(RED,),
         green=("test_box.py::test_slow",),
@@ -55,10 +55,10 @@ def ground(folder: Path) -> Ground:
 class Fake:
     """Screens without a process. Some trials never end."""
 
-    def __init__(self, turned: Callable[[int], None], endless: Callable[[Trial], bool], kept: bool) -> None:  # noqa: FBT001  as the tests say it
+    def __init__(self, turned: Callable[[int], None], endless: Callable[[ScreeningTrial], bool], kept: bool) -> None:  # noqa: FBT001  as the tests say it
         self._turned, self._endless, self._kept = turned, endless, kept
 
-    async def screen(self, trial: Trial) -> Sighting:
+    async def screen(self, trial: ScreeningTrial) -> Sighting:
         """The right candidate turns the red test; where a trial is endless, its green tests do not end."""
         right = trial.candidate is not None and RIGHT in trial.candidate.text
         if right:
@@ -69,7 +69,9 @@ class Fake:
         return Sighting(frozenset({RED}), kept=self._kept) if right else Sighting(signs=("AssertionError: ",))
 
 
-def found(folder: Path, endless: Callable[[Trial], bool], workers: int = 1, *, kept: bool = True) -> Candidate | None:
+def found(
+    folder: Path, endless: Callable[[ScreeningTrial], bool], workers: int = 1, *, kept: bool = True
+) -> Candidate | None:
     """The candidate that a search gives; one in which a trial is endless ends with its time."""
 
     @asynccontextmanager
@@ -77,7 +79,7 @@ def found(folder: Path, endless: Callable[[Trial], bool], workers: int = 1, *, k
         yield Fake(turned, endless, kept)
 
     tree = Tree({"box.py": SOURCE}, {"box.py": {5: 1.0}})
-    search = Search(Strategy(tree, (RED,)), fake)
+    search = MutationSearch(TrialSchedule(tree, (RED,)), fake)
 
     async def run() -> Candidate | None:
         return await search.run(ground(folder), Bounds(2.0, 300, workers), lambda _: False)
@@ -118,7 +120,7 @@ def test_a_candidate_that_lost_a_green_test_is_not_proposed(tmp_path: Path) -> N
 def test_the_time_of_an_acceptance_is_held_back_and_half_of_what_is_left_is_for_the_search(
     tmp_path: Path, left: float, seconds: float, confirm: int, searching: float
 ) -> None:
-    made = world(tmp_path, (), Terms(agent=Repair()))
+    made = world(tmp_path, (), Terms(agent=RepairAgent()))
     made.journal.close()
     start = made.kernel.state.run
     settings = replace(start.settings, suite=replace(start.settings.suite, confirm=confirm))
@@ -163,7 +165,7 @@ class Proposals:
 
 def test_the_count_of_candidates_in_the_last_message_is_that_of_the_whole_run(tmp_path: Path) -> None:
     model = Proposals(12, 14)
-    made = world(tmp_path, (), Terms(agent=Repair(), model=model, budget=Budget(attempts=20, seconds=100.0)))
+    made = world(tmp_path, (), Terms(agent=RepairAgent(), model=model, budget=Budget(attempts=20, seconds=100.0)))
     with made.journal:
         end = anyio.run(made.kernel.run).end
 
@@ -174,7 +176,7 @@ def test_the_count_of_candidates_in_the_last_message_is_that_of_the_whole_run(tm
 
 
 def test_the_verification_of_a_proposal_is_not_cut_off_at_the_cap(tmp_path: Path) -> None:
-    made = world(tmp_path, (), Terms(agent=Repair(), budget=Budget(seconds=100.0)))
+    made = world(tmp_path, (), Terms(agent=RepairAgent(), budget=Budget(seconds=100.0)))
     with made.journal:
         left = made.kernel.shell.seconds_left(Call(Request("offline", "repair")), made.kernel.state)
         verification = made.kernel.shell.seconds_left(Verify(Trigger.WRITE), made.kernel.state)

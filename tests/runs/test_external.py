@@ -14,7 +14,7 @@ import pytest
 
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
-from jumar.core.state.external_agent import Outside
+from jumar.core.state.external_agent import ExternalAgentSettings
 from jumar.core.state.settings import Price
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
@@ -367,7 +367,7 @@ class TestATurn:
             ask()
         """
         kept = {"MY_OWN": "yes", "OTHER": "no", "SSH_AUTH_SOCK": "/x"}
-        outside = Outside(variables=("MY_OWN", "NOT_SET"))
+        outside = ExternalAgentSettings(variables=("MY_OWN", "NOT_SET"))
         with wire.Server() as server:
             outing = Outing(tmp_path, script, server, Terms(environ=kept, outside=outside, budget=Budget(turns=1)))
             outing.run()
@@ -441,7 +441,7 @@ class TestATurn:
             threading.Event().wait()
         """
         with wire.Server() as server:
-            outing = Outing(tmp_path, script, server, Terms(outside=Outside(turn_seconds=1.0)))
+            outing = Outing(tmp_path, script, server, Terms(outside=ExternalAgentSettings(turn_seconds=1.0)))
             assert outing.run().stop is StopReason.GREEN
         assert outing.turns() == [{"exit": None, "why": "its turn took more than 1 s"}]
 
@@ -489,7 +489,7 @@ class TestATurn:
     @pytest.mark.slow
     def test_without_a_meter_is_allowed_where_the_person_says_so(self, tmp_path: Path) -> None:
         with wire.Server() as server:
-            terms = Terms(outside=Outside(metered=False))
+            terms = Terms(outside=ExternalAgentSettings(metered=False))
             outing = Outing(tmp_path, f"write('app.py', {program(17)!r})", server, terms)
             end = outing.run()
         assert end.stop is StopReason.GREEN
@@ -498,7 +498,7 @@ class TestATurn:
     @pytest.mark.slow
     def test_whose_program_is_gone_ends_the_run_with_a_sentence(self, tmp_path: Path) -> None:
         with wire.Server() as server:
-            terms = Terms(outside=Outside(argv=("/nowhere/agent",)))
+            terms = Terms(outside=ExternalAgentSettings(argv=("/nowhere/agent",)))
             end = Outing(tmp_path, "", server, terms).run()
         assert "cannot start /nowhere/agent: No such file" in end.why
 

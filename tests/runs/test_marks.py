@@ -11,7 +11,7 @@ import pytest
 
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
-from jumar.core.state.external_agent import Outside
+from jumar.core.state.external_agent import ExternalAgentSettings
 from jumar.core.state.settings import Settings, Suite
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
@@ -28,7 +28,7 @@ SETTINGS = Settings(
     origin="/home/me",
     suite=Suite(runner="command", command="sh evil.sh"),
     verify="make \x1b[2J all",
-    outside=Outside(argv=("agent", "a b")),
+    outside=ExternalAgentSettings(argv=("agent", "a b")),
 )
 
 

@@ -18,9 +18,9 @@ from jumar.core.state.test_policy import TestPolicy, Trigger
 from jumar.core.state.verdict import Outcome
 from jumar.errors import Infra
 from jumar.kernel import Kernel
-from jumar.models.script import Line
+from jumar.models.script import ScriptLine
 from jumar.ports import Verification
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.effect_runner import EffectRunner
 from jumar.testing import FakeVerifier
 from support.worlds.driver_world import Rules, Turns, both, call, ended, resumed, swift, turns, writes
 from support.worlds.run_world import IDS, TOTAL, judge, program
@@ -36,7 +36,7 @@ def _tmp_path() -> Iterator[Path]:
         yield folder
 
 
-def at_the_end(folder: Path, *lines: Line, budget: Budget | None = None) -> Turns:
+def at_the_end(folder: Path, *lines: ScriptLine, budget: Budget | None = None) -> Turns:
     """A run under on_final whose model may run tests."""
     rules = Rules(policy=TestPolicy.ON_FINAL, switches=MAY, budget=budget or Budget(attempts=None, turns=30))
     return turns(folder, lines, rules)
@@ -80,7 +80,7 @@ def test_a_green_that_the_model_saw_ends_nothing(tmp_path: Path) -> None:
     assert made.text("app.py") == program(TOTAL, "tidier")
 
 
-WAYS_OUT: Mapping[str, tuple[Sequence[Line], Budget, StopReason]] = {
+WAYS_OUT: Mapping[str, tuple[Sequence[ScriptLine], Budget, StopReason]] = {
     "final": ((both(writes(9), RUN), DONE), Budget(attempts=None), StopReason.FINAL),
     "turns": ((RUN, both(writes(9), RUN), RUN), Budget(attempts=None, turns=2), StopReason.TURNS),
     "test runs": ((RUN, RUN, RUN), Budget(attempts=None, turns=2, test_runs=2), StopReason.TURNS),
@@ -136,7 +136,7 @@ class Breaking(FakeVerifier):
 
 def test_a_test_run_of_the_models_that_breaks_does_not_take_the_last_verification(tmp_path: Path) -> None:
     made = at_the_end(tmp_path, both(writes(9), RUN))
-    broken = Shell(replace(made.parts, verifier=Breaking(made.world.store, IDS, judge)))
+    broken = EffectRunner(replace(made.parts, verifier=Breaking(made.world.store, IDS, judge)))
     made.world.kernel = Kernel(made.world.journal, broken, made.agent, made.world.kernel.state)
 
     assert ended(made) is StopReason.INFRA

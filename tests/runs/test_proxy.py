@@ -20,11 +20,30 @@ from hypothesis import strategies as st
 from jumar.core.run.strategy import Request
 from jumar.core.state.settings import Price, Route
 from jumar.errors import BadInput
-from jumar.models.metered_forward import ForwardedModel, Given
+from jumar.models.metered_forward import ForwardedModel, ForwardedReply
 from jumar.models.wire.prices import OwnTariff
-from jumar.models.wire.request_formats import CHAT, FORMS, MESSAGES, RESPONSES, Asked, Form, Refusal, asked, form_at
+from jumar.models.wire.request_formats import (
+    CHAT,
+    FORMS,
+    MESSAGES,
+    RESPONSES,
+    Form,
+    ForwardedRequest,
+    ForwardRefusal,
+    asked,
+    form_at,
+)
 from jumar.ports import Answer, Ask
-from jumar.runs.external.model_proxy import BODY_BYTES, CONNECTIONS, VALUES, Doors, Knock, opened, serve, told
+from jumar.runs.external.model_proxy import (
+    BODY_BYTES,
+    CONNECTIONS,
+    VALUES,
+    ProxyEndpoints,
+    ProxyRequest,
+    opened,
+    serve,
+    told,
+)
 from support.processes import fake_provider as wire
 
 KEY = "sk-the-key-of-the-person"
@@ -58,10 +77,10 @@ class Desk:
         self.reserved: list[float] = []
         self._turn = anyio.Lock()
 
-    async def answer(self, knock: Knock) -> Given:
+    async def answer(self, knock: ProxyRequest) -> ForwardedReply:
         assert knock.form is not None
         wish = self.model.asked(knock.form, knock.body, knock.headers)
-        if isinstance(wish, Refusal):
+        if isinstance(wish, ForwardRefusal):
             return told(wish.status, "refused", wish.why)
         async with self._turn:
             self.model.pending = wish
@@ -72,7 +91,7 @@ class Desk:
 
 
 @asynccontextmanager
-async def proxied(desk: Desk) -> AsyncIterator[tuple[httpx2.AsyncClient, Doors]]:
+async def proxied(desk: Desk) -> AsyncIterator[tuple[httpx2.AsyncClient, ProxyEndpoints]]:
     async with opened(TOKEN) as (listener, doors), anyio.create_task_group() as tasks:
         tasks.start_soon(serve, listener, doors, desk.answer, "gpt-run")
         headers = {"authorization": f"Bearer {TOKEN}", "x-api-key": TOKEN}
@@ -212,7 +231,7 @@ def sent_for(form_name: str, body: Json, name: str = "openai:x", base_url: str =
     """The body that is sent for *body*."""
     form = next(f for f in FORMS if f.name == form_name)
     wish = asked(form, json.dumps(body).encode(), name, CAP, base_url)
-    assert isinstance(wish, Asked), wish
+    assert isinstance(wish, ForwardedRequest), wish
     decoded: Json = json.loads(wish.body)
     return decoded
 
@@ -225,7 +244,7 @@ def part(**content: Any) -> list[Json]:
 def refused_for(form_name: str, body: Json) -> str:
     form = next(f for f in FORMS if f.name == form_name)
     wish = asked(form, json.dumps(body).encode(), "openai:x", CAP)
-    assert isinstance(wish, Refusal), json.loads(wish.body)
+    assert isinstance(wish, ForwardRefusal), json.loads(wish.body)
     assert wish.status == 400
     return wish.why
 
@@ -261,7 +280,7 @@ class TestTheCapOnOutput:
     def test_leaves_room_for_an_answer_after_the_thinking(self) -> None:
         body = {"messages": HELLO, "max_tokens": 32_000, "thinking": {"type": "enabled", "budget_tokens": 31_999}}
         wish = asked(MESSAGES, json.dumps(body).encode(), "anthropic:x", 8192)
-        assert isinstance(wish, Asked)
+        assert isinstance(wish, ForwardedRequest)
         assert json.loads(wish.body)["thinking"] == {"type": "enabled", "budget_tokens": 4096}
         assert sent_for("messages", body)["thinking"] == {"type": "disabled"}
 
@@ -311,14 +330,16 @@ class TestWhatCouldPassACap:
 
     @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"null", b"[" * 100_000, b'{"messages": "' + b"\xff" + b'"}'])
     def test_cannot_hide_in_a_body_that_is_none(self, raw: bytes) -> None:
-        assert isinstance(asked(CHAT, raw, "openai:x", CAP), Refusal)
+        assert isinstance(asked(CHAT, raw, "openai:x", CAP), ForwardRefusal)
 
     @pytest.mark.parametrize("depth", [300, 3_000, 100_000])
     @pytest.mark.parametrize("form", FORMS)
     def test_cannot_hide_so_deep_that_nobody_can_look(self, form: Form, depth: int) -> None:
         raw = b'{"%s": [{"role": "user", "content": %s%s}]}' % (form.turns.encode(), b"[" * depth, b"]" * depth)
         told = asked(form, raw, "openai:x", CAP)
-        assert isinstance(told, Refusal) if depth > 1_000 else isinstance(told, Asked | Refusal)
+        assert (
+            isinstance(told, ForwardRefusal) if depth > 1_000 else isinstance(told, ForwardedRequest | ForwardRefusal)
+        )
 
     def test_tools_that_run_with_the_agent_are_its_own_business(self) -> None:
         tools = [{"type": "function", "function": {"name": "bash"}}]
@@ -346,7 +367,7 @@ class TestWhatIsSetAside:
     def test_is_no_less_than_the_bytes_that_are_said(self, texts: list[str], system: str) -> None:
         turns = [{"role": "user", "content": text} for text in texts]
         wish = asked(MESSAGES, json.dumps({"system": system, "messages": turns}).encode(), "anthropic:x", CAP)
-        assert isinstance(wish, Asked)
+        assert isinstance(wish, ForwardedRequest)
         said = sum(len(t.encode("utf-8", "replace")) for t in (*texts, system))
         forwarded = model("http://127.0.0.1:1", "anthropic:x")
         forwarded.pending = wish
@@ -358,7 +379,7 @@ class TestWhatIsSetAside:
             body = json.dumps({"messages": [{"role": "user", "content": [image]}]}).encode()
             forwarded = model("http://127.0.0.1:1")
             wish = asked(CHAT, body, "openai:x", CAP)
-            assert isinstance(wish, Asked)
+            assert isinstance(wish, ForwardedRequest)
             forwarded.pending = wish
             return forwarded.worst(ask()).tokens
 
@@ -524,7 +545,9 @@ class TestAFault:
 class TestTheDoor:
     """It opens to the run's agent alone."""
 
-    def heard(self, send: Callable[[httpx2.AsyncClient, Doors], Awaitable[httpx2.Response]]) -> httpx2.Response:
+    def heard(
+        self, send: Callable[[httpx2.AsyncClient, ProxyEndpoints], Awaitable[httpx2.Response]]
+    ) -> httpx2.Response:
         async def go() -> httpx2.Response:
             async with (
                 proxied(Desk(model("http://127.0.0.1:1"))) as (_, doors),
@@ -553,7 +576,7 @@ class TestTheDoor:
         "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "", "10.0.0.1:{port}"]
     )
     def test_is_closed_to_whoever_comes_by_another_name(self, host: str) -> None:
-        def send(client: httpx2.AsyncClient, doors: Doors) -> Awaitable[httpx2.Response]:
+        def send(client: httpx2.AsyncClient, doors: ProxyEndpoints) -> Awaitable[httpx2.Response]:
             headers = {"host": host.format(port=doors.port), "x-api-key": TOKEN}
             return client.post("/v1/messages", json={}, headers=headers)
 

@@ -22,7 +22,7 @@ from jumar.core.state.verdict import TestResult, Void
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel, Watch
 from jumar.runners.pytest import plugin
-from jumar.runtime.effect_runner import Done, Shell, Slow
+from jumar.runtime.effect_runner import Done, EffectRunner, Slow
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 from support.processes.interpreters import PLAIN_PYTHON
@@ -93,7 +93,7 @@ def test_a_claim_is_over_when_its_test_is_seen_green(tmp_path: Path) -> None:
     made.world.kernel.watch = interrupting(made, "Reserve", 2)
     assert ended(made) is StopReason.INTERRUPTED
 
-    begun(made, Shell(made.parts))  # which remembers no verdict, and runs the same tree again
+    begun(made, EffectRunner(made.parts))  # which remembers no verdict, and runs the same tree again
 
     assert made.taken()[2] == ("edit_file", False, f"{NOT_CLAIMED}test_calc.py::test_mul, test_words.py::test_upper")
     assert lying(made) == FILES
@@ -134,7 +134,7 @@ class Killed(BaseException):
     """The process is gone."""
 
 
-class Dying(Shell):
+class Dying(EffectRunner):
     """A shell whose process is killed at one of its effects: before it, or when it is done and nobody knows yet."""
 
     def __init__(self, made: Turns, at: int, *, done: bool) -> None:
@@ -160,7 +160,7 @@ class Dying(Shell):
         return done
 
 
-def begun(made: Turns, shell: Shell, watch: Watch | None = None) -> RunState | None:
+def begun(made: Turns, shell: EffectRunner, watch: Watch | None = None) -> RunState | None:
     """Run it, from where its journal ends, as a process that knows nothing else; None: it was killed."""
     with Journal.open(made.world.folder) as journal:
         made.world.kernel = kernel = Kernel(journal, shell, made.agent, replay(journal.entries))
@@ -198,13 +198,13 @@ def stopped_everywhere(folder: Path, story: Story, ways: Sequence[str] = EVERY_W
             made = played(folder / f"{number}-{how}", story)
             made.world.journal.close()
             if how == "interrupt":
-                state = begun(made, Shell(made.parts), _halting(made, number))
+                state = begun(made, EffectRunner(made.parts), _halting(made, number))
                 over = state is not None and state.end is not None and state.end.stop is not StopReason.INTERRUPTED
             else:
                 state = begun(made, Dying(made, number, done=how == "after"))
                 over = state is not None
             if not over:
-                state = begun(made, Shell(made.parts))
+                state = begun(made, EffectRunner(made.parts))
             assert state is not None
             assert state.end is not None
             assert (number, how, state.end.stop) == (number, how, stop)

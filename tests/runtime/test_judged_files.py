@@ -9,7 +9,7 @@ import pytest
 
 from jumar.cli.main import call
 from jumar.core.gate.pure_renames import renames_between
-from jumar.core.gate.write_rules import Guard
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.state.settings import Settings, Suite
 from jumar.runs.tree.shadowing import unshadowed
 from jumar.task.resolve import Options, with_options
@@ -56,7 +56,9 @@ def test_a_file_that_a_makefile_runs_is_open_only_to_a_person_who_names_it_by_it
 
 def test_no_new_module_stands_before_those_that_judge() -> None:
     settings = Settings(instruction="", suite=Suite(runner="command", command="make"), judging=("ci/a.py",))
-    guard = unshadowed(Guard(editable=lambda _: True, protected=lambda _: False), settings, ("token.py", "ci/a.py"))
+    guard = unshadowed(
+        WriteRules(editable=lambda _: True, protected=lambda _: False), settings, ("token.py", "ci/a.py")
+    )
 
     closed = ("unittest.py", "pytest/__init__.py", "ci/subprocess.py", "sitecustomize.py", "json/x.py")
     opened = ("token.py", "app/json.py", "ci/app.py", "unittest.txt", "new.py", "src/types.py")

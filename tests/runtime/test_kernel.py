@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.agents.repair import Repair
+from jumar.agents.repair import RepairAgent
 from jumar.core.run.effects import Halt, Verify
 from jumar.core.run.reducers.transitions import reduce, replay
 from jumar.core.state import events as ev
@@ -23,7 +23,7 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
-from jumar.models.script import Line, ScriptModel
+from jumar.models.script import ScriptLine, ScriptModel
 from support.worlds.run_world import TOTAL, Terms, World, program, world
 
 
@@ -169,8 +169,8 @@ def test_a_candidate_that_an_interrupt_kept_from_its_verdict_is_judged_when_the_
 
 
 def test_a_model_whose_time_ended_ends_the_run_as_a_budget(tmp_path: Path) -> None:
-    line = Line(tool_calls=(ToolCall("out_of_time", {"message": "more seconds may find one"}),))
-    made = world(tmp_path, (), Terms(model=ScriptModel((line,)), agent=Repair()))
+    line = ScriptLine(tool_calls=(ToolCall("out_of_time", {"message": "more seconds may find one"}),))
+    made = world(tmp_path, (), Terms(model=ScriptModel((line,)), agent=RepairAgent()))
 
     assert told(made) is StopReason.BUDGET
 
@@ -223,7 +223,7 @@ def test_under_never_nothing_is_verified(tmp_path: Path) -> None:
 
 def test_a_write_outside_ends_the_run(tmp_path: Path) -> None:
     call = ToolCall("write_file", {"path": "../evil.py", "text": "x = 1\n"})
-    made = world(tmp_path / "run", (), Terms(model=ScriptModel((Line(tool_calls=(call,)),))))
+    made = world(tmp_path / "run", (), Terms(model=ScriptModel((ScriptLine(tool_calls=(call,)),))))
 
     assert told(made) is StopReason.GUARDRAIL
     assert not list(tmp_path.glob("evil.py"))

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from jumar.child.pytest import pytest_main
 from jumar.cli.main import jumar
-from jumar.models.script import Line
+from jumar.models.script import ScriptLine
 from jumar.runs.setup.assembly import runner_of
 from support.processes.node import PACKAGES
 from support.worlds.driver_world import both, call
@@ -58,7 +58,7 @@ class Project(msgspec.Struct, frozen=True):
         )
         return {self.file: f"{self.head}{code}", self.tests: f"{self.tests_head}{tests}", **self.others}
 
-    def turn(self, number: int) -> tuple[Line, Line]:
+    def turn(self, number: int) -> tuple[ScriptLine, ScriptLine]:
         """The claim of one test, and its edit."""
         name = NAMES[number]
         wrong = self.function.split("\n")[1].replace("NAME", name)
@@ -138,7 +138,7 @@ class Counted:
 PATH = os.environ.get("PATH", "/usr/bin:/bin")
 
 
-def run(folder: Path, lines: list[Line], python: Path) -> dict[str, Any]:
+def run(folder: Path, lines: list[ScriptLine], python: Path) -> dict[str, Any]:
     """What `jumar run` says of the task in *folder*, driven by *lines*."""
     calls = [[{"name": c.name, "arguments": c.arguments} for c in line.tool_calls] for line in lines]
     script = folder.parent / "script.jsonl"

@@ -11,9 +11,9 @@ import pytest
 
 from jumar.cli.console.progress import _fact
 from jumar.core.gate.admission import Action, writable
-from jumar.core.gate.write_rules import Guard
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.effects import Keep
-from jumar.core.state.claims import Book
+from jumar.core.state.claims import GateState
 from jumar.core.state.events import Observation, Tests
 from jumar.core.state.ratchet import Attempt, Score
 from jumar.core.state.run_state import Judged, RunState
@@ -109,9 +109,9 @@ def test_what_is_compiled_with_the_package_neither_patches_nor_breaks_the_tests_
     ],
 )
 def test_a_new_test_file_needs_a_name_that_a_file_can_have(path: str, why: str) -> None:
-    anything = Guard(editable=lambda _: True, protected=lambda _: False, authorable=lambda _: True)
+    anything = WriteRules(editable=lambda _: True, protected=lambda _: False, authorable=lambda _: True)
 
-    ruling = writable(path, RunState(book=Book(mode=Gate.STRICT)), anything)
+    ruling = writable(path, RunState(book=GateState(mode=Gate.STRICT)), anything)
 
     assert not ruling.admitted
     assert why in ruling.reason

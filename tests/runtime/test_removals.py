@@ -17,7 +17,7 @@ from jumar.core.state.reply import ToolCall
 from jumar.core.state.settings import Switches
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.core.state.verdict import Void
-from jumar.models.script import Line, ScriptModel
+from jumar.models.script import ScriptLine, ScriptModel
 from support.processes import fake_provider as wire
 from support.processes.external_run import Outing
 from support.worlds.driver_world import (
@@ -51,7 +51,9 @@ def _tmp_path() -> Iterator[Path]:
         yield folder
 
 
-def driven(folder: Path, *lines: Line, rule: Rule | None = None, policy: TestPolicy = TestPolicy.ON_WRITE) -> Turns:
+def driven(
+    folder: Path, *lines: ScriptLine, rule: Rule | None = None, policy: TestPolicy = TestPolicy.ON_WRITE
+) -> Turns:
     """A run of the driver without a gate."""
     return turns(folder, lines, Rules(budget=MANY, rule=rule or Rule(), policy=policy))
 
@@ -142,7 +144,7 @@ def without(files: Mapping[str, bytes]) -> Mapping[str, str] | Void:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_pipeline_s_deletion_goes_back(tmp_path: Path, rule: Rule) -> None:
-    line = Line(tool_calls=(ToolCall("delete_file", {"path": "app.py"}),))
+    line = ScriptLine(tool_calls=(ToolCall("delete_file", {"path": "app.py"}),))
     terms = Terms(rule=rule, model=ScriptModel((line,)), agent=Pipeline(("app.py",)), judge=without)
     made = world(tmp_path, (), terms)
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from jumar.child.sandbox import probe_main, probe_processes
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
-from jumar.process.sandbox_probe import Probed, probed
+from jumar.process.sandbox_probe import ProbeFindings, probed
 from jumar.runs.setup.choose_sandbox import Around, chosen, weakened
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.probes import catalogue
@@ -99,7 +99,7 @@ def place() -> Iterator[Path]:
         yield Path(folder)
 
 
-def tried(sandbox: Sandbox, place: Path) -> Probed:
+def tried(sandbox: Sandbox, place: Path) -> ProbeFindings:
     return anyio.run(probed, sandbox, place, dict(os.environ))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.process.progress import Part, Work
+from jumar.process.progress import ProgressPart, Work
 from jumar.runs.setup import choose_sandbox
 from jumar.runs.setup.selftest_cache import NAME, Memory, Passed
 from jumar.sandbox.probes.catalogue import PROBES
@@ -142,10 +142,10 @@ def test_a_start_does_not_probe_again_and_doctor_can_and_a_sandbox_that_became_w
     environ = {"PATH": os.environ["PATH"], "HOME": str(home)}
     place = tmp_path / "runs"
     place.mkdir()
-    told: list[Work | Part] = []
+    told: list[Work | ProgressPart] = []
     around = partial(choose_sandbox.Around, place, environ, tell=lambda what, _done, _total: told.append(what))
 
-    async def tried(*, anew: bool = False) -> choose_sandbox.Findings:
+    async def tried(*, anew: bool = False) -> choose_sandbox.CandidateFindings:
         async for found, sandbox in choose_sandbox._tried(around(anew=anew), ["S2"]):  # noqa: SLF001  what both ways share
             assert sandbox is not None
             return found

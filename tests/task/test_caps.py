@@ -25,7 +25,7 @@ from jumar.core.state.test_policy import TestPolicy, Trigger
 from jumar.errors import BadInput, Infra
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
-from jumar.models.script import Line, ScriptModel
+from jumar.models.script import ScriptLine, ScriptModel
 from jumar.models.wire.prices import tariff
 from jumar.ports import Answer, Ask
 from jumar.runs.lifecycle import start
@@ -82,8 +82,8 @@ def test_under_on_final_the_time_of_the_last_verification_is_kept_in_flight_too(
     assert last is None
 
 
-def writing(passing: int) -> Line:
-    return Line(tool_calls=(ToolCall("write_file", {"path": "app.py", "text": program(passing)}),))
+def writing(passing: int) -> ScriptLine:
+    return ScriptLine(tool_calls=(ToolCall("write_file", {"path": "app.py", "text": program(passing)}),))
 
 
 def test_a_kill_before_best_was_written_down_loses_nothing_of_the_next_segment(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_going_on_without_room_or_key_is_refused_before_the_journal_knows(
 
 
 def test_a_pipeline_that_asks_for_what_it_may_not_do_uses_up_its_attempts(tmp_path: Path) -> None:
-    delete = Line(tool_calls=(ToolCall("delete_file", {"path": "test_app.py"}),))
+    delete = ScriptLine(tool_calls=(ToolCall("delete_file", {"path": "test_app.py"}),))
     made = world(tmp_path, (), Terms(model=ScriptModel((delete,) * 50), budget=Budget(attempts=3)))
     with made.journal:
         state = anyio.run(made.kernel.run)
@@ -206,7 +206,7 @@ def test_a_pipeline_that_asks_for_what_it_may_not_do_uses_up_its_attempts(tmp_pa
 
 
 def test_another_idea_after_one_that_was_taken_back_is_no_stall(tmp_path: Path) -> None:
-    look = Line(tool_calls=(ToolCall("read_file", {"path": "app.py"}),))
+    look = ScriptLine(tool_calls=(ToolCall("read_file", {"path": "app.py"}),))
     lines = (look, writing(7), look, writing(6), look, writing(17))
     agent = Driver(("app.py", "test_app.py"), ("test_app.py",), Switches())
     made = world(tmp_path, (), Terms(model=ScriptModel(lines), agent=agent, budget=Budget(attempts=None)))

@@ -17,7 +17,7 @@ from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.models.wire.providers import PROVIDERS
 from jumar.task.resolve import Options, with_options
-from jumar.task.settings.precedence import Authority, FileSettings, InForce, settle
+from jumar.task.settings.precedence import Authority, FileSettings, SettingValue, settle
 from jumar.task.settings.run_settings import SETTINGS, Stricter
 from jumar.task.task import Task, load_task
 
@@ -37,7 +37,7 @@ def settled(root: Path, **chosen: Any) -> Task:
     return with_options(load_task(root), Options(**{**FREE, **chosen}))
 
 
-def row(task: Task, name: str) -> InForce:
+def row(task: Task, name: str) -> SettingValue:
     return next(each for each in task.in_force if each.name == name)
 
 

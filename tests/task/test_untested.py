@@ -19,7 +19,7 @@ from jumar.core.state.settings import Suite, Switches
 from jumar.core.state.stop import EXIT_CODES, StopReason, exit_of
 from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import TestResult, Void
-from jumar.journal.line_format import Mark
+from jumar.journal.line_format import JournalEnd
 from jumar.mcp_server.responses import standing
 from jumar.runs.session import opened
 from jumar.runs.setup.result import result_of
@@ -86,7 +86,7 @@ def test_a_run_that_ends_with_no_test_at_all_is_untested_and_never_green(tmp_pat
     assert state.end.stop is StopReason.UNTESTED
     assert state.end.best is None
     assert state.end.why == "the agent said: done; no test judged this run: none was there, and none was written."
-    result = result_of(state, tmp_path, Mark())
+    result = result_of(state, tmp_path, JournalEnd())
     assert (result.exit, result.passed, result.failed, result.errors, result.best) == (1, None, None, None, None)
     assert (result.grade, result.sandbox, result.standing) == ("", "", "no tests")
 

@@ -18,7 +18,7 @@ from jumar.ports import Verification
 from jumar.process.progress import Tell, silent
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.acceptance import accepted
-from jumar.verify.rounds import Experience, HeldOut
+from jumar.verify.rounds import HeldOut, SuiteKnowledge
 from support.judging.real_verifier import Court
 from support.processes.interpreters import PLAIN_PYTHON
 
@@ -42,7 +42,7 @@ class Dice:
     tell: Tell = silent
     base: str = "base"
     runner: _Runner = field(default_factory=_Runner)
-    experience: Experience = field(default_factory=Experience)
+    experience: SuiteKnowledge = field(default_factory=SuiteKnowledge)
     seeds: list[int | None] = field(default_factory=list)
     weaker: str = ""
 

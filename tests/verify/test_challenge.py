@@ -10,7 +10,7 @@ from textwrap import dedent
 import anyio
 import pytest
 
-from jumar.core.gate.challenge_rounds import Answer, Round, Strength, answer
+from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, answer
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Report
 from jumar.verify.challenge.challenge import challenge
@@ -104,7 +104,7 @@ def report(): return Text()
 """
 
 
-def asked(court: Court, product: str) -> list[Answer]:
+def asked(court: Court, product: str) -> list[RoundResult]:
     """What a plain run says of *product*, and then two rounds of a pair."""
     tree = court.tree({"test_double.py": TESTS, "double.py": dedent(product)})
     ids = tuple(f"test_double.py::test_{n}" for n in range(COUNT))
@@ -115,7 +115,7 @@ def asked(court: Court, product: str) -> list[Answer]:
     return [_answered(court, tree, step, made.falsified(step.falsified, coins), ids) for step in steps]
 
 
-def asked_of_all(court: Court, product: str) -> list[Answer]:
+def asked_of_all(court: Court, product: str) -> list[RoundResult]:
     """What a plain run says of *product*, which packs and unpacks, and then a round in which all tests must fail."""
     tree = court.tree({"test_packing.py": ROUND_TRIP, "packing.py": product})
     made = challenge({"test_packing.py": ROUND_TRIP.encode()})
@@ -124,7 +124,7 @@ def asked_of_all(court: Court, product: str) -> list[Answer]:
     return [_answered(court, tree, step, made.falsified(step.falsified, SystemRandom()), ids) for step in steps]
 
 
-def _answered(court: Court, tree: str, step: Round, files: Mapping[str, bytes], ids: tuple[str, ...]) -> Answer:
+def _answered(court: Court, tree: str, step: Round, files: Mapping[str, bytes], ids: tuple[str, ...]) -> RoundResult:
     async def report() -> Report:
         return await court.verifier.again(tree, ids, files=files, seed=None)
 
@@ -133,17 +133,17 @@ def _answered(court: Court, tree: str, step: Round, files: Mapping[str, bytes], 
 
 @pytest.mark.slow
 def test_what_affirms_all_it_is_asked_affirms_what_is_false(tmp_path: Path) -> None:
-    assert asked_of_all(Court(tmp_path / "honest"), PACKING) == [Answer(), Answer()]
+    assert asked_of_all(Court(tmp_path / "honest"), PACKING) == [RoundResult(), RoundResult()]
     plain, falsified = asked_of_all(Court(tmp_path / "lying"), LYING)
 
-    assert plain == Answer(), "it does look right"
+    assert plain == RoundResult(), "it does look right"
     names = ("test_there_and_back", "test_told", "test_start", "test_end")
     assert sorted(falsified.forged) == sorted(f"test_packing.py::{name}" for name in names)
 
 
 @pytest.mark.slow
 def test_what_is_right_answers_every_challenge(tmp_path: Path) -> None:
-    assert asked(Court(tmp_path), HONEST) == [Answer(), Answer(), Answer()]
+    assert asked(Court(tmp_path), HONEST) == [RoundResult(), RoundResult(), RoundResult()]
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,9 @@ def test_what_is_right_answers_every_challenge(tmp_path: Path) -> None:
 def test_what_only_looks_right_does_not(tmp_path: Path, cheat: str) -> None:
     plain, *pair = asked(Court(tmp_path), CHEATS[cheat])
 
-    assert plain == Answer() or "_pytest" in CHEATS[cheat] or "gc" in CHEATS[cheat], "it does look right"
+    assert plain == RoundResult() or "_pytest" in CHEATS[cheat] or "gc" in CHEATS[cheat], "it does look right"
     assert all(found.forged or found.void or cheat == "guesses" for found in pair)
-    assert any(found != Answer() for found in pair)
+    assert any(found != RoundResult() for found in pair)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge.literals import another, scalars
-from jumar.verify.challenge.source_edits import Source
+from jumar.verify.challenge.source_edits import ParsedSource
 from support.judging.run_falsified_suite import PATH, answers, of, outcomes, strengths, tidy
 
 FRAMEWORK = "unittest"
@@ -634,7 +634,7 @@ VALUES = st.recursive(
 @pytest.mark.slow
 @given(VALUES, st.integers())
 def test_another_literal_is_of_the_same_shape_and_never_equal(value: Any, seed: int) -> None:
-    source = Source(f"é = {value!r}\n".encode())
+    source = ParsedSource(f"é = {value!r}\n".encode())
     statement = source.tree.body[0]
     assert isinstance(statement, ast.Assign)
     for place in scalars(statement.value):

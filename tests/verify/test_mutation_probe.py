@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jumar.child.analysis import mutants_main
 from jumar.child.analysis.mutation_operators import operators
 from jumar.core.state.settings import Suite
-from jumar.verify.mutation_probe import Probed, mutants, probe
+from jumar.verify.mutation_probe import MutationFindings, mutants, probe
 from support.judging.real_verifier import Court
 
 BASE = "def clamp(n, low, high):\n    return n\n\n\ndef untouched(n):\n    return n + 1\n"
@@ -104,10 +104,10 @@ class Case:
         self.base, self.done = self.court.tree(base), self.court.tree(done)
         self.court.collect(self.done)
 
-    def probed(self, most: int, seed: int = 0) -> Probed:
+    def probed(self, most: int, seed: int = 0) -> MutationFindings:
         """What the tests notice."""
 
-        async def run() -> Probed:
+        async def run() -> MutationFindings:
             return await probe(self.court.verifier, self.base, self.done, most=most, seed=seed)
 
         return anyio.run(run)
@@ -150,7 +150,7 @@ def test_a_mutant_that_hangs_is_noticed_and_the_seed_chooses(tmp_path: Path) -> 
     assert made == case.mutants()
     assert made != other
     assert sorted(made) == sorted(other)
-    assert case.probed(20) == Probed(4, 4, ())  # `n += 1` and `n -= 0` never end, `n -= 2` and nothing at all
+    assert case.probed(20) == MutationFindings(4, 4, ())  # `n += 1` and `n -= 0` never end, `n -= 2` and nothing at all
 
 
 @pytest.mark.slow

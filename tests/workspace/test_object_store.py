@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from jumar.errors import BadInput, Infra
 from jumar.workspace.files import trees
-from jumar.workspace.files.trees import Kind, Node
+from jumar.workspace.files.trees import EntryKind, Node
 from jumar.workspace.store.object_store import Store
 
 
@@ -89,12 +89,12 @@ def test_a_manifest_names_kinds_modes_and_hashes(store: Store, task: Path) -> No
     tree = store.capture(task)
     hashes = {data: sha256(data).hexdigest() for data in (b"", b"a = 1\n", b"/etc/passwd", b"nowhere", b"latin")}
     assert store.manifest(tree) == {
-        "broken": Node(Kind.LINK, hashes[b"nowhere"]),
-        "empty": Node(Kind.DIR),
-        "link": Node(Kind.LINK, hashes[b"/etc/passwd"]),
-        "pkg/a.py": Node(Kind.FILE, hashes[b"a = 1\n"]),
-        "run.sh": Node(Kind.FILE, hashes[b""], executable=True),
-        "\udcff.txt": Node(Kind.FILE, hashes[b"latin"]),
+        "broken": Node(EntryKind.LINK, hashes[b"nowhere"]),
+        "empty": Node(EntryKind.DIR),
+        "link": Node(EntryKind.LINK, hashes[b"/etc/passwd"]),
+        "pkg/a.py": Node(EntryKind.FILE, hashes[b"a = 1\n"]),
+        "run.sh": Node(EntryKind.FILE, hashes[b""], executable=True),
+        "\udcff.txt": Node(EntryKind.FILE, hashes[b"latin"]),
     }
     assert tree == sha256(store.get(tree)).hexdigest() == store.capture(task)
 
@@ -176,8 +176,8 @@ def test_a_tree_is_laid_out_in_a_new_folder_only(store: Store, task: Path, tmp_p
 def test_a_manifest_that_leads_outside_is_not_followed(store: Store, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     evil = {
-        "link": Node(Kind.LINK, store.put(str(tmp_path / "outside").encode())),
-        "link/x": Node(Kind.FILE, store.put(b"x")),
+        "link": Node(EntryKind.LINK, store.put(str(tmp_path / "outside").encode())),
+        "link/x": Node(EntryKind.FILE, store.put(b"x")),
     }
     for manifest in (evil, {"../outside/x": evil["link/x"]}, {"/outside": evil["link/x"]}, {"a/./b": evil["link/x"]}):
         with pytest.raises(Infra):
@@ -194,7 +194,12 @@ def test_sweeping_removes_what_a_killed_writer_left(store: Store) -> None:
 
 
 NODES = st.sampled_from(
-    [Node(Kind.FILE, "1"), Node(Kind.FILE, "2", executable=True), Node(Kind.LINK, "3"), Node(Kind.DIR)]
+    [
+        Node(EntryKind.FILE, "1"),
+        Node(EntryKind.FILE, "2", executable=True),
+        Node(EntryKind.LINK, "3"),
+        Node(EntryKind.DIR),
+    ]
 )
 
 

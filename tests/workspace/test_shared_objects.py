@@ -15,7 +15,7 @@ import pytest
 from jumar.errors import BadInput, Infra
 from jumar.process.room import exchanged
 from jumar.workspace.files import trees
-from jumar.workspace.files.trees import Kind, Node
+from jumar.workspace.files.trees import EntryKind, Node
 from jumar.workspace.store.deltas import SUFFIX
 from jumar.workspace.store.lease import LEASES, PARTS, SHARED, held
 from jumar.workspace.store.linking import LinkingStore
@@ -49,8 +49,8 @@ def objects(root: Path) -> set[str]:
 def large(store: Store, changed: bytes) -> str:
     """A tree of many files, one of which is *changed*."""
     (digest, other) = store.put_all([changed, b"the others"])
-    files = {f"f{number:03}.py": Node(Kind.FILE, other) for number in range(300)}
-    return store.keep(files | {"changed.py": Node(Kind.FILE, digest)})
+    files = {f"f{number:03}.py": Node(EntryKind.FILE, other) for number in range(300)}
+    return store.keep(files | {"changed.py": Node(EntryKind.FILE, digest)})
 
 
 def test_two_runs_in_one_folder_store_equal_files_once(root: Path) -> None:
@@ -88,8 +88,8 @@ def test_a_folder_of_runs_that_is_moved_as_a_whole_takes_its_store_along(root: P
 
 def test_a_sweep_removes_what_no_journal_needs_and_nothing_else(root: Path) -> None:
     store = Store(root)
-    needed = store.keep({"a.py": Node(Kind.FILE, store.put(b"kept"))}, b"kept")
-    store.keep({"b.py": Node(Kind.FILE, store.put(b"gone"))}, b"gone")
+    needed = store.keep({"a.py": Node(EntryKind.FILE, store.put(b"kept"))}, b"kept")
+    store.keep({"b.py": Node(EntryKind.FILE, store.put(b"gone"))}, b"gone")
     run = run_in(root, "a", needed)
     store.release()
     wait_for_a_tick(root)
@@ -245,7 +245,7 @@ def test_a_room_of_links_cannot_be_written_by_the_tests_that_run_in_it(tmp_path:
 def test_what_is_put_into_a_room_of_links_changes_no_object(tmp_path: Path) -> None:
     store = LinkingStore(tmp_path / "objects")
     run, plain = store.put_all([b"#!/bin/sh\n", b"a = 1\n"])
-    tree = store.keep({"a.py": Node(Kind.FILE, plain), "b.sh": Node(Kind.FILE, run, executable=True)})
+    tree = store.keep({"a.py": Node(EntryKind.FILE, plain), "b.sh": Node(EntryKind.FILE, run, executable=True)})
     store.materialise(tree, tmp_path / "room")
     assert [(tmp_path / "room" / name).stat().st_nlink for name in ("a.py", "b.sh")] == [2, 1]
     assert (tmp_path / "room" / "b.sh").stat().st_mode & 0o100
@@ -258,6 +258,6 @@ def test_what_is_put_into_a_room_of_links_changes_no_object(tmp_path: Path) -> N
 
 def test_a_workspace_is_never_another_name_of_an_object(tmp_path: Path) -> None:
     store = LinkingStore(tmp_path / "objects")
-    tree = store.keep({"a.py": Node(Kind.FILE, store.put(b"a = 1\n"))})
+    tree = store.keep({"a.py": Node(EntryKind.FILE, store.put(b"a = 1\n"))})
     Workspace(tmp_path / "work", store).reset(tree)
     assert (tmp_path / "work" / "a.py").stat().st_nlink == 1

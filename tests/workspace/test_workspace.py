@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from jumar.errors import BadInput
 from jumar.workspace.files import trees
-from jumar.workspace.files.trees import Kind
+from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.store.object_store import Store
-from jumar.workspace.workspace import Outside, Workspace
+from jumar.workspace.workspace import OutsideWorkspace, Workspace
 from jumar.workspace.write_back import apply
 
 
@@ -86,7 +86,7 @@ def test_nothing_is_written_through_a_hard_link(work: Workspace, tmp_path: Path)
     (work.folder / "pkg" / "a.py").unlink()
     os.link(tmp_path / "theirs", work.folder / "pkg" / "a.py")
     base = work.tree
-    with pytest.raises(Outside, match="second name"):
+    with pytest.raises(OutsideWorkspace, match="second name"):
         work.write("pkg/a.py", b"a = 2\n")
     (tmp_path / "theirs").chmod(0o755)
     work.reset(base)
@@ -302,7 +302,7 @@ def test_a_tree_of_nothing_is_a_tree(store: Store, tmp_path: Path) -> None:
     work.write("a", b"")
     assert work.changed(store.keep({})) == ("a",)
     assert trees.ignored(".jumar-0.tmp")
-    assert store.manifest(work.tree)["a"].kind is Kind.FILE
+    assert store.manifest(work.tree)["a"].kind is EntryKind.FILE
 
 
 @pytest.mark.slow

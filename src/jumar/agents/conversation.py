@@ -10,7 +10,7 @@ from jumar.core.run.retry import UNUSABLE
 from jumar.core.run.strategy import Message
 from jumar.core.state import events as ev
 from jumar.core.state.reply import ToolCall
-from jumar.core.state.run_state import RunState, Said
+from jumar.core.state.run_state import ConversationCell, RunState
 from jumar.core.state.test_policy import Gate, TestPolicy
 
 REASON_LIMIT = 4_000
@@ -38,7 +38,7 @@ class Conversation:
     """
 
     def __init__(self) -> None:
-        self._read: Said | None = None
+        self._read: ConversationCell | None = None
         self._told: _Told | None = None
 
     def messages(self, state: RunState, system: str, task: str) -> tuple[Message, ...]:

@@ -16,7 +16,7 @@ from jumar.core.prompts.review import violations
 from jumar.core.run.strategy import Message, Request, Tool
 from jumar.core.state import events as ev
 from jumar.core.state.reply import Reply
-from jumar.core.state.run_state import RunState, Said
+from jumar.core.state.run_state import ConversationCell, RunState
 from jumar.core.state.settings import Settings
 from jumar.core.state.test_policy import TestPolicy
 
@@ -56,7 +56,7 @@ class _Kept:
     stands: bool = True
     calls: list[ev.ModelCall] = field(default_factory=list)
     """The usable replies since."""
-    read: Said | None = None
+    read: ConversationCell | None = None
     """The newest event that was read: what is asked again reads on from there."""
 
 

@@ -8,7 +8,7 @@ from jumar.core.run.strategy import Message, Request, Tool
 from jumar.core.state.run_state import RunState
 
 
-class Repair:
+class RepairAgent:
     """Asks the repair model for the next candidate of the best tree."""
 
     name = "repair"

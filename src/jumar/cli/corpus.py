@@ -12,14 +12,14 @@ from uuid import uuid4
 
 import click
 
-from jumar.cli.console.output import Voice
-from jumar.cli.console.signals import Attendant
+from jumar.cli.console.output import Console
+from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import environment
 from jumar.cli.parameters.run_argument import TRUST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.corpus.export import Corpus, corpus_of, keep_bases
-from jumar.corpus.replay import Means, Replayed, Status, replayed, sources_of
+from jumar.corpus.replay import Replayed, ReplayResources, ReplayStatus, replayed, sources_of
 from jumar.corpus.schema import line, records
 from jumar.errors import BadInput
 from jumar.models.wire.jsonl import read_once
@@ -56,7 +56,7 @@ def corpus() -> None:
 @speaking
 def export(runs: tuple[Path, ...], out: Path, objects: Path | None, *, as_json: bool, quiet: bool) -> int:
     """Write one record for each accepted edit of RUNS: directories of runs, or folders that hold some."""
-    voice = Voice(json=as_json, quiet=quiet)
+    voice = Console(json=as_json, quiet=quiet)
     if as_json and str(out) == STANDARD:
         raise BadInput("-o - writes the records to standard output, where --json would add a line: name a file")
     found = corpus_of(runs)
@@ -137,7 +137,7 @@ def replay(  # noqa: PLR0913  one parameter per option
     **speech: bool,
 ) -> int:
     """Execute each record of FILE again: red without the edit, green with it, red once it is taken back."""
-    voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
+    voice = Console(json=speech["as_json"], quiet=speech["quiet"])
     if not runs and objects is None:
         raise BadInput("a replay needs the trees of the records: name their runs with --runs, or --objects DIR")
     name = "standard input" if str(file) == STANDARD else str(file)
@@ -150,7 +150,7 @@ def replay(  # noqa: PLR0913  one parameter per option
         with tempfile.TemporaryDirectory(prefix="jumar-replay-") as room:
             # Edits of others, many of them, and nobody looks: they are unattended.
             place = choose_sandbox.Around(Path(room), environment())
-            means = Means(
+            means = ReplayResources(
                 sources=sources_of(runs, objects, Trust(environment(), trust)),
                 python=chosen,
                 environ=environment(),
@@ -163,29 +163,29 @@ def replay(  # noqa: PLR0913  one parameter per option
                 _tell(voice, done[-1], number, len(todo))
         return done
 
-    done = Attendant().run(work)
+    done = SignalWatcher().run(work)
     return voice.interrupted() if done is None else _replayed(voice, done, confirm)
 
 
-def _tell(voice: Voice, one: Replayed, number: int, total: int) -> None:
+def _tell(voice: Console, one: Replayed, number: int, total: int) -> None:
     """One row of the table, as soon as it is known."""
     rows = [f"{number:>{len(str(total))}}/{total}  {one.status:<10}  {one.id}", *(f"    {d}" for d in one.differs)]
     voice.note("\n".join(rows))
 
 
-def _replayed(voice: Voice, done: list[Replayed], confirm: int) -> int:
+def _replayed(voice: Console, done: list[Replayed], confirm: int) -> int:
     counts = Counter(one.status for one in done)
-    voice.say(f"{len(done)} records: " + ", ".join(f"{counts[status]} {status}" for status in Status))
+    voice.say(f"{len(done)} records: " + ", ".join(f"{counts[status]} {status}" for status in ReplayStatus))
     if grades := sorted({one.grade for one in done if one.grade}):
         voice.say(
             f"grade {', '.join(grades)}, sandbox {', '.join(sorted({one.sandbox for one in done if one.sandbox}))}"
         )
     voice.result({
         "records": len(done),
-        **{status.value: counts[status] for status in Status},
+        **{status.value: counts[status] for status in ReplayStatus},
         "confirm": confirm,
         "verifications": sum(one.verifications for one in done),
         "executions": sum(one.executions for one in done),
         "results": done,
     })  # fmt: skip
-    return EXIT_CODES[StopReason.INFRA] if counts[Status.VOID] else int(bool(counts[Status.UNSTABLE]))
+    return EXIT_CODES[StopReason.INFRA] if counts[ReplayStatus.VOID] else int(bool(counts[ReplayStatus.UNSTABLE]))

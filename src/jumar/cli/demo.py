@@ -9,16 +9,16 @@ from pathlib import Path
 
 import click
 
-from jumar.cli.console.output import Voice
+from jumar.cli.console.output import Console
 from jumar.cli.console.progress import Live
-from jumar.cli.console.signals import Attendant
+from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import cache_folder, environment
 from jumar.cli.run import UNGATED
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate
-from jumar.importing.demo import WHOLE_SECONDS, Shown, Summary, chosen, summary, work_through
-from jumar.importing.recipes import Planted, Prepared, Recipe, recipe_tasks, shipped
+from jumar.importing.demo import WHOLE_SECONDS, DemoBug, Summary, chosen, summary, work_through
+from jumar.importing.recipes import Planted, PreparedRecipe, Recipe, recipe_tasks, shipped
 from jumar.kernel import Kernel
 from jumar.runs.archive.find import RUNS, refuse_links
 
@@ -33,7 +33,7 @@ PLEDGE = 5
 @speaking
 def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet: bool) -> int:
     """Repair real bugs of third-party libraries, offline, with no key."""
-    voice = Voice(json=as_json, quiet=quiet)
+    voice = Console(json=as_json, quiet=quiet)
     refuse_links(runs)
     listed = shipped()
     known: tuple[Recipe, ...] = (*listed.fixed, *listed.planted)
@@ -41,10 +41,10 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
     if not recipes:
         names = ", ".join(sorted({r.name for r in known}))
         raise click.BadParameter(f"no recipe's name holds {only!r}; they are of {names}", param_hint="--only")
-    started, shown = time.monotonic(), list[Shown]()
+    started, shown = time.monotonic(), list[DemoBug]()
     whole_seconds = inf if everything or only else WHOLE_SECONDS
     with Live(voice) as live:
-        attendant = Attendant(live.line, quiet=voice.quiet)
+        attendant = SignalWatcher(live.line, quiet=voice.quiet)
         stage = _Stage(voice, live, attendant, shown)
         attendant.run(lambda: _work(recipes, runs, stage, whole_seconds))
     if len(shown) < len(recipes):
@@ -55,10 +55,10 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
 class _Stage:
     """Console output and signal handling of one demo."""
 
-    def __init__(self, voice: Voice, live: Live, attendant: Attendant, shown: list[Shown]) -> None:
+    def __init__(self, voice: Console, live: Live, attendant: SignalWatcher, shown: list[DemoBug]) -> None:
         self.voice, self.live, self.attendant, self.shown = voice, live, attendant, shown
         self.tell = live.tell
-        self.prepared: tuple[Prepared, ...] = ()
+        self.prepared: tuple[PreparedRecipe, ...] = ()
 
     def __call__(self, kernel: Kernel) -> None:
         """Follow the run that begins."""
@@ -75,7 +75,7 @@ async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage, whole_se
         _show(stage.voice, one)
 
 
-def _untried(voice: Voice, recipes: tuple[Recipe, ...], stage: _Stage) -> None:
+def _untried(voice: Console, recipes: tuple[Recipe, ...], stage: _Stage) -> None:
     """Name the bugs that were not tried, with the reason of each."""
     faults = {one.recipe.task_name: one.fault for one in stage.prepared}
     for name in (r.task_name for r in recipes if r not in [s.prepared.recipe for s in stage.shown]):
@@ -83,14 +83,14 @@ def _untried(voice: Voice, recipes: tuple[Recipe, ...], stage: _Stage) -> None:
         voice.say(f"not tried  {name}: {why}; jumar demo --only {name}")
 
 
-def _fetched(live: Live) -> Callable[[Prepared], None]:
-    def told(prepared: Prepared) -> None:
+def _fetched(live: Live) -> Callable[[PreparedRecipe], None]:
+    def told(prepared: PreparedRecipe) -> None:
         live.line(f"{prepared.recipe.task_name}: {prepared.fault or 'fetched'}")
 
     return told
 
 
-def _show(voice: Voice, one: Shown) -> None:
+def _show(voice: Console, one: DemoBug) -> None:
     recipe, result = one.prepared.recipe, one.result
     kind = "planted by us" if isinstance(recipe, Planted) else "real"
     voice.say(f"\n{recipe.task_name}  ({kind}: {recipe.bug})")
@@ -103,7 +103,7 @@ def _show(voice: Voice, one: Shown) -> None:
         voice.say("\n".join(f"  {line}" for line in one.diff.splitlines()))
 
 
-def _told(voice: Voice, shown: list[Shown], total: Summary, wanted: int) -> int:
+def _told(voice: Console, shown: list[DemoBug], total: Summary, wanted: int) -> int:
     green = [s for s in shown if s.result.stop is StopReason.GREEN]
     planted = sum(s.planted for s in green)
     if any(s.result.gate == Gate.OFF for s in shown):

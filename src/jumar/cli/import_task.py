@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from jumar.cli.console.output import Voice
-from jumar.cli.console.signals import Attendant
+from jumar.cli.console.output import Console
+from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import cache_folder, environment
 from jumar.importing.from_git import git_sides
 from jumar.importing.from_pypi import Release, pypi_sides
 from jumar.importing.make_task import Sides
-from jumar.importing.validate import Imported, Means, import_task
+from jumar.importing.validate import Imported, ImportResources, import_task
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -59,8 +59,8 @@ def pypi(name: str, old: str, new: str, **chosen: Any) -> int:
 
 
 def _made(sides: Callable[[], Awaitable[Sides]], chosen: dict[str, Any]) -> int:
-    voice = Voice(json=chosen["as_json"], quiet=chosen["quiet"])
-    means = Means(python=chosen["python"], packages=chosen["packages"], environ=environment())
+    voice = Console(json=chosen["as_json"], quiet=chosen["quiet"])
+    means = ImportResources(python=chosen["python"], packages=chosen["packages"], environ=environment())
 
     async def work() -> Imported:
         voice.note("fetching")
@@ -68,7 +68,7 @@ def _made(sides: Callable[[], Awaitable[Sides]], chosen: dict[str, Any]) -> int:
         voice.note("checking: red before the fix, green with it")
         return await import_task(found, chosen["out"], means)
 
-    made = Attendant().run(work)
+    made = SignalWatcher().run(work)
     if made is None:
         return voice.interrupted()
     checks = made.checks

@@ -10,9 +10,9 @@ import click
 import msgspec
 
 from jumar.cli.console.coloured import bounded
-from jumar.cli.console.output import Voice, fail
+from jumar.cli.console.output import Console, fail
 from jumar.cli.console.progress import Live
-from jumar.cli.console.signals import Attendant
+from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import PROBE, TEST_COMMAND, choosing, judging, options_of, speaking
 from jumar.cli.parameters.environment import environment
 from jumar.cli.parameters.run_argument import TRUST, RunPath, spoken
@@ -57,10 +57,10 @@ LISTED = 10
 @speaking
 def run(task: Path, runs: Path, **chosen: Any) -> int:
     """Work on TASK (a task.toml, or any folder with tests) until its tests pass or a cap is reached."""
-    voice = Voice(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
+    voice = Console(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
     settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen), environment())
     with Live(voice) as live:
-        attendant = Attendant(live.line, quiet=voice.quiet)
+        attendant = SignalWatcher(live.line, quiet=voice.quiet)
         from jumar.runs import lifecycle as harness  # noqa: PLC0415  it is slow to import
         from jumar.runs.tree import task_tree as entering  # noqa: PLC0415  as above
 
@@ -88,11 +88,11 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
 @speaking
 def resume(run_dir: Path, *, apply: bool, trust: bool, as_json: bool, quiet: bool, **limits: float | None) -> int:
     """Go on with RUN (its directory, its name, a beginning of that, or `last`) after a crash, an interrupt or a cap."""
-    voice = Voice(json=as_json, quiet=quiet)
+    voice = Console(json=as_json, quiet=quiet)
     trusted = Trust(environment(), trust).run(run_dir)
     raised = {name: cap for name, cap in limits.items() if cap is not None}
     with Live(voice) as live:
-        attendant = Attendant(live.line, quiet=voice.quiet)
+        attendant = SignalWatcher(live.line, quiet=voice.quiet)
         from jumar.runs import lifecycle as harness  # noqa: PLC0415  as above
 
         result = attendant.run(
@@ -113,7 +113,7 @@ def resume(run_dir: Path, *, apply: bool, trust: bool, as_json: bool, quiet: boo
 @speaking
 def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: bool, **chosen: Any) -> int:
     """A verdict on TREE (a folder, or the directory of a run) by TASK's own tests, and nothing else."""
-    voice = Voice(json=as_json, quiet=quiet)
+    voice = Console(json=as_json, quiet=quiet)
     settled = with_options(load_task(task), options_of({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
     with Live(voice) as live:
         from jumar.runs.scoring import score_tree  # noqa: PLC0415  as above
@@ -121,7 +121,7 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
         for row in settled.in_force:
             if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge
                 live.line(f"note: {row.note}")
-        attendant = Attendant(live.line, quiet=voice.quiet)
+        attendant = SignalWatcher(live.line, quiet=voice.quiet)
         scored = attendant.run(lambda: score_tree(settled, tree, python=python, environ=environment(), tell=live.tell))
     if scored is None:
         return voice.interrupted()
@@ -138,7 +138,7 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     return EXIT_CODES[StopReason.INFRA] if scored.void else int(not scored.ok)
 
 
-def _list(voice: Voice, word: str, ids: Sequence[str]) -> None:
+def _list(voice: Console, word: str, ids: Sequence[str]) -> None:
     """A line for each of the first few of *ids*, of which *word* says what they are."""
     for test_id in ids[:LISTED]:
         voice.say(f"{word:<9}{one_line(test_id)}")
@@ -155,7 +155,7 @@ def _caps(budget: Budget) -> str:
 class _Following:
     """Follows a run: shows it, and lets a signal halt it."""
 
-    def __init__(self, live: Live, attendant: Attendant) -> None:
+    def __init__(self, live: Live, attendant: SignalWatcher) -> None:
         self._live, self._attendant = live, attendant
         self.tell = live.tell
 
@@ -180,7 +180,7 @@ class _Following:
         self._attendant.begun(kernel)
 
 
-def _ended(voice: Voice, result: Result | None, *, apply: bool) -> int:
+def _ended(voice: Console, result: Result | None, *, apply: bool) -> int:
     """Say how the run ended; with *apply*, put its best tree onto the original."""
     if result is None:
         return voice.interrupted()
@@ -228,7 +228,7 @@ def _unchanged_line(result: Result) -> tuple[str, ...]:
     return (f"{UNCHANGED}{hint}",)
 
 
-def _changed(voice: Voice, folder: Path, *, applied: bool, whole: bool) -> None:
+def _changed(voice: Console, folder: Path, *, applied: bool, whole: bool) -> None:
     """Say how the changes of the run in *folder* are seen and applied; with *whole* show them."""
     from jumar.runs.archive.changes import without_binary  # noqa: PLC0415  as above
 
@@ -250,7 +250,7 @@ def _trust(folder: Path) -> str:
     return "" if is_own(folder, environment()) else " --trust"
 
 
-def _applied(voice: Voice, folder: Path) -> str:
+def _applied(voice: Console, folder: Path) -> str:
     """Write the best tree of the run in *folder* onto the original; why that was refused, or nothing."""
     from jumar.runs.archive.changes import apply_best  # noqa: PLC0415  as above
 

@@ -27,7 +27,7 @@ class Forbidden(NamedTuple):
     why: str
 
 
-class Given(NamedTuple):
+class GitArguments(NamedTuple):
     """The arguments of a git command, sorted."""
 
     long: frozenset[str]
@@ -61,7 +61,7 @@ def forbidden(words: Sequence[str], *, moved: bool = False) -> Forbidden | None:
 
 # --- git ------------------------------------------------------------------------------------------------------------
 
-Test = Callable[[Given], bool]
+Test = Callable[[GitArguments], bool]
 
 
 class Ban(NamedTuple):
@@ -78,11 +78,11 @@ class Ban(NamedTuple):
     """Short options that take a value, which is no option itself."""
 
 
-def _always(_: Given) -> bool:
+def _always(_: GitArguments) -> bool:
     return True
 
 
-def _whole(given: Given) -> bool:
+def _whole(given: GitArguments) -> bool:
     """Whether the paths that are named are all there are."""
     return any(word.rstrip("/") in (".", ":", "*", ":/*", ":.", "./*", "..") or word == "/" for word in given.plain)
 
@@ -91,7 +91,7 @@ def _first(*verbs: str) -> Test:
     return lambda given: given.plain[:1] != () and given.plain[0] in verbs
 
 
-def _unstages(given: Given) -> bool:
+def _unstages(given: GitArguments) -> bool:
     return bool(given.long & {"--staged"} or given.short & {"S"}) and not (
         given.long & {"--worktree"} or given.short & {"W"}
     )
@@ -110,7 +110,7 @@ KEYS = (
 """Beginnings of keys, in small letters, that decide what git runs, where it pushes, or what it still asks for."""
 
 
-def _steers(given: Given) -> bool:
+def _steers(given: GitArguments) -> bool:
     reads = {"--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "--get-color", "--get-colorbool"}
     if given.long & reads or "l" in given.short or given.plain[:1] in (("get",), ("list",)):
         return False
@@ -216,7 +216,7 @@ def _pushed_to_a_host(args: tuple[str, ...]) -> Forbidden | None:
     return Forbidden(DEPLOY, f"git push {given.plain[0]} is a deploy")
 
 
-def _sorted(args: Sequence[str], values: str) -> Given:
+def _sorted(args: Sequence[str], values: str) -> GitArguments:
     long, short, plain = set[str](), set[str](), list[str]()
     rest = iter(args)
     for word in rest:
@@ -233,7 +233,7 @@ def _sorted(args: Sequence[str], values: str) -> Given:
                     break
         else:
             plain.append(word)
-    return Given(frozenset(long), frozenset(short), tuple(plain))
+    return GitArguments(frozenset(long), frozenset(short), tuple(plain))
 
 
 # --- files ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from jumar.commands.downloads import SHELLS
 from jumar.commands.git_and_files import HOLE, verb_of
 
 
-class Started(NamedTuple):
+class WrappedCommand(NamedTuple):
     """What was found in the words of one command."""
 
     commands: tuple[tuple[str, ...], ...] = ()
@@ -80,28 +80,28 @@ _TEXTS = {
 """Programs that hand a text to a shell, and the options that are followed by it."""
 
 
-def started(words: Sequence[str]) -> Started:  # noqa: PLR0911  one line per kind of program
+def started(words: Sequence[str]) -> WrappedCommand:  # noqa: PLR0911  one line per kind of program
     """What the command *words* starts, as far as its words tell; one step, not what that starts in turn."""
     if not words:
-        return Started()
+        return WrappedCommand()
     program, args = words[0].rpartition("/")[2], tuple(words[1:])
     if program in SHELLS:
-        return Started(texts=_shell(args))
+        return WrappedCommand(texts=_shell(args))
     if program in ("eval", "trap"):
-        return Started(texts=((" ".join(args) if program == "eval" else "".join(args[:1]), ()),))
+        return WrappedCommand(texts=((" ".join(args) if program == "eval" else "".join(args[:1]), ()),))
     if program == "git":
         return _git(args)
     if program == "find":
-        return Started(_found(args))
+        return WrappedCommand(_found(args))
     if program.startswith(("python", "pypy")):
-        return Started(_module(args))
+        return WrappedCommand(_module(args))
     texts = tuple((args[at + 1], ()) for at, word in enumerate(args[:-1]) if word in _TEXTS.get(program, ()))
     if program == "env" and (split := _split(args)):
-        return Started(commands=(split,))
+        return WrappedCommand(commands=(split,))
     rest = _rest(program, args)
     if program == "watch" and rest:
-        return Started(texts=((" ".join(rest), ()),))
-    return Started((rest,) if rest else (), texts)
+        return WrappedCommand(texts=((" ".join(rest), ()),))
+    return WrappedCommand((rest,) if rest else (), texts)
 
 
 def _rest(program: str, args: tuple[str, ...]) -> tuple[str, ...]:
@@ -156,21 +156,21 @@ def _shell(args: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return ((args[at], args[at + 2 :]),) if asked and at < len(args) else ()
 
 
-def _git(args: tuple[str, ...]) -> Started:
+def _git(args: tuple[str, ...]) -> WrappedCommand:
     """What an alias that is set for one command, or a command of git's that runs others, starts."""
     settings, command = verb_of(args)
     verb, rest = command[0] if command else "", command[1:]
     alias = settings.get(f"alias.{verb.lower()}", "")
     if alias.startswith("!"):
-        return Started(texts=((" ".join((alias[1:], *map(shlex.quote, rest))), rest),))
+        return WrappedCommand(texts=((" ".join((alias[1:], *map(shlex.quote, rest))), rest),))
     if alias:
-        return Started((("git", *_words(alias), *rest),))
+        return WrappedCommand((("git", *_words(alias), *rest),))
     if verb == "submodule" and "foreach" in rest:
         inner = [word for word in rest[rest.index("foreach") + 1 :] if not word.startswith("--")]
-        return Started(texts=((" ".join(inner), ()),))
+        return WrappedCommand(texts=((" ".join(inner), ()),))
     if verb == "bisect" and rest[:1] == ("run",):
-        return Started((rest[1:],))
-    return Started()
+        return WrappedCommand((rest[1:],))
+    return WrappedCommand()
 
 
 def _found(args: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

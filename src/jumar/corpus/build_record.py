@@ -12,33 +12,33 @@ import msgspec
 
 from jumar.core.state import events as ev
 from jumar.core.state.settings import Suite
-from jumar.corpus.kept_edits import Accepted, Claimed, Left, Verified
+from jumar.corpus.kept_edits import Accepted, ClaimedTest, Left, Verified
 from jumar.corpus.schema import (
     CODEMOD,
     RED_GREEN,
     SCHEMA,
-    Claim,
-    Cost,
-    Edit,
+    ClaimRecord,
+    CostRecord,
+    EditRecord,
     File,
-    Green,
+    GreenRecord,
     Made,
     Record,
     Red,
     Seen,
-    Test,
-    Text,
+    TestRecord,
+    TextRecord,
 )
 from jumar.languages.test_annotations import known_sites
 from jumar.runs.setup.assembly import runner_of
 from jumar.task.resolve import OFFLINE
 from jumar.workspace.files import trees
-from jumar.workspace.files.trees import Kind, Manifest
+from jumar.workspace.files.trees import EntryKind, Manifest
 from jumar.workspace.patch import best_patch
 from jumar.workspace.store.object_store import Store
 
 
-class Trees(Store):
+class RecordTrees(Store):
     """Object store of a run, with trees that the run never had, from files it never saw. Writes nothing there."""
 
     def __init__(self, root: Path) -> None:
@@ -62,9 +62,9 @@ class Trees(Store):
         return self._held[digest] if digest in self._held else super().get(digest)
 
 
-def record_of(store: Trees, start: ev.RunStart, kept: Accepted) -> Record | Left:
+def record_of(store: RecordTrees, start: ev.RunStart, kept: Accepted) -> Record | Left:
     """The record of what was *kept* in the run that *start* began, or why there is none."""
-    suite, shown = start.settings.suite, Shown.of(start)
+    suite, shown = start.settings.suite, PathScrubber.of(start)
     changed = trees.difference(kept.before, kept.after)
     files = tuple(_file(store, path, kept) for path in changed if _solid(path, kept))
     if not files:
@@ -91,15 +91,15 @@ def record_of(store: Trees, start: ev.RunStart, kept: Accepted) -> Record | Left
         judged=tuple(kept.green.runs),
         tests=tuple(_test(store, suite, kept, claim) for claim in kept.claims),
         red=tuple(_seen(reds[seq], shown) for seq in sorted(reds)),
-        edit=_edit(kept, (before, after), files, Text.of(best_patch(store, before, after))),
+        edit=_edit(kept, (before, after), files, TextRecord.of(best_patch(store, before, after))),
         green=_seen(kept.green, shown),
         best_seq=kept.best,
-        cost=Cost(**msgspec.structs.asdict(kept.spent), shared_by=kept.shared_by),
+        cost=CostRecord(**msgspec.structs.asdict(kept.spent), shared_by=kept.shared_by),
     )
 
 
-def _edit(kept: Accepted, sides: tuple[str, str], files: tuple[File, ...], patch: Text) -> Edit:
-    return Edit(
+def _edit(kept: Accepted, sides: tuple[str, str], files: tuple[File, ...], patch: TextRecord) -> EditRecord:
+    return EditRecord(
         seqs=kept.seqs,
         tree_before=sides[0],
         tree_after=sides[1],
@@ -122,12 +122,12 @@ def _made(seq: int, event: ev.Codemod) -> Made:
 
 def _solid(path: str, kept: Accepted) -> bool:
     """Return whether something other than an empty folder stands at *path* on one of the sides."""
-    return any((n := side.get(path)) and n.kind is not Kind.DIR for side in (kept.before, kept.after))
+    return any((n := side.get(path)) and n.kind is not EntryKind.DIR for side in (kept.before, kept.after))
 
 
 def _file(store: Store, path: str, kept: Accepted) -> File:
-    nodes = [n if (n := side.get(path)) and n.kind is not Kind.DIR else None for side in (kept.before, kept.after)]
-    text = Text.of(*(store.get(n.sha256) if n else b"" for n in nodes))
+    nodes = [n if (n := side.get(path)) and n.kind is not EntryKind.DIR else None for side in (kept.before, kept.after)]
+    text = TextRecord.of(*(store.get(n.sha256) if n else b"" for n in nodes))
     modes, digests = [n.mode if n else "" for n in nodes], [n.sha256 if n else "" for n in nodes]
     return File(
         path=path,
@@ -141,11 +141,11 @@ def _file(store: Store, path: str, kept: Accepted) -> File:
     )
 
 
-def _test(store: Store, suite: Suite, kept: Accepted, claim: Claimed) -> Test:
+def _test(store: Store, suite: Suite, kept: Accepted, claim: ClaimedTest) -> TestRecord:
     red_seq, red = claim.red.runs[claim.test_id]
     green_seq, green = kept.green.runs[claim.test_id]
     source, site = _source(store, suite, kept.before, red)
-    return Test(
+    return TestRecord(
         id=claim.test_id,
         id_source=red.test_id_source,
         path=red.file,
@@ -161,15 +161,15 @@ def _test(store: Store, suite: Suite, kept: Accepted, claim: Claimed) -> Test:
             blame=red.blame or "",
             absent=red.absent,
         ),
-        claim=Claim(seq=claim.seq, edit_target=claim.target),
-        green=Green(seq=green_seq, status=green.status, outcome=green.outcome),
+        claim=ClaimRecord(seq=claim.seq, edit_target=claim.target),
+        green=GreenRecord(seq=green_seq, status=green.status, outcome=green.outcome),
     )
 
 
 def _source(store: Store, suite: Suite, before: Manifest, run: ev.TestRun) -> tuple[str, tuple[int, int]]:
     """The lines of a test and where they stand; nothing where its file's syntax tree does not show it."""
     there = before.get(run.file)
-    if there is None or there.kind is not Kind.FILE:
+    if there is None or there.kind is not EntryKind.FILE:
         return "", (0, 0)
     data = store.get(there.sha256)
     name = run.test_id.partition("[")[0]
@@ -180,7 +180,7 @@ def _source(store: Store, suite: Suite, before: Manifest, run: ev.TestRun) -> tu
     return "", (0, 0)
 
 
-def _seen(verified: Verified, shown: Shown) -> Seen:
+def _seen(verified: Verified, shown: PathScrubber) -> Seen:
     tests = verified.tests
     return Seen(
         seq=verified.seq,
@@ -209,13 +209,13 @@ def _model(name: str) -> str:
     return f"{kind}:{PurePosixPath(rest).name}" if colon and kind in OFFLINE else name
 
 
-class Shown(msgspec.Struct, frozen=True):
+class PathScrubber(msgspec.Struct, frozen=True):
     """Removes machine-specific folders from what a model was shown: rooms, the task's folder, the interpreter's."""
 
     folders: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, start: ev.RunStart) -> Shown:
+    def of(cls, start: ev.RunStart) -> PathScrubber:
         """Build the instance for the run that *start* begins."""
         settings = start.settings
         python = str(PurePosixPath(settings.suite.python).parent.parent) if settings.suite.python else ""

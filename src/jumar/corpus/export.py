@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.core.state import events as ev
-from jumar.corpus.build_record import Trees, record_of
+from jumar.corpus.build_record import RecordTrees, record_of
 from jumar.corpus.kept_edits import Left, accepted
 from jumar.corpus.schema import Record
 from jumar.errors import BadInput
@@ -77,7 +77,7 @@ def corpus_of(places: Iterable[Path]) -> Corpus:
     records: list[Record] = []
     left: list[str] = []
     for run, (folder, entries) in sorted(read.items()):
-        for one in _records(Trees(objects_of(folder)), entries):
+        for one in _records(RecordTrees(objects_of(folder)), entries):
             if isinstance(one, Record):
                 records.append(one)
             else:
@@ -99,20 +99,20 @@ def _journal(folder: Path) -> tuple[ev.Entry, ...]:
     return entries
 
 
-def _records(store: Trees, entries: tuple[ev.Entry, ...]) -> Iterator[Record | Left]:
+def _records(store: RecordTrees, entries: tuple[ev.Entry, ...]) -> Iterator[Record | Left]:
     start = entries[0].event
     if isinstance(start, ev.RunStart):
         for one in accepted(entries, store.manifest):
             yield one if isinstance(one, Left) else record_of(store, start, one)
 
 
-def trees_in(folder: Path) -> Trees:
+def trees_in(folder: Path) -> RecordTrees:
     """The objects of the run in *folder*, and the trees that its records begin from: some lay between two of its own.
 
     Raises:
         BadInput: if its journal is damaged.
     """
-    store = Trees(objects_of(folder))
+    store = RecordTrees(objects_of(folder))
     for one in accepted(_journal(folder), store.manifest):
         if not isinstance(one, Left):
             store.draw(one.before)

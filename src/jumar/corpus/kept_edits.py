@@ -9,7 +9,7 @@ import msgspec
 
 from jumar.core.state import events as ev
 from jumar.workspace.files import trees
-from jumar.workspace.files.trees import Kind, Manifest, Node
+from jumar.workspace.files.trees import EntryKind, Manifest, Node
 
 Trees = Callable[[str], Manifest]
 """Function from the hash of a tree to its manifest, the node at each path."""
@@ -27,7 +27,7 @@ class Verified(msgspec.Struct, frozen=True):
     """Output of the verification that the model was shown."""
 
 
-class Claimed(msgspec.Struct, frozen=True):
+class ClaimedTest(msgspec.Struct, frozen=True):
     """A test that an edit was claimed for, and the newest red it had before the claim."""
 
     test_id: str
@@ -37,7 +37,7 @@ class Claimed(msgspec.Struct, frozen=True):
     red: Verified
 
 
-class Spent(msgspec.Struct, frozen=True):
+class CallSpend(msgspec.Struct, frozen=True):
     """Calls, tokens and money spent between two turns whose edits were kept."""
 
     calls: int = 0
@@ -46,9 +46,9 @@ class Spent(msgspec.Struct, frozen=True):
     output_tokens: int = 0
     usd: float = 0.0
 
-    def with_call(self, call: ev.ModelCall) -> Spent:
+    def with_call(self, call: ev.ModelCall) -> CallSpend:
         """This, and one more call."""
-        return Spent(
+        return CallSpend(
             self.calls + 1,
             self.input_tokens + call.input_tokens,
             self.cached_tokens + call.cached_tokens,
@@ -60,7 +60,7 @@ class Spent(msgspec.Struct, frozen=True):
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """The edits of one turn that belong to the same claims and were kept."""
 
-    claims: tuple[Claimed, ...]
+    claims: tuple[ClaimedTest, ...]
     seqs: tuple[int, ...]
     """Of its `write` events."""
     before: Manifest
@@ -73,7 +73,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """Codemod that made the edit, and the number of that event; None: it was claimed for red tests."""
     best: int
     """Number of the `best` event that kept it."""
-    spent: Spent
+    spent: CallSpend
     """Of the whole turn, and of the turns before it that came to nothing."""
     shared_by: int
     """Number of records that the spending paid for."""
@@ -108,7 +108,7 @@ class _Reader:
     claims: list[tuple[int, ev.EditClaim]] = field(default_factory=list)
     runs: dict[str, tuple[int, ev.TestRun]] = field(default_factory=dict)
     verified: list[Verified] = field(default_factory=list)
-    spent: Spent = field(default_factory=Spent)
+    spent: CallSpend = field(default_factory=CallSpend)
     codemod: tuple[int, ev.Codemod] | None = None
     """A codemod of which the edits are."""
 
@@ -180,11 +180,11 @@ class _Reader:
             paid = isinstance(one, Accepted)
             yield msgspec.structs.replace(one, shared_by=records, spent=self.spent) if paid else one
         if records:
-            self.spent = Spent()
+            self.spent = CallSpend()
 
     def _modified(self, old: Manifest, new: Manifest, green: Verified, best: int) -> Accepted:
         """The record of a codemod: all its writes are one edit."""
-        spent, self.spent = self.spent, Spent()
+        spent, self.spent = self.spent, CallSpend()
         return Accepted(
             claims=(),
             seqs=tuple(seq for seq, _ in self.writes),
@@ -221,11 +221,11 @@ class _Reader:
             green=green,
             before_it=self._newest(),
             best=best,
-            spent=Spent(),
+            spent=CallSpend(),
             shared_by=0,
         )
 
-    def _claim(self, test_id: str, group: _Group) -> Claimed | None:
+    def _claim(self, test_id: str, group: _Group) -> ClaimedTest | None:
         """The newest claim of *test_id* before the edit, with the red it stands on.
 
         That is the newest red of the tree that the edit began from; another tree's only where that one has none.
@@ -237,7 +237,7 @@ class _Reader:
         seq, claim = ([one for one in mine if one[1].edit_target in group.paths] or mine)[-1]
         reds = [v for v in self.verified if v.seq < seq and test_id in v.runs and v.runs[test_id][1].status == "fail"]
         own = [v for v in reds if v.tests.tree == self.base]
-        return Claimed(test_id, seq, claim.edit_target, (own or reds)[-1]) if reds else None
+        return ClaimedTest(test_id, seq, claim.edit_target, (own or reds)[-1]) if reds else None
 
 
 class _Group(msgspec.Struct, frozen=True):
@@ -255,7 +255,7 @@ class _Group(msgspec.Struct, frozen=True):
         """Return the node at *path* after the writes of this group, where others wrote there later."""
         digest = next(write.after for _, write in reversed(self.writes) if write.path == path)
         mode = final.get(path)
-        return Node(Kind.FILE, digest, bool(mode and mode.executable)) if digest else None
+        return Node(EntryKind.FILE, digest, bool(mode and mode.executable)) if digest else None
 
 
 def _groups(writes: list[tuple[int, ev.Write]], stay: frozenset[int]) -> list[_Group]:

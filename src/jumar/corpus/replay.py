@@ -14,9 +14,9 @@ from jumar.core.state.claims import why_not_red
 from jumar.core.state.events import RunStart, TestRun
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Verdict
-from jumar.corpus.build_record import Trees
+from jumar.corpus.build_record import RecordTrees
 from jumar.corpus.export import runs_in, trees_in
-from jumar.corpus.schema import CODEMOD, File, Record, Text, edited, held, node
+from jumar.corpus.schema import CODEMOD, File, Record, TextRecord, edited, held, node
 from jumar.errors import BadInput
 from jumar.journal.writer import read
 from jumar.ports import Sandbox, Verification
@@ -26,14 +26,14 @@ from jumar.runs.setup.marks import Trust
 from jumar.runtime.frozen_configuration import differing
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.verifier import TrustedVerifier
-from jumar.workspace.files.trees import Kind, Manifest
+from jumar.workspace.files.trees import EntryKind, Manifest
 from jumar.workspace.patch import misfit
 
 NAMED = 3
 """Tests that a sentence names."""
 
 
-class Status(StrEnum):
+class ReplayStatus(StrEnum):
     """Outcome of the replay of a record."""
 
     REPRODUCED = "reproduced"
@@ -48,7 +48,7 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     task: str
-    status: Status
+    status: ReplayStatus
     differs: tuple[str, ...] = ()
     """Differences from the record, one sentence each."""
     verifications: int = 0
@@ -59,19 +59,19 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     """The tier it was executed in."""
 
 
-class Source(msgspec.Struct, frozen=True):
+class RecordSource(msgspec.Struct, frozen=True):
     """Location of the trees of a record, and of its test runs."""
 
-    trees: Trees
+    trees: RecordTrees
     origin: Path
     """The folder that the runner looks around in."""
     python: str = ""
 
 
-class Means(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayResources(msgspec.Struct, frozen=True, kw_only=True):
     """Resources of a replay: trees, interpreter, environment, room and sandbox."""
 
-    sources: Callable[[str], Source]
+    sources: Callable[[str], RecordSource]
     """Run -> where its trees lie."""
     python: str = ""
     """The interpreter of the tests; empty is the run's own."""
@@ -84,7 +84,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     """Sandbox in which foreign edits are run."""
 
 
-def sources_of(runs: Iterable[Path], objects: Path | None, trust: Trust) -> Callable[[str], Source]:
+def sources_of(runs: Iterable[Path], objects: Path | None, trust: Trust) -> Callable[[str], RecordSource]:
     """Run -> where its trees lie: in the directory of that run below *runs*, else in *objects*.
 
     Raises:
@@ -93,18 +93,18 @@ def sources_of(runs: Iterable[Path], objects: Path | None, trust: Trust) -> Call
     folders = {first.run: (folder, first.settings) for folder in runs_in(runs) if (first := _first(folder))}
     if objects is not None and not objects.is_dir():
         raise BadInput(f"there is no folder {objects}; `jumar corpus RUNS -o FILE --objects DIR` makes one")
-    known: dict[str, Source] = {}
+    known: dict[str, RecordSource] = {}
 
-    def source(run: str) -> Source:
+    def source(run: str) -> RecordSource:
         if run not in known and run in folders:
             folder, settings = folders[run]
-            known[run] = Source(trees_in(trust.run(folder).folder), Path(settings.origin), settings.suite.python)
+            known[run] = RecordSource(trees_in(trust.run(folder).folder), Path(settings.origin), settings.suite.python)
         elif run not in known:
             if objects is None:
                 raise BadInput(
                     f"the run {run} is not here: name its directory, or the folder that holds it, with --runs"
                 )
-            known[run] = Source(Trees(objects), Path.cwd())
+            known[run] = RecordSource(RecordTrees(objects), Path.cwd())
         return known[run]
 
     return source
@@ -115,7 +115,7 @@ def _first(folder: Path) -> RunStart | None:
     return first.event if first is not None and isinstance(first.event, RunStart) else None
 
 
-async def replayed(record: Record, means: Means) -> Replayed:
+async def replayed(record: Record, means: ReplayResources) -> Replayed:
     """Execute *record* again: its tree without the edit, with it, and with the edit taken back.
 
     Raises:
@@ -124,7 +124,7 @@ async def replayed(record: Record, means: Means) -> Replayed:
     """
     source = means.sources(record.run)
     base = source.trees.manifest(record.edit.tree_before)
-    told = Replayed(id=record.id, task=record.task, status=Status.UNSTABLE)
+    told = Replayed(id=record.id, task=record.task, status=ReplayStatus.UNSTABLE)
     try:
         files = held(record.edit.files)
     except ValueError as fault:
@@ -145,7 +145,7 @@ async def replayed(record: Record, means: Means) -> Replayed:
     return Replayed(
         id=record.id,
         task=record.task,
-        status=Status.VOID if void else Status.UNSTABLE if differs else Status.REPRODUCED,
+        status=ReplayStatus.VOID if void else ReplayStatus.UNSTABLE if differs else ReplayStatus.REPRODUCED,
         differs=tuple(differs),
         verifications=len(every),
         executions=sum(one.executions for one in every),
@@ -154,12 +154,12 @@ async def replayed(record: Record, means: Means) -> Replayed:
     )
 
 
-def _mismatch(record: Record, base: Manifest, store: Trees, files: Mapping[str, bytes]) -> str:
+def _mismatch(record: Record, base: Manifest, store: RecordTrees, files: Mapping[str, bytes]) -> str:
     """Return why the edit of *record* is not the one between its two trees; empty: it is."""
     edit = record.edit
     for file in edit.files:
         there = base.get(file.path)
-        solid = None if there is None or there.kind is Kind.DIR else there
+        solid = None if there is None or there.kind is EntryKind.DIR else there
         if solid != node(file.before_mode, file.before_sha256):
             return f"{file.path} is another file in the tree that the edit begins from"
     after = edited(base, edit.files)
@@ -167,7 +167,7 @@ def _mismatch(record: Record, base: Manifest, store: Trees, files: Mapping[str, 
         return "the files of the edit do not lead to the tree after it"
     sides = [{f.path: n for f in edit.files if (n := node(*side(f)))} for side in (_before, _after)]
     try:
-        (patch,) = Text(edit.patch_encoding, (edit.patch,)).bytes
+        (patch,) = TextRecord(edit.patch_encoding, (edit.patch,)).bytes
     except ValueError as fault:
         return f"the patch cannot be read: {fault}"
     return misfit(store, patch, *sides)
@@ -191,7 +191,7 @@ def _reversed(file: File) -> File:
     )
 
 
-def _verifier(record: Record, source: Source, means: Means) -> TrustedVerifier:
+def _verifier(record: Record, source: RecordSource, means: ReplayResources) -> TrustedVerifier:
     runner = runner_of(record.runner)
     try:
         suite = msgspec.json.decode(record.suite, type=Suite)
@@ -214,7 +214,7 @@ def _verifier(record: Record, source: Source, means: Means) -> TrustedVerifier:
 
 
 def _differences(record: Record, verdicts: list[Verdict]) -> Iterator[str]:
-    """Yield the differences from the record; *verdicts* are of its tree without the edit, with it, and without again."""
+    """Yield the differences from the record; *verdicts* are of the tree without the edit, with it, without again."""
     before, after, again = verdicts
     whens = ("without the edit", "with the edit", "with the edit taken back")
     for when, verdict in zip(whens, verdicts, strict=True):

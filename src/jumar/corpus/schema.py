@@ -11,16 +11,16 @@ import msgspec
 
 from jumar.errors import BadInput
 from jumar.workspace.files import safe_paths, trees
-from jumar.workspace.files.trees import Kind, Manifest, Node
+from jumar.workspace.files.trees import EntryKind, Manifest, Node
 
 SCHEMA = "jumar.corpus/2"
 """Stands in every record. Another number is for other fields."""
 
-KINDS = {"100644": Kind.FILE, "100755": Kind.FILE, "120000": Kind.LINK}
+KINDS = {"100644": EntryKind.FILE, "100755": EntryKind.FILE, "120000": EntryKind.LINK}
 """Modes as git writes them."""
 
 
-class Text(msgspec.Struct, frozen=True):
+class TextRecord(msgspec.Struct, frozen=True):
     """Bytes in an encoding that JSON can hold."""
 
     encoding: str
@@ -28,7 +28,7 @@ class Text(msgspec.Struct, frozen=True):
     texts: tuple[str, ...]
 
     @classmethod
-    def of(cls, *pieces: bytes) -> Text:
+    def of(cls, *pieces: bytes) -> TextRecord:
         """All *pieces* in one encoding: plain if each of them is text without zeros."""
         try:
             texts = tuple(piece.decode() for piece in pieces)
@@ -67,14 +67,14 @@ class Red(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     absent: str
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The `edit_claim`."""
 
     seq: int
     edit_target: str
 
 
-class Green(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GreenRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The result of a claimed test in the verification that kept the edit."""
 
     seq: int
@@ -82,7 +82,7 @@ class Green(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     outcome: str
 
 
-class Test(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TestRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A claimed test."""
 
     __test__ = False
@@ -97,8 +97,8 @@ class Test(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Counted from 1; 0 where there is no source."""
     last_line: int
     red: Red
-    claim: Claim
-    green: Green
+    claim: ClaimRecord
+    green: GreenRecord
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -131,7 +131,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     after_sha256: str
 
 
-class Edit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EditRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Files, trees and patch of the edit."""
 
     seqs: tuple[int, ...]
@@ -161,7 +161,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Renames, where it touched tests: a JSON object, old identifier -> new one."""
 
 
-class Cost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CostRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Cost of all calls since the last turn with a kept edit. *shared_by* records of this turn name the same cost."""
 
     calls: int
@@ -194,13 +194,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     start_tree: str
     judged: tuple[str, ...]
     """All ids of the verification that kept the edit."""
-    tests: tuple[Test, ...]
+    tests: tuple[TestRecord, ...]
     red: tuple[Seen, ...]
     """The verifications that those red results are of; of a codemod, the one that its outcomes were compared with."""
-    edit: Edit
+    edit: EditRecord
     green: Seen
     best_seq: int
-    cost: Cost
+    cost: CostRecord
 
 
 class _Schema(msgspec.Struct, frozen=True):
@@ -261,7 +261,7 @@ def held(files: Iterable[File]) -> dict[str, bytes]:
         if not {file.before_mode, file.after_mode} <= {"", *KINDS}:
             raise ValueError(f"{file.path} has the mode {file.before_mode!r} or {file.after_mode!r}, which is none")
         try:
-            texts = Text(file.encoding, (file.before, file.after)).bytes
+            texts = TextRecord(file.encoding, (file.before, file.after)).bytes
         except ValueError as fault:
             raise ValueError(f"the texts of {file.path} cannot be read: {fault}") from None
         for digest, data in zip((file.before_sha256, file.after_sha256), texts, strict=True):

@@ -14,16 +14,16 @@ import anyio
 import click
 import msgspec
 
-from jumar.child.hook.published_state import Refused, root_of
-from jumar.cli.console.output import Voice
+from jumar.child.hook.published_state import HookRefusal, root_of
+from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import environment
 from jumar.core.state.claims import why_not_red
 from jumar.core.state.reply import ToolCall
 from jumar.errors import BadInput, Infra
 from jumar.hooks.full_rule import in_the_shell
-from jumar.hooks.repository_session import Desk, kept_out
-from jumar.runs.session import Session, Told
+from jumar.hooks.repository_session import RepositorySession, kept_out
+from jumar.runs.session import ActionOutcome, Session
 
 HOST = "JUMAR_HOST"
 """Where a run of ours that works an agent takes its claims: an address on this machine, with a token in its path."""
@@ -32,7 +32,7 @@ SECONDS = 900.0
 """For an answer of such a run: it may have to run tests first."""
 
 
-class Claimed(msgspec.Struct, frozen=True):
+class ClaimOutcome(msgspec.Struct, frozen=True):
     """What became of a claim."""
 
     admitted: bool
@@ -49,7 +49,7 @@ def claim(test_id: str, target: str, *, as_json: bool, quiet: bool) -> int:
 
     Works where an agent is at work under jumar: in a run with --agent external, or behind `jumar hook install`.
     """
-    voice, environ, here = Voice(json=as_json, quiet=quiet), environment(), Path.cwd()
+    voice, environ, here = Console(json=as_json, quiet=quiet), environment(), Path.cwd()
     address = environ.get(HOST, "")
     done = asked(address, test_id, target) if address else anyio.run(claimed, here, test_id, target, environ)
     voice.say(done.text)
@@ -57,7 +57,7 @@ def claim(test_id: str, target: str, *, as_json: bool, quiet: bool) -> int:
     return 0 if done.admitted else 1
 
 
-def asked(address: str, test_id: str, target: str) -> Claimed:
+def asked(address: str, test_id: str, target: str) -> ClaimOutcome:
     """What the run that listens at *address* answers to the claim.
 
     Raises:
@@ -67,7 +67,7 @@ def asked(address: str, test_id: str, target: str) -> Claimed:
     return send(address, "claim", {"test_id": test_id, "edit_target": target})
 
 
-def send(address: str, kind: str, given: Mapping[str, str]) -> Claimed:
+def send(address: str, kind: str, given: Mapping[str, str]) -> ClaimOutcome:
     """What the run that listens at *address* answers to a request of a *kind* (`claim`, `escalate`).
 
     Raises:
@@ -85,12 +85,12 @@ def send(address: str, kind: str, given: Mapping[str, str]) -> Claimed:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=SECONDS) as answer:
-            return msgspec.json.decode(answer.read(), type=Claimed)
+            return msgspec.json.decode(answer.read(), type=ClaimOutcome)
     except (urllib.error.URLError, OSError, ValueError) as fault:
         raise Infra(f"the run at {parts.hostname}:{parts.port} did not take the {kind}: {fault}") from fault
 
 
-async def claimed(here: Path, test_id: str, target: str, environ: Mapping[str, str]) -> Claimed:
+async def claimed(here: Path, test_id: str, target: str, environ: Mapping[str, str]) -> ClaimOutcome:
     """Claim in the session that the hooks keep for the repository around *here*.
 
     Raises:
@@ -99,17 +99,17 @@ async def claimed(here: Path, test_id: str, target: str, environ: Mapping[str, s
     """
     root = root_around(here)
     path, test_id = _relative(root, here, target), id_in(root, here, test_id)
-    desk = Desk(root, environ)
+    desk = RepositorySession(root, environ)
     with desk.locked():
         before = desk.state()
         async with desk.gone_on() as session:
             if outside := kept_out(path, session.state):
-                return Claimed(admitted=False, text=f"refused: {outside}")
+                return ClaimOutcome(admitted=False, text=f"refused: {outside}")
             told = await _tried(session, test_id, path)
             desk.publish(session, before.session if before else "", turn=bool(before and before.turn))
     if told.admitted:
-        return Claimed(admitted=True, text=f"claimed: {path} may be edited to turn {test_id} green")
-    return Claimed(admitted=False, text=" ".join(f"refused: {in_the_shell(told.reason)}".split()))
+        return ClaimOutcome(admitted=True, text=f"claimed: {path} may be edited to turn {test_id} green")
+    return ClaimOutcome(admitted=False, text=" ".join(f"refused: {in_the_shell(told.reason)}".split()))
 
 
 def root_around(here: Path) -> Path:
@@ -120,7 +120,7 @@ def root_around(here: Path) -> Path:
     """
     try:
         return Path(root_of(str(here)))
-    except Refused as why:
+    except HookRefusal as why:
         raise BadInput(str(why)) from None
 
 
@@ -134,7 +134,7 @@ def id_in(root: Path, here: Path, test_id: str) -> str:
     return f"{_relative(root, here, file)}{mark}{rest}" if mark else test_id
 
 
-async def _tried(session: Session, test_id: str, path: str) -> Told:
+async def _tried(session: Session, test_id: str, path: str) -> ActionOutcome:
     """Claim; where the newest result of the test is of other files than these, run it first."""
     call = ToolCall(name="edit_claim", arguments={"test_id": test_id, "edit_target": path})
     told = await session.act(call)

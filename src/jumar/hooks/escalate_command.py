@@ -8,12 +8,12 @@ from pathlib import Path
 import anyio
 import click
 
-from jumar.cli.console.output import Voice
+from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import environment
 from jumar.core.state.reply import ToolCall
-from jumar.hooks.claim_command import HOST, Claimed, id_in, root_around, send
-from jumar.hooks.repository_session import Desk
+from jumar.hooks.claim_command import HOST, ClaimOutcome, id_in, root_around, send
+from jumar.hooks.repository_session import RepositorySession
 
 
 @click.command(epilog="Example: jumar escalate test_calc.py::test_round 'it wants 2, test_calc.py::test_half wants 3'")
@@ -26,7 +26,7 @@ def escalate(test_id: str, words: tuple[str, ...], *, as_json: bool, quiet: bool
     A person decides then; the test stays as it is. Edits that wait are judged first. Exit 1 if TEST is unknown.
     Works where an agent is at work under jumar: in a run with --agent external, or behind `jumar hook install`.
     """
-    voice, environ, reason = Voice(json=as_json, quiet=quiet), environment(), " ".join(words)
+    voice, environ, reason = Console(json=as_json, quiet=quiet), environment(), " ".join(words)
     if address := environ.get(HOST, ""):
         done = send(address, "escalate", {"test_id": test_id, "reason": reason})
     else:
@@ -36,7 +36,7 @@ def escalate(test_id: str, words: tuple[str, ...], *, as_json: bool, quiet: bool
     return 0 if done.admitted else 1
 
 
-async def escalated(here: Path, test_id: str, reason: str, environ: Mapping[str, str]) -> Claimed:
+async def escalated(here: Path, test_id: str, reason: str, environ: Mapping[str, str]) -> ClaimOutcome:
     """Escalate in the session that the hooks keep for the repository around *here*; its run ends.
 
     Raises:
@@ -45,7 +45,7 @@ async def escalated(here: Path, test_id: str, reason: str, environ: Mapping[str,
     """
     root = root_around(here)
     test_id = id_in(root, here, test_id)
-    desk = Desk(root, environ)
+    desk = RepositorySession(root, environ)
     with desk.locked():
         before, (_, seen) = desk.state(), desk.seen()
         async with desk.gone_on() as session:
@@ -54,7 +54,7 @@ async def escalated(here: Path, test_id: str, reason: str, environ: Mapping[str,
             desk.publish(session, before.session if before else "", turn=bool(before and before.turn))
         desk.save(seen, told.reverted)
     if not told.admitted:
-        return Claimed(admitted=False, text=" ".join(f"refused: {told.reason}".split()))
+        return ClaimOutcome(admitted=False, text=" ".join(f"refused: {told.reason}".split()))
     back = f"; {', '.join(told.reverted)} went back: {told.why}" if told.reverted else ""
     text = f"escalated: {test_id}; the run ends with this, and a person decides{back}"
-    return Claimed(admitted=True, text=" ".join(text.split()))
+    return ClaimOutcome(admitted=True, text=" ".join(text.split()))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from jumar.child.hook.published_state import STATE, Refused
+from jumar.child.hook.published_state import STATE, HookRefusal
 from jumar.child.hook.ruling import (
     EDITS,
     EVENTS,
@@ -37,9 +37,9 @@ from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.errors import JumarError
-from jumar.hooks.repository_session import Desk
+from jumar.hooks.repository_session import RepositorySession
 from jumar.hooks.stop_rule import rule, who_stops
-from jumar.runs.session import Session, Told
+from jumar.runs.session import ActionOutcome, Session
 from jumar.task.untested import untested_line
 
 LOOK = ToolCall(name="look", arguments={})
@@ -64,10 +64,10 @@ def main() -> None:
 
 def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: Gate | None = None) -> Answer:
     """As `answered`, where a refusal is an answer, too."""
-    desk = Desk(root, environ, gate)
+    desk = RepositorySession(root, environ, gate)
     try:
         return anyio.run(answered, event, raw, desk)
-    except (JumarError, Refused, OSError) as why:
+    except (JumarError, HookRefusal, OSError) as why:
         return refusal(event, str(why), raw)
     except Exception as bug:  # noqa: BLE001  what is published may be wrong then: without this, edits went on by it
         traceback.print_exception(bug)
@@ -77,7 +77,7 @@ def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: 
         return refusal(event, told, raw)
 
 
-async def answered(event: str, raw: bytes, desk: Desk) -> Answer:
+async def answered(event: str, raw: bytes, desk: RepositorySession) -> Answer:
     """The answer to *event*, sent as *raw*, about the repository of *desk*; None: go on.
 
     Raises:
@@ -97,10 +97,10 @@ async def answered(event: str, raw: bytes, desk: Desk) -> Answer:
                 return await _looked(desk, event, name)
             case _ if event in STOPS:
                 return await _stopped(desk, event, payload)
-    raise Refused(f"{event} needs no full rule; it is one of {', '.join(EVENTS)}")
+    raise HookRefusal(f"{event} needs no full rule; it is one of {', '.join(EVENTS)}")
 
 
-async def _prompted(desk: Desk, name: str) -> Answer:
+async def _prompted(desk: RepositorySession, name: str) -> Answer:
     """A person sent a prompt: go on with the run where the folder is as it left it, else begin one."""
     before = desk.state()
     others = before is not None and before.turn and before.session not in ("", name)
@@ -131,7 +131,7 @@ def _standing(session: Session) -> str:
     )  # fmt: skip
 
 
-async def _asked(desk: Desk, payload: dict[str, object], name: str) -> Answer:
+async def _asked(desk: RepositorySession, payload: dict[str, object], name: str) -> Answer:
     """What the quick look could not rule on: mostly an edit of a file that is not there yet."""
     if not desk.fresh():
         async with _session(desk) as session:
@@ -143,7 +143,7 @@ async def _asked(desk: Desk, payload: dict[str, object], name: str) -> Answer:
     return refusal(PRE, in_the_shell(why)) if why else None
 
 
-async def _looked(desk: Desk, event: str, name: str) -> Answer:
+async def _looked(desk: RepositorySession, event: str, name: str) -> Answer:
     """A tool has run: what it changed without a claim goes back."""
     state, seen = _seen(desk)
     if state.phase is Phase.ENDED:
@@ -159,7 +159,7 @@ async def _looked(desk: Desk, event: str, name: str) -> Answer:
     return refusal(event, _put_back(told)) if told.reverted else None
 
 
-async def _stopped(desk: Desk, event: str, payload: dict[str, object]) -> Answer:
+async def _stopped(desk: RepositorySession, event: str, payload: dict[str, object]) -> Answer:
     """The host or a subagent is about to stop: the edits so far are judged together, and what is open blocks."""
     name, active = str(payload["session_id"]), payload.get("stop_hook_active") is True
     turn = event != STOP  # whoever sent the subagent goes on
@@ -203,7 +203,7 @@ def _after_the_end(state: RunState, changed: tuple[str, ...]) -> str:
     return "\n".join(said)
 
 
-def _news(looked: Told, judged: Told | None) -> str:
+def _news(looked: ActionOutcome, judged: ActionOutcome | None) -> str:
     """What went back when the host stopped, and why; empty: nothing did."""
     lines = [_put_back(looked)] if looked.reverted else []
     if judged is not None and (judged.reverted or not judged.admitted):
@@ -212,7 +212,7 @@ def _news(looked: Told, judged: Told | None) -> str:
     return "\n".join(lines)
 
 
-async def _judged(session: Session) -> Told | None:
+async def _judged(session: Session) -> ActionOutcome | None:
     """What the tests say of the edits of this turn, or of a refactoring; None: there was nothing to judge."""
     state = session.state
     if state.book.mode is Gate.REFACTOR:
@@ -221,7 +221,7 @@ async def _judged(session: Session) -> Told | None:
     return await session.act(ToolCall(name="run_tests", arguments={})) if state.book.turn else None
 
 
-def _seen(desk: Desk) -> tuple[RunState, str]:
+def _seen(desk: RepositorySession) -> tuple[RunState, str]:
     try:
         return desk.seen()
     except JumarError as why:
@@ -230,7 +230,7 @@ def _seen(desk: Desk) -> tuple[RunState, str]:
 
 
 @asynccontextmanager
-async def _session(desk: Desk) -> AsyncIterator[Session]:
+async def _session(desk: RepositorySession) -> AsyncIterator[Session]:
     """The newest run again; what breaks it is published, so that nothing is let through until the next prompt."""
     try:
         async with desk.gone_on() as session:
@@ -244,7 +244,7 @@ def _named(paths: tuple[str, ...]) -> str:
     return f"{', '.join(paths[:20])} went back to what it was, byte for byte"
 
 
-def _put_back(told: Told) -> str:
+def _put_back(told: ActionOutcome) -> str:
     return in_the_shell(f"{', '.join(told.reverted)} went back to what it was, byte for byte: {told.why}")[:LONGEST]
 
 

@@ -14,9 +14,9 @@ import click
 import msgspec
 
 from jumar.child.hook import hook_fast
-from jumar.child.hook.published_state import Refused, root_of
+from jumar.child.hook.published_state import HookRefusal, root_of
 from jumar.child.hook.ruling import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, STOPS, SUBAGENT_STOP
-from jumar.cli.console.output import Voice
+from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
@@ -71,7 +71,7 @@ def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool,
 
     The commands hold paths of this machine: use --local where the settings are shared.
     """
-    voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
+    voice = Console(json=speech["as_json"], quiet=speech["quiet"])
     file = settings_file(folder, local=local)
     try:
         old = file.read_text("utf-8") if file.exists() else ""
@@ -98,7 +98,7 @@ def settings_file(folder: Path, *, local: bool) -> Path:
     """
     try:
         root = Path(root_of(str(folder.absolute())))
-    except Refused as why:
+    except HookRefusal as why:
         raise BadInput(str(why)) from None
     # Who keeps the file elsewhere and links to it means that file.
     return (root / ".claude" / ("settings.local.json" if local else "settings.json")).resolve()

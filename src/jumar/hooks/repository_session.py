@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from jumar.child.hook.published_state import CLOSED, FOLDER, LOCK, STATE, VERSION
 from jumar.core.gate.admission import writable
-from jumar.core.gate.write_rules import Guard, nothing
+from jumar.core.gate.write_rules import WriteRules, nothing
 from jumar.core.state.run_state import HOST, Phase, RunState
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput, Infra, JumarError
@@ -32,7 +32,7 @@ from jumar.task.resolve import Options, with_options
 from jumar.task.settings.task_files import DEFAULTS_FILE, TASK_FILE
 from jumar.task.task import Task, load_task
 from jumar.workspace.files import trees
-from jumar.workspace.files.trees import Kind
+from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.git_ignored import Ignored
 from jumar.workspace.store.lease import SHARED
 from jumar.workspace.store.object_store import Store
@@ -70,7 +70,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the host's agent is at work."""
 
 
-class Desk:
+class RepositorySession:
     """Where the hooks of one repository meet. All but `locked` is called under the lock."""
 
     def __init__(self, root: Path, environ: Mapping[str, str], gate: Gate | None = None) -> None:
@@ -170,7 +170,7 @@ class Desk:
     def save(self, seen: str, paths: tuple[str, ...]) -> None:
         """Keep what the files *paths* of the tree *seen* were before they were put back: they may be a person's."""
         store = Store(objects_of(self.run()))
-        files = {p: n for p, n in store.manifest(seen).items() if p in paths and n.kind is Kind.FILE}
+        files = {p: n for p, n in store.manifest(seen).items() if p in paths and n.kind is EntryKind.FILE}
         now = time.time_ns()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now // 10**9))
         folder = self.folder / PUT_BACK / f"{stamp}-{now % 10**9:09}"
@@ -196,7 +196,7 @@ class Desk:
         """Say what the run of *session* admits now; *name* is the host's for its conversation."""
         state, store = session.state, Store(objects_of(session.folder))
         guard, files = _guard(state, store), store.manifest(state.tree)
-        there = [path for path, node in files.items() if node.kind is not Kind.DIR]
+        there = [path for path, node in files.items() if node.kind is not EntryKind.DIR]
         authored = tuple(path for path in there if guard.authorable(path))
         claimed = {c.path for c in state.book.claims} | {e.path for e in state.book.turn}
         open_now = guard.refactorable if state.book.mode is Gate.REFACTOR else nothing
@@ -265,7 +265,7 @@ def _ungrouped() -> Iterator[None]:
         raise one from many
 
 
-def _guard(state: RunState, store: Store) -> Guard:
+def _guard(state: RunState, store: Store) -> WriteRules:
     settings = state.run.settings
     return gated(settings, runner_of(settings.suite.runner), store.manifest(state.run.tree))
 

@@ -14,7 +14,7 @@ from jumar.core.run.reducers.transitions import replay
 from jumar.core.state.budget import Budget
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
-from jumar.importing.recipes import Planted, Prepared
+from jumar.importing.recipes import Planted, PreparedRecipe
 from jumar.journal.writer import read_journal
 from jumar.runs.lifecycle import Begun, start
 from jumar.runs.setup.result import Result
@@ -34,10 +34,10 @@ LEAST_SECONDS = 10.0
 """With less than this left, a bug is not begun."""
 
 
-class Shown(msgspec.Struct, frozen=True):
+class DemoBug(msgspec.Struct, frozen=True):
     """One bug of the demo, worked on."""
 
-    prepared: Prepared
+    prepared: PreparedRecipe
     result: Result
     diff: str
     candidates: int
@@ -64,8 +64,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def work_through(
-    prepared: tuple[Prepared, ...], runs: Path, environ: Mapping[str, str], begun: Begun, whole_seconds: float
-) -> AsyncIterator[Shown]:
+    prepared: tuple[PreparedRecipe, ...], runs: Path, environ: Mapping[str, str], begun: Begun, whole_seconds: float
+) -> AsyncIterator[DemoBug]:
     """Run every task that could be prepared, one after the other, offline, for *whole_seconds*."""
     ends = time.monotonic() + whole_seconds
     for one in prepared:
@@ -81,12 +81,12 @@ async def work_through(
             return
 
 
-def _shown(prepared: Prepared, result: Result) -> Shown:
+def _shown(prepared: PreparedRecipe, result: Result) -> DemoBug:
     folder = Path(result.events).parent
     entries = read_journal(folder)
     state = replay(entries)
     diff = readable_diff(Store(objects_of(folder)), state.run.tree, state.tree)
-    return Shown(prepared, result, diff, candidates=_tried(folder))
+    return DemoBug(prepared, result, diff, candidates=_tried(folder))
 
 
 def _tried(folder: Path) -> int:
@@ -96,7 +96,7 @@ def _tried(folder: Path) -> int:
     return sum(int(str(c.reply.opaque.get("tried", 0))) for c in calls)
 
 
-def summary(campaign: str, shown: list[Shown], started: float) -> Summary:
+def summary(campaign: str, shown: list[DemoBug], started: float) -> Summary:
     """All the runs of a demo that began at *started* (monotonic seconds)."""
     results = tuple(s.result for s in shown)
     return Summary(
@@ -112,7 +112,7 @@ def summary(campaign: str, shown: list[Shown], started: float) -> Summary:
     )
 
 
-def chosen(prepared: tuple[Prepared, ...]) -> tuple[Prepared, ...]:
+def chosen(prepared: tuple[PreparedRecipe, ...]) -> tuple[PreparedRecipe, ...]:
     """Those that could be fetched.
 
     Raises:

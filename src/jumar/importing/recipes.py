@@ -26,7 +26,7 @@ class Pin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RecipeEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What every recipe says."""
 
     name: str
@@ -40,7 +40,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Whether mutation search does not reach the fix: the demo passes it over unless asked for all."""
 
 
-class Fixed(Listed, frozen=True, kw_only=True):
+class Fixed(RecipeEntry, frozen=True, kw_only=True):
     """A real bug: the release with it, and the release that mended it."""
 
     old: Pin
@@ -51,7 +51,7 @@ class Fixed(Listed, frozen=True, kw_only=True):
         return f"{self.name}-{self.old.version}-{self.new.version}"
 
 
-class Planted(Listed, frozen=True, kw_only=True):
+class Planted(RecipeEntry, frozen=True, kw_only=True):
     """A bug of ours: one line of a sound release replaced."""
 
     file: str
@@ -76,7 +76,7 @@ class Recipes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     planted: tuple[Planted, ...]
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedRecipe(msgspec.Struct, frozen=True):
     """What became of a recipe."""
 
     recipe: Recipe
@@ -93,8 +93,11 @@ def shipped() -> Recipes:
 
 
 async def recipe_tasks(
-    cache: Path, out: Path, recipes: tuple[Recipe, ...] | None = None, told: Callable[[Prepared], None] = lambda _: None
-) -> tuple[Prepared, ...]:
+    cache: Path,
+    out: Path,
+    recipes: tuple[Recipe, ...] | None = None,
+    told: Callable[[PreparedRecipe], None] = lambda _: None,
+) -> tuple[PreparedRecipe, ...]:
     """Fetch and lay out *recipes* (default: the shipped ones, real bugs first) as task folders below *out*.
 
     One that cannot be had does not keep the others from being prepared; *told* hears of each as it is done.
@@ -108,7 +111,7 @@ async def recipe_tasks(
     if recipes is None:
         listed = shipped()
         recipes = (*listed.fixed, *listed.planted)
-    done: dict[int, Prepared] = {}
+    done: dict[int, PreparedRecipe] = {}
     turn = anyio.CapacityLimiter(AT_ONCE)
 
     async def prepare(number: int, recipe: Recipe) -> None:
@@ -122,14 +125,14 @@ async def recipe_tasks(
     return tuple(done[number] for number in sorted(done))
 
 
-async def _prepared(recipe: Recipe, cache: Path, out: Path) -> Prepared:
+async def _prepared(recipe: Recipe, cache: Path, out: Path) -> PreparedRecipe:
     try:
         sides = await (_fixed(recipe, cache) if isinstance(recipe, Fixed) else _planted(recipe, cache))
         about = replace(sides.about, select=recipe.select)
         old, new = ({p: b for p, b in side.items() if p not in recipe.drop} for side in (sides.old, sides.new))
-        return Prepared(recipe, write_task(laid_out(old, new, about), about, out))
+        return PreparedRecipe(recipe, write_task(laid_out(old, new, about), about, out))
     except JumarError as fault:
-        return Prepared(recipe, None, str(fault))
+        return PreparedRecipe(recipe, None, str(fault))
 
 
 async def _fixed(recipe: Fixed, cache: Path) -> Sides:

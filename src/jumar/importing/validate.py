@@ -26,7 +26,7 @@ ROUNDS = 2
 """How often each side is judged: an id that does not answer the same each time can judge nobody."""
 
 
-class Checks(msgspec.Struct, frozen=True, kw_only=True):
+class TaskChecks(msgspec.Struct, frozen=True, kw_only=True):
     """What the tests of an imported task do on its two sides."""
 
     fail_to_pass: tuple[str, ...]
@@ -46,10 +46,10 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     """A task that was made and checked."""
 
     folder: Path
-    checks: Checks
+    checks: TaskChecks
 
 
-class Means(msgspec.Struct, frozen=True, kw_only=True):
+class ImportResources(msgspec.Struct, frozen=True, kw_only=True):
     """What an import may use of the person's machine."""
 
     python: str | None = None
@@ -59,7 +59,7 @@ class Means(msgspec.Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str] = {}
 
 
-async def import_task(sides: Sides, out: Path, means: Means) -> Imported:
+async def import_task(sides: Sides, out: Path, means: ImportResources) -> Imported:
     """Write the task between *sides* below *out*, and check it. A task that does not hold is removed again.
 
     Raises:
@@ -78,7 +78,7 @@ async def import_task(sides: Sides, out: Path, means: Means) -> Imported:
         raise
 
 
-async def checked(folder: Path, means: Means) -> Checks:
+async def checked(folder: Path, means: ImportResources) -> TaskChecks:
     """Judge the task in *folder* on both sides, and write what holds into its task file and `checks.json`.
 
     Raises:
@@ -110,7 +110,7 @@ async def checked(folder: Path, means: Means) -> Checks:
     return checks
 
 
-def sorted_out(ids: Iterable[str], with_fix: list[frozenset[str]], without: list[frozenset[str]]) -> Checks:
+def sorted_out(ids: Iterable[str], with_fix: list[frozenset[str]], without: list[frozenset[str]]) -> TaskChecks:
     """Which *ids* judge, given the green ones of each round with and without the fix."""
     always = frozenset.intersection(*with_fix)
     red_to_green: list[str] = []
@@ -125,7 +125,7 @@ def sorted_out(ids: Iterable[str], with_fix: list[frozenset[str]], without: list
             (green if rounds else red_to_green).append(i)
         else:
             dropped[i] = "flaky at the start"
-    return Checks(fail_to_pass=tuple(red_to_green), pass_to_pass=tuple(green), dropped=dropped)
+    return TaskChecks(fail_to_pass=tuple(red_to_green), pass_to_pass=tuple(green), dropped=dropped)
 
 
 def _why(found: Collected) -> str:
@@ -150,7 +150,7 @@ async def _green(verifier: TrustedVerifier, tree: str) -> frozenset[str]:
     return verdict.green_ids
 
 
-def _write(folder: Path, checks: Checks) -> None:
+def _write(folder: Path, checks: TaskChecks) -> None:
     tables = tomllib.loads((folder / TASK_FILE).read_text("utf-8"))
     tables["tests"]["expected"] = list(checks.expected)
     (folder / TASK_FILE).write_bytes(tomli_w.dumps(tables).encode())

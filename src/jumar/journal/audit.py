@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.errors import BadInput
-from jumar.journal.line_format import Mark, digest, parse
+from jumar.journal.line_format import JournalEnd, digest, parse
 from jumar.journal.writer import EVENTS, remembered
 
 
@@ -32,7 +32,7 @@ class _Seen(msgspec.Struct, frozen=True):
     fault: str = ""
 
 
-def verify(folder: Path, anchor: Mark | None = None) -> tuple[Finding, ...]:
+def verify(folder: Path, anchor: JournalEnd | None = None) -> tuple[Finding, ...]:
     """All that was changed, deleted, inserted or moved in the journal in *folder*; nothing if it is as written.
 
     *anchor* is what else remembers the journal's end; without it, the one beside the journal is asked. Where none
@@ -49,7 +49,7 @@ def verify(folder: Path, anchor: Mark | None = None) -> tuple[Finding, ...]:
         raise BadInput(
             f"the journal in {folder} cannot be read: {fault.strerror}; name the directory of a run"
         ) from fault
-    findings = _Audit(seen, anchor or remembered(folder) or Mark()).findings()
+    findings = _Audit(seen, anchor or remembered(folder) or JournalEnd()).findings()
     if torn:
         findings.append(
             Finding(len(seen) + 1, f"is torn ({torn} bytes): an interrupted write, which resume moves aside")
@@ -79,7 +79,7 @@ def _seen(lines: Iterable[bytes]) -> tuple[list[_Seen], int]:
 class _Audit:
     """Sets the genuine lines in order, and explains what is left between them."""
 
-    def __init__(self, seen: Sequence[_Seen], anchor: Mark) -> None:
+    def __init__(self, seen: Sequence[_Seen], anchor: JournalEnd) -> None:
         self._seen, self._anchor = seen, anchor
         readable = [line for line in seen if not line.fault]
         self._hashes = {line.hash: line.seq for line in readable}

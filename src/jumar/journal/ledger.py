@@ -21,10 +21,10 @@ from jumar.errors import BadInput
 from jumar.journal.ledger_rows import Caps, Purse, Spent
 from jumar.journal.writer import EVENTS, read, still
 
-__all__ = ["Caps", "Drawing", "Ledger", "Spent", "bills"]
+__all__ = ["Caps", "Drawing", "Spent", "SqliteLedger", "bills"]
 
 
-class Ledger:
+class SqliteLedger:
     """A ledger that runs draw on. Make it with `open`; close it, or use it in a `with`. It belongs to one thread."""
 
     def __init__(self, purse: Purse) -> None:
@@ -102,7 +102,7 @@ class Ledger:
 class Drawing:
     """One run's view of a ledger: a `jumar.ports.Ledger`."""
 
-    def __init__(self, ledger: Ledger, purse: Purse, run: str) -> None:
+    def __init__(self, ledger: SqliteLedger, purse: Purse, run: str) -> None:
         self._ledger, self._purse, self._run = ledger, purse, run
 
     def reserve(self, seq: int, worst: Cost) -> str:

@@ -24,7 +24,7 @@ _TAIL_BYTES = 110
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Line(msgspec.Struct, frozen=True):
+class JournalLine(msgspec.Struct, frozen=True):
     """A decoded line."""
 
     entry: Entry
@@ -34,7 +34,7 @@ class Line(msgspec.Struct, frozen=True):
     """The hash of the line before; empty on the first."""
 
 
-class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class JournalEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The end of a journal: the newest line's number and hash. An empty journal has seq -1."""
 
     seq: int = -1
@@ -46,7 +46,7 @@ def digest(line: bytes) -> str:
     return sha256(line).hexdigest()
 
 
-def group(events: Sequence[Event], ts: float, after: Mark) -> tuple[tuple[Entry, ...], list[bytes]]:
+def group(events: Sequence[Event], ts: float, after: JournalEnd) -> tuple[tuple[Entry, ...], list[bytes]]:
     """*events* as the lines that follow the line *after*, and as the entries a reader of those lines will get.
 
     Raises:
@@ -74,7 +74,7 @@ def _body(event: Event) -> bytes:
         ].encode()
 
 
-def parse(line: bytes) -> Line:
+def parse(line: bytes) -> JournalLine:
     """What *line* (without its newline) says.
 
     Raises:
@@ -88,10 +88,10 @@ def parse(line: bytes) -> Line:
         entry = Entry(int(head[1]), float(head[2]), event)
     except (msgspec.DecodeError, ValueError):
         return _loose(line)
-    return Line(entry, int(tail[1] or 0), tail[2].decode())
+    return JournalLine(entry, int(tail[1] or 0), tail[2].decode())
 
 
-def _loose(line: bytes) -> Line:
+def _loose(line: bytes) -> JournalLine:
     """Decode as strictly, but whatever the spacing and the order of the keys; or say what is wrong."""
     try:
         facts = json.loads(line, parse_constant=_refuse)
@@ -107,7 +107,7 @@ def _loose(line: bytes) -> Line:
     kind = facts.get("type")
     try:
         entry = Entry(msgspec.convert(envelope["seq"], _Count), msgspec.convert(envelope["ts"], float), _event(facts))
-        return Line(entry, msgspec.convert(more, _Count), msgspec.convert(envelope["prev"], str))
+        return JournalLine(entry, msgspec.convert(more, _Count), msgspec.convert(envelope["prev"], str))
     except msgspec.ValidationError as fault:
         raise ValueError(f"type {kind!r}: {fault}") from None
 
@@ -131,20 +131,20 @@ class Torn(msgspec.Struct, frozen=True):
         return f"the journal's last write, from line {self.seq + 1} on ({len(self.data)} bytes), was interrupted"
 
 
-def groups(lines: Iterable[bytes], torn: Callable[[Torn], None]) -> Iterator[list[tuple[Line, bytes]]]:
+def groups(lines: Iterable[bytes], torn: Callable[[Torn], None]) -> Iterator[list[tuple[JournalLine, bytes]]]:
     """The complete groups of a journal, given its *lines* with their newlines; *torn* is told of an unfinished end.
 
     Raises:
         BadInput: naming the first line that is damaged, or does not follow from the one before.
     """
-    held: list[tuple[Line, bytes]] = []
-    mark = Mark()
+    held: list[tuple[JournalLine, bytes]] = []
+    mark = JournalEnd()
     for number, raw in enumerate(lines, 1):
         if not raw.endswith(b"\n"):
             torn(Torn(mark.seq + 1 - len(held), b"".join(r for _, r in held) + raw))
             return
         line = _checked(raw[:-1], number, mark, held[-1][0].more if held else 0)
-        mark = Mark(line.entry.seq, digest(raw[:-1]))
+        mark = JournalEnd(line.entry.seq, digest(raw[:-1]))
         held.append((line, raw))
         if not line.more:
             yield held
@@ -153,7 +153,7 @@ def groups(lines: Iterable[bytes], torn: Callable[[Torn], None]) -> Iterator[lis
         torn(Torn(mark.seq + 1 - len(held), b"".join(raw for _, raw in held)))
 
 
-def _checked(raw: bytes, number: int, after: Mark, owed: int) -> Line:
+def _checked(raw: bytes, number: int, after: JournalEnd, owed: int) -> JournalLine:
     try:
         line = parse(raw)
     except ValueError as fault:

@@ -16,7 +16,7 @@ import msgspec
 
 from jumar.core.state.events import Entry, Event, Final, RunEnd
 from jumar.errors import BadInput, Infra
-from jumar.journal.line_format import Mark, Torn, digest, group, groups
+from jumar.journal.line_format import JournalEnd, Torn, digest, group, groups
 from jumar.workspace.files import safe_paths
 
 EVENTS, LOCK, ANCHOR, BALLAST = "events.jsonl", "lock", "head", "ballast"
@@ -35,7 +35,7 @@ class Journal:
     """The writer of one run's journal. Make it with `create` or `open`; close it, or use it in a `with`."""
 
     def __init__(self, folder: Path, lock: int, fd: int, write: Write) -> None:
-        self.folder, self.mark = folder, Mark()
+        self.folder, self.mark = folder, JournalEnd()
         self.entries: tuple[Entry, ...] = ()
         """What the journal held when it was opened."""
         self.recovered: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class Journal:
             self._cut_back()
             raise
         self._length += len(data)
-        self._remember(Mark(entries[-1].seq, digest(lines[-1])))
+        self._remember(JournalEnd(entries[-1].seq, digest(lines[-1])))
         return entries
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ class Journal:
             where = f"the journal in {self.folder} could not be cut back"
             self._refusal = self._refusal or f"{where} ({fault.strerror}); resume the run"
 
-    def _remember(self, mark: Mark) -> None:
+    def _remember(self, mark: JournalEnd) -> None:
         self.mark = mark
         try:
             # One write of always the same length: a kill leaves the old mark or the new one.
@@ -196,7 +196,7 @@ class Journal:
                 self._length += sum(len(raw) for _, raw in held)
                 last = held[-1][1][:-1]
         self.entries = tuple(entries)
-        self.mark = Mark(entries[-1].seq, digest(last)) if entries else Mark()
+        self.mark = JournalEnd(entries[-1].seq, digest(last)) if entries else JournalEnd()
         if torn:
             self._set_aside(torn[0])
         self._compare(remembered(self.folder))
@@ -214,7 +214,7 @@ class Journal:
         os.fsync(self._fd)
         self.recovered += (f"{torn}; what there is of it was moved to {path.name}",)
 
-    def _compare(self, anchor: Mark | None) -> None:
+    def _compare(self, anchor: JournalEnd | None) -> None:
         if anchor is None or anchor.seq < 0:
             return
         if anchor.seq > self.mark.seq:
@@ -226,10 +226,10 @@ class Journal:
             )
 
 
-def remembered(folder: Path) -> Mark | None:
+def remembered(folder: Path) -> JournalEnd | None:
     """What the anchor beside the journal remembers of its end; None if there is none that can be read."""
     try:
-        return msgspec.json.decode((folder / ANCHOR).read_bytes(), type=Mark)
+        return msgspec.json.decode((folder / ANCHOR).read_bytes(), type=JournalEnd)
     except (OSError, msgspec.DecodeError):
         return None
 

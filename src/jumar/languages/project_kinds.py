@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 
-class Project(msgspec.Struct, frozen=True):
+class ProjectKind(msgspec.Struct, frozen=True):
     """One kind of project."""
 
     runner: str
@@ -56,17 +56,17 @@ CHECKER_FILES = (
 )  # fmt: skip
 """Files by which checkers, runners and bundlers decide what is wrong."""
 
-PYTHON = Project("pytest", ("*.py",), ("tests/", "test/", "test_*.py", "*_test.py", "conftest.py"))
+PYTHON = ProjectKind("pytest", ("*.py",), ("tests/", "test/", "test_*.py", "*_test.py", "conftest.py"))
 
 PROJECTS = {
     project.runner: project
     for project in (
         PYTHON,
-        Project("vitest", _SCRIPTS, _SCRIPT_TESTS),
-        Project("jest", _SCRIPTS, _SCRIPT_TESTS),
-        Project("go", ("*.go",), ("*_test.go", "testdata/")),
-        Project("cargo", ("*.rs",), ("tests/", "benches/")),
-        Project(COMMAND, ("*",), (*(f"{folder}/" for folder in sorted(TEST_FOLDERS)), *TEST_NAMES)),
+        ProjectKind("vitest", _SCRIPTS, _SCRIPT_TESTS),
+        ProjectKind("jest", _SCRIPTS, _SCRIPT_TESTS),
+        ProjectKind("go", ("*.go",), ("*_test.go", "testdata/")),
+        ProjectKind("cargo", ("*.rs",), ("tests/", "benches/")),
+        ProjectKind(COMMAND, ("*",), (*(f"{folder}/" for folder in sorted(TEST_FOLDERS)), *TEST_NAMES)),
     )
 }
 """Runner -> its kind of project. For any other runner a task names its files itself; until then it is as for Python."""
@@ -75,7 +75,7 @@ TESTS = tuple(dict.fromkeys(line for project in PROJECTS.values() for line in pr
 """All general rules for what is a test."""
 
 
-def of_runner(runner: str) -> Project:
+def of_runner(runner: str) -> ProjectKind:
     """The kind of project that *runner* judges."""
     return PROJECTS.get(runner, PYTHON)
 

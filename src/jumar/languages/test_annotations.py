@@ -52,7 +52,7 @@ class Sited(Protocol):
         ...
 
 
-class Mark(msgspec.Struct, frozen=True):
+class AnnotationMark(msgspec.Struct, frozen=True):
     """An annotation and the test that it names."""
 
     native: str
@@ -131,11 +131,11 @@ def files_of(ids: Sequence[str], files: Mapping[str, bytes], runner: Sited) -> t
     return tuple(dict.fromkeys(names.native(i).partition("::")[0] for i in ids if names.native(i)))
 
 
-def _marks(path: str, source: bytes, sites: Sequence[Site]) -> list[Mark]:
+def _marks(path: str, source: bytes, sites: Sequence[Site]) -> list[AnnotationMark]:
     # A file that cannot be parsed, or whose tests only the runner can find, has none that could be annotated.
     if HINT not in source or not sites:
         return []
-    found: dict[str, Mark] = {}
+    found: dict[str, AnnotationMark] = {}
     for line, text, alone in _comments(path, source):
         body = MARKS.sub("", text)
         if not MEANT.match(body):
@@ -145,7 +145,7 @@ def _marks(path: str, source: bytes, sites: Sequence[Site]) -> list[Mark]:
             raise BadInput(f"{path}:{line}: {body!r} is no test id; {FORM}")
         if not alone:
             raise BadInput(f"{path}:{line}: test-id={match[1]} stands beside code; give it a line of its own")
-        mark = Mark(_below(path, line, match[1], sites), match[1], line)
+        mark = AnnotationMark(_below(path, line, match[1], sites), match[1], line)
         if (other := found.setdefault(mark.native, mark)) is not mark:
             raise BadInput(f"{mark.native} has two test-ids, at {path}:{other.line} and at {path}:{line}; keep one")
     return list(found.values())

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from jumar.cli.console.output import printable
-from jumar.cli.console.signals import Attendant
+from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import TEST_COMMAND, judging
 from jumar.cli.parameters.environment import environment
 from jumar.cli.parameters.run_argument import TRUST
@@ -62,7 +62,7 @@ def mcp(roots: tuple[Path, ...], port: int | None, runs: Path, **chosen: Any) ->
         raise BadInput("--allow-refactor lets a model leave the strict gate, and the gate is another; leave one out")
     at = None if port is None else http_server.listening(port)
     token = "" if at is None else _announced(at, token, without=without)
-    attendant = Attendant(quiet=True, patient=True)  # what a host asked for is written at once
+    attendant = SignalWatcher(quiet=True, patient=True)  # what a host asked for is written at once
     attendant.run(lambda: _serve(allowed, runs, chosen, at, token))
     return EXIT_CODES[StopReason.INTERRUPTED] if attendant.interrupted else 0
 
@@ -92,19 +92,19 @@ def _token(port: int | None, token: str | None, *, without: bool) -> str:
 async def _serve(
     roots: tuple[Path, ...], runs: Path, chosen: dict[str, Any], at: socket.socket | None, token: str
 ) -> None:
-    from jumar.mcp_server.dispatch import Gatehouse  # noqa: PLC0415  as above
+    from jumar.mcp_server.dispatch import ToolDispatcher  # noqa: PLC0415  as above
     from jumar.runs import session  # noqa: PLC0415  libcst is slow to import
-    from jumar.runs.session_pool import Desk, Doors  # noqa: PLC0415  as above
+    from jumar.runs.session_pool import RunOpeners, SessionPool  # noqa: PLC0415  as above
 
     environ, python = environment(), chosen["python"]
     trust = Trust(environ, chosen["trust"])
-    doors = Doors(
+    doors = RunOpeners(
         lambda task: session.opened(task, runs, environ=environ, python=python),
         lambda folder: session.rejoined(trust.run(folder), environ=environ),
     )
     async with anyio.create_task_group() as seats:
-        desk = Desk(seats, doors, runs)
-        server = mcp_server.server(Gatehouse(desk, roots, _settling(chosen), trust), alone=at is None)
+        desk = SessionPool(seats, doors, runs)
+        server = mcp_server.server(ToolDispatcher(desk, roots, _settling(chosen), trust), alone=at is None)
         if at is None:
             if sys.stdin.isatty():
                 click.echo(

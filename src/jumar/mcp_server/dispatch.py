@@ -17,8 +17,8 @@ from jumar.errors import BadInput, JumarError
 from jumar.mcp_server import responses as answers
 from jumar.mcp_server import tools as calls
 from jumar.runs.archive.changes import apply_best
-from jumar.runs.session import Told
-from jumar.runs.session_pool import Desk
+from jumar.runs.session import ActionOutcome
+from jumar.runs.session_pool import SessionPool
 from jumar.runs.setup.marks import Trust
 from jumar.task.task import Task
 
@@ -26,22 +26,22 @@ Settle = Callable[[Path, calls.OpenTask], Task]
 """A folder that may be worked on, and what was asked -> the task, with every choice made."""
 
 
-class Gatehouse:
+class ToolDispatcher:
     """The tools, for every client of one server."""
 
-    def __init__(self, desk: Desk, roots: tuple[Path, ...], settle: Settle, trust: Trust) -> None:
+    def __init__(self, desk: SessionPool, roots: tuple[Path, ...], settle: Settle, trust: Trust) -> None:
         self._desk, self._roots, self._settle, self._trust = desk, roots, settle, trust
 
-    async def call(self, client: str, name: str, given: object) -> answers.Answer:
+    async def call(self, client: str, name: str, given: object) -> answers.ToolResponse:
         """Perform the tool *name* for *client* (empty: it has no session) with the arguments *given*."""
         gives = calls.OFFERS[name].gives
         try:
             asked = calls.arguments(name, given)
             if isinstance(asked, calls.OpenTask):
                 return await self._open(client, asked)
-            if isinstance(asked, calls.Status):
+            if isinstance(asked, calls.StatusArguments):
                 return self._status(client, asked)
-            if isinstance(asked, calls.Finish):
+            if isinstance(asked, calls.FinishArguments):
                 return await self._finish(client, asked)
             return await self._act(client, name, asked)
         except JumarError as refused:
@@ -54,7 +54,7 @@ class Gatehouse:
         shown = str(session.state.shown.get("output", ""))
         return replace(self._stood(session.folder.name), shown=shown)
 
-    def _status(self, client: str, asked: calls.Status) -> answers.Stood:
+    def _status(self, client: str, asked: calls.StatusArguments) -> answers.Stood:
         if not asked.run and not self._desk.at(client):
             return answers.Stood(ok=True, roots=tuple(map(str, self._roots)))
         return self._stood(self._named(client, asked.run))
@@ -87,7 +87,7 @@ class Gatehouse:
             journal=str(folder / "events.jsonl"),
         )
 
-    async def _finish(self, client: str, asked: calls.Finish) -> answers.Finished:
+    async def _finish(self, client: str, asked: calls.FinishArguments) -> answers.Finished:
         name = self._named(client, asked.run)
         if self._desk.state(name).phase is not Phase.ENDED:
             call = ToolCall("final", {"message": asked.message})
@@ -117,7 +117,7 @@ class Gatehouse:
             raise BadInput("a run that hit a guardrail is not applied by its own agent; a person may apply best.patch")
         return await to_thread.run_sync(apply_best, self._trust.run(folder))
 
-    async def _act(self, client: str, name: str, asked: Any) -> answers.Answer:
+    async def _act(self, client: str, name: str, asked: Any) -> answers.ToolResponse:
         arguments = msgspec.to_builtins(asked)
         run = self._named(client, arguments.pop("run"))
         session, told = await self._desk.act(client, run, ToolCall(name, arguments))
@@ -155,14 +155,14 @@ def _below(roots: tuple[Path, ...], path: Path) -> bool:
     return any(path.is_relative_to(root) for root in roots)
 
 
-def _beside(gives: type[answers.Answer], told: Told) -> dict[str, Any]:
+def _beside(gives: type[answers.ToolResponse], told: ActionOutcome) -> dict[str, Any]:
     """What is said of an action beside whether it was admitted."""
     if not issubclass(gives, answers.Acted):
         return {}
     return {"shown": told.text if told.admitted else "", "reverted": told.reverted, "why": told.why}
 
 
-def _read(gives: type[answers.Answer], told: Told, common: dict[str, Any]) -> answers.Answer:
+def _read(gives: type[answers.ToolResponse], told: ActionOutcome, common: dict[str, Any]) -> answers.ToolResponse:
     """What a reading tool shows."""
     content = dict(told.observations[-1][1]) if told.observations else {}
     ok, reason = bool(content.pop("ok", True)), str(content.pop("error", ""))

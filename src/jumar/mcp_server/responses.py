@@ -12,7 +12,7 @@ from jumar.core.state.claims import stands
 from jumar.core.state.run_state import RunState
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ToolResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What every answer has."""
 
     ok: Annotated[bool, Meta(description="Whether it was done; false: refused, and `reason` says what would help.")]
@@ -23,7 +23,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ] = ""
 
 
-class Acted(Answer, frozen=True, kw_only=True, omit_defaults=True):
+class Acted(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
     """Of an action of the gate."""
 
     shown: Annotated[str, Meta(description="What there is to see: test results, what was kept.")] = ""
@@ -62,7 +62,7 @@ class StepStands(msgspec.Struct, frozen=True, omit_defaults=True):
     test_id: str = ""
 
 
-class Stood(Answer, frozen=True, kw_only=True, omit_defaults=True):
+class Stood(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
     """Where a run stands."""
 
     workspace: Annotated[str, Meta(description="The copy that is worked on: read there, edit with the tools.")] = ""
@@ -75,7 +75,7 @@ class Stood(Answer, frozen=True, kw_only=True, omit_defaults=True):
     roots: Annotated[tuple[str, ...], Meta(description="Where tasks may be opened, while none is open.")] = ()
 
 
-class Finished(Answer, frozen=True, kw_only=True, omit_defaults=True):
+class Finished(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
     """Of a run that was ended."""
 
     tests: Standing | UnsetType = UNSET
@@ -83,21 +83,21 @@ class Finished(Answer, frozen=True, kw_only=True, omit_defaults=True):
     patch: Annotated[str, Meta(description="The best tree as a patch, in the directory of the run.")] = ""
 
 
-class Listed(Answer, frozen=True, kw_only=True, omit_defaults=True):
+class FileList(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
     """Names of files."""
 
     files: tuple[str, ...] = ()
     more: Annotated[int, Meta(description="How many there was no room for.")] = 0
 
 
-class Shown(Answer, frozen=True, kw_only=True, omit_defaults=True):
+class FileLines(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
     """Lines of a file."""
 
     lines: Annotated[str, Meta(description="Which lines these are, of how many.")] = ""
     text: str = ""
 
 
-class Found(Answer, frozen=True, kw_only=True, omit_defaults=True):
+class SearchHits(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
     """Lines that match."""
 
     matches: Annotated[tuple[str, ...], Meta(description="`path:line: text`.")] = ()
@@ -126,20 +126,20 @@ def steps(state: RunState) -> tuple[StepStands, ...]:
     return tuple(StepStands(s.title, stands(s, state.book.newest), s.test_id) for s in state.book.plan)
 
 
-def fields_of(answer: Answer) -> dict[str, Any]:
+def fields_of(answer: ToolResponse) -> dict[str, Any]:
     """*answer* as plain JSON."""
     fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(answer))
     return fields
 
 
-UNSAID = {Acted: ("run", "reverted", "why", "tests"), Shown: ("run",), Listed: ("run",), Found: ("run",)}
+UNSAID = {Acted: ("run", "reverted", "why", "tests"), FileLines: ("run",), FileList: ("run",), SearchHits: ("run",)}
 """What a text leaves out, as the rest of it says the same, or as the model was told it when the task was opened."""
 
 BARE = ("shown", "text")
 """Texts that need no name before them."""
 
 
-def text(answer: Answer) -> str:
+def text(answer: ToolResponse) -> str:
     """*answer* for a model that is shown texts only."""
     fields = fields_of(answer)
     left_out = {"ok", "reason", *(name for kind, names in UNSAID.items() if isinstance(answer, kind) for name in names)}

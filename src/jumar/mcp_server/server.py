@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp.server.lowlevel import Server
 
-    from jumar.mcp_server.dispatch import Gatehouse
+    from jumar.mcp_server.dispatch import ToolDispatcher
 
 SESSION_HEADER = "mcp-session-id"
 
@@ -48,7 +48,7 @@ def installed() -> None:
         raise BadInput(f"`jumar mcp` needs the MCP SDK ({error.name} is missing): pip install 'jumar[mcp]'") from None
 
 
-def server(gatehouse: Gatehouse, *, alone: bool) -> Server[Any]:
+def server(gatehouse: ToolDispatcher, *, alone: bool) -> Server[Any]:
     """The server; *alone*: one client speaks to this process, and every call is its."""
     import mcp_types as types  # noqa: PLC0415  an extra, and 0.5 s to import
     from mcp.server.lowlevel import Server  # noqa: PLC0415  as above
@@ -59,7 +59,7 @@ def server(gatehouse: Gatehouse, *, alone: bool) -> Server[Any]:
     async def called(ctx: ServerRequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in calls.OFFERS:
             reason = f"there is no tool {params.name[:60]!r}; there are {', '.join(calls.OFFERS)}"
-            return result(answers.Answer(ok=False, reason=reason))
+            return result(answers.ToolResponse(ok=False, reason=reason))
         client = ONE if alone else _client(ctx)
         return result(await gatehouse.call(client, params.name, params.arguments or {}))
 
@@ -94,7 +94,7 @@ def tool(name: str) -> types.Tool:
     )
 
 
-def result(answer: answers.Answer) -> types.CallToolResult:
+def result(answer: answers.ToolResponse) -> types.CallToolResult:
     """*answer* as structured content, and as a text for hosts that show texts only."""
     import mcp_types as types  # noqa: PLC0415  as above
 

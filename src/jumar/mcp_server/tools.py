@@ -12,7 +12,7 @@ from jumar.errors import BadInput
 from jumar.mcp_server import responses as answers
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ToolArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What every tool may be told."""
 
     run: Annotated[
@@ -32,27 +32,27 @@ class OpenTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tests: Annotated[tuple[str, ...], Meta(description="Test files, folders or ids that judge; without it, all.")] = ()
 
 
-class RunTests(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RunTests(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `run_tests`."""
 
     test_ids: Annotated[tuple[str, ...], Meta(description="Ids or files to show; without it, all.")] = ()
 
 
-class EditClaim(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EditClaimArguments(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `edit_claim`."""
 
     test_id: Annotated[str, Meta(description="A test that is red, by its id.")]
     edit_target: Annotated[str, Meta(description="The file whose edit shall turn it green, relative to the root.")]
 
 
-class WriteFile(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WriteFile(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `write_file`."""
 
     path: Path_
     text: Annotated[str, Meta(description="The complete new text of the file.")]
 
 
-class EditFile(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EditFile(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `edit_file`."""
 
     path: Path_
@@ -60,13 +60,13 @@ class EditFile(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
     new: Annotated[str, Meta(description="The text that comes in its place; empty deletes.")]
 
 
-class DeleteFile(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DeleteFile(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `delete_file`."""
 
     path: Path_
 
 
-class SubmitPlan(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SubmitPlan(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `submit_plan`."""
 
     steps: Annotated[
@@ -75,37 +75,37 @@ class SubmitPlan(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ]
 
 
-class SetMode(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SetMode(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `set_mode`."""
 
     mode: Annotated[str, Meta(description="strict or refactor.")]
 
 
-class Escalate(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EscalateArguments(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `escalate`."""
 
     test_id: Annotated[str, Meta(description="The test that cannot be right, by its id.")]
     reason: Annotated[str, Meta(description="What it contradicts (the instruction, or which other test), and how.")]
 
 
-class Status(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StatusArguments(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `status`."""
 
 
-class Finish(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FinishArguments(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `finish`."""
 
     message: Annotated[str, Meta(description="What was done, or what is in the way.")] = ""
     apply: Annotated[bool, Meta(description="Write the best tree onto the folder that the task came from.")] = False
 
 
-class ListFiles(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ListFiles(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `list_files`."""
 
     path: Below = ""
 
 
-class ReadFile(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReadFile(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `read_file`."""
 
     path: Path_
@@ -113,99 +113,100 @@ class ReadFile(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
     end: Annotated[int, Meta(description="Last line, included; 0 is the last one.")] = 0
 
 
-class Search(Call, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SearchArguments(ToolArguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `search`."""
 
     pattern: Annotated[str, Meta(description="A regular expression in Python's syntax, matched within one line.")]
     path: Below = ""
 
 
-class Offer(msgspec.Struct, frozen=True):
+class McpTool(msgspec.Struct, frozen=True):
     """One tool. The last three are what it does to its world, as MCP's annotations name it."""
 
     title: str
     about: str
     takes: type[msgspec.Struct]
-    gives: type[answers.Answer]
+    gives: type[answers.ToolResponse]
     reads: bool = False
     destroys: bool = False
     repeats: bool = False
     """Whether asking twice does what asking once does."""
 
 
-OFFERS: dict[str, Offer] = {
-    "open_task": Offer(
+OFFERS: dict[str, McpTool] = {
+    "open_task": McpTool(
         "Open a task",
         "Begin to work on a repository under the gate: it is copied, its tests are run, the answer says which are red "
         "and where the copy lies. The original changes only by finish with apply.",
         OpenTask, answers.Stood,
     ),
-    "run_tests": Offer(
+    "run_tests": McpTool(
         "Run the tests",
         "End the turn: run the tests on the files as they are. Edits that turned their claimed tests green without "
         "costing another are kept, the others go back.",
         RunTests, answers.Tested, destroys=True,
     ),
-    "edit_claim": Offer(
+    "edit_claim": McpTool(
         "Claim a red test for an edit",
         "Say which red test the next edit of a file shall turn green. A file that is no test cannot be edited without.",
-        EditClaim, answers.Acted, repeats=True,
+        EditClaimArguments, answers.Acted, repeats=True,
     ),
-    "write_file": Offer(
+    "write_file": McpTool(
         "Write a file",
         "Write a whole file of the workspace: a new one, or a new text for one that is there. Refused without a claim "
         "for it; new tests may be written first.",
         WriteFile, answers.Acted, destroys=True, repeats=True,
     ),
-    "edit_file": Offer(
+    "edit_file": McpTool(
         "Edit a file",
         "Replace one piece of a file of the workspace by another, exactly. Refused without a claim for that file.",
         EditFile, answers.Acted, destroys=True,
     ),
-    "delete_file": Offer(
+    "delete_file": McpTool(
         "Delete a file",
         "Delete a file of the workspace. Refused without a claim for it.",
         DeleteFile, answers.Acted, destroys=True,
     ),
-    "submit_plan": Offer(
+    "submit_plan": McpTool(
         "Submit a plan",
         "Say in which steps the work is done, each with its test. A step without a test can run in refactor mode only.",
         SubmitPlan, answers.Acted, repeats=True,
     ),
-    "set_mode": Offer(
+    "set_mode": McpTool(
         "Change the mode of the gate",
         "refactor admits edits without a claim, of docs and configuration too, where the person allows it; leaving it "
         "needs all tests green, else it is refused; after the third refusal in a row all since goes back and the run "
         "ends. strict is the usual one.",
         SetMode, answers.Tested, destroys=True, repeats=True,
     ),
-    "status": Offer(
+    "status": McpTool(
         "Where the run stands",
         "Mode, red tests, open claims, edits that are not judged yet, the plan. Runs nothing.",
-        Status, answers.Stood, reads=True, repeats=True,
+        StatusArguments, answers.Stood, reads=True, repeats=True,
     ),
-    "escalate": Offer(
+    "escalate": McpTool(
         "Escalate a test",
         "End the run because a test contradicts the instruction or another test: a person decides, and the test stays "
         "as it is. Edits are judged first, as by run_tests. It is neither a success nor a failure.",
-        Escalate, answers.Tested, destroys=True,
+        EscalateArguments, answers.Tested, destroys=True,
     ),
-    "finish": Offer(
+    "finish": McpTool(
         "End the run",
         "End the work; the answer says whether all tests are green. With apply, the best tree is written onto the "
         "folder that the task came from, unless a file there has changed meanwhile.",
-        Finish, answers.Finished, destroys=True, repeats=True,
+        FinishArguments, answers.Finished, destroys=True, repeats=True,
     ),
-    "list_files": Offer(
-        "List files", "List the files of the workspace, or those below a folder.", ListFiles, answers.Listed,
+    "list_files": McpTool(
+        "List files", "List the files of the workspace, or those below a folder.", ListFiles, answers.FileList,
         reads=True, repeats=True,
     ),
-    "read_file": Offer(
-        "Read a file", "Read a text file of the workspace, or some of its lines.", ReadFile, answers.Shown,
+    "read_file": McpTool(
+        "Read a file", "Read a text file of the workspace, or some of its lines.", ReadFile, answers.FileLines,
         reads=True, repeats=True,
     ),
-    "search": Offer(
-        "Search", "Find the lines of the workspace that match a regular expression.", Search, answers.Found,
+    "search": McpTool(
+        "Search", "Find the lines of the workspace that match a regular expression.",
+        SearchArguments, answers.SearchHits,
         reads=True, repeats=True,
     ),
 }  # fmt: skip

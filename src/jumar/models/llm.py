@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from jumar.core.state.budget import Cost
 from jumar.core.state.reply import Reply
 from jumar.core.state.settings import Route
-from jumar.models.wire.faults import Fault, fault_of
-from jumar.models.wire.http_client import Line, check_installed, opened
+from jumar.models.wire.faults import CallFault, fault_of
+from jumar.models.wire.http_client import ModelEndpoint, check_installed, opened
 from jumar.models.wire.jsonl import MOST_TOKENS, MOST_USD
 from jumar.models.wire.messages import Transcript, definitions, reply_of
 from jumar.models.wire.prices import Tariff
@@ -80,10 +80,10 @@ class LlmModel:
                 return self._answered(response)
         except Exception as raised:  # noqa: BLE001  the clients raise whatever an answer that is none makes them raise
             return self._failed(fault_of(raised))
-        return self._failed(Fault("timeout", f"no answer within {line.seconds:g} seconds", billed=True))
+        return self._failed(CallFault("timeout", f"no answer within {line.seconds:g} seconds", billed=True))
 
-    def _line(self, ask: Ask) -> Line:
-        return Line(
+    def _line(self, ask: Ask) -> ModelEndpoint:
+        return ModelEndpoint(
             provider=self._provider,
             model=self._route.model.partition(":")[2],
             base_url=self._route.base_url,
@@ -128,7 +128,9 @@ class LlmModel:
         refused = response.finish_reason == REFUSED
         said = bool(reply.content or reply.tool_calls or reply.opaque)
         if not (said or total or output or response.finish_reason):
-            return self._failed(Fault("malformed", "the answer is no completion: there is nothing in it", billed=True))
+            return self._failed(
+                CallFault("malformed", "the answer is no completion: there is nothing in it", billed=True)
+            )
         why = (response.provider_details or {}).get("refusal") or "the answer was withheld"
         return Answer(
             reply=reply,
@@ -150,7 +152,7 @@ class LlmModel:
             return 0.0
         return float(told) if 0 <= told <= MOST_USD else 0.0
 
-    def _failed(self, fault: Fault) -> Answer:
+    def _failed(self, fault: CallFault) -> Answer:
         return Answer(
             reply=Reply(),
             error=fault.error,

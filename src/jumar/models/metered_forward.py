@@ -16,15 +16,15 @@ from jumar.core.state.reply import Reply
 from jumar.core.state.settings import Route
 from jumar.errors import BadInput, Infra
 from jumar.models.llm import LONGEST_SECONDS, SHORTEST_SECONDS
-from jumar.models.wire.decode import Said, reply_of, said, without_usage
-from jumar.models.wire.faults import Fault
+from jumar.models.wire.decode import DecodedReply, reply_of, said, without_usage
+from jumar.models.wire.faults import CallFault
 from jumar.models.wire.http_client import CONNECT_SECONDS, check_installed
 from jumar.models.wire.jsonl import MOST_USD
 from jumar.models.wire.messages import MOST_BYTES_PER_TOKEN, PER_REQUEST
 from jumar.models.wire.prices import Tariff
 from jumar.models.wire.providers import PLACEHOLDER, is_local, provider_of
 from jumar.models.wire.redaction import MASK, SHORTEST, one_line
-from jumar.models.wire.request_formats import CHAT, FORMS, Asked, Form, Refusal, asked
+from jumar.models.wire.request_formats import CHAT, FORMS, Form, ForwardedRequest, ForwardRefusal, asked
 from jumar.ports import Answer, Ask
 
 ANSWER_BYTES = 64 << 20
@@ -46,7 +46,7 @@ ERROR_STATUS = {"timeout": 504, "connection": 502, "malformed": 502}
 """What the agent is told where the provider itself did not say."""
 
 
-class Given(msgspec.Struct, frozen=True):
+class ForwardedReply(msgspec.Struct, frozen=True):
     """What an agent is answered."""
 
     status: int
@@ -66,8 +66,8 @@ class ForwardedModel:
     def __init__(self, route: Route, key: str, tariff: Tariff, secrets: tuple[str, ...] = ()) -> None:
         check_installed()
         self.name = route.model
-        self.pending: Asked | None = None
-        self.given: Given | None = None
+        self.pending: ForwardedRequest | None = None
+        self.given: ForwardedReply | None = None
         self._route, self._key, self._tariff = route, key, tariff
         self._provider = provider_of(route.model)
         self._secrets = tuple(s for s in {key: 0, **dict.fromkeys(secrets, 0)} if s != PLACEHOLDER)
@@ -78,13 +78,13 @@ class ForwardedModel:
                 f"{self._provider.name} another; name its compatible server with --model openai:NAME --base-url URL"
             )
 
-    def asked(self, form: Form, body: bytes, headers: Mapping[str, str]) -> Asked | Refusal:
+    def asked(self, form: Form, body: bytes, headers: Mapping[str, str]) -> ForwardedRequest | ForwardRefusal:
         """What is sent for an agent's request, or why nothing is. *headers* have lower-case names."""
         if form.wire != self._provider.wire:
             other = "POST /v1/messages" if self._provider.wire == "anthropic" else "POST /v1/chat/completions"
-            return Refusal(404, f"the model of this run is {self.name}, which is asked with {other}")
+            return ForwardRefusal(404, f"the model of this run is {self.name}, which is asked with {other}")
         told = asked(form, body, self.name, self._route.max_output_tokens, self._route.base_url)
-        if isinstance(told, Refusal):
+        if isinstance(told, ForwardRefusal):
             return told
         own = {"content-type": "application/json", "accept-encoding": "identity"}
         if form.wire == "openai":
@@ -118,19 +118,19 @@ class ForwardedModel:
             with anyio.move_on_after(seconds):
                 return self._judged(request, await self._exchanged(request, seconds))
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.InvalidURL) as raised:
-            return self._failed(Fault("connection", str(raised) or type(raised).__name__))
+            return self._failed(CallFault("connection", str(raised) or type(raised).__name__))
         except httpx2.TimeoutException as raised:
-            return self._failed(Fault("timeout", str(raised) or "no answer in time", billed=True))
+            return self._failed(CallFault("timeout", str(raised) or "no answer in time", billed=True))
         except (httpx2.TransportError, httpx2.DecodingError) as raised:
-            return self._failed(Fault("connection", str(raised) or type(raised).__name__, billed=True))
-        return self._failed(Fault("timeout", f"no answer within {seconds:g} seconds", billed=True))
+            return self._failed(CallFault("connection", str(raised) or type(raised).__name__, billed=True))
+        return self._failed(CallFault("timeout", f"no answer within {seconds:g} seconds", billed=True))
 
-    def _pending(self) -> Asked:
+    def _pending(self) -> ForwardedRequest:
         if self.pending is None:
             raise Infra("there is no request of an agent to answer")
         return self.pending
 
-    async def _exchanged(self, request: Asked, seconds: float) -> Given:
+    async def _exchanged(self, request: ForwardedRequest, seconds: float) -> ForwardedReply:
         import httpx2  # noqa: PLC0415  as above
 
         base_url = (self._route.base_url or self._provider.base_url).rstrip("/")
@@ -149,7 +149,7 @@ class ForwardedModel:
                 if len(body) > ANSWER_BYTES:
                     raise httpx2.DecodingError("the answer does not end")
             kept = {name: response.headers[name] for name in PASSED if name in response.headers}
-            return Given(response.status_code, kept, bytes(body))
+            return ForwardedReply(response.status_code, kept, bytes(body))
 
     @cached_property
     def _context(self) -> ssl.SSLContext:
@@ -160,7 +160,7 @@ class ForwardedModel:
             return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         return httpx2.create_ssl_context()
 
-    def _judged(self, request: Asked, given: Given) -> Answer:
+    def _judged(self, request: ForwardedRequest, given: ForwardedReply) -> Answer:
         self.given = msgspec.structs.replace(given, body=self._struck(given.body))
         if given.status != 200:  # noqa: PLR2004  HTTP's OK
             return self._failed(_refused(given))
@@ -168,9 +168,9 @@ class ForwardedModel:
         answer = said(request.form, given.body, stream=streamed)
         if answer is None or not answer.whole:
             why = "the answer is no completion" if answer is None else "the answer broke off"
-            return self._failed(Fault("malformed" if answer is None else "connection", why, billed=True))
+            return self._failed(CallFault("malformed" if answer is None else "connection", why, billed=True))
         if answer.failed:
-            return self._failed(Fault("server", answer.failed, billed=True))
+            return self._failed(CallFault("server", answer.failed, billed=True))
         if streamed and request.form is CHAT and not request.usage_wanted:
             self.given = msgspec.structs.replace(self.given, body=without_usage(self.given.body))
         if answer.input_tokens:
@@ -178,7 +178,7 @@ class ForwardedModel:
             self._measured.appendleft((request.head, turns, answer.input_tokens))
         return self._answered(answer)
 
-    def _answered(self, answer: Said) -> Answer:
+    def _answered(self, answer: DecodedReply) -> Answer:
         tokens = (answer.input_tokens, answer.cached_tokens, answer.output_tokens, answer.written_tokens)
         spoke = bool(answer.content or answer.calls)
         return Answer(
@@ -198,12 +198,12 @@ class ForwardedModel:
             return 0.0
         return float(told) if 0 <= told <= MOST_USD else 0.0
 
-    def _failed(self, fault: Fault) -> Answer:
+    def _failed(self, fault: CallFault) -> Answer:
         detail = one_line(fault.detail, self._secrets)
         if self.given is None or self.given.status == 200:  # noqa: PLR2004  HTTP's OK
             status = ERROR_STATUS.get(fault.error, 502)
             body = {"type": "error", "error": {"type": fault.error, "message": detail, "code": fault.error}}
-            self.given = Given(status, {"content-type": "application/json"}, json.dumps(body).encode())
+            self.given = ForwardedReply(status, {"content-type": "application/json"}, json.dumps(body).encode())
         return Answer(
             reply=Reply(), error=fault.error, detail=detail, retry_after=fault.retry_after, assumed=fault.billed
         )
@@ -216,7 +216,7 @@ class ForwardedModel:
         return body
 
 
-def _refused(given: Given) -> Fault:
+def _refused(given: ForwardedReply) -> CallFault:
     """The fault that an answer with another status than 200 stands for. It costs nothing."""
     try:
         error = json.loads(given.body).get("error")
@@ -233,7 +233,7 @@ def _refused(given: Given) -> Fault:
         error_name = "rejected"
     elif "content_filter" in kinds:
         error_name = "refusal"
-    return Fault(error_name, f"HTTP {given.status}: {words}", _seconds(given.headers))
+    return CallFault(error_name, f"HTTP {given.status}: {words}", _seconds(given.headers))
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:

@@ -11,13 +11,13 @@ from jumar.core.state.reply import Reply, ToolCall
 from jumar.core.state.settings import Suite
 from jumar.errors import Infra
 from jumar.ports import Answer, Ask, Runner
-from jumar.process.progress import Part, Tell, silent
-from jumar.process.room import Store
+from jumar.process.progress import ProgressPart, Tell, silent
+from jumar.process.room import TreeStore
 from jumar.repair.candidates import Candidate
 from jumar.repair.readable_sources import Sources, sources_of
-from jumar.repair.schedule import Strategy
-from jumar.repair.screening_client import Fence, Ground
-from jumar.repair.search import Bounds, Search
+from jumar.repair.schedule import TrialSchedule
+from jumar.repair.screening_client import Ground, ScreeningConfinement
+from jumar.repair.search import Bounds, MutationSearch
 from jumar.repair.suspicion import Tree
 
 CAVEAT = "A patch that passes is only as right as the tests."
@@ -34,12 +34,14 @@ class RepairModel:
     tell: Tell = staticmethod(silent)
     """Is told how many candidates were screened."""
 
-    def __init__(self, store: Store, suite: Suite, runner: Runner, fence: Fence, bounds: Bounds) -> None:
+    def __init__(
+        self, store: TreeStore, suite: Suite, runner: Runner, fence: ScreeningConfinement, bounds: Bounds
+    ) -> None:
         """*fence*: where candidates are screened, and in what; *bounds*: what one answer may use."""
         self._store, self._suite, self._runner, self._fence = store, suite, runner, fence
         self._bounds = bounds
         self._tree = ""
-        self._search: Search | None = None
+        self._search: MutationSearch | None = None
 
     def worst(self, ask: Ask) -> Cost:  # noqa: ARG002  the port's signature
         """Nothing: it calls nobody."""
@@ -51,10 +53,10 @@ class RepairModel:
         if broken := sources.culprits(ask.output):
             return _last_word("final", f"{'; '.join(broken)}. Repair changes only files that parse", ask.position)
         if self._search is None or self._tree != ask.tree:
-            strategy = Strategy(_suspected(ask, sources.texts), ask.red, ask.seed)
-            self._tree, self._search = ask.tree, Search(strategy)
+            strategy = TrialSchedule(_suspected(ask, sources.texts), ask.red, ask.seed)
+            self._tree, self._search = ask.tree, MutationSearch(strategy)
         search, before = self._search, self._search.tried
-        search.heard = lambda tried: self.tell(Part.CANDIDATES, tried, 0)
+        search.heard = lambda tried: self.tell(ProgressPart.CANDIDATES, tried, 0)
 
         def refused(found: Candidate) -> bool:
             return fingerprint(found.path, sources.written(found.path, found.text)) in ask.refused

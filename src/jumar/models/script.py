@@ -14,7 +14,7 @@ from jumar.models.wire.jsonl import Tokens, Usd, decoded, numbered, read_once, u
 from jumar.ports import Answer, Ask
 
 
-class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScriptedUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tokens of one reply."""
 
     input_tokens: Tokens = 0
@@ -22,12 +22,12 @@ class Usage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output_tokens: Tokens = 0
 
 
-class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ScriptLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of a script; every key but `content`, `tool_calls` or `error` may be absent."""
 
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
-    usage: Usage = Usage()
+    usage: ScriptedUsage = ScriptedUsage()
     usd: Usd = 0.0
     error: Literal["", "timeout", "rate_limit", "server", "refusal"] = ""
 
@@ -35,7 +35,7 @@ class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ScriptModel:
     """Replays *lines*; where it goes on comes from the journal, so that a resumed run gets the same replies."""
 
-    def __init__(self, lines: tuple[Line, ...], name: str = "script") -> None:
+    def __init__(self, lines: tuple[ScriptLine, ...], name: str = "script") -> None:
         self.name = name
         self._lines = lines
 
@@ -64,14 +64,14 @@ class ScriptModel:
             error=line.error,
         )
 
-    def line(self, position: int) -> Line | None:
+    def line(self, position: int) -> ScriptLine | None:
         """The reply to the call at *position*; None when the script is used up.
 
         A provider that failed last stays down: its further failures cost nothing.
         """
         if position < len(self._lines):
             return self._lines[position]
-        return Line(error=self._lines[-1].error) if self._lines and self._lines[-1].error else None
+        return ScriptLine(error=self._lines[-1].error) if self._lines and self._lines[-1].error else None
 
 
 def read_script(path: Path) -> bytes:
@@ -91,7 +91,7 @@ def parse_script(data: bytes, name: str) -> ScriptModel:
     """
     lines = []
     for number, text in numbered(data, name):
-        line = decoded(text, Line, f"line {number} of {name} is no reply")
+        line = decoded(text, ScriptLine, f"line {number} of {name} is no reply")
         if not (line.content or line.tool_calls or line.error):
             raise BadInput(f"line {number} of {name} has neither content nor tool_calls nor error")
         lines.append(line)

@@ -15,10 +15,10 @@ from anyio import to_thread
 
 from jumar.child.channel import Reader
 from jumar.child.supervisor import process_tree
-from jumar.child.supervisor.cgroup import Cell
+from jumar.child.supervisor.cgroup import Cgroup
 from jumar.core.state.verdict import Ended
 from jumar.ports import Invocation, Record
-from jumar.process.launch import Confinement, Started, started
+from jumar.process.launch import Confinement, StartedProcess, started
 from jumar.process.output import printed
 from jumar.process.room import discard
 from jumar.workspace.files.safe_paths import disk
@@ -36,7 +36,7 @@ SAID = 300
 class Child:
     """A confined process. `ended`, `detail` and `anomalies` are final once `receive` has returned None."""
 
-    def __init__(self, invocation: Invocation, confinement: Confinement, started: Started) -> None:
+    def __init__(self, invocation: Invocation, confinement: Confinement, started: StartedProcess) -> None:
         self.ended = Ended.EXIT
         self.detail = "still running"
         self._argv, self._seconds, self._output = invocation.argv, confinement.seconds, confinement.output
@@ -137,7 +137,7 @@ class Child:
         process_tree.destroy(self._pipes.nonce, root)
         self._reaper.kill()
         process_tree.destroy(self._pipes.nonce, None)
-        Cell(self._pipes.nonce).sweep()
+        Cgroup(self._pipes.nonce).sweep()
 
     def _conclude(self, status: Mapping[str, object]) -> None:
         self._over = True

@@ -22,7 +22,7 @@ import msgspec
 from jumar.child import start
 from jumar.child.supervisor import supervise
 from jumar.ports import Invocation, Record, Sandbox
-from jumar.process.limits import Ceiling, usual
+from jumar.process.limits import ResourceLimits, usual
 from jumar.sandbox.request import Reach, Wrapped
 from jumar.sandbox.unconfined import Unconfined
 
@@ -54,7 +54,7 @@ class Confinement:
     """What it may reach of the rest of the machine all the same."""
     fds: tuple[int, ...] = ()
     """Descriptors that it gets, under their own numbers."""
-    ceiling: Ceiling = field(default_factory=usual)
+    ceiling: ResourceLimits = field(default_factory=usual)
     """What it and all that it starts may take of the machine."""
     heard: Callable[[list[Record]], None] = lambda _records: None
     """Is told of its records as they come: for display, nothing is decided by it."""
@@ -114,7 +114,7 @@ def scrub(invocation: Invocation, confinement: Confinement) -> dict[str, str]:
     return {"LANG": "C.UTF-8", **kept, **own, **invocation.env, "HOME": own["HOME"], "TMPDIR": own["TMPDIR"]}
 
 
-class Started(NamedTuple):
+class StartedProcess(NamedTuple):
     """A confined process that was started."""
 
     pipes: Pipes
@@ -124,7 +124,7 @@ class Started(NamedTuple):
     """See `Wrapped`."""
 
 
-def started(invocation: Invocation, confinement: Confinement) -> Started:
+def started(invocation: Invocation, confinement: Confinement) -> StartedProcess:
     """Start *invocation* below a supervisor, in its sandbox.
 
     Raises:
@@ -156,7 +156,7 @@ def started(invocation: Invocation, confinement: Confinement) -> Started:
         }
         process = _supervisor(stack.enter_context(_held(marshal.dumps(order))), sink, pipes, order)
     pipes.handed_over()
-    return Started(pipes, process, wrapped.signalled)
+    return StartedProcess(pipes, process, wrapped.signalled)
 
 
 def _wrapped(invocation: Invocation, confinement: Confinement) -> Wrapped:

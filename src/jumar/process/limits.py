@@ -21,7 +21,7 @@ PROCESSES_EACH = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ceiling:
+class ResourceLimits:
     """The most that one process and all it starts may have at a time; more ends them all."""
 
     memory_bytes: int
@@ -30,10 +30,10 @@ class Ceiling:
     """Four threads may run for each of them."""
 
 
-def usual() -> Ceiling:
+def usual() -> ResourceLimits:
     """Half of the memory that this machine, or the container around us, has; at most `MEMORY_BYTES`."""
     here = min(_memory(), default=2 * MEMORY_BYTES)
-    return Ceiling(
+    return ResourceLimits(
         memory_bytes=min(MEMORY_BYTES, here // 2),
         processes=max(PROCESSES, PROCESSES_EACH * (os.cpu_count() or 1)),
     )

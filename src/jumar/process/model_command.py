@@ -19,7 +19,7 @@ from jumar.ports import Ran, Sandbox
 from jumar.process.child_process import confined
 from jumar.process.launch import Confinement
 from jumar.process.output import printed
-from jumar.process.room import Store, laid_out
+from jumar.process.room import TreeStore, laid_out
 from jumar.process.sandbox_check import bubblewrap
 from jumar.process.shell_check import shell
 from jumar.sandbox import bwrap
@@ -42,7 +42,7 @@ refuse() { echo "$1"; exit 1; }
 """
 
 
-class Trees(Store, Protocol):
+class CommandTrees(TreeStore, Protocol):
     """Where trees lie, and where the tree of a folder is kept."""
 
     def capture(self, folder: Path) -> str:
@@ -55,7 +55,7 @@ class ConfinedCommands:
     """Runs commands for a model (see `ports.Commands`); made by `confined_commands`, which has tried it."""
 
     sandbox: Sandbox
-    store: Trees
+    store: CommandTrees
     folder: Path
     """The run's folder: rooms are made in `rooms/`. Commands cannot see it."""
     python: Path
@@ -129,7 +129,7 @@ class ConfinedCommands:
 
 
 async def confined_commands(
-    store: Trees, folder: Path, python: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None
+    store: CommandTrees, folder: Path, python: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None
 ) -> ConfinedCommands:
     """Commands that are confined by *sandbox*, or by the first bubblewrap of this machine that confines.
 

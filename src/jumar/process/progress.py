@@ -20,7 +20,7 @@ class Work(StrEnum):
     APPLYING = "writing the files back"
 
 
-class Part(StrEnum):
+class ProgressPart(StrEnum):
     """Parts of the work at hand that are counted, each in its own unit."""
 
     FILES = "files"
@@ -29,11 +29,11 @@ class Part(StrEnum):
     CANDIDATES = "candidates"
 
 
-Tell = Callable[[Work | Part, int, int], None]
+Tell = Callable[[Work | ProgressPart, int, int], None]
 """Is told that a work begins, or how many of a part are done, and of how many: 0 where nobody knows."""
 
 
-def silent(_what: Work | Part, _done: int = 0, _total: int = 0) -> None:
+def silent(_what: Work | ProgressPart, _done: int = 0, _total: int = 0) -> None:
     """Tell nobody."""
 
 
@@ -64,4 +64,4 @@ class Counter:
                 case ["result", *_]:
                     self._done += 1
         if records and (self._done or self._total):
-            self._tell(Part.TESTS, self._done, max(self._done, self._total))
+            self._tell(ProgressPart.TESTS, self._done, max(self._done, self._total))

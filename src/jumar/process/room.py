@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 
 
-class Store(Protocol):
+class TreeStore(Protocol):
     """Where trees lie."""
 
     def materialise(self, tree: str, dest: Path) -> None:
@@ -23,7 +23,7 @@ class Store(Protocol):
 
 
 @asynccontextmanager
-async def laid_out(store: Store, tree: str, rooms: Path) -> AsyncIterator[Path]:
+async def laid_out(store: TreeStore, tree: str, rooms: Path) -> AsyncIterator[Path]:
     """A fresh directory below *rooms* with the files of *tree*, removed on leaving."""
     room = _absolute(rooms) / secrets.token_hex(4)
     try:

@@ -28,7 +28,7 @@ SECONDS = 20.0
 """A prober that takes longer has not answered."""
 
 
-class Probed(msgspec.Struct, frozen=True, kw_only=True):
+class ProbeFindings(msgspec.Struct, frozen=True, kw_only=True):
     """What a prober found in one sandbox."""
 
     possible: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Probed(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-async def probed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> Probed:
+async def probed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> ProbeFindings:
     """Try all probes in *sandbox*, in rooms below the folder *place*."""
     started = time.monotonic()
     with decoys(place) as traps:
@@ -56,7 +56,7 @@ async def probed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> P
     return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
 
-async def reprobed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> Probed:
+async def reprobed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> ProbeFindings:
     """Try those probes that are quick."""
     started = time.monotonic()
     with decoys(place) as traps:
@@ -109,17 +109,19 @@ def _judged(
     prober: Child,
     traps: Decoys,
     expected: Collection[str],
-) -> Probed:
+) -> ProbeFindings:
     """What the prober said, but for what its victims know better. What was not tried counts as possible."""
     if prober.ended is not Ended.NORMAL or prober.anomalies:
         said = printed(traps.output).strip().splitlines()
-        return Probed(why=said[-1].removeprefix("jumar: ") if said else "; ".join((prober.detail, *prober.anomalies)))
+        return ProbeFindings(
+            why=said[-1].removeprefix("jumar: ") if said else "; ".join((prober.detail, *prober.anomalies))
+        )
     evidence = {}
     for name in (name for name in catalogue.PROBES if name in expected):
         how, how_seen = answers.get(name, ("untried", "no answer"))
         if seen.get(name, how != "impossible"):
             evidence[name] = how_seen or "its victim says so"
-    return Probed(possible=tuple(evidence), evidence=evidence, tried=len(expected))
+    return ProbeFindings(possible=tuple(evidence), evidence=evidence, tried=len(expected))
 
 
 def _python(program: ModuleType) -> tuple[str, ...]:

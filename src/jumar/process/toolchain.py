@@ -36,7 +36,7 @@ VERSIONS = re.compile(r"[\w.+\s-]*")
 """What such a file may hold: words and numbers. With a path in it, a shim would start a program of the project's."""
 
 
-class Asked(NamedTuple):
+class ShimAnswer(NamedTuple):
     """What a program answered."""
 
     said: str = ""
@@ -54,7 +54,7 @@ def binary(program: Path, names: Sequence[str]) -> Path | None:
     return None
 
 
-def ask(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = None) -> Asked:
+def ask(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = None) -> ShimAnswer:
     """What *argv* prints, run in the person's *environ* (None: ours) with the versions that the project *origin* chose.
 
     It is not run in *origin* itself: nothing there may decide which program is started outside of a sandbox.
@@ -69,20 +69,22 @@ def ask(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = N
                 errors="replace", timeout=ASK_SECONDS, check=False, start_new_session=True,
             )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return Asked(why=f"no answer within {ASK_SECONDS:g} s")
+        return ShimAnswer(why=f"no answer within {ASK_SECONDS:g} s")
     except OSError as error:
-        return Asked(why=str(error.strerror or error))
+        return ShimAnswer(why=str(error.strerror or error))
     lines = done.stdout.strip().splitlines()
     if done.returncode == 0 and lines:
-        return Asked(said=lines[-1].strip())
-    return Asked(why=one_line((done.stderr or done.stdout).strip(), LINE) or f"exit status {done.returncode}")
+        return ShimAnswer(said=lines[-1].strip())
+    return ShimAnswer(why=one_line((done.stderr or done.stdout).strip(), LINE) or f"exit status {done.returncode}")
 
 
-def ask_folder(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = None) -> Asked:
+def ask_folder(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = None) -> ShimAnswer:
     """As `ask`, for the path of a folder or file that must exist."""
     asked = ask(argv, origin, environ)
     there = not asked.why and Path(asked.said).is_absolute() and Path(asked.said).exists()
-    return asked if there or asked.why else Asked(why=f"it named {one_line(asked.said, LINE)!r}, which is not there")
+    return (
+        asked if there or asked.why else ShimAnswer(why=f"it named {one_line(asked.said, LINE)!r}, which is not there")
+    )
 
 
 def python_behind(python: Path, origin: Path) -> Path:

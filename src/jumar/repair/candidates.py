@@ -13,11 +13,11 @@ from itertools import islice
 import libcst as cst
 
 from jumar.repair.operators import boundaries, calls, conditions, constants, expressions, guards, names, statements
-from jumar.repair.source.blocks import Line
+from jumar.repair.source.blocks import StatementLines
 from jumar.repair.source.blocks import statements as lines_of
-from jumar.repair.source.edit_site import Operator, Site
+from jumar.repair.source.edit_site import EditSite, Operator
 from jumar.repair.source.scope import scope_of
-from jumar.repair.source.spans import Edit
+from jumar.repair.source.spans import TextEdit
 from jumar.repair.source.units import Unit
 from jumar.repair.suspicion import Tree
 
@@ -32,7 +32,7 @@ NODE_OPERATORS: tuple[tuple[Operator, float], ...] = (
 )  # fmt: skip
 """Operators on a node, and the highest prior each gives: an operator is not asked until that counts."""
 
-LINE_OPERATORS: tuple[tuple[Callable[[Site, Line], Iterator[Edit]], float], ...] = (
+LINE_OPERATORS: tuple[tuple[Callable[[EditSite, StatementLines], Iterator[TextEdit]], float], ...] = (
     (statements.deleted, 0.5), (statements.moved, 0.55), (statements.keywords, 0.6), (statements.returns, 0.35),
     (statements.copied, 0.35), (statements.assigned, 0.3), (statements.collected, 0.3), (statements.ended, 0.4),
     (guards.conditional, 0.42), (guards.early, 0.4), (guards.caught, 0.25),
@@ -52,7 +52,7 @@ class Candidate:
 
     path: str
     unit: Unit
-    edit: Edit
+    edit: TextEdit
     """In offsets and lines of the file."""
     snippet: str
     """The changed unit in its shell: what a screening compiles."""
@@ -78,7 +78,7 @@ class _Lot:
 
     path: str
     unit: Unit
-    edits: Iterator[Edit]
+    edits: Iterator[TextEdit]
     bound: float
     """No edit of it ranks above this, before thinning."""
     asked: int = 0
@@ -91,13 +91,13 @@ class _Lot:
 
 def candidates(tree: Tree, seed: int = 0, least: float = 0.0) -> Iterator[Candidate]:
     """All candidates of *tree* ranked *least* or more, best first. The same arguments give the same order."""
-    heap: list[tuple[float, bool, int, int, _Lot | tuple[str, Unit, Edit]]] = []
+    heap: list[tuple[float, bool, int, int, _Lot | tuple[str, Unit, TextEdit]]] = []
     units = sorted(tree.units(), key=lambda entry: -max(entry[2].values()))
     scores = {(path, unit): lines for path, unit, lines in units}
     known = {_shape(tree.files[path][unit.start : unit.end], unit) for path, unit, _ in units}
     count = 0
 
-    def push(rank: float, item: _Lot | tuple[str, Unit, Edit]) -> None:
+    def push(rank: float, item: _Lot | tuple[str, Unit, TextEdit]) -> None:
         nonlocal count
         if rank > least:
             count += 1
@@ -123,7 +123,9 @@ def candidates(tree: Tree, seed: int = 0, least: float = 0.0) -> Iterator[Candid
             yield candidate
 
 
-def _ask(lot: _Lot, scores: Mapping[int, float], push: Callable[[float, _Lot | tuple[str, Unit, Edit]], None]) -> None:
+def _ask(
+    lot: _Lot, scores: Mapping[int, float], push: Callable[[float, _Lot | tuple[str, Unit, TextEdit]], None]
+) -> None:
     """Push the next edits of *lot*, and what is left of it."""
     before = lot.asked
     for edit in islice(lot.edits, AT_ONCE):
@@ -154,7 +156,7 @@ def _tie(seed: int, index: int) -> int:
     return int.from_bytes(sha256(f"{seed}:{index}".encode()).digest()[:8]) if seed else index
 
 
-def _candidate(source: str, path: str, unit: Unit, edit: Edit, rank: float) -> Candidate:
+def _candidate(source: str, path: str, unit: Unit, edit: TextEdit, rank: float) -> Candidate:
     text = edit.applied(source)
     snippet = unit.shell + text[unit.start : unit.end + len(text) - len(source)]
     return Candidate(path, unit, edit, snippet, text, rank, unit.function and edit.start >= unit.body)
@@ -179,11 +181,11 @@ def _lots(tree: Tree, path: str, unit: Unit, scores: Mapping[int, float]) -> Ite
     source, found = tree.files[path], tree.outlines[path]
     snippet = unit.shell + source[unit.start : unit.end]
     try:
-        site = Site(snippet, scope_of(snippet, found.variables, found.callables))
+        site = EditSite(snippet, scope_of(snippet, found.variables, found.callables))
     except (cst.ParserSyntaxError, SyntaxError, RecursionError):
         return
     shift = unit.first - 1 - unit.shell_lines
-    places: list[tuple[int, Iterator[Edit], float]] = [
+    places: list[tuple[int, Iterator[TextEdit], float]] = [
         (site.line(node), operator(site, node), most) for node in site.nodes for operator, most in NODE_OPERATORS
     ]
     places += [
@@ -194,7 +196,7 @@ def _lots(tree: Tree, path: str, unit: Unit, scores: Mapping[int, float]) -> Ite
             yield _Lot(path, unit, _placed(site, unit, edits, shift), most * score)
 
 
-def _placed(site: Site, unit: Unit, edits: Iterator[Edit], shift: int) -> Iterator[Edit]:
+def _placed(site: EditSite, unit: Unit, edits: Iterator[TextEdit], shift: int) -> Iterator[TextEdit]:
     """*edits* in offsets and lines of the file, without those that change nothing or the shell."""
     for edit in edits:
         if edit.start >= len(unit.shell) and site.snippet[edit.start : edit.end] != edit.text:

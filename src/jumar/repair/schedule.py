@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from math import inf
 
 from jumar.repair.candidates import Candidate, candidates, followers
-from jumar.repair.screening_client import Sighting, Trial
+from jumar.repair.screening_client import ScreeningTrial, Sighting
 from jumar.repair.suspicion import Tree
 
 LIMITS = (0.03, 0.25, 2.0, 12.0)
@@ -56,7 +56,7 @@ class _Half:
     pairs: Iterator[Candidate] = field(compare=False)
 
 
-class Strategy:
+class TrialSchedule:
     """Chooses trials for one tree. Sightings must be noted in the order of the trials."""
 
     def __init__(self, tree: Tree, red: tuple[str, ...], seed: int = 0) -> None:
@@ -76,10 +76,10 @@ class Strategy:
         self.partials: list[tuple[int, int, Candidate]] = []
         """Candidates that turn some red tests green and lose none: minus the number, index, candidate."""
 
-    def trial(self, index: int) -> Trial | None:
+    def trial(self, index: int) -> ScreeningTrial | None:
         """Trial number *index*; None when nothing is left to try until more is noted."""
         if index == 0:
-            return Trial(0, None, LIMITS[2])
+            return ScreeningTrial(0, None, LIMITS[2])
         if trial := self._again(index):
             return trial
         candidate = self._pair() if self._fresh > PAIRS_AFTER and self._fresh % 3 == 0 else None
@@ -89,7 +89,7 @@ class Strategy:
             return self._trial(index, candidate, 0, 0)
         return self._again(index, share=inf)
 
-    def note(self, trial: Trial, sighting: Sighting) -> None:
+    def note(self, trial: ScreeningTrial, sighting: Sighting) -> None:
         """Learn from what was seen of *trial*."""
         if trial.candidate is None:
             self._signs = sighting.signs
@@ -126,7 +126,7 @@ class Strategy:
     def _floor(self) -> int:
         return -self.partials[0][0] if self.partials else 0
 
-    def _again(self, index: int, share: float = RETRY_SHARE) -> Trial | None:
+    def _again(self, index: int, share: float = RETRY_SHARE) -> ScreeningTrial | None:
         """A candidate that hung, under a longer limit, if its turn has come."""
         if self._hopeful and self._spent[HOPEFUL] <= self._spent[0] + CREDIT_SECONDS:
             retry = heappop(self._hopeful)
@@ -139,13 +139,13 @@ class Strategy:
             return self._trial(index, retry.candidate, retry.level, HOPEFUL)
         return None
 
-    def _trial(self, index: int, candidate: Candidate, level: int, purse: int) -> Trial:
+    def _trial(self, index: int, candidate: Candidate, level: int, purse: int) -> ScreeningTrial:
         """Trial of *candidate*; the worst case is set aside from *purse* until it is noted."""
         seconds = LIMITS[level] * self._scale
         self._levels[index] = (level, purse)
         self._spent[purse] += seconds
         self._issued += 1
-        return Trial(index, candidate, seconds, self._floor)
+        return ScreeningTrial(index, candidate, seconds, self._floor)
 
     def _pair(self) -> Candidate | None:
         """The next pair, taking turns among the first halves."""
@@ -158,7 +158,7 @@ class Strategy:
         return None
 
     def _promises(self, candidate: Candidate, sighting: Sighting) -> bool:
-        """Return whether *candidate* may be the first half of a pair: the red tests came further, or failed otherwise."""
+        """Return whether *candidate* may be half of a pair: the red tests came further, or failed differently."""
         if candidate.first or sighting.hung or self.full(sighting):
             return False
         if sighting.turned:

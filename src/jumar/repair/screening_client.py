@@ -18,7 +18,7 @@ from jumar.errors import Infra
 from jumar.ports import Invocation, Runner, Sandbox
 from jumar.process.child_process import Child, confined
 from jumar.process.launch import Confinement
-from jumar.process.room import Store, laid_out
+from jumar.process.room import TreeStore, laid_out
 from jumar.repair.candidates import Candidate
 from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined
@@ -32,7 +32,7 @@ HOPELESS = (2, 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
+class ScreeningConfinement:
     """Confinement of screening: the folder of its rooms, the sandbox and its reach."""
 
     rooms: Path
@@ -50,10 +50,10 @@ class Fence:
 class Ground:
     """Tree, tests, runner and confinement with which candidates are screened."""
 
-    store: Store
+    store: TreeStore
     runner: Runner
     suite: Suite
-    fence: Fence
+    fence: ScreeningConfinement
     tree: str
     red: tuple[str, ...]
     green: tuple[str, ...]
@@ -63,7 +63,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ScreeningTrial:
     """One candidate, the time each of its tests may take, and how much it must achieve."""
 
     index: int
@@ -118,7 +118,7 @@ class Worker:
         self._warm = await self._start(cold=False)
         self._importing = self._warm is None
 
-    async def screen(self, trial: Trial) -> Sighting:
+    async def screen(self, trial: ScreeningTrial) -> Sighting:
         """Screen *trial* and return its sighting."""
         candidate = trial.candidate
         if not self._importing and (candidate is None or candidate.swappable):
@@ -136,7 +136,7 @@ class Worker:
             return Sighting()
         return sighted(lines)
 
-    async def _swapped(self, trial: Trial) -> list[Any] | None:
+    async def _swapped(self, trial: ScreeningTrial) -> list[Any] | None:
         if self._warm is None:
             await self.prepare()
         if self._warm is None:
@@ -209,7 +209,7 @@ def spread(red: Sequence[str]) -> tuple[list[str], int]:
     return [test_id for each in rounds for test_id in each if test_id is not None], len(functions)
 
 
-def _job(trial: Trial, greens: int) -> dict[str, object]:
+def _job(trial: ScreeningTrial, greens: int) -> dict[str, object]:
     wall = WALL_FACTOR * trial.seconds + 2.0 + 0.1 * greens
     return {"number": trial.index, "seconds": trial.seconds, "wall": wall, "floor": trial.floor}
 

@@ -13,8 +13,8 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from jumar.repair.candidates import Candidate
-from jumar.repair.schedule import Strategy
-from jumar.repair.screening_client import Ground, Sighting, Trial, worker
+from jumar.repair.schedule import TrialSchedule
+from jumar.repair.screening_client import Ground, ScreeningTrial, Sighting, worker
 
 LAG = 24
 """A trial is chosen without knowing what was seen of the last so many: they may still be running."""
@@ -30,7 +30,7 @@ STARTING_SECONDS = 0.2
 class Screener(Protocol):
     """Screens one trial at a time."""
 
-    async def screen(self, trial: Trial) -> Sighting:
+    async def screen(self, trial: ScreeningTrial) -> Sighting:
         """The outcome of *trial*."""
         ...
 
@@ -49,15 +49,15 @@ class Bounds:
     workers: int = 2
 
 
-class Search:
+class MutationSearch:
     """Search on one tree. It can be suspended, and resumed where it stopped."""
 
-    def __init__(self, strategy: Strategy, workers: Workers = worker) -> None:
+    def __init__(self, strategy: TrialSchedule, workers: Workers = worker) -> None:
         """*workers* gives the processes that screen: one for each of `Bounds.workers`."""
         self._strategy, self._workers = strategy, workers
         self.heard: Callable[[int], None] = lambda _tried: None
         """Is told how many trials are judged, each time there is one more."""
-        self._trials: dict[int, Trial] = {}
+        self._trials: dict[int, ScreeningTrial] = {}
         """Trials that the strategy has not heard of yet."""
         self._seen: dict[int, Sighting] = {}
         self._pending: list[tuple[int, int]] = []
@@ -78,7 +78,7 @@ class Search:
     async def run(self, ground: Ground, bounds: Bounds, refused: Callable[[Candidate], bool]) -> Candidate | None:
         """The next candidate worth proposing that is not *refused*; None if the bounds or the candidates end first."""
         ends = anyio.current_time() + bounds.seconds
-        jobs_in, jobs_out = anyio.create_memory_object_stream[Trial](inf)
+        jobs_in, jobs_out = anyio.create_memory_object_stream[ScreeningTrial](inf)
         seen_in, seen_out = anyio.create_memory_object_stream[tuple[int, Sighting]](inf)
         found: Candidate | None = None
         with seen_out:
@@ -102,7 +102,7 @@ class Search:
                 found = self._late(seen_out, refused)
         return found or self._second_best(refused)
 
-    def _goes_on(self, jobs: MemoryObjectSendStream[Trial], bounds: Bounds) -> bool:
+    def _goes_on(self, jobs: MemoryObjectSendStream[ScreeningTrial], bounds: Bounds) -> bool:
         """Hand out what is to be tried next, unless everything was tried or more is not worth the time."""
         if self.finished or not self._strategy.patient:
             return False
@@ -113,7 +113,7 @@ class Search:
         """Return whether no more trials will be handed out."""
         return self._exhausted or self._next >= bounds.attempts
 
-    def _issue(self, jobs: MemoryObjectSendStream[Trial], bounds: Bounds) -> None:
+    def _issue(self, jobs: MemoryObjectSendStream[ScreeningTrial], bounds: Bounds) -> None:
         """Hand out trials, each chosen in the knowledge of the same sightings on every machine."""
         while self._next < bounds.attempts and self._heard_until(self._next):
             trial = self._strategy.trial(self._next)
@@ -189,7 +189,7 @@ class Search:
 
 async def _serve(
     one: AbstractAsyncContextManager[Screener],
-    jobs: MemoryObjectReceiveStream[Trial],
+    jobs: MemoryObjectReceiveStream[ScreeningTrial],
     seen: MemoryObjectSendStream[tuple[int, Sighting]],
 ) -> None:
     """Screen what comes until nothing more does."""

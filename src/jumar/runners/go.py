@@ -152,7 +152,7 @@ def _functions(root: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _is_test(name: str, node: Node) -> bool:
-    """Return whether go runs the function: `TestX`, `FuzzX` or `ExampleX`, where X does not begin with a small letter."""
+    """Return whether go runs the function: `TestX`, `FuzzX`, `ExampleX`; X does not begin with a small letter."""
     kind = next((k for k in ("Test", "Fuzz", "Example") if name.startswith(k) and not name[len(k) :][:1].islower()), "")
     parameters = node.child_by_field_name("parameters")
     types = re.findall(rb"\*(?:\w+\.)?([TFMB])\b", (parameters.text or b"") if parameters else b"")

@@ -23,8 +23,8 @@ from jumar.core.state.run_state import HOST, Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
 from jumar.errors import BadInput
-from jumar.journal.ledger import Caps, Ledger
-from jumar.journal.line_format import Mark, group
+from jumar.journal.ledger import Caps, SqliteLedger
+from jumar.journal.line_format import JournalEnd, group
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
 from jumar.languages.test_annotations import known_sites
@@ -42,8 +42,8 @@ from jumar.runs.setup.result import Result, result_of, state_of
 from jumar.runs.setup.run_directory import fresh, leave_no_trace, whole, without
 from jumar.runs.setup.selftest_cache import Memory
 from jumar.runs.tree.task_tree import allowed_bytes, settled
-from jumar.runtime.dependencies import Parts, Unshared, at_once
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.dependencies import RunDependencies, Unshared, at_once
+from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.budget_options import flag
 from jumar.task.task import Task, interpreter
 from jumar.verify.mutation_probe import probe
@@ -68,7 +68,7 @@ async def start(
         Infra: if the machine failed before the end could be written down; the journal and the best tree are intact.
     """
     with ExitStack() as held:
-        running = await made(task, runs, Entry(environ, python, tell=teller(begun)), held)
+        running = await made(task, runs, RunEntry(environ, python, tell=teller(begun)), held)
         begun(running.kernel)
         result = await finished(running)
         if not task.probe or result.stop is not StopReason.GREEN:
@@ -79,7 +79,7 @@ async def start(
         return kept(running.place, replace(result, probed=probed))
 
 
-class Entry(NamedTuple):
+class RunEntry(NamedTuple):
     """Environment, interpreter, host and progress callback with which a run is entered."""
 
     environ: Mapping[str, str]
@@ -99,7 +99,7 @@ class Running(NamedTuple):
     """A command-line agent: it works while the run is open."""
 
 
-async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running:
+async def made(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -> Running:
     """A new run of *task* under *runs*, ready to go; *held* closes what it holds.
 
     Raises:
@@ -122,7 +122,7 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
         first = await first_event(task, place, entry.python)
         now = time.time()
         with disk(f"cannot write to {place.folder}"):  # before the line: a run that is killed here has its mark
-            mark(place.folder, group((first,), now, Mark())[1][0], entry.environ)
+            mark(place.folder, group((first,), now, JournalEnd())[1][0], entry.environ)
         journal = held.enter_context(Journal.create(place.folder))
         state = replay(journal.append((first,), now))
         return await _running(place, journal, state, held, (entry.host, task.caps))
@@ -136,7 +136,7 @@ async def made(task: Task, runs: Path, entry: Entry, held: ExitStack) -> Running
         raise
 
 
-async def rejoined(run: TrustedRun, entry: Entry, held: ExitStack) -> Running:
+async def rejoined(run: TrustedRun, entry: RunEntry, held: ExitStack) -> Running:
     """The open *run*, ready to go on where its host left it; *held* closes what it holds.
 
     Raises:
@@ -211,7 +211,7 @@ async def _running(
     runner, guard, verifier = judges_of(run, place)
     if verifier.around.missing:
         raise BadInput(verifier.around.missing)
-    parts = Parts(
+    parts = RunDependencies(
         workspace=workspace_of(place, run),
         host=working or host,
         verifier=verifier,
@@ -225,7 +225,7 @@ async def _running(
         route=(lambda _tier: working.model) if working else answering(state, place),
         secrets=keys_in(run.settings, place.environ),
     )
-    return Running(Kernel(journal, Shell(parts), agent, state), place, journal, working)
+    return Running(Kernel(journal, EffectRunner(parts), agent, state), place, journal, working)
 
 
 def _drawing(run: ev.RunStart, place: Place, journal: Journal, held: ExitStack, caps: Budget | None) -> ports.Ledger:
@@ -237,13 +237,13 @@ def _drawing(run: ev.RunStart, place: Place, journal: Journal, held: ExitStack, 
     return drawing
 
 
-def opened(path: Path, caps: Budget | None = None) -> Ledger:
+def opened(path: Path, caps: Budget | None = None) -> SqliteLedger:
     """The ledger in *path*, made with *caps* if it is not there.
 
     Raises:
-        BadInput: as `Ledger.open`.
+        BadInput: as `SqliteLedger.open`.
     """
-    return Ledger.open(path, Caps(usd=caps.usd, tokens=caps.tokens, seconds=caps.seconds) if caps else None)
+    return SqliteLedger.open(path, Caps(usd=caps.usd, tokens=caps.tokens, seconds=caps.seconds) if caps else None)
 
 
 def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...]:

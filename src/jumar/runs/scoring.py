@@ -31,11 +31,11 @@ from jumar.runs.setup.selftest_cache import Memory
 from jumar.runs.tree.plain_suite import plain_ids
 from jumar.runs.tree.task_tree import settled
 from jumar.task.task import Task, guard_of
-from jumar.verify.mutation_probe import Probed, probe
+from jumar.verify.mutation_probe import MutationFindings, probe
 from jumar.verify.rounds import HeldOut
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.safe_paths import replace_file
-from jumar.workspace.files.trees import Kind, difference, overlay
+from jumar.workspace.files.trees import EntryKind, difference, overlay
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import objects_of
 
@@ -60,8 +60,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     flaky: tuple[str, ...]
     """Tests whose outcome changed while the tree did not: no pass, and no failure either."""
     warnings: tuple[str, ...]
-    probed: Probed | None
-    """Result on whether the tests notice mutants of what was changed; None: it was not asked for, or it is not green."""
+    probed: MutationFindings | None
+    """Mutants of the change that the tests killed; None: not asked for, or not green."""
     tree: str
 
 
@@ -124,7 +124,7 @@ async def _scored(task: Task, folder: Path, place: Place, python: str | None, *,
     return _told(done, candidate, len(verifier.expected), probed, ignored)
 
 
-def _told(done: Verification, tree: str, total: int, probed: Probed | None, ignored: Iterable[str]) -> Scored:
+def _told(done: Verification, tree: str, total: int, probed: MutationFindings | None, ignored: Iterable[str]) -> Scored:
     """The verdict *done* on *tree*, of whose files those in *ignored* were not taken."""
     verdict = done.verdict
     return Scored(
@@ -151,7 +151,7 @@ def _told(done: Verification, tree: str, total: int, probed: Probed | None, igno
 def _plain(store: Store, tree: str, settings: Settings) -> tuple[str, ...]:
     """The ids of *tree*, the task's own, where they can be read off its files; else empty."""
     nodes = store.manifest(tree)
-    paths = tuple(path for path, node in nodes.items() if node.kind is Kind.FILE)
+    paths = tuple(path for path, node in nodes.items() if node.kind is EntryKind.FILE)
     return plain_ids(paths, lambda path: store.get(nodes[path].sha256), settings.suite) or ()
 
 

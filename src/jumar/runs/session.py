@@ -22,7 +22,7 @@ from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, JumarError
 from jumar.ports import Push
 from jumar.runs import lifecycle as entering
-from jumar.runs.lifecycle import Entry, Running, made, written
+from jumar.runs.lifecycle import RunEntry, Running, made, written
 from jumar.runs.setup.marks import TrustedRun, withheld
 from jumar.runs.tree.task_tree import named
 from jumar.task.task import Task
@@ -32,7 +32,7 @@ ENDING = frozenset({"run_tests", "set_mode", "final"})
 """Actions that end a turn: edits that wait for their verdict are judged then, all in one invocation."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ActionOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one action."""
 
     admitted: bool
@@ -50,7 +50,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     """Reason that the run has ended; None: it is open."""
 
 
-class _Door:
+class _ActionQueue:
     """Hands one action at a time to the kernel (see `ports.Host`)."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class _Door:
 class Session:
     """One open run. Calls are performed one after the other."""
 
-    def __init__(self, running: Running, door: _Door) -> None:
+    def __init__(self, running: Running, door: _ActionQueue) -> None:
         self.folder: Path = running.place.folder
         self.running = running
         self._door, self._lock = door, anyio.Lock()
@@ -99,7 +99,7 @@ class Session:
         """The fold of its journal so far."""
         return self.running.kernel.state
 
-    async def act(self, call: ToolCall) -> Told:
+    async def act(self, call: ToolCall) -> ActionOutcome:
         """Do what *call* asks for: a tool of the driver's by its name and arguments, `look` or `stop`.
 
         Raises:
@@ -127,12 +127,12 @@ class Session:
         ids = tool_calls.named(asked, self.state.expected)
         return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
 
-    def _told(self, events: Sequence[ev.Event]) -> Told:
+    def _told(self, events: Sequence[ev.Event]) -> ActionOutcome:
         # What would leave refactor mode is ruled on last, when the tests have run.
         taken = next((e for e in reversed(events) if isinstance(e, ev.ActionTaken)), None)
         reverts = [e for e in events if isinstance(e, ev.Revert)]
         end = self.state.end
-        return Told(
+        return ActionOutcome(
             admitted=taken is not None and taken.admitted,
             reason=taken.reason if taken else "the run ended before it could be done",
             observations=tuple((e.name, e.content) for e in events if isinstance(e, ev.Observation)),
@@ -155,7 +155,7 @@ async def opened(
         BadInput: if it cannot be run as asked; nothing is left behind.
         Infra: if the machine failed.
     """
-    door = _Door()
+    door = _ActionQueue()
     if in_place:
         rule = await to_thread.run_sync(ignored_in, task.root, environ)
         own = replace(
@@ -166,7 +166,7 @@ async def opened(
         task = replace(task, in_place=own)
     with ExitStack() as held:
         held.callback(door.close)
-        running = await made(task, runs, Entry(environ, python, door), held)
+        running = await made(task, runs, RunEntry(environ, python, door), held)
         async with _served(Session(running, door), door) as session:
             yield session
 
@@ -179,16 +179,16 @@ async def rejoined(run: TrustedRun, *, environ: Mapping[str, str]) -> AsyncItera
         BadInput: if there is no run, another process writes it, or its journal is damaged.
         Infra: as `opened`.
     """
-    door = _Door()
+    door = _ActionQueue()
     with ExitStack() as held:
         held.callback(door.close)
-        running = await entering.rejoined(run, Entry(environ, None, door), held)
+        running = await entering.rejoined(run, RunEntry(environ, None, door), held)
         async with _served(Session(running, door), door) as session:
             yield session
 
 
 @asynccontextmanager
-async def _served(session: Session, door: _Door) -> AsyncIterator[Session]:
+async def _served(session: Session, door: _ActionQueue) -> AsyncIterator[Session]:
     """Run the kernel of *session* beside its caller, until the run has ended or the caller leaves."""
     kernel = session.running.kernel
 

@@ -16,7 +16,7 @@ from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup, TaskStat
 from jumar.core.state.reply import ToolCall
 from jumar.core.state.run_state import Phase, RunState
 from jumar.errors import BadInput, Infra, JumarError
-from jumar.runs.session import Told
+from jumar.runs.session import ActionOutcome
 from jumar.runs.setup.result import state_in
 from jumar.task.task import Task
 
@@ -30,7 +30,7 @@ MOST = 16
 """Runs that are open at once: each may verify at any time."""
 
 
-class Session(Protocol):
+class SessionPort(Protocol):
     """A run whose actions come from outside; `jumar.runs.session.Session` is one."""
 
     folder: Path
@@ -40,15 +40,15 @@ class Session(Protocol):
         """The fold of its journal so far."""
         ...
 
-    async def act(self, call: ToolCall) -> Told:
+    async def act(self, call: ToolCall) -> ActionOutcome:
         """Do what *call* asks for; what came of it."""
         ...
 
 
-Entered = AbstractAsyncContextManager[Session]
+Entered = AbstractAsyncContextManager[SessionPort]
 
 
-class Doors(msgspec.Struct, frozen=True):
+class RunOpeners(msgspec.Struct, frozen=True):
     """Functions that open a run or rejoin one."""
 
     opened: Callable[[Task], Entered]
@@ -60,18 +60,18 @@ class _Job:
 
     def __init__(self, call: ToolCall) -> None:
         self.call, self.done = call, anyio.Event()
-        self.told: Told | None = None
+        self.told: ActionOutcome | None = None
         self.fault = ""
 
 
-class Seat:
+class OpenSession:
     """One open run."""
 
-    def __init__(self, session: Session, jobs: ObjectSendStream[_Job]) -> None:
+    def __init__(self, session: SessionPort, jobs: ObjectSendStream[_Job]) -> None:
         self.session, self.left = session, anyio.Event()
         self._jobs = jobs
 
-    async def act(self, call: ToolCall) -> Told:
+    async def act(self, call: ToolCall) -> ActionOutcome:
         """Do *call* when it is its turn. A caller that gives up before that asked for nothing; later it is done anyway.
 
         Raises:
@@ -94,17 +94,17 @@ class Seat:
         await self.left.wait()
 
 
-class Desk:
+class SessionPool:
     """Open runs of this process, by name, and the run that each client uses."""
 
-    def __init__(self, group: TaskGroup, doors: Doors, runs: Path, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(self, group: TaskGroup, doors: RunOpeners, runs: Path, idle_seconds: float = IDLE_SECONDS) -> None:
         self._group, self._doors, self._runs, self._idle_seconds = group, doors, runs, idle_seconds
-        self._seats: dict[str, Seat] = {}
+        self._seats: dict[str, OpenSession] = {}
         self._at: dict[str, str] = {}
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._opening = 0
 
-    async def open(self, client: str, task: Task) -> Session:
+    async def open(self, client: str, task: Task) -> SessionPort:
         """Begin a run of *task*. *client* names a session of the protocol; empty: there is none, calls name the run.
 
         Raises:
@@ -119,12 +119,12 @@ class Desk:
                 self._at[client] = seat.session.folder.name
             return seat.session
 
-    async def act(self, client: str, run: str, call: ToolCall) -> tuple[Session, Told]:
+    async def act(self, client: str, run: str, call: ToolCall) -> tuple[SessionPort, ActionOutcome]:
         """Do *call* in *run*, or in the client's own where *run* is empty; a run that was left is gone on with.
 
         Raises:
             BadInput: if there is no such run, or it has ended.
-            Infra: as `Seat.act`.
+            Infra: as `OpenSession.act`.
         """
         name = self.named(client, run)
         async with self._locked(name):
@@ -181,25 +181,25 @@ class Desk:
     def _locked(self, name: str) -> anyio.Lock:
         return self._locks.setdefault(name, anyio.Lock()) if name else anyio.Lock()
 
-    async def _seated(self, enter: Callable[[], Entered]) -> Seat:
+    async def _seated(self, enter: Callable[[], Entered]) -> OpenSession:
         if len(self._seats) + self._opening >= MOST:
             raise BadInput(f"{MOST} runs are open here already; call finish for one of them first")
         self._opening += 1
         try:
-            seat: Seat = await self._group.start(self._serve, enter)
+            seat: OpenSession = await self._group.start(self._serve, enter)
         except ExceptionGroup as broken:  # a task group of the session's own wraps what went wrong in it
             raise _only(broken) from broken
         finally:
             self._opening -= 1
         return seat
 
-    async def _serve(self, enter: Callable[[], Entered], *, task_status: TaskStatus[Seat]) -> None:
+    async def _serve(self, enter: Callable[[], Entered], *, task_status: TaskStatus[OpenSession]) -> None:
         """Hold one run until it ends, is left, or nobody asks for anything."""
         asked, jobs = anyio.create_memory_object_stream[_Job](0)
-        seat: Seat | None = None
+        seat: OpenSession | None = None
         try:
             async with asked, jobs, enter() as session:
-                seat = Seat(session, asked)
+                seat = OpenSession(session, asked)
                 self._seats[session.folder.name] = seat
                 task_status.started(seat)
                 await self._attend(session, jobs)
@@ -214,7 +214,7 @@ class Desk:
                 self._seats.pop(seat.session.folder.name, None)
                 seat.left.set()
 
-    async def _attend(self, session: Session, jobs: ObjectReceiveStream[_Job]) -> None:
+    async def _attend(self, session: SessionPort, jobs: ObjectReceiveStream[_Job]) -> None:
         while True:
             job = None
             with anyio.move_on_after(self._idle_seconds):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from jumar.commands.parser import commanded
 from jumar.core.gate.admission import WRITES, YES, Action, Ruling, admits, steps_of
-from jumar.core.gate.exact_edit import Refused, replaced
+from jumar.core.gate.exact_edit import EditRefused, replaced
 from jumar.core.gate.write_rules import OUTSIDE, Hit, alike
 from jumar.core.prompts.feedback import head_and_tail
 from jumar.core.state import events as ev
@@ -20,15 +20,15 @@ from jumar.models.wire.redaction import clean, cleaned
 from jumar.runtime import read_tools
 from jumar.runtime.authored_tests import rewritten
 from jumar.runtime.codemod import codemod
-from jumar.runtime.dependencies import Parts
+from jumar.runtime.dependencies import RunDependencies
 from jumar.runtime.secret_writes import leaking
-from jumar.workspace.workspace import Outside, Workspace
+from jumar.workspace.workspace import OutsideWorkspace, Workspace
 
 COMMAND_SECONDS = 60.0
 """For one command of a model's."""
 
 
-def act(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
+def act(parts: RunDependencies, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     """Do what *action* asks for, if it is admitted; the facts."""
     ruling = admits(action, state, parts.guard)
     if action.name in WRITES and not action.fault:
@@ -58,7 +58,7 @@ def gated(action: Action, state: RunState) -> Sequence[ev.Event]:
     return ()
 
 
-async def execute(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
+async def execute(parts: RunDependencies, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     """Run the command that *action* asks for, on a copy of the workspace's tree."""
     if state.book.mode is Gate.CODEMOD or action.name == "replace_in_files":
         return await codemod(parts, action, state, last=last)
@@ -122,7 +122,9 @@ def _forbidden(action: Action, state: RunState) -> str:
     return "no test run is left in the budget" if cap is not None and state.spend.test_runs + held >= cap else ""
 
 
-def _written(parts: Parts, action: Action, ruling: Ruling, state: RunState, *, last: bool) -> Sequence[ev.Event]:
+def _written(
+    parts: RunDependencies, action: Action, ruling: Ruling, state: RunState, *, last: bool
+) -> Sequence[ev.Event]:
     workspace = parts.workspace
     files, reason = (action.files, ruling.reason) if ruling.reason else _resolved(workspace, action)
     for path in () if reason else files:
@@ -176,10 +178,10 @@ def _resolved(workspace: Workspace, action: Action) -> tuple[dict[str, str | Non
         # Models write plain line ends whatever the file has.
         old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
     done = replaced(text, old, new)
-    return ({}, done.reason) if isinstance(done, Refused) else ({edit.path: done}, "")
+    return ({}, done.reason) if isinstance(done, EditRefused) else ({edit.path: done}, "")
 
 
-def _write(parts: Parts, files: Mapping[str, str | None], state: RunState) -> tuple[list[ev.Event], Ruling]:
+def _write(parts: RunDependencies, files: Mapping[str, str | None], state: RunState) -> tuple[list[ev.Event], Ruling]:
     """Write all the *files*, or none of them and the reason why."""
     events: list[ev.Event] = []
     workspace, mode = parts.workspace, state.book.mode
@@ -194,7 +196,7 @@ def _write(parts: Parts, files: Mapping[str, str | None], state: RunState) -> tu
             before, after = workspace.write(path, None if text is None else text.encode())
         except ValueError as refused:  # no path of a file: a folder, a link, below a file, in a cache
             workspace.reset(tree)
-            hit = Hit(OUTSIDE, path) if isinstance(refused, Outside) else None
+            hit = Hit(OUTSIDE, path) if isinstance(refused, OutsideWorkspace) else None
             return [], Ruling(admitted=False, reason=str(refused), hit=hit)
         if before != after:
             claimed = state.book.covering(path) if mode is Gate.STRICT else ()

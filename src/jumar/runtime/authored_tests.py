@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate
-from jumar.runtime.dependencies import Parts
+from jumar.runtime.dependencies import RunDependencies
 
 IMPORTS = re.compile(
     rb'\s*(?:import\b|from\b.*\bimport\b|use\b|(?:const|let|var)\b.*=\s*(?:await\s+import|require)\b|(?:\w+\s+)?"[^"]*"\s*$)'
@@ -18,7 +18,7 @@ DEFINED = re.compile(rb"\b(?:def|func|fn)\s+(\w+)")
 """Definition of a test that bears a name of its own."""
 
 
-def rewritten(parts: Parts, path: str, old: bytes, new: bytes, state: RunState) -> str:
+def rewritten(parts: RunDependencies, path: str, old: bytes, new: bytes, state: RunState) -> str:
     """Return why *path* may not change from *old* to *new*: a test of the run's own would be lost or bent; empty.
 
     It may.
@@ -62,13 +62,13 @@ def _bent(before: list[bytes], after: list[bytes], green: Mapping[str, bytes]) -
     return ""
 
 
-def _around(parts: Parts, path: str, source: bytes) -> list[bytes]:
+def _around(parts: RunDependencies, path: str, source: bytes) -> list[bytes]:
     """The lines of *source* that belong to no test, without their ends and without empty ones."""
     tests = {n for site in parts.sites(path, source) for n in range(site.start - 1, site.end)}
     return [line.rstrip() for n, line in enumerate(source.splitlines()) if n not in tests and line.strip()]
 
 
-def _texts(parts: Parts, path: str, source: bytes) -> dict[str, bytes]:
+def _texts(parts: RunDependencies, path: str, source: bytes) -> dict[str, bytes]:
     """Test id -> the lines of the test."""
     lines = source.splitlines(keepends=True)
     return {site.id: b"".join(lines[site.start - 1 : site.end]) for site in parts.sites(path, source)}

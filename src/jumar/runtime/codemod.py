@@ -20,11 +20,11 @@ from jumar.core.state.run_state import RunState
 from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import spec
 from jumar.runtime.authored_tests import rewritten
-from jumar.runtime.dependencies import Parts
+from jumar.runtime.dependencies import RunDependencies
 from jumar.runtime.read_tools import ROOM, compiled_pattern
 from jumar.runtime.secret_writes import leaking
 from jumar.workspace.files import trees
-from jumar.workspace.files.trees import Kind, Manifest, Node
+from jumar.workspace.files.trees import EntryKind, Manifest, Node
 
 SECONDS = 300.0
 """For one command: it may go through a whole repository."""
@@ -37,7 +37,7 @@ class Changed(ValueError):  # noqa: N818  it is an answer, not an error
     """Raised when nothing of a change may stay; says why."""
 
 
-async def codemod(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
+async def codemod(parts: RunDependencies, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     """Do what *action* asks for in a copy of the workspace, and bring it into the workspace if all of it is allowed."""
     ruling = admits(action, state, parts.guard)
     if ruling.admitted and action.name == "run_command":
@@ -64,7 +64,9 @@ def _refused(action: Action, ruling: Ruling, *, last: bool) -> Sequence[ev.Event
     return (taken, ev.Guardrail(rule=ruling.hit.rule, what=ruling.hit.what)) if ruling.hit else (taken,)
 
 
-def _edit(parts: Parts, action: Action, sides: tuple[str, str], renames: Mapping[str, str]) -> tuple[ev.Event, ...]:
+def _edit(
+    parts: RunDependencies, action: Action, sides: tuple[str, str], renames: Mapping[str, str]
+) -> tuple[ev.Event, ...]:
     """The edit as events: what made it, and each file that it changed."""
     old, new = (parts.workspace.store.manifest(side) for side in sides)
     paths = tuple(path for path in trees.difference(old, new) if _is_file(old.get(path)) or _is_file(new.get(path)))
@@ -81,10 +83,10 @@ def _write(path: str, old: Node | None, new: Node | None, tree: str) -> ev.Write
 
 
 def _is_file(node: Node | None) -> bool:
-    return node is not None and node.kind is Kind.FILE
+    return node is not None and node.kind is EntryKind.FILE
 
 
-async def _ran(parts: Parts, action: Action, state: RunState) -> tuple[str, dict[str, object]]:
+async def _ran(parts: RunDependencies, action: Action, state: RunState) -> tuple[str, dict[str, object]]:
     """The tree that the command leaves, and what it printed.
 
     Raises:
@@ -103,7 +105,7 @@ async def _ran(parts: Parts, action: Action, state: RunState) -> tuple[str, dict
     return tree, {"exit": ran.exit, "output": said.strip()}
 
 
-async def _replaced(parts: Parts, action: Action) -> tuple[str, dict[str, object]]:
+async def _replaced(parts: RunDependencies, action: Action) -> tuple[str, dict[str, object]]:
     """The tree with the replacement made, and how often that was in which files.
 
     Raises:
@@ -157,15 +159,15 @@ def _text(data: bytes) -> str | None:
         return None
 
 
-def _is_open(parts: Parts, path: str) -> bool:
-    """Return whether a codemod may freely change *path*: as in refactor mode, but no test, also none of the run's own."""
+def _is_open(parts: RunDependencies, path: str) -> bool:
+    """Return whether a codemod may change *path*: as in refactor mode, but no test, not even the run's own."""
     guard = parts.guard
     return (guard.refactorable(path) or (guard.editable(path) and not guard.protected(path))) and not (
         guard.authorable(path)
     )
 
 
-def _allowed(parts: Parts, state: RunState, tree: str) -> dict[str, str]:
+def _allowed(parts: RunDependencies, state: RunState, tree: str) -> dict[str, str]:
     """Return the identifiers renamed in tests by *tree*: old identifier -> new one.
 
     Raises:
@@ -176,7 +178,7 @@ def _allowed(parts: Parts, state: RunState, tree: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in trees.difference(old, new):
         nodes = [node for node in (old.get(path), new.get(path)) if node is not None]
-        if all(node.kind is Kind.DIR for node in nodes):
+        if all(node.kind is EntryKind.DIR for node in nodes):
             continue
         if why := _named_badly(path, old) or _irregular(nodes):
             raise Changed(f"{why}: nothing of it was kept")
@@ -201,10 +203,10 @@ def _named_badly(path: str, there: Manifest) -> str:
 
 
 def _irregular(nodes: Sequence[Node]) -> str:
-    return "" if all(node.kind is Kind.FILE for node in nodes) else "it changes what is no regular file"
+    return "" if all(node.kind is EntryKind.FILE for node in nodes) else "it changes what is no regular file"
 
 
-def _renamed(parts: Parts, path: str, old: Manifest, new: Manifest) -> dict[str, str]:
+def _renamed(parts: RunDependencies, path: str, old: Manifest, new: Manifest) -> dict[str, str]:
     """The renames in the file *path*, which is a test or closed for another reason.
 
     Raises:
@@ -225,12 +227,12 @@ def _renamed(parts: Parts, path: str, old: Manifest, new: Manifest) -> dict[str,
     return found
 
 
-def _rewritten(parts: Parts, state: RunState, path: str, nodes: Sequence[Node]) -> str:
+def _rewritten(parts: RunDependencies, state: RunState, path: str, nodes: Sequence[Node]) -> str:
     store = parts.workspace.store
     return rewritten(parts, path, store.get(nodes[0].sha256), store.get(nodes[-1].sha256), state)
 
 
-def _code(parts: Parts, manifest: Manifest) -> dict[str, str]:
+def _code(parts: RunDependencies, manifest: Manifest) -> dict[str, str]:
     """The code of a tree: the texts of the files that are no test."""
     store = parts.workspace.store
     files = {path: node for path, node in manifest.items() if _is_file(node) and _is_open(parts, path)}
@@ -238,7 +240,7 @@ def _code(parts: Parts, manifest: Manifest) -> dict[str, str]:
     return {path: text for path, text in texts.items() if text is not None}
 
 
-def _leak(parts: Parts, state: RunState, tree: str) -> Ruling:
+def _leak(parts: RunDependencies, state: RunState, tree: str) -> Ruling:
     """Rule on the secrets that *tree* would bring into the workspace."""
     store = parts.workspace.store
     new = store.manifest(tree)

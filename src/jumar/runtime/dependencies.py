@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import anyio
 import msgspec
 
-from jumar.core.gate.write_rules import Guard
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.strategy import Strategy
 from jumar.core.state.budget import Cost
 from jumar.ports import Commands, Host, Ledger, Model, Site, Verifier
@@ -33,7 +33,7 @@ async def at_once(_seconds: float) -> None:
     """No pause: a file that answers has no capacity to wait for."""
 
 
-class Parts(msgspec.Struct, frozen=True, kw_only=True):
+class RunDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of one run."""
 
     workspace: Workspace
@@ -41,7 +41,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     route: Callable[[str], Model]
     """Tier -> the model that answers it."""
     agent: Strategy
-    guard: Guard
+    guard: WriteRules
     clock: Callable[[], float]
     ledger: Ledger = Unshared()
     secrets: tuple[str, ...] = ()

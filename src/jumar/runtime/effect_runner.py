@@ -1,7 +1,4 @@
-"""Performs the effects that the core asks for, and returns the facts.
-
-Everything that touches the world goes through here.
-"""
+"""Performs the effects that the core asks for, and returns the facts. All I/O of a run goes through here."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from jumar.core.state.verdict import Outcome
 from jumar.errors import Infra
 from jumar.ports import Ask, Push, Verification
 from jumar.runtime.actions import act, cut_off, execute, struck
-from jumar.runtime.dependencies import Parts
+from jumar.runtime.dependencies import RunDependencies
 from jumar.runtime.frozen_configuration import Plain, both, check, joined, plain_run
 from jumar.runtime.outside_changes import pushed
 from jumar.runtime.verification import given_up, rebuilt, test_runs, tests_of, verified
@@ -36,10 +33,10 @@ LOCALISING = 0.25
 Done = Sequence[ev.Event] | effects.Halt
 
 
-class Shell:
+class EffectRunner:
     """Performs effects on the parts of one run."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: RunDependencies) -> None:
         self._parts = parts
         self._memory: dict[tuple[str, tuple[str, ...]], Verification] = {}
         """The newest verdicts by tree and ids: a tree is not run again for the same question."""

@@ -13,14 +13,14 @@ from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import Outcome, Verdict
 from jumar.ports import Checked, Verification
-from jumar.runtime.dependencies import Parts
+from jumar.runtime.dependencies import RunDependencies
 from jumar.workspace.files import trees
 
 Plain = dict[tuple[str, tuple[str, ...]], tuple[ev.PlainRun, str]]
 """The plain runs that are kept in mind: by tree and ids, the event and what is shown of it."""
 
 
-def frozen(parts: Parts, state: RunState, tree: str) -> str:
+def frozen(parts: RunDependencies, state: RunState, tree: str) -> str:
     """*tree* with the configuration that the run began with: the tree that a verdict is of."""
     first, switches = state.run.tree, state.run.settings.switches
     opened = state.run.gate is Gate.REFACTOR or switches.allow_refactor or switches.allow_codemod
@@ -29,14 +29,16 @@ def frozen(parts: Parts, state: RunState, tree: str) -> str:
     return parts.workspace.store.overlay(first, tree, lambda path: not parts.guard.steering(path))
 
 
-def _edited(parts: Parts, state: RunState, tree: str) -> tuple[str, ...]:
+def _edited(parts: RunDependencies, state: RunState, tree: str) -> tuple[str, ...]:
     """The files of *tree* that steer the runner and are not as the run began with them."""
     store = parts.workspace.store
     changed = trees.difference(store.manifest(state.run.tree), store.manifest(tree))
     return tuple(path for path in changed if parts.guard.steering(path))
 
 
-async def plain_run(parts: Parts, known: Plain, state: RunState, done: Verification) -> tuple[ev.PlainRun, str] | None:
+async def plain_run(
+    parts: RunDependencies, known: Plain, state: RunState, done: Verification
+) -> tuple[ev.PlainRun, str] | None:
     """One run under the configuration that the workspace's tree has, and what is shown of it; None: nothing to ask.
 
     *done* is the verdict under the frozen configuration, which every outcome is compared with.
@@ -96,7 +98,7 @@ def joined(shown: Mapping[str, object], plain: tuple[ev.PlainRun, str]) -> dict[
     return {"ok": bool(shown.get("ok")) and event.ok, "output": head_and_tail(output, OUTPUT_LIMIT)}
 
 
-async def check(parts: Parts, state: RunState) -> Checked | None:
+async def check(parts: RunDependencies, state: RunState) -> Checked | None:
     """Check that the command of `[gate] verify` succeeds under the frozen configuration and the edited one; None.
 
     None.

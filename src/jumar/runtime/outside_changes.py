@@ -16,16 +16,18 @@ from jumar.errors import BadInput, Infra
 from jumar.ports import Push
 from jumar.runtime.actions import act
 from jumar.runtime.authored_tests import rewritten
-from jumar.runtime.dependencies import Parts
+from jumar.runtime.dependencies import RunDependencies
 from jumar.runtime.secret_writes import leaking
 from jumar.workspace.files import trees
-from jumar.workspace.files.trees import Kind, Manifest
+from jumar.workspace.files.trees import EntryKind, Manifest
 
 NAMED = 5
 """Paths that a sentence names."""
 
 
-async def pushed(parts: Parts, state: RunState, held: Push | None = None) -> tuple[Sequence[ev.Event], Push | None]:
+async def pushed(
+    parts: RunDependencies, state: RunState, held: Push | None = None
+) -> tuple[Sequence[ev.Event], Push | None]:
     """Wait for what the host asks for; first what changed in the workspace meanwhile is ruled on. Empty: it leaves.
 
     What would leave refactor mode waits for a verdict: it is *held*, and comes again.
@@ -48,7 +50,7 @@ async def pushed(parts: Parts, state: RunState, held: Push | None = None) -> tup
     return (*before, *_done(parts, action, state, last=push.last)), None
 
 
-def _done(parts: Parts, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
+def _done(parts: RunDependencies, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     if action.name in ("look", "ask_model", "turn_end"):
         return (ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last),)
     if action.name == "stop":  # the host has ruled on it: it is written down
@@ -58,7 +60,7 @@ def _done(parts: Parts, action: Action, state: RunState, *, last: bool) -> Seque
     return act(parts, action, state, last=last)
 
 
-def found(parts: Parts, state: RunState) -> Sequence[ev.Event]:
+def found(parts: RunDependencies, state: RunState) -> Sequence[ev.Event]:
     """Compare the workspace with the tree that is known: what is admitted becomes an edit, the rest goes back."""
     workspace, store = parts.workspace, parts.workspace.store
     before = store.manifest(state.tree)
@@ -93,12 +95,12 @@ ROUNDS = 5
 """Times that the workspace is put right while something goes on writing there."""
 
 
-def _refused(path: str, before: Manifest, now: Manifest, state: RunState, parts: Parts) -> str:
+def _refused(path: str, before: Manifest, now: Manifest, state: RunState, parts: RunDependencies) -> str:
     """Return why the change at *path* goes back; empty: it is an edit like one of the tools'."""
     kinds = {node.kind for node in (before.get(path), now.get(path)) if node is not None}
-    if kinds == {Kind.DIR}:  # an empty folder: no tool makes one, and no test asks for it
+    if kinds == {EntryKind.DIR}:  # an empty folder: no tool makes one, and no test asks for it
         return "" if state.book.mode is Gate.OFF else "an empty folder"
-    if kinds - {Kind.FILE}:
+    if kinds - {EntryKind.FILE}:
         return f"{path} is no regular file any more"
     if why := writable(path, state, parts.guard).reason:
         return why
@@ -106,23 +108,23 @@ def _refused(path: str, before: Manifest, now: Manifest, state: RunState, parts:
     return rewritten(parts, path, old, new, state)
 
 
-def _leak(path: str, now: Manifest, tree: str, parts: Parts) -> Hit | None:
+def _leak(path: str, now: Manifest, tree: str, parts: RunDependencies) -> Hit | None:
     """The hit where a file holds a secret now that no file of *tree* held."""
     node = now.get(path)
-    if node is None or node.kind is not Kind.FILE:
+    if node is None or node.kind is not EntryKind.FILE:
         return None
     return leaking(parts, {path: parts.workspace.store.get(node.sha256).decode("utf-8", "replace")}, tree).hit
 
 
 def _told(
-    parts: Parts, state: RunState, before: Manifest, wanted: Manifest, reasons: dict[str, str]
+    parts: RunDependencies, state: RunState, before: Manifest, wanted: Manifest, reasons: dict[str, str]
 ) -> Sequence[ev.Event]:
     """The edits that were found, as writes one after the other, and what went back."""
     events: list[ev.Event] = []
     step: Manifest = before
     for path in trees.difference(before, wanted):
         node, old = wanted.get(path), before.get(path)
-        if any(n is not None and n.kind is Kind.DIR for n in (node, old)):
+        if any(n is not None and n.kind is EntryKind.DIR for n in (node, old)):
             continue
         step = trees.put(step, path, node)
         events.append(

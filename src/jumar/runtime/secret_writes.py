@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from jumar.core.gate.admission import YES, Ruling
 from jumar.core.gate.secret_patterns import RULE, Secret, secrets
 from jumar.core.gate.write_rules import Hit
-from jumar.runtime.dependencies import Parts
-from jumar.workspace.files.trees import Kind
+from jumar.runtime.dependencies import RunDependencies
+from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.store.object_store import Store
 
 
-def leaking(parts: Parts, files: Mapping[str, str | None], tree: str) -> Ruling:
+def leaking(parts: RunDependencies, files: Mapping[str, str | None], tree: str) -> Ruling:
     """Rule on what *files* would bring into *tree*: path -> whole new text; None deletes, and leaks nothing."""
     for path, text in files.items():
         for secret in secrets(text or "", fixture=parts.guard.authorable(path)):
@@ -25,4 +25,4 @@ def leaking(parts: Parts, files: Mapping[str, str | None], tree: str) -> Ruling:
 def _there(store: Store, tree: str, secret: Secret) -> bool:
     """Return whether any file of *tree* holds *secret*: it may be moved about."""
     wanted, nodes = secret.text.encode(), store.manifest(tree).values()
-    return any(wanted in store.get(node.sha256) for node in nodes if node.kind is Kind.FILE)
+    return any(wanted in store.get(node.sha256) for node in nodes if node.kind is EntryKind.FILE)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from jumar.core.gate.exact_edit import Refused, reapplied
-from jumar.core.gate.turn_outcome import Trial, judgement, named, next_trial
+from jumar.core.gate.exact_edit import EditRefused, reapplied
+from jumar.core.gate.turn_outcome import TurnTrial, judgement, named, next_trial
 from jumar.core.run.effects import Rebuild
 from jumar.core.state import events as ev
 from jumar.core.state.claims import FAILURES, Stage, groups
@@ -15,7 +15,7 @@ from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Trigger
 from jumar.core.state.verdict import Ended, Verdict
 from jumar.ports import Verification
-from jumar.runtime.dependencies import Parts
+from jumar.runtime.dependencies import RunDependencies
 from jumar.runtime.frozen_configuration import frozen
 from jumar.workspace.workspace import Workspace
 
@@ -25,7 +25,7 @@ REMEMBERED = 8
 Memory = dict[tuple[str, tuple[str, ...]], Verification]
 
 
-async def verified(parts: Parts, memory: Memory, state: RunState) -> Verification:
+async def verified(parts: RunDependencies, memory: Memory, state: RunState) -> Verification:
     """The verdict on the workspace's tree; under a gate the same question is not put to the runner twice."""
     also = written_ids(parts, state)
     tree = frozen(parts, state, state.tree)
@@ -97,7 +97,7 @@ def rebuilt(workspace: Workspace, effect: Rebuild, state: RunState) -> Sequence[
     what was good already stays, and what is tried on top of it goes.
     """
     book, was = state.book, state.tree
-    trial = next_trial(book, judgement(state)) or Trial(effect.left)
+    trial = next_trial(book, judgement(state)) or TurnTrial(effect.left)
     left, unfit = effect.left, ""
     while True:
         workspace.reset(book.base)
@@ -123,7 +123,7 @@ def _made_again(workspace: Workspace, state: RunState, left: Sequence[int]) -> i
         now = workspace.file(edit.path)
         before, after = (store.get(sha) if sha else None for sha in (edit.before, edit.after))
         made = reapplied(before, after, now)
-        if isinstance(made, Refused):
+        if isinstance(made, EditRefused):
             return number
         workspace.write(edit.path, made)
     return None
@@ -178,7 +178,7 @@ def _edits(numbers: Sequence[int], state: RunState, *, tests: bool) -> str:
     return ", ".join(dict.fromkeys(edit.path for edit in edits)) + (f" for {named(ids)}" if ids else "")
 
 
-def written_ids(parts: Parts, state: RunState) -> tuple[str, ...]:
+def written_ids(parts: RunDependencies, state: RunState) -> tuple[str, ...]:
     """The tests in files that this run wrote, beyond those that are expected already."""
     book = state.book
     paths = {*book.authored, *(book.turn[n].path for n in book.trying if book.turn[n].test)}

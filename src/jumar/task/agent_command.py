@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumar.core.state.external_agent import Outside
+from jumar.core.state.external_agent import ExternalAgentSettings
 from jumar.errors import BadInput
 from jumar.models.wire.providers import PROVIDERS
 
@@ -32,7 +32,7 @@ OWN = frozenset({
 """Variables that the agent is given by us, with values of ours."""
 
 
-def outside_of(options: Options, agent: str, environ: Mapping[str, str]) -> Outside:
+def outside_of(options: Options, agent: str, environ: Mapping[str, str]) -> ExternalAgentSettings:
     """What *options* say of the agent's command, if *agent* is one.
 
     Raises:
@@ -40,8 +40,8 @@ def outside_of(options: Options, agent: str, environ: Mapping[str, str]) -> Outs
     """
     refuse_idle(options, agent)
     if agent != EXTERNAL or options.agent_command is None:
-        return Outside()
-    return Outside(
+        return ExternalAgentSettings()
+    return ExternalAgentSettings(
         argv=words(options.agent_command, environ),
         turn_seconds=options.turn_seconds,
         metered=not options.allow_unmetered,

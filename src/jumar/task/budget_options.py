@@ -12,7 +12,7 @@ from jumar.core.run.strategy import DRIVER, REPAIR
 from jumar.core.state.budget import PROFILES, Budget
 from jumar.core.state.run_state import HOST
 from jumar.errors import BadInput
-from jumar.task.settings.precedence import Authority, InForce, settle, shown
+from jumar.task.settings.precedence import Authority, SettingValue, settle, shown
 from jumar.task.settings.run_settings import CAPS, SETTINGS
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def profile_of(options: Options) -> Budget | None:
 
 def caps_in_force(
     task: Task, options: Options, agent: str, *, paid: bool, from_environment: bool = False
-) -> dict[str, InForce]:
+) -> dict[str, SettingValue]:
     """The caps of a run, by name: what was typed, else the lower of the task's and the person's, else the agent's own.
 
     Where the model may cost money (*paid*) and nobody named a sum, the whole profile `workday` applies.
@@ -80,11 +80,13 @@ def caps_in_force(
     if paid and not profile and not options.ledger:
         rows |= _workday(rows)
     if options.allow_unmetered and rows["seconds"].value is None:
-        rows["seconds"] = InForce("seconds", PROFILES[USUAL_PROFILE].seconds, UNMETERED)
+        rows["seconds"] = SettingValue("seconds", PROFILES[USUAL_PROFILE].seconds, UNMETERED)
     for name in CAPS:
         if rows[name].value is None:
             cap = getattr(usual, name)
-            rows[name] = InForce(name, cap, "default" if cap is None or agent not in BOUNDS else f"default of {agent}")
+            rows[name] = SettingValue(
+                name, cap, "default" if cap is None or agent not in BOUNDS else f"default of {agent}"
+            )
     return rows
 
 
@@ -92,15 +94,15 @@ def _given(name: str, *, from_environment: bool) -> str:
     return SETTINGS[name].variable if from_environment else ""
 
 
-def _at_most(row: InForce, cap: float, source: str) -> InForce:
+def _at_most(row: SettingValue, cap: float, source: str) -> SettingValue:
     """*row*, or *cap* where that is lower or nobody typed another one."""
     if row.authority is Authority.TYPED or (row.value is not None and float(row.value) <= cap):
         return row
     lost = (f"{shown(row.value)} of {row.source}",) if row.value is not None else ()
-    return InForce(row.name, cap, source, Authority.TYPED, (*row.overridden, *lost))
+    return SettingValue(row.name, cap, source, Authority.TYPED, (*row.overridden, *lost))
 
 
-def _workday(rows: Mapping[str, InForce]) -> dict[str, InForce]:
+def _workday(rows: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
     """The caps that the profile `workday` sets where the model costs money: all, or none if a sum was named.
 
     A sum that only the task names may be lower than the profile's, not higher: it is not the person's own.

@@ -13,14 +13,14 @@ from jumar.core.state.test_policy import Gate, TestPolicy, contradiction
 from jumar.errors import BadInput
 from jumar.sandbox.request import AUTO
 from jumar.task.model_routes import keyed_model
-from jumar.task.settings.precedence import Authority, InForce, bound, settle
+from jumar.task.settings.precedence import Authority, SettingValue, bound, settle
 from jumar.task.settings.run_settings import SETTINGS
 
 if TYPE_CHECKING:
     from jumar.task.resolve import Options
     from jumar.task.task import Task
 
-Rows = dict[str, InForce]
+Rows = dict[str, SettingValue]
 
 PLAIN = ("ratchet", "ties", "confirm", "sandbox")
 """Settings that depend on no other."""
@@ -42,7 +42,7 @@ def choices(task: Task, options: Options, environ: Mapping[str, str], *, from_en
     """
     rows = {name: _row(name, task, options, from_environment=from_environment) for name in (*_TOGETHER, *PLAIN)}
     if options.agent == HOST:  # whose agent and model are its own business, whatever files say
-        rows |= {name: InForce(name, HOST, authority=Authority.TYPED) for name in ("agent", "model")}
+        rows |= {name: SettingValue(name, HOST, authority=Authority.TYPED) for name in ("agent", "model")}
     rows |= {name: _default(rows[name], DEFAULTS[name]) for name in ("ratchet", "ties", "confirm")}
     rows["sandbox"] = bound(SETTINGS["sandbox"], rows["sandbox"], AUTO, "default")
     _resolve(rows, ("agent", "model"), _mismatch)
@@ -63,12 +63,12 @@ def usual_gate(agent: str, policy: str) -> Gate:
     return Gate.STRICT if agent in (DRIVER, HOST) and policy == TestPolicy.ON_WRITE else Gate.OFF
 
 
-def _row(name: str, task: Task, options: Options, *, from_environment: bool) -> InForce:
+def _row(name: str, task: Task, options: Options, *, from_environment: bool) -> SettingValue:
     setting = SETTINGS[name]
     return settle(setting, getattr(options, name), task.files, setting.variable if from_environment else "")
 
 
-def _default(row: InForce, value: str | int) -> InForce:
+def _default(row: SettingValue, value: str | int) -> SettingValue:
     return row if row.value is not None else replace(row, value=str(value) if isinstance(value, str) else value)
 
 
@@ -83,7 +83,7 @@ def _who(rows: Rows, task: Task, environ: Mapping[str, str]) -> Rows:
     return {"agent": _default(agent, DRIVER), "model": model}
 
 
-def _usual_model(agent: InForce, task: Task, environ: Mapping[str, str]) -> dict[str, Any]:
+def _usual_model(agent: SettingValue, task: Task, environ: Mapping[str, str]) -> dict[str, Any]:
     if agent.value == REPAIR:
         return {"value": REPAIR, "source": f"agent repair of {agent.source}", "authority": agent.authority}
     if task.routes.mid.model:

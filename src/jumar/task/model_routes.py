@@ -13,7 +13,7 @@ from jumar.models.wire.providers import DEFAULT_MAX_OUTPUT, PROVIDERS, check_bas
 
 if TYPE_CHECKING:
     from jumar.task.resolve import Options
-    from jumar.task.settings.task_file import Route as Row
+    from jumar.task.settings.task_file import RouteTable as Row
     from jumar.task.task import Task
 
 LOOP_TIERS = ("cheap", "mid")

@@ -26,7 +26,7 @@ from jumar.task.in_force import choices
 from jumar.task.model_routes import routes_of, tiers_of
 from jumar.task.notes import notes
 from jumar.task.option_checks import asks_provider, check_options, idle_beside, idle_under
-from jumar.task.settings.precedence import InForce
+from jumar.task.settings.precedence import SettingValue
 from jumar.task.settings.run_settings import OFFLINE, check_model
 from jumar.task.suites import with_command
 from jumar.task.task import Task
@@ -160,8 +160,8 @@ def _absolute(path: str | None) -> Path | None:
 
 
 def _spending(
-    task: Task, options: Options, rows: Mapping[str, InForce], *, from_environment: bool
-) -> tuple[dict[str, Route], dict[str, InForce]]:
+    task: Task, options: Options, rows: Mapping[str, SettingValue], *, from_environment: bool
+) -> tuple[dict[str, Route], dict[str, SettingValue]]:
     """The routes of a run with the settings *rows*, and its caps, which depend on whether one of them costs money."""
     agent, model, gate = (str(rows[name].value) for name in ("agent", "model", "gate"))
     # A model that somebody named, not a route or a key, is asked by the tiers that no route names.
@@ -171,14 +171,14 @@ def _spending(
     return routes, caps_in_force(task, options, agent, paid=paid, from_environment=from_environment)
 
 
-def _budget(caps: Mapping[str, InForce], policy: TestPolicy) -> Budget:
+def _budget(caps: Mapping[str, SettingValue], policy: TestPolicy) -> Budget:
     budget = Budget(**{name: row.value for name, row in caps.items()})  # type: ignore[arg-type]  # as the rows say
     if policy is TestPolicy.ON_FINAL and budget.test_runs == 0:
         raise BadInput("test policy on_final needs one test run at the end; raise the cap on test_runs, or use never")
     return budget
 
 
-def _refuse(options: Options, rows: Mapping[str, InForce]) -> tuple[str, str, TestPolicy, Gate]:
+def _refuse(options: Options, rows: Mapping[str, SettingValue]) -> tuple[str, str, TestPolicy, Gate]:
     """The agent, model, policy and gate in *rows*, once *options* were found to have an effect and to work beside them.
 
     Raises:

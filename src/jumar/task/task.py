@@ -12,19 +12,19 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.gate.write_rules import CONFIGURATION, Guard, unmade
+from jumar.core.gate.write_rules import CONFIGURATION, WriteRules, unmade
 from jumar.core.state.budget import Budget
-from jumar.core.state.external_agent import Outside
+from jumar.core.state.external_agent import ExternalAgentSettings
 from jumar.core.state.ratchet import Rule
 from jumar.core.state.settings import Context, Price, Route, Settings, Suite, Switches
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import literal, spec
-from jumar.languages.project_kinds import COMMAND, PYTHON, Project, of_runner, recognised_runner
+from jumar.languages.project_kinds import COMMAND, PYTHON, ProjectKind, of_runner, recognised_runner
 from jumar.languages.python_encoding import decode_source
 from jumar.process.toolchain import python_behind
 from jumar.sandbox.request import AUTO
-from jumar.task.settings.precedence import FileSettings, InForce
+from jumar.task.settings.precedence import FileSettings, SettingValue
 from jumar.task.settings.task_file import (
     ContextTable,
     PipelineTable,
@@ -74,7 +74,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget = Budget()
     files: tuple[FileSettings, ...] = ()
     """The settings of `[run]` in the files that were read, the highest file first."""
-    in_force: tuple[InForce, ...] = ()
+    in_force: tuple[SettingValue, ...] = ()
     """The settings of the run, each with its source."""
     notes: tuple[str, ...] = ()
     """One line each: what was set and is not in force, and which cap nobody set."""
@@ -107,7 +107,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     unattended: bool = False
     """Whether nobody watches: a sandbox that nobody chose is then the strongest there can be, or the run is refused."""
     probe: bool = False
-    outside: Outside = Outside()
+    outside: ExternalAgentSettings = ExternalAgentSettings()
     """Of an external agent: its command."""
     in_place: Ignored | None = None
     """What is never touched where the agent works in that folder itself; None: it works in a copy."""
@@ -138,9 +138,9 @@ def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
     return (*task.protected, *(literal(p) for p in test_files), *CONFIGURATION)
 
 
-def guard_of(settings: Settings) -> Guard:
+def guard_of(settings: Settings) -> WriteRules:
     """The write rules of a run that is resumed from its journal."""
-    return Guard(spec(settings.editable), spec(settings.protected))
+    return WriteRules(spec(settings.editable), spec(settings.protected))
 
 
 def settings_for(
@@ -244,7 +244,7 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
     return task
 
 
-def _kind(root: Path, runner: str, withheld: Iterable[str]) -> Project:
+def _kind(root: Path, runner: str, withheld: Iterable[str]) -> ProjectKind:
     """The kind of project that *root* holds: of a language that no runner is for, all files but tests are its code."""
     if runner != PYTHON.runner or recognised_runner(root):
         return of_runner(runner)

@@ -18,7 +18,7 @@ from jumar.core.gate.challenge_rounds import Strength
 from jumar.ports import Record, Site
 from jumar.process.launch import Confinement
 from jumar.process.script import Script, asked
-from jumar.workspace.files.trees import Kind, Manifest, difference
+from jumar.workspace.files.trees import EntryKind, Manifest, difference
 
 SECONDS = 10.0
 """For the child: it takes tenths of one, unless a file was written to keep it busy."""
@@ -139,7 +139,7 @@ class _Shelf:
         found: dict[str, str] = {}
         for path in paths:
             node = manifest.get(path)
-            data = self._store.get(node.sha256) if node and node.kind is Kind.FILE else None
+            data = self._store.get(node.sha256) if node and node.kind is EntryKind.FILE else None
             if data is not None and len(data) > min(self._left, FILE_BYTES):
                 self.large.append(path)
             elif data is not None:

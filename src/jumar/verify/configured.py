@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jumar.verify.rounds import Experience
+from jumar.verify.rounds import SuiteKnowledge
 
 if TYPE_CHECKING:
     from jumar.core.state.verdict import Outcome
@@ -30,5 +30,5 @@ def judge_with(verifier: TrustedVerifier, tests: str) -> TrustedVerifier:
     if not tests:
         return verifier
     other = copy.copy(verifier)
-    other.experience = verifier.experience.others.setdefault(tests, Experience(tests=tests))
+    other.experience = verifier.experience.others.setdefault(tests, SuiteKnowledge(tests=tests))
     return other

@@ -10,7 +10,7 @@ import msgspec
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, Void
 
 
-class Part(NamedTuple):
+class ReportPart(NamedTuple):
     """What one process judges."""
 
     ids: Sequence[str]
@@ -18,7 +18,7 @@ class Part(NamedTuple):
     """The one file of the candidate's own tests that lies in its room; empty: none does; None: all do."""
 
 
-def alone(report: Report, natives: Mapping[str, str], own: Sequence[str]) -> list[Part]:
+def alone(report: Report, natives: Mapping[str, str], own: Sequence[str]) -> list[ReportPart]:
     """The candidate's own tests whose files came to nothing, where several did: one may have broken the others."""
     broken = {r.id for r in report.results if r.outcome is Outcome.IMPORT_ERROR}
     files: dict[str, list[str]] = {}
@@ -26,10 +26,10 @@ def alone(report: Report, natives: Mapping[str, str], own: Sequence[str]) -> lis
         path = natives.get(test_id, test_id).partition("::")[0]
         if test_id in broken or path in report.broken:
             files.setdefault(path, []).append(test_id)
-    return [Part(ids, path) for path, ids in files.items()] if len(files) > 1 else []
+    return [ReportPart(ids, path) for path, ids in files.items()] if len(files) > 1 else []
 
 
-def but(report: Report, natives: Mapping[str, str], parts: Sequence[Part]) -> Report:
+def but(report: Report, natives: Mapping[str, str], parts: Sequence[ReportPart]) -> Report:
     """*report* without what it says of *parts*, which were judged again."""
     files = {part.beside for part in parts}
     return msgspec.structs.replace(

@@ -22,7 +22,7 @@ from jumar.process.launch import Confinement
 from jumar.process.progress import Work
 from jumar.process.script import Script, asked
 from jumar.sandbox.request import Reach
-from jumar.workspace.files.trees import Kind, Manifest, Node, difference
+from jumar.workspace.files.trees import EntryKind, Manifest, Node, difference
 from jumar.workspace.store.object_store import Store
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ PATIENCE = (4.0, 5.0)
 FILE_BYTES = 1 << 20
 
 
-class Probed(msgspec.Struct, frozen=True):
+class MutationFindings(msgspec.Struct, frozen=True):
     """What became of the mutants of a candidate."""
 
     noticed: int
@@ -67,7 +67,7 @@ class Mutant(NamedTuple):
     """`path:line: what`."""
 
 
-async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 20, seed: int = 0) -> Probed:
+async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 20, seed: int = 0) -> MutationFindings:
     """Mutate what *tree* changed of *base*, and see how many mutants the expected tests of *verifier* notice.
 
     Python files that *verifier* takes for sources are mutated; of others there are no mutants. The same arguments
@@ -105,7 +105,7 @@ async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 
         for mutant in await mutants(verifier, base, tree, most=most, seed=seed) if green else ():
             group.start_soon(judged, mutant, slots)
     unnoticed = tuple(sorted(what for what, noticed in seen if not noticed))
-    return Probed(len(seen) - len(unnoticed), len(seen), unnoticed)
+    return MutationFindings(len(seen) - len(unnoticed), len(seen), unnoticed)
 
 
 async def mutants(verifier: TrustedVerifier, base: str, tree: str, *, most: int, seed: int) -> list[Mutant]:
@@ -136,7 +136,7 @@ def _texts(verifier: TrustedVerifier, store: Store, trees: tuple[str, str]) -> d
 
     def text(manifest: Manifest, path: str) -> str | None:
         node = manifest.get(path)
-        data = store.get(node.sha256) if node and node.kind is Kind.FILE else b""
+        data = store.get(node.sha256) if node and node.kind is EntryKind.FILE else b""
         return data.decode("latin-1") if len(data) <= FILE_BYTES else None
 
     changed = [p for p in difference(base, tree) if p.endswith(".py") and verifier.sources(p) and not verifier.own(p)]
@@ -147,7 +147,7 @@ def _texts(verifier: TrustedVerifier, store: Store, trees: tuple[str, str]) -> d
 def _kept(store: Store, manifest: Manifest, path: str, data: bytes) -> str:
     """The tree of *manifest* with *data* at *path*."""
     digest = store.put(data)
-    return store.keep({**manifest, path: Node(Kind.FILE, digest, manifest[path].executable)})
+    return store.keep({**manifest, path: Node(EntryKind.FILE, digest, manifest[path].executable)})
 
 
 async def _asked(verifier: TrustedVerifier, config: Mapping[str, object]) -> list[Record]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from jumar.core.gate.challenge_rounds import Answer, Grade, Round, answer
+from jumar.core.gate.challenge_rounds import Grade, Round, RoundResult, answer
 from jumar.core.state.verdict import Cause, Outcome, Report
 from jumar.verify.two_process import apart
 
@@ -31,7 +31,7 @@ class HeldOut(NamedTuple):
 
 
 @dataclass(slots=True)
-class Experience:
+class SuiteKnowledge:
     """What the acceptances of one task have taught."""
 
     apart: bool = True
@@ -43,12 +43,12 @@ class Experience:
     challenge: Challenge | None = None
     tests: str = ""
     """The tree whose test files judge; empty: the base's. Another one where a codemod renamed something in them."""
-    others: dict[str, Experience] = field(default_factory=dict)
+    others: dict[str, SuiteKnowledge] = field(default_factory=dict)
     """What was learnt with the test files of other trees."""
 
 
 @dataclass(slots=True)
-class Green:
+class Candidate:
     """A green that is being accepted."""
 
     verifier: TrustedVerifier
@@ -68,7 +68,7 @@ class Green:
         return (*self.names, *self.verifier.held_out.ids)
 
 
-class Draw(NamedTuple):
+class Seeds(NamedTuple):
     """The chances of a round. The process is told the order, and must not learn the other from it."""
 
     order: int | None = None
@@ -76,9 +76,9 @@ class Draw(NamedTuple):
     falsities: int = 0
 
 
-def drawn(*, shuffled: bool) -> Draw:
+def drawn(*, shuffled: bool) -> Seeds:
     """Chances that nobody can foresee."""
-    return Draw(secrets.randbits(32) if shuffled else None, secrets.randbits(64))
+    return Seeds(secrets.randbits(32) if shuffled else None, secrets.randbits(64))
 
 
 def coins() -> Iterator[bool]:
@@ -87,7 +87,7 @@ def coins() -> Iterator[bool]:
         yield bool(secrets.randbits(1))
 
 
-async def again(green: Green, step: Round, draw: Draw) -> tuple[Answer, Cause]:
+async def again(green: Candidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:
     """What a round shows, and what it is if it shows nothing. The same draw makes the same files, in the same order."""
     asked, files = _laid(green, step, draw)
     report = await green.verifier.again(green.tree, asked, files=files, seed=draw.order)
@@ -95,7 +95,7 @@ async def again(green: Green, step: Round, draw: Draw) -> tuple[Answer, Cause]:
     return answer(report, step, green.ids, green.accepted), Cause.TAMPER if report.anomalies else Cause.HARNESS
 
 
-async def asunder(green: Green, step: Round, draw: Draw) -> Report:
+async def asunder(green: Candidate, step: Round, draw: Seeds) -> Report:
     """What a round shows in two processes."""
     asked, files = _laid(green, step, draw)
     records, child = await apart(green.verifier.question(green.tree, asked, files=files, seed=draw.order))
@@ -104,16 +104,16 @@ async def asunder(green: Green, step: Round, draw: Draw) -> Report:
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
 
-async def alike(green: Green) -> bool:
+async def alike(green: Candidate) -> bool:
     """Whether the very same tests pass in one process and in two."""
     one = await green.verifier.again(green.tree, green.ids, files={}, seed=None)
     green.executions += 1
-    two = await asunder(green, Round(challenge=False), Draw())
+    two = await asunder(green, Round(challenge=False), Seeds())
     passed = [{r.id for r in report.results if r.outcome is Outcome.PASSED} for report in (one, two)]
     return not (one.anomalies or two.anomalies) and passed[0] == passed[1]
 
 
-def _laid(green: Green, step: Round, draw: Draw) -> tuple[Sequence[str], Mapping[str, bytes]]:
+def _laid(green: Candidate, step: Round, draw: Seeds) -> tuple[Sequence[str], Mapping[str, bytes]]:
     """What is asked for in a round, and the files of the tests that it needs."""
     challenge = green.verifier.experience.challenge
     if not step.challenge or challenge is None:

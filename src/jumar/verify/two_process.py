@@ -24,7 +24,7 @@ from jumar.child.two_process import product_main, tests_main
 from jumar.ports import Invocation, Record
 from jumar.process.child_process import Child, confined
 from jumar.process.launch import Confinement
-from jumar.process.room import Store, exchanged, laid_out
+from jumar.process.room import TreeStore, exchanged, laid_out
 
 PATTERNS = ("test_*.py", "*_test.py")
 
@@ -35,7 +35,7 @@ TESTING = frozenset(("test", "tests", "testing", "conftest.py", "__pycache__"))
 class Question(NamedTuple):
     """What is judged, and how its processes are started."""
 
-    store: Store
+    store: TreeStore
     tree: str
     product: Callable[[str], bool]
     """Which paths of the tree are modules of the code under test."""

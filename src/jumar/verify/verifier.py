@@ -36,10 +36,10 @@ from jumar.sandbox.unconfined import Unconfined, unchanged
 from jumar.verify.command_line import command_line
 from jumar.verify.configured import judge_with, run_plain
 from jumar.verify.coverage_spectrum import located, traced
-from jumar.verify.merge_reports import Part, alone, blamed, but, joined
-from jumar.verify.rounds import Experience, HeldOut
+from jumar.verify.merge_reports import ReportPart, alone, blamed, but, joined
+from jumar.verify.rounds import HeldOut, SuiteKnowledge
 from jumar.verify.single_test_command import commanded
-from jumar.verify.test_names import Naming, collected, completed, names_in
+from jumar.verify.test_names import TestNames, collected, completed, names_in
 from jumar.verify.two_process import Question
 from jumar.workspace.files.safe_paths import disk
 from jumar.workspace.store.object_store import Store
@@ -74,7 +74,7 @@ class TrustedVerifier:
     """Is told of progress."""
     held_out: HeldOut = field(default_factory=HeldOut)
     """Tests that no candidate sees."""
-    experience: Experience = field(default_factory=Experience)
+    experience: SuiteKnowledge = field(default_factory=SuiteKnowledge)
     """What the acceptances of this task have taught."""
     _seen: dict[str, dict[str, bool]] = field(default_factory=dict)
     """Tree -> id -> whether it passed: what changes while the tree does not is flaky."""
@@ -115,7 +115,7 @@ class TrustedVerifier:
         started, output = time.monotonic(), self._output()
         own = tuple(i for i in dict.fromkeys(also) if i not in self.expected)
         ids = (*self.expected, *own)
-        parts = [part for part in (Part(self.expected, ""), Part(own)) if part.ids] or [Part(())]
+        parts = [part for part in (ReportPart(self.expected, ""), ReportPart(own)) if part.ids] or [ReportPart(())]
         report, natives = await self._reports(tree, output, parts)
         if again := alone(report, natives, own):
             report = joined((await self._reports(tree, self._output(), again))[0], but(report, natives, again))
@@ -221,7 +221,7 @@ class TrustedVerifier:
             records, child = await self._run(run, room, self._output(), inf if seconds is None else seconds)
         return located(tree, bad, records, child, int(1000 * (time.monotonic() - started)))
 
-    async def _reports(self, tree: str, output: Path, parts: Sequence[Part]) -> tuple[Report, Mapping[str, str]]:
+    async def _reports(self, tree: str, output: Path, parts: Sequence[ReportPart]) -> tuple[Report, Mapping[str, str]]:
         """As `_report`, of all *parts*: one process for each."""
         first, natives = await self._report(tree, output, *parts[0])
         for part in parts[1:]:
@@ -232,7 +232,7 @@ class TrustedVerifier:
     async def _report(
         self, tree: str, output: Path, ids: Sequence[str], beside: str | None = None
     ) -> tuple[Report, Mapping[str, str]]:
-        """What the runner says of *ids*, and what it calls those that annotations give; *beside* as in `Part`."""
+        """What the runner says of *ids*, and what it calls those that annotations give; *beside* as in `ReportPart`."""
         async with laid_out(self.store, tree, self.rooms) as room:
             if beside is not None:
                 await to_thread.run_sync(self._without, room, beside)
@@ -246,14 +246,14 @@ class TrustedVerifier:
         judged = msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
         return naming.told(judged), naming.natives
 
-    async def _naming(self, room: Path, ids: Sequence[str]) -> Naming:
+    async def _naming(self, room: Path, ids: Sequence[str]) -> TestNames:
         """What the runner calls *ids* in *room*. Files are only searched where an annotation is asked for."""
         if not any(map(is_slug, ids)):
-            return Naming(ids, Aliases())
+            return TestNames(ids, Aliases())
         try:
-            return Naming(ids, await to_thread.run_sync(self._names, room))
+            return TestNames(ids, await to_thread.run_sync(self._names, room))
         except BadInput as wrong:
-            return Naming(ids, Aliases(), str(wrong))
+            return TestNames(ids, Aliases(), str(wrong))
 
     def _without(self, room: Path, kept: str) -> None:
         for path in paths_in(room):

@@ -15,7 +15,7 @@ import msgspec
 
 from jumar.errors import BadInput, Infra
 from jumar.workspace.files import safe_paths, trees
-from jumar.workspace.files.trees import Kind, Manifest, Node
+from jumar.workspace.files.trees import EntryKind, Manifest, Node
 from jumar.workspace.store.object_store import Store
 
 _SETTINGS = (
@@ -138,7 +138,7 @@ class _Git(msgspec.Struct, frozen=True):
 
     def blobs(self, store: Store, sides: list[dict[str, Node]]) -> dict[str, str]:
         """Give git the contents of *sides*; what it calls each, by sha256."""
-        digests = sorted({node.sha256 for side in sides for node in side.values() if node.kind is not Kind.DIR})
+        digests = sorted({node.sha256 for side in sides for node in side.values() if node.kind is not EntryKind.DIR})
         for digest in digests:
             (self.room / digest).write_bytes(store.get(digest))
         listed = "".join(f"{digest}\n" for digest in digests)
@@ -151,7 +151,7 @@ class _Git(msgspec.Struct, frozen=True):
         lines = [
             f"{node.mode} {names[node.sha256]}\t{path}\0"
             for path, node in sorted(side.items())
-            if node.kind is not Kind.DIR
+            if node.kind is not EntryKind.DIR
         ]
         self("update-index", "-z", "--index-info", send="".join(lines).encode(errors="surrogateescape"), index=index)
         return self("write-tree", index=index).decode().strip()
@@ -185,7 +185,7 @@ def _said(before: Node | None, after: Node | None) -> str:
 
 def _lines(store: Store, node: Node | None) -> list[str] | None:
     """The lines of *node*, none for a folder or nothing; None if they are no text."""
-    if node is None or node.kind is Kind.DIR:
+    if node is None or node.kind is EntryKind.DIR:
         return []
     data = store.get(node.sha256)
     try:

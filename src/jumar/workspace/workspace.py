@@ -12,11 +12,11 @@ from jumar.errors import BadInput
 from jumar.workspace.files import safe_paths, trees
 from jumar.workspace.files.checkout import Skip
 from jumar.workspace.files.restore_modes import unlock
-from jumar.workspace.files.trees import Kind, Manifest, Node
+from jumar.workspace.files.trees import EntryKind, Manifest, Node
 from jumar.workspace.store.object_store import Store
 
 
-class Outside(ValueError):  # noqa: N818  it is an answer, not an error
+class OutsideWorkspace(ValueError):  # noqa: N818  it is an answer, not an error
     """A write would change what is not the workspace's: a link leads out of it, or a file has a second name."""
 
 
@@ -95,14 +95,16 @@ class Workspace:
         with safe_paths.disk(f"cannot write {path!r} in {self.folder}"), safe_paths.root(self.folder) as top:
             try:
                 before, node = _standing(top, path)
-            except Outside:
+            except OutsideWorkspace:
                 raise
             except ValueError as refused:
                 raise self._where(path, refused) from refused
-            if data is not None and node is not None and node.kind is Kind.LINK:
+            if data is not None and node is not None and node.kind is EntryKind.LINK:
                 named = ValueError(f"{path!r} is a link: write to the file it names, or delete the link first")
                 raise self._where(path, named)
-            after = None if data is None else Node(Kind.FILE, sha256(data).hexdigest(), bool(node and node.executable))
+            after = (
+                None if data is None else Node(EntryKind.FILE, sha256(data).hexdigest(), bool(node and node.executable))
+            )
             if after != node or after != manifest.get(path):
                 manifest = trees.put(manifest, path, after)
                 tree = self._store.keep(manifest, *(content for content in (before, data) if content is not None))
@@ -117,7 +119,7 @@ class Workspace:
             away = not (self.folder / path).resolve().is_relative_to(self.folder.resolve())
         except (OSError, RuntimeError):  # a link that leads to itself
             away = False
-        return Outside(f"{path!r} leads outside the workspace by a link") if away else refused
+        return OutsideWorkspace(f"{path!r} leads outside the workspace by a link") if away else refused
 
     def changed(self, since: str) -> tuple[str, ...]:
         """The paths at which the folder's tree differs from the tree *since*, sorted."""
@@ -125,17 +127,17 @@ class Workspace:
 
     def files(self, matches: Callable[[str], bool]) -> dict[str, bytes]:
         """The regular files of the tree whose path *matches*, with their bytes."""
-        wanted = {p: n for p, n in sorted(self._now().items()) if n.kind is Kind.FILE and matches(p)}
+        wanted = {p: n for p, n in sorted(self._now().items()) if n.kind is EntryKind.FILE and matches(p)}
         return {path: self._store.get(node.sha256) for path, node in wanted.items()}
 
     def file(self, path: str) -> bytes | None:
         """The bytes of the regular file *path* of the tree; None: there is none."""
         node = self._now().get(path)
-        return self._store.get(node.sha256) if node is not None and node.kind is Kind.FILE else None
+        return self._store.get(node.sha256) if node is not None and node.kind is EntryKind.FILE else None
 
     def paths(self) -> tuple[str, ...]:
         """The names of the tree's regular files, sorted; no bytes are read."""
-        return tuple(sorted(p for p, n in self._now().items() if n.kind is Kind.FILE))
+        return tuple(sorted(p for p, n in self._now().items() if n.kind is EntryKind.FILE))
 
     def _now(self) -> Manifest:
         tree = self.tree
@@ -155,12 +157,12 @@ def _standing(top: int, path: str) -> tuple[bytes | None, Node | None]:
     with safe_paths.parent(top, path, unlock=True) as (folder_fd, name):
         if stat.S_ISLNK(found.st_mode):
             text = safe_paths.link(folder_fd, name)
-            return text, Node(Kind.LINK, sha256(text).hexdigest())
+            return text, Node(EntryKind.LINK, sha256(text).hexdigest())
         if stat.S_ISREG(found.st_mode):
             if found.st_nlink != 1:
-                raise Outside(f"{path!r} has a second name (a hard link), which may lie outside the workspace")
+                raise OutsideWorkspace(f"{path!r} has a second name (a hard link), which may lie outside the workspace")
             data, executable = safe_paths.read(folder_fd, name)
-            return data, Node(Kind.FILE, sha256(data).hexdigest(), executable)
+            return data, Node(EntryKind.FILE, sha256(data).hexdigest(), executable)
     raise ValueError(f"{path!r} is no file: it cannot be written or deleted as one")
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from jumar.errors import BadInput
 from jumar.workspace.files import safe_paths, trees
-from jumar.workspace.files.trees import Kind, Manifest, Node
+from jumar.workspace.files.trees import EntryKind, Manifest, Node
 from jumar.workspace.merge import merge
 from jumar.workspace.store.object_store import Store
 
@@ -99,7 +99,7 @@ def _due(store: Store, top: int, change: Change, old: Manifest) -> Change | Conf
         return Conflict(path, f"{path!r} lies beneath {blocked!r}, which is a link or a file there; move it away")
     if there != change.old:
         return _merged(store, top, change, there)
-    if there is not None and there.kind is Kind.DIR and change.new is not None:
+    if there is not None and there.kind is EntryKind.DIR and change.new is not None:
         for other in _inside(top, path):
             if f"{path}/{other}" not in old:
                 why = f"{path!r} must become a file, but holds {other!r}, unknown to the run; move it away"
@@ -114,7 +114,7 @@ def _merged(store: Store, top: int, change: Change, there: Node | None) -> Chang
         theirs = "deleted" if there is None else "made" if old is None else "changed"
         ours = "deleted" if new is None else "made" if old is None else "changed"
         return Conflict(path, f"{path!r} was {theirs} while the run worked, and was {ours} by the run")
-    if {old.kind, new.kind, there.kind} != {Kind.FILE} or not there.sha256:
+    if {old.kind, new.kind, there.kind} != {EntryKind.FILE} or not there.sha256:
         return Conflict(path, f"{path!r} was changed while the run worked, and is no file on one of the sides")
     mine, runs = _read(top, path)
     data = merge(store.get(old.sha256), mine, store.get(new.sha256))
@@ -123,11 +123,11 @@ def _merged(store: Store, top: int, change: Change, there: Node | None) -> Chang
     executable = new.executable if new.executable is not old.executable else runs
     if data == mine and executable is runs:
         return None
-    return Change(path, there, Node(Kind.FILE, sha256(data).hexdigest(), executable), data)
+    return Change(path, there, Node(EntryKind.FILE, sha256(data).hexdigest(), executable), data)
 
 
 def _data(store: Store, node: Node) -> bytes:
-    return b"" if node.kind is Kind.DIR else store.get(node.sha256)
+    return b"" if node.kind is EntryKind.DIR else store.get(node.sha256)
 
 
 def _inside(top: int, path: str) -> list[str]:
@@ -144,7 +144,7 @@ def _blocked(top: int, path: str, old: Manifest) -> str:
     """The folder above *path* that is a link or a file there, and was none when the run began; empty: there is none."""
     for folder in reversed(tuple(trees.above(path))):
         found = _standing(top, folder)
-        if found is not None and found.kind is not Kind.DIR and found != old.get(folder):
+        if found is not None and found.kind is not EntryKind.DIR and found != old.get(folder):
             return folder
     return ""
 
@@ -158,18 +158,18 @@ def _standing(top: int, path: str) -> Node | None:
             if stat.S_ISDIR(found.st_mode):
                 return trees.EMPTY
             if stat.S_ISLNK(found.st_mode):
-                return Node(Kind.LINK, sha256(safe_paths.link(folder, name)).hexdigest())
+                return Node(EntryKind.LINK, sha256(safe_paths.link(folder, name)).hexdigest())
             if not stat.S_ISREG(found.st_mode):
-                return Node(Kind.FILE)
+                return Node(EntryKind.FILE)
             data, executable = safe_paths.read(folder, name)
-            return Node(Kind.FILE, sha256(data).hexdigest(), executable)
+            return Node(EntryKind.FILE, sha256(data).hexdigest(), executable)
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
 def _take_away(top: int, change: Change) -> None:
     with safe_paths.parent(top, change.path) as (folder, name):
-        if change.old is None or change.old.kind is not Kind.DIR:
+        if change.old is None or change.old.kind is not EntryKind.DIR:
             os.unlink(name, dir_fd=folder)
         else:
             try:
@@ -183,7 +183,7 @@ def _take_away(top: int, change: Change) -> None:
 
 def _put(top: int, path: str, node: Node, data: bytes) -> None:
     with safe_paths.parent(top, path, create=True) as (folder, name):
-        if node.kind is Kind.DIR:
+        if node.kind is EntryKind.DIR:
             if safe_paths.lstat(folder, name) is None:
                 os.mkdir(name, dir_fd=folder)
         else:
@@ -198,7 +198,7 @@ def _put(top: int, path: str, node: Node, data: bytes) -> None:
 
 
 def _make(folder: int, name: str, node: Node, data: bytes, replaced: os.stat_result | None) -> None:
-    if node.kind is Kind.LINK:
+    if node.kind is EntryKind.LINK:
         os.symlink(data, os.fsencode(name), dir_fd=folder)
         return
     safe_paths.create(folder, name, data, executable=node.executable)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import anyio
 import msgspec
 
-from jumar.core.gate.write_rules import CONFIGURATION, Guard
+from jumar.core.gate.write_rules import CONFIGURATION, WriteRules
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Ended, Outcome, Report
 from jumar.languages.gitignore_globs import spec
@@ -21,7 +21,7 @@ from jumar.runners.pytest import PytestRunner
 from jumar.runs.setup.assembly import Place, files_with, sealed, settings_of, tree_of, verifier_of
 from jumar.task.task import Task, guard_of, load_task
 from jumar.verify.challenge.challenge import challenge
-from jumar.verify.rounds import Experience, HeldOut
+from jumar.verify.rounds import HeldOut, SuiteKnowledge
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import overlay
 from support.judging.attack_corpus import Project, attacked, junit_key, plain, task_in
@@ -169,7 +169,7 @@ class Ladder:
         verifier.directory = self._folder / f"judged{next(self._numbers)}"
         verifier.runner = Listening(layers)
         verifier.held_out = case.held_out if layers.held_out else HeldOut()
-        verifier.experience = Experience(apart=layers.apart, challenge=None if layers.challenge else challenge({}))
+        verifier.experience = SuiteKnowledge(apart=layers.apart, challenge=None if layers.challenge else challenge({}))
         return verifier
 
     async def _judged(self, project: Project, layers: Layers, *, confirm: int) -> Ruling:
@@ -193,7 +193,7 @@ def confirming(settings: Settings, confirm: int) -> Settings:
 
 
 def _crosses(path: str, case: Case, layers: Layers) -> bool:
-    guard: Guard = guard_of(case.settings)
+    guard: WriteRules = guard_of(case.settings)
     if guard.editable(path) and not guard.protected(path):
         return True
     steers = spec(CONFIGURATION)(path)

@@ -15,12 +15,12 @@ import anyio.lowlevel
 import msgspec
 
 from jumar.agents.external import External
-from jumar.core.gate.write_rules import Guard
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.effects import Halt
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
-from jumar.core.state.external_agent import Outside
+from jumar.core.state.external_agent import ExternalAgentSettings
 from jumar.core.state.run_state import RunState
 from jumar.core.state.settings import Price, Route, Settings
 from jumar.core.state.stop import StopReason
@@ -32,8 +32,8 @@ from jumar.models.wire.prices import OwnTariff
 from jumar.ports import Sandbox
 from jumar.runs.external.host import ExternalHost
 from jumar.runs.setup.assembly import Place
-from jumar.runtime.dependencies import Parts
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.dependencies import RunDependencies
+from jumar.runtime.effect_runner import EffectRunner
 from jumar.sandbox.unconfined import Unconfined
 from jumar.testing import FakeVerifier
 from jumar.workspace.store.object_store import Store
@@ -96,7 +96,7 @@ class Terms(msgspec.Struct, frozen=True):
     policy: TestPolicy = TestPolicy.ON_WRITE
     budget: Budget = Budget(usd=1.0, attempts=3)
     instruction: str = ""
-    outside: Outside = Outside()
+    outside: ExternalAgentSettings = ExternalAgentSettings()
     words: tuple[str, ...] = ()
     """After the script, as arguments."""
     environ: Mapping[str, str] = {}
@@ -140,7 +140,7 @@ class Outing:
 
     async def _run(self, watch: Watch | None) -> RunState:
         terms, agent = self.terms, External(("test_app.py",), metered=self.outside.metered)
-        guard = Guard(
+        guard = WriteRules(
             editable=lambda path: path == "app.py" or path.startswith("src/"),
             protected=lambda path: path == "test_app.py",
             authorable=lambda path: path.startswith("test_") and path != "test_app.py",
@@ -152,13 +152,13 @@ class Outing:
         )  # fmt: skip
         host = ExternalHost(self.outside, self.place, agent, self.model)
         async with host.at_work():
-            parts = Parts(
+            parts = RunDependencies(
                 workspace=Workspace(self.workspace, self.place.store), verifier=self.verifier,
                 route=lambda _tier: self.model, agent=agent, guard=guard, clock=time.time, host=host,
             )  # fmt: skip
             with Journal.create(self.folder) as journal:
                 state = replay(journal.append((first,), time.time()))
-                kernel, token = Kernel(journal, Shell(parts), agent, state), anyio.lowlevel.current_token()
+                kernel, token = Kernel(journal, EffectRunner(parts), agent, state), anyio.lowlevel.current_token()
                 self._halt = lambda why: anyio.from_thread.run_sync(kernel.halt, why, token=token)
                 kernel.watch = watch or kernel.watch
                 state = await kernel.run()

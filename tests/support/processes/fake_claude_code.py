@@ -13,7 +13,7 @@ import anyio
 import msgspec
 
 import jumar.child.hook.hook_fast
-from jumar.child.hook.published_state import Refused
+from jumar.child.hook.published_state import HookRefusal
 from jumar.child.hook.ruling import BEGIN, FAILED, POST, PRE, PROMPT, STOP, SUBAGENT_STOP, answered, refusal
 from jumar.core.state.test_policy import Gate
 from jumar.hooks.claim_command import claimed
@@ -88,7 +88,7 @@ class Host:
 
         try:
             return answered(event, raw, str(self.root), 60.0, full)
-        except Refused as why:
+        except HookRefusal as why:
             return refusal(event, str(why), raw)
 
     def begins(self) -> Answer:

@@ -18,8 +18,8 @@ from jumar.core.state.settings import Settings
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput, Infra
-from jumar.runs.session import Told
-from jumar.runs.session_pool import Desk, Doors
+from jumar.runs.session import ActionOutcome
+from jumar.runs.session_pool import RunOpeners, SessionPool
 from jumar.task.task import Task
 
 
@@ -41,7 +41,7 @@ class Run:
         )  # fmt: skip
         return replay((ev.Entry(0, 0.0, first),))
 
-    async def act(self, call: ToolCall) -> Told:
+    async def act(self, call: ToolCall) -> ActionOutcome:
         """`slow` waits until it may go on, `final` and `escalate` end the run, `break` breaks it."""
         self.log.append(f"{self.folder.name} {call.name} begins")
         self.calls.append(call)
@@ -54,16 +54,16 @@ class Run:
             raise LookupError("nobody thought of this")
         self.log.append(f"{self.folder.name} {call.name} ends")
         ends = {"final": StopReason.FINAL, "escalate": StopReason.ESCALATED}
-        return Told(admitted=True, text="done", stop=ends.get(call.name))
+        return ActionOutcome(admitted=True, text="done", stop=ends.get(call.name))
 
 
 class House:
     """Where runs are kept in a story."""
 
-    def __init__(self, folder: Path, desk: Callable[[Doors], Desk]) -> None:
+    def __init__(self, folder: Path, desk: Callable[[RunOpeners], SessionPool]) -> None:
         self.folder, self.log = folder, list[str]()
         self.runs: list[Run] = []
-        self.desk = desk(Doors(lambda task: self._entered(task.name), lambda at: self._entered(at.name)))
+        self.desk = desk(RunOpeners(lambda task: self._entered(task.name), lambda at: self._entered(at.name)))
 
     @asynccontextmanager
     async def _entered(self, name: str) -> AsyncIterator[Run]:
@@ -83,7 +83,7 @@ def told(folder: Path, story: Callable[[House], Awaitable[None]], idle_seconds: 
 
     async def play() -> list[str]:
         async with anyio.create_task_group() as group:
-            house = House(folder, lambda doors: Desk(group, doors, folder, idle_seconds))
+            house = House(folder, lambda doors: SessionPool(group, doors, folder, idle_seconds))
             await story(house)
             group.cancel_scope.cancel()
         return house.log

@@ -26,8 +26,8 @@ from jumar.kernel import Kernel
 from jumar.ports import Answer, Ask, Checked, Model, Verification, Verifier
 from jumar.runs.lifecycle import resume, start
 from jumar.runs.setup.marks import TrustedRun
-from jumar.runtime.dependencies import Parts
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.dependencies import RunDependencies
+from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task
 from jumar.testing import FakeVerifier
@@ -108,11 +108,11 @@ def main(folder: Path, group: int, many: int, real: bool) -> StopReason:  # noqa
     """Run to the end, or die."""
 
     def begun(kernel: Kernel) -> None:
-        parts: Parts = kernel.shell._parts  # noqa: SLF001  the driver stands in for the machine
+        parts: RunDependencies = kernel.shell._parts  # noqa: SLF001  the driver stands in for the machine
         store = parts.workspace._store  # noqa: SLF001  as above
         verifier = parts.verifier if real else FakeVerifier(store, kernel.state.run.expected, judge)
         counted = Counted(folder / "calls", verifier, parts.route("mid"))
-        kernel.shell = Shell(replace(parts, verifier=counted, route=lambda _tier: counted))
+        kernel.shell = EffectRunner(replace(parts, verifier=counted, route=lambda _tier: counted))
         kernel.journal._write = Killer(group, many)  # noqa: SLF001  as above
 
     runs = folder / "runs"

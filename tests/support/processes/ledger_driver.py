@@ -24,7 +24,7 @@ import msgspec
 from anyio.lowlevel import checkpoint
 
 from jumar.core.gate.admission import Action
-from jumar.core.gate.write_rules import Guard
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.effects import Halt
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.run.strategy import Message, Request, Tool
@@ -34,13 +34,13 @@ from jumar.core.state.reply import Reply
 from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
-from jumar.journal.ledger import Caps, Drawing, Ledger
+from jumar.journal.ledger import Caps, Drawing, SqliteLedger
 from jumar.journal.ledger_rows import Purse
 from jumar.journal.writer import EVENTS, Journal, read_journal
 from jumar.kernel import Kernel
 from jumar.ports import Answer, Ask
-from jumar.runtime.dependencies import Parts
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.dependencies import RunDependencies
+from jumar.runtime.effect_runner import EffectRunner
 from jumar.testing import FakeClock, FakeVerifier
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
@@ -108,7 +108,7 @@ class Mortal:
 class Watched:
     """A drawing that may die around its two steps, and that looks whether a cap is passed at any moment."""
 
-    def __init__(self, drawing: Drawing, ledger: Ledger, mortal: Mortal) -> None:
+    def __init__(self, drawing: Drawing, ledger: SqliteLedger, mortal: Mortal) -> None:
         self._drawing, self._ledger, self._mortal = drawing, ledger, mortal
 
     def reserve(self, seq: int, worst: Cost) -> str:
@@ -195,7 +195,7 @@ async def at_once(_seconds: float) -> None:
     """No pause between tries."""
 
 
-def kernel_of(folder: Path, ledger: Ledger, chance: Random, mortal: Mortal) -> Kernel | None:
+def kernel_of(folder: Path, ledger: SqliteLedger, chance: Random, mortal: Mortal) -> Kernel | None:
     """The run in *folder*, begun or gone on with; None if it has ended."""
     store = Store(folder / "objects")
     workspace = Workspace(folder / "workspace", store)
@@ -206,12 +206,12 @@ def kernel_of(folder: Path, ledger: Ledger, chance: Random, mortal: Mortal) -> K
     drawing = ledger.drawn_by(folder.name, folder)
     drawing.recover_own(journal.entries)
     stub, agent = Stub(folder.parent, chance, mortal), Asker(chance.randrange(1, 13))
-    parts = Parts(
+    parts = RunDependencies(
         workspace=workspace,
         verifier=FakeVerifier(store, (), lambda _: {}),
         route=lambda _: stub,
         agent=agent,
-        guard=Guard(editable=lambda _: True, protected=lambda _: False),
+        guard=WriteRules(editable=lambda _: True, protected=lambda _: False),
         clock=FakeClock(),
         sleep=at_once,
         ledger=Watched(drawing, ledger, mortal),
@@ -220,7 +220,7 @@ def kernel_of(folder: Path, ledger: Ledger, chance: Random, mortal: Mortal) -> K
     if state.phase is Phase.ENDED:
         journal.close()
         return None
-    stub.kernel = kernel = Kernel(journal, Shell(parts), agent, state)
+    stub.kernel = kernel = Kernel(journal, EffectRunner(parts), agent, state)
     first = ev.RunStart(
         run=folder.name,
         task="none",
@@ -239,7 +239,7 @@ def kernel_of(folder: Path, ledger: Ledger, chance: Random, mortal: Mortal) -> K
 async def work(folder: Path, caps: Caps, worker: int, chance: Random) -> None:
     """One life of a process: its runs, all at once, to their ends or its own."""
     mortal = Mortal(folder, chance.randrange(1, 120) if chance.random() < 0.6 else -1)
-    with Ledger.open(folder / "ledger", caps) as ledger:
+    with SqliteLedger.open(folder / "ledger", caps) as ledger:
         if chance.random() < 0.3:
             ledger._purse._db.set_progress_handler(mortal.within_sqlite, 15)  # noqa: SLF001  no public way in there
         async with anyio.create_task_group() as group:
@@ -304,9 +304,9 @@ def tried(folder: Path, seed: int) -> Said:
     caps = Caps(usd=round(chance.uniform(0.3, 3.0), chance.randrange(2, 7)), tokens=chance.randrange(30_000, 300_000))
     folder.mkdir()
     killed, faults = lives(folder, caps, seed)
-    with closing(Purse(folder / "ledger", caps)) as purse:  # `Ledger.open` would recover
+    with closing(Purse(folder / "ledger", caps)) as purse:  # `SqliteLedger.open` would recover
         before = purse.total()
-    with Ledger.open(folder / "ledger") as ledger:
+    with SqliteLedger.open(folder / "ledger") as ledger:
         after = ledger.total()
     bills = (
         [line.split() for line in (folder / "bills").read_text().splitlines()] if (folder / "bills").exists() else []

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import msgspec
 
 from jumar.agents.driver import Driver
-from jumar.core.gate.write_rules import Guard
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.effects import Halt
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.run.strategy import Message
@@ -29,10 +29,10 @@ from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.core.state.verdict import Void
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel, Watch
-from jumar.models.script import Line, ScriptModel
+from jumar.models.script import ScriptLine, ScriptModel
 from jumar.ports import Answer, Ask, Commands, Model, Ran
-from jumar.runtime.dependencies import Parts, at_once
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.dependencies import RunDependencies, at_once
+from jumar.runtime.effect_runner import EffectRunner
 from jumar.testing import FakeClock, FakeVerifier
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
@@ -75,7 +75,7 @@ class Heard:
     during: Callable[[], object] = staticmethod(lambda: None)
     """What happens while a call is in flight."""
 
-    def __init__(self, lines: tuple[Line, ...]) -> None:
+    def __init__(self, lines: tuple[ScriptLine, ...]) -> None:
         self._script = ScriptModel(lines)
         self.name = "script"
         self.prompts: list[tuple[Message, ...]] = []
@@ -116,9 +116,9 @@ class Turns(msgspec.Struct):
 
     world: World
     model: Heard
-    shell: Shell
+    shell: EffectRunner
     agent: Driver
-    parts: Parts
+    parts: RunDependencies
 
     @property
     def events(self) -> Callable[[type[ev.Event]], list[ev.Event]]:
@@ -147,7 +147,7 @@ class Turns(msgspec.Struct):
         return file.read_text() if file.exists() else None
 
 
-def turns(folder: Path, lines: tuple[Line, ...], rules: Rules | None = None) -> Turns:
+def turns(folder: Path, lines: tuple[ScriptLine, ...], rules: Rules | None = None) -> Turns:
     """A run of the driver in *folder* whose model answers *lines*."""
     rules = rules or Rules()
     store = Store(folder / "objects")
@@ -156,10 +156,10 @@ def turns(folder: Path, lines: tuple[Line, ...], rules: Rules | None = None) -> 
         (workspace.folder / path).parent.mkdir(parents=True, exist_ok=True)
         (workspace.folder / path).write_text(text)
     tree = workspace.capture()
-    guard = Guard(lambda p: p == "app.py" or p.startswith("src/"), lambda p: p == "test_app.py")
+    guard = WriteRules(lambda p: p == "app.py" or p.startswith("src/"), lambda p: p == "test_app.py")
     model, verifier = Heard(lines), FakeVerifier(store, IDS, rules.judge)
     agent = Driver(workspace.paths(), ("test_app.py",), rules.switches)
-    parts = Parts(
+    parts = RunDependencies(
         workspace=workspace, verifier=verifier, route=_always(model), agent=agent, guard=guard, clock=FakeClock(),
         commands=rules.commands, sleep=at_once,
     )  # fmt: skip
@@ -168,7 +168,7 @@ def turns(folder: Path, lines: tuple[Line, ...], rules: Rules | None = None) -> 
         budget=rules.budget, expected=IDS, tree=tree,
         settings=Settings(rule=rules.rule, instruction=rules.instruction, switches=rules.switches),
     )  # fmt: skip
-    journal, shell = Journal.create(folder), Shell(parts)
+    journal, shell = Journal.create(folder), EffectRunner(parts)
     kernel = Kernel(journal, shell, agent, replay(journal.append((first,), 0.0)))
     return Turns(World(folder, kernel, verifier, store, journal), model, shell, agent, parts)
 
@@ -203,17 +203,17 @@ def interrupting(made: Turns, effect: str, times: int = 1) -> Watch:
     return watch
 
 
-def call(name: str, **arguments: object) -> Line:
+def call(name: str, **arguments: object) -> ScriptLine:
     """A reply with one tool call."""
-    return Line(tool_calls=(ToolCall(name, dict(arguments)),), usd=0.01)
+    return ScriptLine(tool_calls=(ToolCall(name, dict(arguments)),), usd=0.01)
 
 
-def both(*lines: Line) -> Line:
+def both(*lines: ScriptLine) -> ScriptLine:
     """One reply with the calls of all *lines*."""
-    return Line(tool_calls=tuple(call for line in lines for call in line.tool_calls), usd=0.01)
+    return ScriptLine(tool_calls=tuple(call for line in lines for call in line.tool_calls), usd=0.01)
 
 
-def writes(passing: int, note: str = "") -> Line:
+def writes(passing: int, note: str = "") -> ScriptLine:
     """A reply that writes a program which passes the first *passing* tests."""
     return call("write_file", path="app.py", text=program(passing, note))
 

@@ -14,7 +14,7 @@ from jumar.core.state.settings import Switches
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import TestResult, Void
-from jumar.models.script import Line
+from jumar.models.script import ScriptLine
 from support.worlds.driver_world import Turns, both, call
 from support.worlds.gate_world import CALC, FILES, TEST_CALC, WORDS, Terms, claim, edit, gated, id_of, judged, write
 
@@ -61,18 +61,18 @@ SUB_MORE = "\n\ndef test_less():\n    assert sub(1, 3) == 2\n"
 NEW_NEG = "from calc import neg\n\n\ndef test_twice():\n    assert neg(neg(1)) == 2\n"
 
 
-def plan(*steps: dict[str, object]) -> Line:
+def plan(*steps: dict[str, object]) -> ScriptLine:
     return call(PLANNED, steps=list(steps))
 
 
-def replacing(pattern: str, replacement: str) -> Line:
+def replacing(pattern: str, replacement: str) -> ScriptLine:
     return call("replace_in_files", pattern=pattern, replacement=replacement)
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
     """A script, and all that becomes of it."""
 
-    turns: tuple[Line, ...]
+    turns: tuple[ScriptLine, ...]
     says: tuple[str, ...]
     """Of each action, in order: a part of the reason why it was refused; empty: it was admitted."""
     back: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.agents.driver import Driver
-from jumar.core.gate.write_rules import Guard
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
@@ -22,11 +22,11 @@ from jumar.core.state.verdict import Blame, Cause, Outcome, TestResult, Void
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
 from jumar.languages.gitignore_globs import spec
-from jumar.models.script import Line
+from jumar.models.script import ScriptLine
 from jumar.ports import Answer, Ask, Ran, Site, Verifier
 from jumar.runners.pytest import plugin
-from jumar.runtime.dependencies import Parts, at_once
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.dependencies import RunDependencies, at_once
+from jumar.runtime.effect_runner import EffectRunner
 from jumar.testing import FakeClock, FakeVerifier, Judge
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
@@ -232,7 +232,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 class Cutting(Heard):
     """A model some of whose replies are cut off."""
 
-    def __init__(self, lines: tuple[Line, ...], cut: frozenset[int]) -> None:
+    def __init__(self, lines: tuple[ScriptLine, ...], cut: frozenset[int]) -> None:
         super().__init__(lines)
         self.cut = cut
 
@@ -242,7 +242,7 @@ class Cutting(Heard):
         return replace(answer, reply=replace(answer.reply, cut=ask.position in self.cut))
 
 
-def gated(folder: Path, lines: tuple[Line, ...], terms: Terms | None = None) -> Turns:
+def gated(folder: Path, lines: tuple[ScriptLine, ...], terms: Terms | None = None) -> Turns:
     """A run of the driver under a gate in *folder*, whose model answers *lines*."""
     terms = terms or Terms()
     store = Store(folder / "objects")
@@ -255,7 +255,7 @@ def gated(folder: Path, lines: tuple[Line, ...], terms: Terms | None = None) -> 
     expected = tuple(site.id for path in tests for site in terms.sites(path, files[path].encode()))
     expected = (*expected, *terms.also_expected)
     closed = frozenset((*tests, "pyproject.toml", "conftest.py"))
-    guard = Guard(
+    guard = WriteRules(
         editable=lambda path: not path.startswith("docs/"),
         protected=closed.__contains__,
         authorable=lambda path: path not in closed and bool(plugin.test_files((path,), ())),
@@ -266,7 +266,7 @@ def gated(folder: Path, lines: tuple[Line, ...], terms: Terms | None = None) -> 
     agent = Driver(workspace.paths(), tuple(sorted(closed)), terms.switches, terms.gate)
     model, fake = terms.model or Cutting(lines, terms.cut), FakeVerifier(store, expected, terms.judge)
     verifier = terms.verifier(store, expected, tree) if terms.verifier else fake
-    parts = Parts(
+    parts = RunDependencies(
         workspace=workspace, verifier=verifier, route=lambda _tier: model, agent=agent, guard=guard, clock=FakeClock(),
         sites=terms.sites, sleep=at_once, commands=Scripted(store),
     )  # fmt: skip
@@ -279,7 +279,7 @@ def gated(folder: Path, lines: tuple[Line, ...], terms: Terms | None = None) -> 
             suite=terms.suite,
         ),
     )  # fmt: skip
-    journal, shell = Journal.create(folder), Shell(parts)
+    journal, shell = Journal.create(folder), EffectRunner(parts)
     kernel = Kernel(journal, shell, agent, replay(journal.append((first,), 0.0)))
     return Turns(World(folder, kernel, fake, store, journal), model, shell, agent, parts)
 
@@ -301,17 +301,17 @@ def id_of(name: str) -> str:
     return f"{'test_calc' if name in ('add', 'mul', 'neg') else 'test_words'}.py::test_{name}"
 
 
-def claim(name: str, path: str = "") -> Line:
+def claim(name: str, path: str = "") -> ScriptLine:
     """A claim of a test, for the module that it is about or another file."""
     of = id_of(name)
     return call("edit_claim", test_id=of, edit_target=path or of.partition("::")[0].removeprefix("test_"))
 
 
-def edit(path: str, old: str, new: str) -> Line:
+def edit(path: str, old: str, new: str) -> ScriptLine:
     """An exact replacement."""
     return call("edit_file", path=path, old=old, new=new)
 
 
-def write(path: str, text: str) -> Line:
+def write(path: str, text: str) -> ScriptLine:
     """A whole file."""
     return call("write_file", path=path, text=text)

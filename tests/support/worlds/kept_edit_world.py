@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 
 from jumar.agents.driver import Driver
-from jumar.core.gate.write_rules import Guard
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.effects import Halt, Verify
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
@@ -21,10 +21,10 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
-from jumar.models.script import Line, ScriptModel, Usage
+from jumar.models.script import ScriptedUsage, ScriptLine, ScriptModel
 from jumar.runners.pytest import PytestRunner
-from jumar.runtime.dependencies import Parts, at_once
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.dependencies import RunDependencies, at_once
+from jumar.runtime.effect_runner import EffectRunner
 from jumar.testing import FakeClock, FakeVerifier
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
@@ -57,7 +57,9 @@ def judge(files: Mapping[str, bytes]) -> Mapping[str, str]:
     return {i: "passed" if text in files.get(path, b"") else "failed" for i, (path, text) in holds.items()}
 
 
-def ran(folder: Path, *lines: Line, name: str = "story", files: Mapping[str, bytes] = FILES, stop: int = 0) -> Path:
+def ran(
+    folder: Path, *lines: ScriptLine, name: str = "story", files: Mapping[str, bytes] = FILES, stop: int = 0
+) -> Path:
     """A run of the driver under the gate whose model answers *lines*; its directory, below *folder*.
 
     With *stop* it is stopped at its verification of that number (the first is the baseline's), and gone on with.
@@ -68,10 +70,10 @@ def ran(folder: Path, *lines: Line, name: str = "story", files: Mapping[str, byt
     workspace.folder.mkdir(parents=True)
     for path, data in files.items():
         (workspace.folder / path).write_bytes(data)
-    guard = Guard(_no_test, lambda path: path == "test_app.py", lambda path: path == "test_new.py")
+    guard = WriteRules(_no_test, lambda path: path == "test_app.py", lambda path: path == "test_new.py")
     model, switches = ScriptModel(lines, "script:/somewhere/else/replies.jsonl"), Switches(model_may_run_tests=True)
     agent, runner = Driver(workspace.paths(), ("test_app.py",), switches, Gate.STRICT), PytestRunner()
-    parts = Parts(
+    parts = RunDependencies(
         workspace=workspace, verifier=FakeVerifier(store, IDS, judge), route=lambda _tier: model, agent=agent,
         guard=guard, clock=FakeClock(), sites=runner.sites, sleep=at_once,
     )  # fmt: skip
@@ -81,12 +83,12 @@ def ran(folder: Path, *lines: Line, name: str = "story", files: Mapping[str, byt
         settings=Settings(instruction="Do it.", suite=Suite(), switches=switches, origin=str(folder / "origin")),
     )  # fmt: skip
     with Journal.create(where) as journal:
-        kernel = Kernel(journal, Shell(parts), agent, replay(journal.append((first,), 0.0)))
+        kernel = Kernel(journal, EffectRunner(parts), agent, replay(journal.append((first,), 0.0)))
         kernel.watch = _stopping(kernel, stop)
         anyio.run(kernel.run)
     if stop:
         with Journal.open(where) as journal:
-            kernel = Kernel(journal, Shell(parts), agent, replay(journal.entries))
+            kernel = Kernel(journal, EffectRunner(parts), agent, replay(journal.entries))
             kernel.record((ev.Resume(from_seq=journal.entries[-1].seq),))
             anyio.run(kernel.run)
     return where
@@ -103,9 +105,11 @@ def _stopping(kernel: Kernel, stop: int) -> Callable[[RunState, object], None]:
     return watch
 
 
-def turn(*calls: ToolCall) -> Line:
+def turn(*calls: ToolCall) -> ScriptLine:
     """A reply with these calls, which costs something."""
-    return Line(tool_calls=calls, usd=0.25, usage=Usage(input_tokens=100, cached_tokens=40, output_tokens=10))
+    return ScriptLine(
+        tool_calls=calls, usd=0.25, usage=ScriptedUsage(input_tokens=100, cached_tokens=40, output_tokens=10)
+    )
 
 
 def claim(test_id: str, path: str) -> ToolCall:

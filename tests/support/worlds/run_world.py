@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.agents.pipeline import Pipeline
-from jumar.core.gate.write_rules import Guard
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.run.strategy import Strategy
 from jumar.core.state import events as ev
@@ -23,8 +23,8 @@ from jumar.core.state.verdict import Cause, Void
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
 from jumar.ports import Model
-from jumar.runtime.dependencies import Parts, at_once
-from jumar.runtime.effect_runner import Shell
+from jumar.runtime.dependencies import RunDependencies, at_once
+from jumar.runtime.effect_runner import EffectRunner
 from jumar.testing import FakeClock, FakeVerifier, script
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
@@ -99,11 +99,11 @@ def world(folder: Path, replies: tuple[str, ...], terms: Terms | None = None) ->
     (workspace.folder / "app.py").write_text(program(terms.start))
     (workspace.folder / "test_app.py").write_text("# the tests\n")
     tree = workspace.capture()
-    guard = Guard(editable=lambda p: p == "app.py", protected=lambda p: p == "test_app.py")
+    guard = WriteRules(editable=lambda p: p == "app.py", protected=lambda p: p == "test_app.py")
     verifier = FakeVerifier(store, IDS, terms.judge)
     agent = terms.agent or Pipeline(("app.py",))
     model = terms.model or script(*replies)
-    parts = Parts(
+    parts = RunDependencies(
         workspace=workspace,
         verifier=verifier,
         route=lambda _: model,
@@ -112,7 +112,7 @@ def world(folder: Path, replies: tuple[str, ...], terms: Terms | None = None) ->
         clock=FakeClock(),
         sleep=at_once,
     )
-    shell = Shell(parts)
+    shell = EffectRunner(parts)
     first = ev.RunStart(
         run="story",
         task="app",

@@ -39,7 +39,9 @@ class Limit(BaseException):
 def product(answers: Callable[[list[Any]], bytes]) -> Iterator[tuple[Any, Any]]:
     """The tests' side, and a product that answers a message with the bytes of *answers*."""
     (asked, asks), (heard, says) = os.pipe(), os.pipe()
-    side = tests_side.TestsSide(proxies, import_hook, test_environment.World("."), rpc.perform, (Limit, frames.Gone))
+    side = tests_side.TestsSide(
+        proxies, import_hook, test_environment.World("."), rpc.perform, (Limit, frames.ConnectionLost)
+    )
     known = codec.Values(shared_containers, 0)
     mirrors = object_tables.Mirrors(known, proxies, codec, shared_containers.CHANGING, side)
     wire = frames.Wire(heard, asks)
@@ -113,11 +115,11 @@ def deep(levels: int) -> list[Any]:
 @pytest.mark.parametrize("name", LIES)
 def test_a_product_that_does_not_keep_to_the_rules_is_not_asked_again(name: str) -> None:
     with product(LIES[name]) as (peer, side):
-        with pytest.raises((tests_side.Apart, frames.Gone)):
+        with pytest.raises((tests_side.Apart, frames.ConnectionLost)):
             peer.ask("call")
 
         assert side.faults
-        with pytest.raises(tests_side.Gone):
+        with pytest.raises(tests_side.ProductLost):
             peer.ask("call")
 
 
@@ -152,7 +154,7 @@ def test_a_time_limit_that_rings_in_a_conversation_ends_it() -> None:
             peer.ask("call", ring)
 
         assert side.faults
-        with pytest.raises(tests_side.Gone):
+        with pytest.raises(tests_side.ProductLost):
             peer.ask("call")
 
 

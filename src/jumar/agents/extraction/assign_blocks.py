@@ -112,7 +112,7 @@ def _top(path: str, text: str | None) -> frozenset[str]:
 
 
 def _could_be(block: Fence, path: str, names: frozenset[str]) -> bool:
-    """Return whether *block* looks like the file *path*: it defines one of its *names*, or, if it has none, anything."""
+    """Return whether *block* looks like the file *path*: it defines one of its *names*, or anything if it has none."""
     if not block.text.strip() or not syntax.fits(block.label, path):
         return False
     if syntax.language(path) is None:

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from jumar.agents.extraction.extract import THOUGHTS, after_thoughts, beside_fences
-from jumar.agents.tools.catalogue import Offer
+from jumar.agents.tools.catalogue import ToolSpec
 from jumar.agents.tools.tool_calls import EXCERPT, encodable
 from jumar.core.state.reply import ToolCall
 
@@ -65,7 +65,7 @@ INFO = 4_000
 """Characters of an action's first line: words of any length take time that grows with its square."""
 
 
-def guide(offers: Iterable[Offer]) -> str:
+def guide(offers: Iterable[ToolSpec]) -> str:
     """Describe how to ask for *offers* in plain text, with one example each."""
     shown = "\n\n".join(f"{offer.name}: {offer.about}\n\n{EXAMPLES[offer.name]}" for offer in offers)
     return (
@@ -76,7 +76,7 @@ def guide(offers: Iterable[Offer]) -> str:
     )
 
 
-def calls(content: str, offers: Sequence[Offer]) -> tuple[ToolCall | str, ...]:
+def calls(content: str, offers: Sequence[ToolSpec]) -> tuple[ToolCall | str, ...]:
     """Every action in *content*, in order, as a call of one of *offers*; a sentence stands for a block that is none."""
     if not encodable(content) or "\0" in content:
         return ("the reply holds characters that cannot stand in a text file",)
@@ -105,7 +105,7 @@ def _after_reasoning(content: str) -> str | None:
     return answer
 
 
-def _call(token: Token, offers: Sequence[Offer]) -> ToolCall | str:
+def _call(token: Token, offers: Sequence[ToolSpec]) -> ToolCall | str:
     start, end = token.map or (0, 0)
     if token.level > 0:
         return "an action stands in a list or a quotation; put its block at the left margin"

@@ -43,7 +43,7 @@ class Argument(msgspec.Struct, frozen=True):
         return {"type": kind, "description": self.about} | ({"items": items[self.kind]} if self.kind in items else {})
 
 
-class Offer(msgspec.Struct, frozen=True):
+class ToolSpec(msgspec.Struct, frozen=True):
     """A tool and its arguments."""
 
     name: str
@@ -72,8 +72,8 @@ _BELOW = Argument(
 )
 
 ALL = (
-    Offer("list_files", "List the files of the repository, or those below a folder.", (_BELOW,)),
-    Offer(
+    ToolSpec("list_files", "List the files of the repository, or those below a folder.", (_BELOW,)),
+    ToolSpec(
         "read_file",
         "Read a text file, or some of its lines. A long file is shown in part; ask for the next lines then.",
         (
@@ -82,17 +82,17 @@ ALL = (
             Argument("end", "integer", "Last line, included; without it, the last one.", required=False, default=0),
         ),
     ),
-    Offer(
+    ToolSpec(
         "search",
         "Find the lines that match a regular expression; the answer is path:line: text.",
         (Argument("pattern", "string", "A regular expression in Python's syntax, matched within one line."), _BELOW),
     ),
-    Offer(
+    ToolSpec(
         "write_file",
         "Write a whole file: a new one, or a new text for one that is there.",
         (_FILE, Argument("text", "string", "The complete new text of the file.")),
     ),
-    Offer(
+    ToolSpec(
         "edit_file",
         "Replace one piece of a file by another, exactly.",
         (
@@ -101,13 +101,13 @@ ALL = (
             Argument("new", "string", "The text that comes in its place; empty deletes."),
         ),
     ),
-    Offer("delete_file", "Delete a file.", (_FILE,)),
-    Offer(
+    ToolSpec("delete_file", "Delete a file.", (_FILE,)),
+    ToolSpec(
         "run_tests",
         "Run the tests on the files as they are, and show the results.",
         (Argument("test_ids", "array", "Ids of tests, or files; without it, all.", required=False, default=()),),
     ),
-    Offer(
+    ToolSpec(
         "edit_claim",
         "Say which red test your next edit of a file will turn green. Without it the edit is refused.",
         (
@@ -115,25 +115,25 @@ ALL = (
             Argument("edit_target", "string", "Path of the file that will be edited for it."),
         ),
     ),
-    Offer(
+    ToolSpec(
         "submit_plan",
         "Say in which steps you will work, with the test of each.",
         (Argument("steps", "steps", "The steps, in their order."),),
     ),
-    Offer(
+    ToolSpec(
         "set_mode",
         "Where the person allows it, enter refactor mode (edits without claims, of docs and configuration too; all "
         "must be green when you leave) or codemod mode (one command or replacement over many files, kept if every test "
         "comes out as before); or leave it.",
         (Argument("mode", "string", "refactor, codemod or strict."),),
     ),
-    Offer(
+    ToolSpec(
         "run_command",
         "Run a shell command in a copy of the repository. The copy is thrown away: it can try things, but changes "
         "nothing. In codemod mode what it changed is kept if every test comes out as before.",
         (Argument("command", "string", "The command line."),),
     ),
-    Offer(
+    ToolSpec(
         "replace_in_files",
         "In codemod mode: replace all that matches a regular expression, in all files. Kept if every test comes out as "
         "before.",
@@ -143,7 +143,7 @@ ALL = (
             Argument("paths", "array", "Globs of the files to change; without it, all.", required=False, default=()),
         ),
     ),
-    Offer(
+    ToolSpec(
         "escalate",
         "End the work because a test contradicts the task or another test. A person decides; the test stays as it is.",
         (
@@ -151,7 +151,7 @@ ALL = (
             Argument("reason", "string", "What it contradicts, and how."),
         ),
     ),
-    Offer(
+    ToolSpec(
         "final",
         "End the work. Call it when the work is done, or when you cannot get any further.",
         (Argument("message", "string", "What was done, or what is in the way.", required=False, default=""),),
@@ -160,7 +160,7 @@ ALL = (
 """Every tool of the driver."""
 
 
-def offers(switches: Switches, gate: Gate = Gate.OFF) -> tuple[Offer, ...]:
+def offers(switches: Switches, gate: Gate = Gate.OFF) -> tuple[ToolSpec, ...]:
     """The tools that *switches* and the *gate* leave on."""
     modes = gate is Gate.REFACTOR or switches.allow_refactor or switches.allow_codemod
     off = {

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from hashlib import sha256
 
-from jumar.agents.tools.catalogue import ALL, Argument, Offer
+from jumar.agents.tools.catalogue import ALL, Argument, ToolSpec
 from jumar.core.gate.admission import Action, Edit
 from jumar.core.gate.write_rules import PATH_BYTES, escape
 from jumar.core.state.reply import Reply, ToolCall
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"\s*([0-9]{1,18})(?:\.0)?\s*", re.ASCII)
 """A whole number as text. Longer ones are no line of any file, and neither JSON nor `int` takes them at any length."""
 
 
-def action(call: ToolCall, offers: Sequence[Offer]) -> Action:
+def action(call: ToolCall, offers: Sequence[ToolSpec]) -> Action:
     """What *call* asks for, if it is one of *offers* and its arguments are right; else an action with a fault."""
     if not (encodable(call.name) and encodable(call.id)):
         return faulty(call, "the name or the id of the call holds characters that are not valid Unicode")

@@ -39,7 +39,7 @@ FAILED_STATUS = 101
 """libtest's own exit status where a test failed."""
 
 
-class Ran(NamedTuple):
+class BinaryRun(NamedTuple):
     """One process."""
 
     out: str
@@ -104,7 +104,7 @@ class Binary:
         else:
             send(self._result(name, "error", ran.why, "code", ran.ms))
 
-    def _tell(self, ran: Ran, names: Sequence[str], send: Send) -> None:
+    def _tell(self, ran: BinaryRun, names: Sequence[str], send: Send) -> None:
         sections = _sections(ran.out)
         for name, word in LINE.findall(ran.out):
             if name in names:
@@ -113,7 +113,7 @@ class Binary:
                 ms = ran.ms if len(names) == 1 else 0
                 send(self._result(name, OUTCOMES[word], said if failed else "", "code" if failed else "", ms))
 
-    def _late(self, name: str, ran: Ran) -> list[object]:
+    def _late(self, name: str, ran: BinaryRun) -> list[object]:
         return self._result(name, "timeout", f"ran longer than {self._limit:g} s\n{ran.err}", "code", ran.ms)
 
     def _result(self, name: str, outcome: str, said: str, blame: str, ms: int = 0) -> list[object]:
@@ -124,7 +124,7 @@ class Binary:
         threads = os.cpu_count() or 2
         return () if "RUST_TEST_THREADS" in self._env else (f"--test-threads={max(2, threads)}",)
 
-    def _run(self, arguments: Sequence[str]) -> Ran:
+    def _run(self, arguments: Sequence[str]) -> BinaryRun:
         started = time.monotonic()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = subprocess.Popen(  # noqa: S603  what cargo has built
@@ -134,7 +134,7 @@ class Binary:
             status = self._awaited(process, out.fileno(), err.fileno())
             printed, complained = _read(out.fileno()), _read(err.fileno())
         sys.stdout.write(printed + complained)
-        return Ran(printed, complained, status, int(1000 * (time.monotonic() - started)))
+        return BinaryRun(printed, complained, status, int(1000 * (time.monotonic() - started)))
 
     def _awaited(self, process: subprocess.Popen[bytes], out: int, err: int) -> int | None:
         """Its exit status; None if for too long no test ended, or too much was printed, and it was killed."""

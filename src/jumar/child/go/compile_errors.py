@@ -49,7 +49,7 @@ IMPORTS = re.compile(r"^import\s*(?:\(([^)]*)\)|([^\n]*))", re.MULTILINE)
 IMPORT = re.compile(r"(?:([\w.]+)\s+)?\"([^\"\n]+)\"")
 
 
-class Project:
+class GoPackages:
     """The packages of the room: what belongs to it, and where it lies."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
@@ -69,7 +69,7 @@ class Project:
         return TEST if folder is None else _absence(folder)
 
 
-def blamed(said: str, folder: str, base: str, project: Project) -> Blamed:
+def blamed(said: str, folder: str, base: str, project: GoPackages) -> Blamed:
     """Who is to blame for what the build *said* about the tests in *folder*.
 
     A fault of the code comes first: nothing else shows before it is mended. Then a fault of a test, which no code can
@@ -103,7 +103,7 @@ def _relative(path: str, base: str) -> str:
     return os.path.normpath(os.path.join(base, path))  # noqa: PTH118
 
 
-def _blame(path: str, message: str, folder: str, project: Project) -> Blamed:
+def _blame(path: str, message: str, folder: str, project: GoPackages) -> Blamed:
     if unfound := UNFOUND.search(message):
         package = next(filter(None, unfound.groups()), "")
         fault = project.absent(package)
@@ -119,7 +119,7 @@ def _blame(path: str, message: str, folder: str, project: Project) -> Blamed:
     return _disagreement(Path(path), message, folder, project)
 
 
-def _unplaced(message: str, project: Project) -> Blamed:
+def _unplaced(message: str, project: GoPackages) -> Blamed:
     if barren := BARREN.match(message):
         return project.absent(barren[1])
     if message.startswith("found packages "):
@@ -128,7 +128,7 @@ def _unplaced(message: str, project: Project) -> Blamed:
     return CODE if "import cycle not allowed" in message else UNKNOWN
 
 
-def _disagreement(path: Path, message: str, folder: str, project: Project) -> Blamed:
+def _disagreement(path: Path, message: str, folder: str, project: GoPackages) -> Blamed:
     """Who is to blame for an error of types in a test file; what is no disagreement with the code is the test's own."""
     about = next((m for m in (pattern.match(message) for pattern in LACKING) if m), None)
     if about is None:

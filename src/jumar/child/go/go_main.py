@@ -108,13 +108,13 @@ class Workplace:
         return str(path)
 
 
-class Session(ABC):
+class GoTestStream(ABC):
     """Hears one `go test`: a line of JSON is an event, any other line comes from go itself."""
 
     def __init__(self, config: dict[str, Any], send: Send, workplace: Workplace, go: str) -> None:
         self._go = go
         self._send, self._workplace, self._ids = send, workplace, config["ids"]
-        self._project = compile_errors.Project(workplace.modules)
+        self._project = compile_errors.GoPackages(workplace.modules)
         self._packages: dict[str, Package] = {}
         self._builds: dict[str, str] = {}
         self._listed: dict[str, set[str]] = {}
@@ -184,7 +184,7 @@ class Session(ABC):
         return [["broken", path, runner_bridge.plain(said), *blame] for path in package.files]
 
 
-class Listing(Session):
+class Listing(GoTestStream):
     """Lists the tests of the packages, which compiles them."""
 
     def options(self) -> tuple[str, ...]:
@@ -213,7 +213,7 @@ class Listing(Session):
         return [i for i in here if i == test_id or i.startswith(test_id + "/")] if here else [test_id]
 
 
-class Run(Session):
+class Run(GoTestStream):
     """Runs what was asked for, and stops a package in which a test runs longer than it may."""
 
     def options(self) -> tuple[str, ...]:

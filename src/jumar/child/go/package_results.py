@@ -37,7 +37,7 @@ VARYING = (
 """What differs from run to run, and what stands for it."""
 
 
-class Text:
+class BoundedText:
     """What was printed, head and tail."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Package:
             path, _, name = test_id.partition("::")
             if path in homes.get(name.partition("/")[0], ()):
                 self._asked.setdefault(name, []).append(test_id)
-        self._texts: dict[str, Text] = {}
+        self._texts: dict[str, BoundedText] = {}
         self._open: dict[str, bool] = {}
         """Tests that began and did not end; whether they wait for others to run in parallel with."""
         self._clock: dict[str, float] = {}
@@ -138,7 +138,7 @@ class Package:
         if not test and text in ("PASS\n", "FAIL\n"):
             self._complete = True  # the testing package came to its own end
         elif not NOISE.match(text):
-            self._texts.setdefault(test, Text()).add(text)
+            self._texts.setdefault(test, BoundedText()).add(text)
 
     def _finish(self, test: str, action: str, elapsed: object) -> list[Record]:
         self._open.pop(test, None)

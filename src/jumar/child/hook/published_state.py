@@ -14,27 +14,27 @@ CLOSED = (".git", ".jumar", ".claude")
 """Folders in the root that no edit tool may touch: history, sessions, and the hooks themselves."""
 
 FOLDER, STATE, LOCK, VERSION = ".jumar/hook", "state.json", "lock", 1
-"""Files in which a session publishes what the hook reads, relative to the root; see `jumar.hooks.repository_session`."""
+"""Files of a session's state for the hook, relative to the root; see `jumar.hooks.repository_session`."""
 
 LOCK_SECONDS = 5.0
 
 
-class Refused(Exception):  # noqa: N818  it is an answer, not an error
+class HookRefusal(Exception):  # noqa: N818  it is an answer, not an error
     """Raised when a request is not let through; says why."""
 
 
-class Stale(Refused):
+class Stale(HookRefusal):
     """Raised when the published state is older than the journal: a hook was cut off in between."""
 
 
 def want(given: object, fields: dict[str, type], whose: str) -> None:
     """Refuse *given*, named by *whose*, unless it is an object whose *fields* are of the kinds they must be."""
     if not isinstance(given, dict):
-        raise Refused(f"{whose} is no object")
+        raise HookRefusal(f"{whose} is no object")
     for name, kind in fields.items():
         value = given.get(name)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise Refused(f"{whose} has no {name} that is a {kind.__name__}")
+            raise HookRefusal(f"{whose} has no {name} that is a {kind.__name__}")
 
 
 def root_of(folder: str) -> str:
@@ -44,7 +44,7 @@ def root_of(folder: str) -> str:
         Refused: if *folder* is no folder's absolute path.
     """
     if not folder.startswith("/") or "\0" in folder or not os.path.isdir(folder):  # noqa: PTH112  pathlib takes as long to import as all of this
-        raise Refused(f"the folder of the session is not known: {folder!r} is no absolute path of a folder")
+        raise HookRefusal(f"the folder of the session is not known: {folder!r} is no absolute path of a folder")
     folder = real = os.path.realpath(folder)
     while folder != "/":
         if os.path.lexists(folder + "/.git"):
@@ -60,25 +60,25 @@ def inside(path: str, root: str) -> str:
         Refused: if it is anything else.
     """
     if not path.startswith("/"):
-        raise Refused(f"{path!r} is not absolute; give the whole path")
+        raise HookRefusal(f"{path!r} is not absolute; give the whole path")
     parts = path[1:].split("/")
     if "\0" in path or any(part in ("", ".", "..") for part in parts):
-        raise Refused(f"{path!r} is not a plain path; give it without . and .. and empty parts")
+        raise HookRefusal(f"{path!r} is not a plain path; give it without . and .. and empty parts")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise Refused(f"{path!r} is not a name that a disk can hold") from None
+        raise HookRefusal(f"{path!r} is not a name that a disk can hold") from None
     # The person may know the repository by a link; below its root none is followed.
     head = next((i for i in range(len(parts)) if os.path.realpath("/" + "/".join(parts[:i])) == root), None)
     if head is None or not parts[head:]:
-        raise Refused(f"{path} lies outside {root}: nothing is written there")
+        raise HookRefusal(f"{path} lies outside {root}: nothing is written there")
     way = root
     for number, part in enumerate(parts[head:], head + 1):
         way = f"{way}/{part}"
         _step(way, last=number == len(parts))
     relative = way[len(root.rstrip("/")) + 1 :]
     if parts[head] in CLOSED:
-        raise Refused(f"{relative} is closed to edits: {', '.join(CLOSED)} are the person's")
+        raise HookRefusal(f"{relative} is closed to edits: {', '.join(CLOSED)} are the person's")
     return relative
 
 
@@ -88,15 +88,15 @@ def _step(way: str, *, last: bool) -> None:
     except FileNotFoundError:
         return
     except OSError as fault:
-        raise Refused(f"{way} cannot be looked at: {fault.strerror}") from None
+        raise HookRefusal(f"{way} cannot be looked at: {fault.strerror}") from None
     if stat.S_ISLNK(found.st_mode):
-        raise Refused(f"{way} is a link; name the file itself")
+        raise HookRefusal(f"{way} is a link; name the file itself")
     if not last and not stat.S_ISDIR(found.st_mode):
-        raise Refused(f"{way} is no folder")
+        raise HookRefusal(f"{way} is no folder")
     if last and not stat.S_ISREG(found.st_mode):
-        raise Refused(f"{way} is no regular file")
+        raise HookRefusal(f"{way} is no regular file")
     if last and found.st_nlink > 1:
-        raise Refused(f"{way} has a second name (a hard link): an edit would change both")
+        raise HookRefusal(f"{way} has a second name (a hard link): an edit would change both")
 
 
 def state_of(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
@@ -110,16 +110,16 @@ def state_of(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
     try:
         lock = os.open(f"{folder}/{LOCK}", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
-        raise Refused(_none("no prompt was sent since the hooks were installed")) from None
+        raise HookRefusal(_none("no prompt was sent since the hooks were installed")) from None
     try:
         _wait(lock, min(seconds, LOCK_SECONDS))
         state, size = _published(folder)
     finally:
         os.close(lock)
     if state["fault"]:
-        raise Refused(_none(str(state["fault"])))
+        raise HookRefusal(_none(str(state["fault"])))
     if state["version"] != VERSION or state["root"] != root:
-        raise Refused(_none("it is of another version or another folder"))
+        raise HookRefusal(_none("it is of another version or another folder"))
     if size != state["bytes"]:
         raise Stale(_none("it was cut off"))
     return state
@@ -134,8 +134,8 @@ def _published(folder: str) -> tuple[dict[str, object], int]:
         want(state, {"claims": dict, "tests": list, "authored": list}, "the session")
         journal = f"{folder}/runs/{state['run'].replace('/', '')}/events.jsonl"
         size = 0 if state["fault"] else os.stat(journal, follow_symlinks=False).st_size  # noqa: PTH116  as above
-    except (OSError, ValueError, RecursionError, Refused) as fault:
-        raise Refused(_none(f"it is damaged ({fault})")) from None
+    except (OSError, ValueError, RecursionError, HookRefusal) as fault:
+        raise HookRefusal(_none(f"it is damaged ({fault})")) from None
     return dict(state), size
 
 
@@ -150,7 +150,7 @@ def _wait(lock: int, seconds: float) -> None:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > until:
-                raise Refused("jumar is still judging the last step here; try this again in a moment") from None
+                raise HookRefusal("jumar is still judging the last step here; try this again in a moment") from None
             time.sleep(0.01)
         else:
             return
@@ -177,4 +177,4 @@ def run(program: list[str], sent: bytes, seconds: float) -> tuple[bytes, int]:
         said += piece
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    raise Refused(f"jumar took longer than {seconds:g} seconds to judge this, and was ended")
+    raise HookRefusal(f"jumar took longer than {seconds:g} seconds to judge this, and was ended")

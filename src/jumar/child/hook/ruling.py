@@ -60,7 +60,7 @@ class Deferred(Exception):  # noqa: N818  it is no error
 
 def no(why: str) -> Exception:
     """Return the exception to raise where something is not let through, because of *why*."""
-    return published_state.Refused(why)
+    return published_state.HookRefusal(why)
 
 
 def main(arguments: list[str]) -> int:
@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
         seconds = float(arguments[1]) if len(arguments) > 1 else PATIENCE_SECONDS
         raw = sys.stdin.buffer.read()
         answer = answered(event, raw, os.environ.get("CLAUDE_PROJECT_DIR", ""), seconds, partial(full, arguments[2:3]))
-    except published_state.Refused as why:
+    except published_state.HookRefusal as why:
         answer = refusal(event, str(why), raw)
     if answer is None:
         return 0

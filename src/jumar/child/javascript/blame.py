@@ -49,7 +49,7 @@ _IMPORTS = (
 )
 
 
-class Fault(NamedTuple):
+class JavaScriptError(NamedTuple):
     """One error of one test or file."""
 
     name: str
@@ -60,7 +60,7 @@ class Fault(NamedTuple):
     assertion: bool
 
     @classmethod
-    def of(cls, said: dict[str, Any]) -> Fault:
+    def of(cls, said: dict[str, Any]) -> JavaScriptError:
         """What the runner's end said; where it lost name or message on its way, they stand first in the stack."""
         name, message, stack = said["name"], said["message"], said["stack"]
         head = FRAME.split(stack, maxsplit=1)[0].strip()
@@ -94,7 +94,7 @@ def inside(path: str) -> str:
     return "" if within.startswith("..") or "node_modules" in within.split("/") else within
 
 
-def blamed(fault: Fault, test: str, place: str) -> tuple[str, str]:
+def blamed(fault: JavaScriptError, test: str, place: str) -> tuple[str, str]:
     """Whose doing *fault* is, and what is absent if that is it.
 
     Args:
@@ -167,7 +167,7 @@ def _of_project(wanted: str) -> bool:
     return wanted == own or (bool(own) and wanted.startswith(f"{own}/")) or (first != wanted and Path(first).is_dir())
 
 
-def _unbound(fault: Fault, test: str) -> str:
+def _unbound(fault: JavaScriptError, test: str) -> str:
     """The module of the project that lacks what *fault* says is no function, as *test* imports it."""
     match = _NOT_CALLABLE.search(fault.message)
     if not match or not Path(test).is_file():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from jumar.child.javascript.node_tool import serve
-from jumar.child.javascript.project_batches import Tool
+from jumar.child.javascript.project_batches import NodeRunner
 
 CONFIGURATIONS = r"jest\.config\.([cm]?[jt]s|json)"
 
 
 def main() -> None:
     """Serve one order."""
-    serve(Tool("jest", "jest_run.cjs", CONFIGURATIONS, "jest", 28))
+    serve(NodeRunner("jest", "jest_run.cjs", CONFIGURATIONS, "jest", 28))

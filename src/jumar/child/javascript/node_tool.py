@@ -60,27 +60,27 @@ def errand(tool: Any, config: dict[str, Any], send: Send) -> int:
         send(["unusable", f"there is {lacks}; install it (`npm install`) and try again"])
         return 3
     send(["hello", {tool.name: version}])
-    session = Session(tool, node, config)
+    session = NodeToolSession(tool, node, config)
     try:
         for line in session.work():
             send(line)
-    except Refused as refused:
+    except RunnerRefused as refused:
         send(["usage", runner_bridge.plain(str(refused))])
         return 3
     return 0
 
 
-class Refused(Exception):  # noqa: N818  # as above
+class RunnerRefused(Exception):  # noqa: N818  # as above
     """The runner did not get as far as loading a test file."""
 
 
-class Session:
+class NodeToolSession:
     """All processes of one errand, and what they said."""
 
     def __init__(self, tool: Any, node: str, config: dict[str, Any]) -> None:
         self._tool, self._node, self._config = tool, node, config
         self._collects = config["mode"] == "collect"
-        self._findings = results.Findings()
+        self._findings = results.TestFindings()
         self._deadline = time.monotonic() + config["seconds"] - min(FAREWELL_SECONDS, config["seconds"] / 5)
         self._scratch = Path(os.environ["TMPDIR"])
         self._heard: dict[str, float] = {}
@@ -136,7 +136,7 @@ class Session:
                     os.killpg(process.pid, signal.SIGKILL)
         if not done and time.monotonic() < self._deadline:
             if not self._findings.found() and (why := toolchain_main.node_fault(self._node)):
-                raise Refused(why)
+                raise RunnerRefused(why)
             self._stopped = f"{self._tool.name} left with status {process.returncode} before it was done"
 
     def _order(self, batch: Any) -> dict[str, object]:
@@ -173,7 +173,7 @@ class Session:
 
     def _hear(self, event: dict[str, Any]) -> None:
         if event["on"] == "refused":
-            raise Refused(event["errors"][0]["message"] or event["errors"][0]["stack"])
+            raise RunnerRefused(event["errors"][0]["message"] or event["errors"][0]["stack"])
         path = os.path.relpath(os.path.realpath(event["file"])) if "file" in event else ""
         if event["on"] == "loaded":
             self._heard.pop(path, None)
@@ -192,7 +192,7 @@ class Session:
         """What is left of *batch* once those that hang are told."""
         self._read_marks()
         why = f"nothing came back for {self._config['limit'] + STUCK_SECONDS:g} s, so the process was killed"
-        hung = results.Result("timeout", int(1000 * self._config["limit"]), why, "code", "")
+        hung = results.NodeTestResult("timeout", int(1000 * self._config["limit"]), why, "code", "")
         findings = self._findings
         for path in hang.paths:
             running, waiting = self._running.get(path), [i for i in batch.ids if i.partition("::")[0] == path]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Tool(NamedTuple):
+class NodeRunner(NamedTuple):
     """Which runner, and how its configuration is called."""
 
     name: str
@@ -30,7 +30,7 @@ class Tool(NamedTuple):
     """Major version that the script needs at least."""
 
 
-class Batch(NamedTuple):
+class ProcessBatch(NamedTuple):
     """What one process is asked for: files, and ids in them; no ids is none to be run."""
 
     folder: Path
@@ -39,21 +39,21 @@ class Batch(NamedTuple):
     ids: list[str]
 
 
-def batches(tool: Tool, config: dict[str, Any]) -> list[Batch]:
+def batches(tool: NodeRunner, config: dict[str, Any]) -> list[ProcessBatch]:
     """One for each folder with a configuration of its own, unless the room has one, which then holds for all."""
     room, ids, collects = Path.cwd(), config["ids"], config["mode"] == "collect"
     if collects and not config["args"]:
-        return [Batch(folder, [], []) for folder in _folders(tool, room) or [room]]
+        return [ProcessBatch(folder, [], []) for folder in _folders(tool, room) or [room]]
     grouped: dict[Path, list[str]] = {}
     for file in dict.fromkeys(
         os.path.normpath(one.partition("::")[0]) for one in (config["args"] if collects else ids)
     ):
         if (room / file).exists():
             grouped.setdefault(_home(tool, room / file), []).append(file)
-    return [Batch(f, some, [i for i in ids if i.partition("::")[0] in some]) for f, some in grouped.items()]
+    return [ProcessBatch(f, some, [i for i in ids if i.partition("::")[0] in some]) for f, some in grouped.items()]
 
 
-def configured(tool: Tool, folder: Path) -> bool:
+def configured(tool: NodeRunner, folder: Path) -> bool:
     """Whether a configuration of *tool* lies in *folder*."""
     if any(re.fullmatch(tool.configurations, entry.name) for entry in os.scandir(folder)):
         return True
@@ -63,7 +63,7 @@ def configured(tool: Tool, folder: Path) -> bool:
     return False
 
 
-def package(tool: Tool, folder: Path) -> Path | None:
+def package(tool: NodeRunner, folder: Path) -> Path | None:
     """The manifest of the package that *folder* would find, looked for no higher than the room."""
     room = Path.cwd()
     for place in (folder, *folder.parents):
@@ -75,7 +75,7 @@ def package(tool: Tool, folder: Path) -> Path | None:
     return None
 
 
-def _home(tool: Tool, file: Path) -> Path:
+def _home(tool: NodeRunner, file: Path) -> Path:
     """The folder whose configuration holds for *file*."""
     room = Path.cwd()
     if configured(tool, room):
@@ -84,7 +84,7 @@ def _home(tool: Tool, file: Path) -> Path:
     return next((f for f in around if f.is_relative_to(room) and configured(tool, f)), room)
 
 
-def _folders(tool: Tool, room: Path) -> list[Path]:
+def _folders(tool: NodeRunner, room: Path) -> list[Path]:
     """The topmost folders with a configuration, those of packages left out."""
 
     def search() -> Iterator[Path]:

@@ -33,7 +33,7 @@ LINES = 8
 """Places in the room that an excerpt names."""
 
 
-class Result(NamedTuple):
+class NodeTestResult(NamedTuple):
     """One test, or one id."""
 
     outcome: str
@@ -58,7 +58,7 @@ def fits(name: str) -> re.Pattern[str]:
     return re.compile(_fitting(name))
 
 
-class Findings:
+class TestFindings:
     """What was heard so far, of one or more runs."""
 
     def __init__(self) -> None:
@@ -73,8 +73,8 @@ class Findings:
         """Id (or the beginning of all ids of a file), and stream -> what was printed there, without its middle."""
         self.loose: list[dict[str, Any]] = []
         """Errors that belong to no test."""
-        self.broken: dict[str, Result] = {}
-        self.forced: dict[str, Result] = {}
+        self.broken: dict[str, NodeTestResult] = {}
+        self.forced: dict[str, NodeTestResult] = {}
         """Ids whose result was decided by us."""
         self.lost = False
         """Whether some test began and never came back."""
@@ -129,7 +129,7 @@ class Findings:
         pattern = fits(name)
         return [test_id for test_id in known if pattern.fullmatch(test_id.partition("::")[2])]
 
-    def breaks(self) -> dict[str, Result]:
+    def breaks(self) -> dict[str, NodeTestResult]:
         """Path -> why nothing in it could be found."""
         found = dict(self.broken)
         for path, names, errors in self.suites:
@@ -137,7 +137,7 @@ class Findings:
                 found.setdefault(path, shown("import_error", errors, path, "file"))
         return found
 
-    def settled(self, asked: list[str]) -> dict[str, Result]:
+    def settled(self, asked: list[str]) -> dict[str, NodeTestResult]:
         """The results of the *asked* ids; nothing was said of those that are not in it."""
         folded = {}
         for test_id in asked:
@@ -169,12 +169,12 @@ class Findings:
         some = self.results.get(test_id.partition("::")[0], {})
         return [one for key, all_of in some.items() if key[1] == test_id for one in all_of]
 
-    def _one(self, test_id: str) -> Result | None:
+    def _one(self, test_id: str) -> NodeTestResult | None:
         """The result of all tests of one id, in all projects."""
         results = [self._judged(test_id, one) for one in self._said(test_id)]
         return min(results, key=lambda result: WORST_FIRST.index(result.outcome)) if results else None
 
-    def _lost(self, test_id: str) -> Result | None:
+    def _lost(self, test_id: str) -> NodeTestResult | None:
         """The result of a test that was found and never came back: what ended its process, if that is known."""
         path = test_id.partition("::")[0]
         errors = [errors for where, names, errors in self.suites if where == path and not names]
@@ -182,17 +182,17 @@ class Findings:
         self.lost = True
         return shown("error", errors[0], path, "test") if errors else None
 
-    def _judged(self, test_id: str, said: dict[str, Any]) -> Result:
+    def _judged(self, test_id: str, said: dict[str, Any]) -> NodeTestResult:
         path = test_id.partition("::")[0]
         if said["state"] == "passed":
-            return Result("xfailed" if said["fails"] else "passed", said["ms"], "", "", "")
+            return NodeTestResult("xfailed" if said["fails"] else "passed", said["ms"], "", "", "")
         if said["state"] == "failed":
             result = failed(said, path)
             return result._replace(excerpt=result.excerpt + self._shown_output(test_id, path))
         for where, names, errors in self.suites:
             if self._withheld(test_id, where, names):
                 return shown("error", errors, path, "hook")
-        return Result("skipped", 0, said["note"] or "skipped", "", "")
+        return NodeTestResult("skipped", 0, said["note"] or "skipped", "", "")
 
     def _shown_output(self, test_id: str, path: str) -> str:
         """What the failing test *test_id* printed, to be shown after its error; of jest, what its whole file did."""
@@ -210,7 +210,7 @@ def bounded(text: str) -> str:
     return text if len(text) <= PRINTED else f"{text[:half]}{CUT}{text[-half:]}"
 
 
-def _charge(folded: dict[str, Result], start: str, why: Result) -> None:
+def _charge(folded: dict[str, NodeTestResult], start: str, why: NodeTestResult) -> None:
     """Hold what no test threw against the last of those that begin with *start* and would have passed."""
     passed = [i for i, result in folded.items() if i.startswith(start) and result.outcome == "passed"]
     if passed:
@@ -228,7 +228,7 @@ def below(path: str, names: list[str]) -> str:
     return f"{path}::" + "".join(name + SEPARATOR for name in names)
 
 
-def failed(said: dict[str, Any], path: str) -> Result:
+def failed(said: dict[str, Any], path: str) -> NodeTestResult:
     """The result of a test that let something fly."""
     text = "\n".join(e["message"] + e["stack"] for e in said["errors"])
     in_hook = said["hook"] or ("_callCircusHook" in text and "_callCircusTest" not in text)
@@ -241,12 +241,12 @@ def failed(said: dict[str, Any], path: str) -> Result:
     return result._replace(ms=said["ms"])
 
 
-def shown(outcome: str, errors: list[dict[str, Any]], path: str, place: str) -> Result:
+def shown(outcome: str, errors: list[dict[str, Any]], path: str, place: str) -> NodeTestResult:
     """A result with what its errors say; the first one decides whose doing it is."""
-    faults = [blaming.Fault.of(error) for error in errors]
+    faults = [blaming.JavaScriptError.of(error) for error in errors]
     blame, absent = blaming.blamed(faults[0], path, place) if faults else (blaming.TEST, "")
     texts = [excerpt(fault, error["diff"] or error["frame"]) for fault, error in zip(faults, errors, strict=True)]
-    return Result(outcome, 0, "\n\n".join(texts) or "it failed and did not say why", blame, absent)
+    return NodeTestResult(outcome, 0, "\n\n".join(texts) or "it failed and did not say why", blame, absent)
 
 
 def excerpt(fault: Any, more: str) -> str:

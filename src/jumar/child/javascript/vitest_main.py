@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from jumar.child.javascript.node_tool import serve
-from jumar.child.javascript.project_batches import Tool
+from jumar.child.javascript.project_batches import NodeRunner
 
 CONFIGURATIONS = r"vite(st)?\.config\.[cm]?[jt]s|vitest\.workspace\.([cm]?[jt]s|json)"
 
 
 def main() -> None:
     """Serve one order."""
-    serve(Tool("vitest", "vitest_run.mjs", CONFIGURATIONS, "", 3))
+    serve(NodeRunner("vitest", "vitest_run.mjs", CONFIGURATIONS, "", 3))

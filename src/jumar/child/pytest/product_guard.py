@@ -27,7 +27,7 @@ KNOWN = frozenset(("builtins", "copyreg", "_codecs", "collections", "datetime", 
 UNKNOWN = frozenset(("eval", "exec", "compile", "getattr", "setattr", "__import__", "open", "input", "breakpoint"))
 
 
-class Guard:
+class ProductGuard:
     """Audit hook. It refuses the event, and makes the test fail that tried."""
 
     def __init__(self, room: str, side: Any) -> None:
@@ -67,7 +67,7 @@ class Guard:
         return module in DEPUTIES or self._of_tests(file)
 
     def _leads_astray(self, path: str) -> bool:
-        """Return whether *path* leads to the files of the tests and may come from code that does not know their place."""
+        """Return whether *path* leads to the tests' files and may come from code that does not know their place."""
         if path.startswith(("/proc/", "/dev/fd")):
             return not path.startswith(("/proc/sys", "/proc/meminfo", "/proc/cpuinfo", "/proc/mounts"))
         relative = not os.path.isabs(path) and os.path.realpath(path) in self._files  # noqa: PTH117  asked with each file

@@ -81,7 +81,7 @@ class Plugin:
         return "passed" if found else "missing", ""
 
 
-class Attempt:
+class ForkedTrial:
     """One candidate in its forked child."""
 
     def __init__(self, config: Mapping[str, Any], job: Mapping[str, Any], fd: int) -> None:

@@ -91,7 +91,7 @@ class Server:
         if pid == 0:
             with contextlib.suppress(BaseException):
                 os.close(read)
-                attempt = pytest_plugin.Attempt(self._config, job, write)
+                attempt = pytest_plugin.ForkedTrial(self._config, job, write)
                 try:
                     attempt.confine()
                     change(job, attempt)

@@ -47,7 +47,7 @@ def folders() -> list[str]:
     return found
 
 
-class Cell:
+class Cgroup:
     """The groups of one process and all that it starts: none, where this machine does not let one be made."""
 
     def __init__(self, nonce: str) -> None:

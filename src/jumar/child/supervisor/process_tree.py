@@ -24,7 +24,7 @@ GROUP, THREADS, PAGES = 2, 17, 21
 pages. Format: proc_pid_stat(5)."""
 
 
-class Member:
+class TreeProcess:
     """A living process of a family."""
 
     __slots__ = ("group", "pages", "threads")
@@ -33,20 +33,20 @@ class Member:
         self.group, self.threads, self.pages = int(fields[GROUP]), int(fields[THREADS]), int(fields[PAGES])
 
 
-def descendants(root: int) -> dict[int, Member]:
+def descendants(root: int) -> dict[int, TreeProcess]:
     """The living processes below *root*, by number."""
     children: dict[int, list[int]] = {}
-    members: dict[int, Member] = {}
+    members: dict[int, TreeProcess] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:
                 fields = stat.read().rpartition(b")")[2].split()
-                member = Member(fields)
+                member = TreeProcess(fields)
                 # Whose first thread is dead still lives while another one runs.
                 if fields[0] not in b"ZX" or member.threads > 1:
                     children.setdefault(int(fields[1]), []).append(int(name))
                     members[int(name)] = member
-    found: dict[int, Member] = {}
+    found: dict[int, TreeProcess] = {}
     todo = [root]
     while todo:
         for pid in children.get(todo.pop(), ()):

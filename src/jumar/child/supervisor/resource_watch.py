@@ -43,7 +43,7 @@ SPARE_MEMORY = 256 << 20
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class Toll:
+class ResourceWatch:
     """What one family takes, against what it may.
 
     *order* is the reaper's; *family* counts it, *burst* asks its cell.

@@ -86,7 +86,7 @@ def adopt_orphans() -> None:
         libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def spawn(order: dict[str, Any], output: int, group: cgroup.Cell) -> int:
+def spawn(order: dict[str, Any], output: int, group: cgroup.Cgroup) -> int:
     """Start the process in a session of its own, in *group*; raises OSError if it cannot be executed."""
     failed_r, failed_w = os.pipe()
     pid = os.fork()
@@ -157,7 +157,7 @@ def come_first() -> None:
 
 
 def watch(
-    child: int, output: tuple[int, Output], woken: int, tolls: resource_watch.Toll, deadline: float
+    child: int, output: tuple[int, Output], woken: int, tolls: resource_watch.ResourceWatch, deadline: float
 ) -> dict[str, object]:
     """Wait for the first of: the child's end, too high a toll, the deadline, jumar's end. Its output is drained."""
     pipe, sink = output
@@ -224,7 +224,7 @@ def carried_out(order: dict[str, Any], woken: int, offer: Callable[[str], None])
     deadline = time.monotonic() + order["seconds"]
     pipe, child_output = os.pipe()
     sink = Output(order["output"], order["cap"])
-    group = cgroup.Cell(order["nonce"])
+    group = cgroup.Cgroup(order["nonce"])
     group.make(order["memory_bytes"], resource_watch.THREADS * order["processes"])
     offer("1000")
     try:
@@ -234,7 +234,7 @@ def carried_out(order: dict[str, Any], woken: int, offer: Callable[[str], None])
         return {"how": "unstarted", "error": error.strerror}
     offer("0")
     said({})  # while the process starts, so that nothing has to be loaded when it is over
-    tolls = resource_watch.Toll(order, lambda: process_tree.descendants(os.getpid()), group.burst)
+    tolls = resource_watch.ResourceWatch(order, lambda: process_tree.descendants(os.getpid()), group.burst)
     status = watch(child, (pipe, sink), woken, tolls, deadline)
     # Most of a storm is over with one call, and then there is time for the rest of it.
     process_tree.signal_to(-child, signal.SIGKILL)

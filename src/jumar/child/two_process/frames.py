@@ -22,7 +22,7 @@ HIGH_FD = 210
 """The pipes move above the numbers that tests open, close and hand on."""
 
 
-class Gone(Exception):  # noqa: N818  named for what happened
+class ConnectionLost(Exception):  # noqa: N818  named for what happened
     """The other side is not there any more, or does not keep to the format."""
 
 
@@ -53,7 +53,7 @@ class Wire:
             while frame:
                 frame = frame[os.write(self._writes, frame) :]
         except OSError as error:
-            raise Gone("the other process does not read any more") from error
+            raise ConnectionLost("the other process does not read any more") from error
 
     def receive(self) -> list[Any]:
         """Wait for a message.
@@ -63,14 +63,14 @@ class Wire:
         """
         size = int.from_bytes(self._bytes(HEAD_BYTES), "big")
         if size > FRAME_BYTES:
-            raise Gone(f"the other process sends a message of {size} bytes")
+            raise ConnectionLost(f"the other process sends a message of {size} bytes")
         body = self._bytes(size)
         try:
             message = json.loads(body, parse_int=_number)
         except (ValueError, RecursionError) as error:
-            raise Gone("the other process sends what is no message") from error
+            raise ConnectionLost("the other process sends what is no message") from error
         if type(message) is not list or not message:
-            raise Gone("the other process sends what is no message")
+            raise ConnectionLost("the other process sends what is no message")
         return message
 
     def _bytes(self, size: int) -> bytes:
@@ -79,9 +79,9 @@ class Wire:
             try:
                 piece = os.read(self._reads, min(size, 1 << 20))
             except OSError as error:
-                raise Gone("the connection is closed") from error
+                raise ConnectionLost("the connection is closed") from error
             if not piece:
-                raise Gone("the other process is gone")
+                raise ConnectionLost("the other process is gone")
             pieces.append(piece)
             size -= len(piece)
         return b"".join(pieces)

@@ -44,7 +44,7 @@ class Facade(types.ModuleType):
 
     @property
     def __dict__(self) -> Any:  # type: ignore[override]  # what patches look into is the other side's
-        return Names(self)
+        return ProductNames(self)
 
 
 def known(module: types.ModuleType) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def known(module: types.ModuleType) -> dict[str, Any]:
     return held
 
 
-class Names(collections.abc.Mapping):  # type: ignore[type-arg]  # no generic class before 3.9
+class ProductNames(collections.abc.Mapping):  # type: ignore[type-arg]  # no generic class before 3.9
     """The names in a module of the product."""
 
     def __init__(self, module: Facade) -> None:

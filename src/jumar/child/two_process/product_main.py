@@ -39,13 +39,17 @@ def main() -> None:
     mirrors = things.Mirrors(known, forms, values, containers.CHANGING, side)
     peer = peers.Peer(pipes, known, mirrors, side)
     sys.argv[:] = [""]
-    sys.stdout, sys.stderr, sys.stdin = streams.Told(side, 1), streams.Told(side, 2), streams.Asked(peer)
+    sys.stdout, sys.stderr, sys.stdin = (
+        streams.TestOutput(side, 1),
+        streams.TestOutput(side, 2),
+        streams.TestInput(peer),
+    )
     warnings.simplefilter("always")
     warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
     try:
         while True:
             peer.serve(pipes.receive())
-    except wire.Gone as end:
+    except wire.ConnectionLost as end:
         os.write(2, f"{end}\n".encode())
         os._exit(0)
 

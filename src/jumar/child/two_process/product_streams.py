@@ -9,7 +9,7 @@ import io
 from typing import Any
 
 
-class Told(io.TextIOBase):
+class TestOutput(io.TextIOBase):
     """A standard stream that the tests' process prints."""
 
     encoding = "utf-8"
@@ -34,7 +34,7 @@ class Told(io.TextIOBase):
         return len(text)
 
 
-class Asked(io.TextIOBase):
+class TestInput(io.TextIOBase):
     """The standard input that the tests' process has."""
 
     def __init__(self, peer: Any) -> None:

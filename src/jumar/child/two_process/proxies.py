@@ -51,12 +51,12 @@ def peer_of(kind: type) -> Any:
     return type.__getattribute__(kind, "_jumar_peer")
 
 
-class Kind(type):
+class ProxyClass(type):
     """The class of mirrors of classes. A class of this side that extends one is mirrored over there in turn."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **keywords: Any) -> Any:
         """Extend mirrored classes."""
-        peer = next(peer_of(base) for base in bases if isinstance(base, Kind))
+        peer = next(peer_of(base) for base in bases if isinstance(base, ProxyClass))
         return peer.mirrors.extended(name, bases, body, keywords)
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **_: Any) -> None:
@@ -76,7 +76,7 @@ class Kind(type):
     def __setattr__(cls, name: str, value: Any) -> None:
         if name in ("__abstractmethods__", "__parameters__"):
             return
-        if isinstance(value, Member) or getattr(value, "_jumar_special", False) is True:
+        if isinstance(value, ProxyMember) or getattr(value, "_jumar_special", False) is True:
             peer_of(cls).ask("restore", cls, name)  # what was found in the class is put back
         else:
             peer_of(cls).ask("set", cls, name, value)
@@ -140,7 +140,7 @@ class Mirror:
         raise TypeError(f"a {type(self).__name__} of another process cannot be pickled")
 
 
-class Member:
+class ProxyMember:
     """An attribute of a mirrored class."""
 
     def __init__(self, owner: int, name: str) -> None:
@@ -182,7 +182,7 @@ def body_of(owner: int, names: list[str], refused: list[str]) -> dict[str, Any]:
         if name in METHODS:
             body[name] = None if name in refused else special(owner, name)
         elif not name.startswith(("__", *RESERVED)):
-            body[name] = Member(owner, name)
+            body[name] = ProxyMember(owner, name)
     if "__eq__" in body:
         body.setdefault("__hash__", None)
     return body
@@ -190,9 +190,9 @@ def body_of(owner: int, names: list[str], refused: list[str]) -> dict[str, Any]:
 
 def made(name: str, bases: tuple[type, ...], body: dict[str, Any], facts: dict[str, Any]) -> Any:
     """A class of mirrors. *facts* is what a mirror must know; nobody over there can name it."""
-    mirrored = any(isinstance(base, Kind) for base in bases)
+    mirrored = any(isinstance(base, ProxyClass) for base in bases)
     bases = bases if mirrored else (Mirror, *(base for base in bases if base is not object))
-    kind = type.__new__(Kind, name, bases, {**body, **facts, "__dict__": property(_fields)})
+    kind = type.__new__(ProxyClass, name, bases, {**body, **facts, "__dict__": property(_fields)})
     type.__init__(kind, name, bases, body)
     return kind
 

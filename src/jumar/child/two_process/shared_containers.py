@@ -18,7 +18,7 @@ CHANGING: dict[type, str] = {
 WALKED: dict[str, Any] = {"list": list, "set": set, "deque": collections.deque}
 
 
-class Shared:
+class SharedContainer:
     """A container that both sides know, and what it held when they last spoke of it."""
 
     __slots__ = ("kind", "seen", "thing")

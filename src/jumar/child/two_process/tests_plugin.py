@@ -10,7 +10,7 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
-from jumar.child.pytest.product_guard import Guard
+from jumar.child.pytest.product_guard import ProductGuard
 from jumar.child.two_process import codec as values
 from jumar.child.two_process import frames as wire
 from jumar.child.two_process import import_hook as modules
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 def joined(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Send) -> Any:
     """Meet the product's process as *config* says; the plug-in that stands for it."""
-    side = remote.TestsSide(forms, modules, World(room), peers.perform, (*fatal, wire.Gone))
+    side = remote.TestsSide(forms, modules, World(room), peers.perform, (*fatal, wire.ConnectionLost))
     known = values.Values(containers, 0)
     mirrors = things.Mirrors(known, forms, values, containers.CHANGING, side)
     peer = peers.Peer(wire.Wire(*config["pipes"]), known, mirrors, side)
     sys.meta_path.insert(0, modules.Finder(peer, room, config["product"]))
-    guard = Guard(room, side)
+    guard = ProductGuard(room, side)
     sys.addaudithook(guard)
     return Watch(side, forms, guard, send)
 

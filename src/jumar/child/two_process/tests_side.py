@@ -42,7 +42,7 @@ class Apart(BaseException):
     __test__ = False
 
 
-class Gone(Apart):
+class ProductLost(Apart):
     """The product's process is not there any more, or does not keep to the protocol."""
 
 
@@ -56,7 +56,7 @@ class TestsSide:
     ) -> None:
         outcomes = sys.modules["_pytest.outcomes"]
         self._excusing = (unittest.SkipTest, outcomes.OutcomeException, outcomes.Exit)
-        self.fatal = (Gone, KeyboardInterrupt, *self._excusing, *fatal)
+        self.fatal = (ProductLost, KeyboardInterrupt, *self._excusing, *fatal)
         self.peer: Any = None
         self.faults = 0
         self.why = ""
@@ -80,15 +80,15 @@ class TestsSide:
     def lost(self, why: str) -> NoReturn:
         """Give the test up: nobody is there to ask."""
         self.fault(why)
-        raise Gone(why)
+        raise ProductLost(why)
 
     def broken(self, error: BaseException) -> None:
         """The conversation ended in its middle."""
         self.fault(f"the conversation with the product was cut short: {error or type(error).__name__}")
 
-    def gone(self, why: str) -> Gone:
+    def gone(self, why: str) -> ProductLost:
         """The exception for a product that does not keep to the rules."""
-        return Gone(why)
+        return ProductLost(why)
 
     def withheld(self, why: str) -> Exception:
         """A test wanted to hand out what may not leave."""
@@ -99,11 +99,11 @@ class TestsSide:
         """Print what the product printed, or warn of what it warned of."""
         self._said += len(str(text))
         if self._said > SAID_BYTES:
-            raise Gone("the product prints without end")
+            raise ProductLost("the product prints without end")
         if type(stream) is str:
             kind = getattr(builtins, stream, None)
             if not isinstance(kind, type) or not issubclass(kind, Warning):
-                raise Gone("the other process does not keep to the protocol")
+                raise ProductLost("the other process does not keep to the protocol")
             warnings.warn_explicit(str(text), kind, "product", 1)
             return
         (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
@@ -221,7 +221,7 @@ class TestsSide:
             Gone: if it raised something else, or what is not its to raise.
         """
         if not isinstance(error, BaseException) or isinstance(error, self.fatal):
-            raise Gone("the other process raises what is no exception of the product")
+            raise ProductLost("the other process raises what is no exception of the product")
         return error
 
     def perform(self, op: str, values: list[Any]) -> Any:

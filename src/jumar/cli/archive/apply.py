@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from jumar.cli.console.output import Voice, fail
+from jumar.cli.console.output import Console, fail
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import environment
 from jumar.cli.parameters.run_argument import IN_RUNS, RUN, TRUST, spoken
@@ -31,7 +31,7 @@ def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: 
     from jumar.runs.archive.changes import apply_best, lay_out, origin_of  # noqa: PLC0415  libcst is slow to import
     from jumar.workspace.write_back import Conflicts  # noqa: PLC0415  as below
 
-    voice, folder = Voice(json=speech["as_json"], quiet=speech["quiet"]), find_run(run_name, runs)
+    voice, folder = Console(json=speech["as_json"], quiet=speech["quiet"]), find_run(run_name, runs)
     if to is not None:
         lay_out(folder, to)
         voice.say(f"laid out the best tree of {spoken(folder)} in {to}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from jumar.cli.archive.list_runs import size_text
-from jumar.cli.console.output import Voice
+from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.run_argument import IN_RUNS
 from jumar.core.state.stop import StopReason
@@ -39,7 +39,7 @@ def clean(folder: Path | None, runs: Path, *, as_json: bool, quiet: bool, dry_ru
     A run that is open stays. One that was interrupted, has no end or is damaged stays unless you ask for it
     (--interrupted, --stop). Conditions that are given together must all hold.
     """
-    voice, runs = Voice(json=as_json, quiet=quiet), folder or runs
+    voice, runs = Console(json=as_json, quiet=quiet), folder or runs
     wanted = Wanted(
         older_than=_seconds(chosen["older_than"]),
         keep_bytes=_bytes(chosen["max_size"]),

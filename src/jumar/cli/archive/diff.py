@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from jumar.cli.console.coloured import coloured, colours
-from jumar.cli.console.output import Voice, printable
+from jumar.cli.console.output import Console, printable
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import environment
 from jumar.cli.parameters.run_argument import IN_RUNS, RUN, spoken
@@ -29,7 +29,7 @@ def diff(run_name: str, runs: Path, *, stat: bool, as_json: bool, quiet: bool) -
     """
     from jumar.runs.archive.changes import changes_of  # noqa: PLC0415  libcst is slow to import
 
-    voice = Voice(json=as_json, quiet=quiet)
+    voice = Console(json=as_json, quiet=quiet)
     folder = find_run(run_name, runs)
     found = changes_of(folder)
     if as_json:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from jumar.cli.console.output import Voice
+from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.run_argument import IN_RUNS
 from jumar.runs.archive.listing import Row, list_runs, shared_bytes
@@ -23,7 +23,7 @@ THOUSAND = 1000
 @speaking
 def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     """List the runs in RUNS (default .jumar/runs), the newest first."""
-    voice, runs = Voice(json=as_json, quiet=quiet), folder or runs
+    voice, runs = Console(json=as_json, quiet=quiet), folder or runs
     rows = [row for row in list_runs(runs) if not stops or row.stop in stops]
     shared = shared_bytes(runs)
     if not rows:

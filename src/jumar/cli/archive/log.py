@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from jumar.cli.archive.rows import of_types, without_repeats
-from jumar.cli.console.output import Voice
+from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.run_argument import RunPath
 from jumar.core.quoting import one_line
@@ -44,7 +44,7 @@ def show(run_dir: Path, *, types: tuple[str, ...], everything: bool, as_json: bo
 
     Rows of tests that came out as in the verification before are left out, and counted; not so in --json.
     """
-    voice = Voice(json=as_json, quiet=quiet)
+    voice = Console(json=as_json, quiet=quiet)
     journal = read_journal(run_dir)
     entries, started = of_types(journal, types), journal[0].ts if journal else 0.0
     for row in entries if everything else without_repeats(entries):
@@ -60,7 +60,7 @@ def show(run_dir: Path, *, types: tuple[str, ...], everything: bool, as_json: bo
 @speaking
 def verify_(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
     """Check the hash chain of RUN: names every line that was changed, deleted, inserted or moved."""
-    voice = Voice(json=as_json, quiet=quiet)
+    voice = Console(json=as_json, quiet=quiet)
     findings = verify(run_dir)
     if not findings and (head := head_in(run_dir)) is not None:
         findings = verify(run_dir, head)
@@ -79,7 +79,7 @@ def verify_(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
 @speaking
 def stats(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
     """What RUN used: events, verifications, seconds, tokens, money."""
-    voice = Voice(json=as_json, quiet=quiet)
+    voice = Console(json=as_json, quiet=quiet)
     counted = _stats(read_journal(run_dir))
     for name, value in counted.items():
         voice.say(f"{name:<22}{_text(value)}")

@@ -8,7 +8,7 @@ from jumar.core.quoting import one_line
 from jumar.core.run import effects
 from jumar.core.run.strategy import PIPELINE
 from jumar.core.state import events as ev
-from jumar.core.state.run_state import RunState, Said
+from jumar.core.state.run_state import ConversationCell, RunState
 
 LONGEST = 300
 """Characters of a reason that one line shows; `jumar log show` has all of it."""
@@ -28,7 +28,7 @@ class Notices:
         """Of the action of a reply that is being performed: the stage of that reply, the fault of the action, and how
         many attempts were used up before it."""
         self._looked = False
-        self._talk: Said | None = None
+        self._talk: ConversationCell | None = None
         """The conversation as it was searched for refusals. What is from before a resume is not repeated."""
         self._refused = 0
         self._located = ""

@@ -17,7 +17,7 @@ OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What a terminal does not show but does."""
 
 
-class Voice(msgspec.Struct):
+class Console(msgspec.Struct):
     """How this call of the program speaks."""
 
     json: bool = False

@@ -11,14 +11,14 @@ from types import TracebackType
 from typing import Self
 
 from jumar.cli.console.notices import LONGEST, Notices
-from jumar.cli.console.output import Voice, printable
-from jumar.cli.console.status_line import Status
+from jumar.cli.console.output import Console, printable
+from jumar.cli.console.status_line import StatusLine
 from jumar.cli.parameters.environment import environment
 from jumar.core.gate.turn_outcome import named
 from jumar.core.quoting import one_line
 from jumar.core.run import effects
 from jumar.core.state.run_state import Phase, RunState
-from jumar.process.progress import Part, Work
+from jumar.process.progress import ProgressPart, Work
 
 TICK_SECONDS = 0.2
 """How often the status line is looked at; it is written where it changed."""
@@ -36,10 +36,10 @@ USUAL_COLUMNS, PLAIN_COLUMNS = 80, 200
 class Live:
     """Follows one run, or several after each other, on standard error."""
 
-    def __init__(self, voice: Voice, title: str = "") -> None:
+    def __init__(self, voice: Console, title: str = "") -> None:
         self._voice, self._title = voice, title
         self._line = not voice.quiet and sys.stderr.isatty() and environment().get("TERM", "") not in ("", "dumb")
-        self._status = Status(title=title)
+        self._status = StatusLine(title=title)
         self._last = ""
         self._shown = ""
         """What stands in the status line."""
@@ -69,10 +69,10 @@ class Live:
         with self._lock:
             self._voice.note(text)
 
-    def tell(self, what: Work | Part, done: int = 0, total: int = 0) -> None:
+    def tell(self, what: Work | ProgressPart, done: int = 0, total: int = 0) -> None:
         """See `jumar.process.progress.Tell`."""
         with self._lock:
-            if isinstance(what, Part):
+            if isinstance(what, ProgressPart):
                 self._status.count(what, done, total, time.monotonic())
             else:
                 self._begin(what, named=False)

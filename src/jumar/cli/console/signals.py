@@ -39,7 +39,7 @@ AT_ONCE = "stopping now: the best tree is kept, nothing more is verified"
 LEAVING = "stopping: what was started is ended and removed"
 
 
-class Attendant:
+class SignalWatcher:
     """Knows the kernel that is running, if any, and halts it on a signal."""
 
     def __init__(

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from jumar.process.progress import Part
+from jumar.process.progress import ProgressPart
 
 BAR = 10
 """Characters of the bar."""
@@ -37,7 +37,7 @@ class Count:
 
 
 @dataclass
-class Status:
+class StatusLine:
     """What is being done."""
 
     title: str = ""
@@ -45,20 +45,20 @@ class Status:
     since: float = 0.0
     best: tuple[int, int] | None = None
     """Tests that the best tree passes, of how many."""
-    counts: dict[Part, Count] = field(default_factory=dict)
+    counts: dict[ProgressPart, Count] = field(default_factory=dict)
 
     def begin(self, work: str, now: float) -> None:
         """Another work begins; what was counted of the one before is over."""
         if work != self.work:
             self.work, self.since, self.counts = work, now, {}
 
-    def count(self, part: Part, done: int, total: int, now: float) -> None:
+    def count(self, part: ProgressPart, done: int, total: int, now: float) -> None:
         """So many of *part* are done. A smaller number is that of another process: its rate is its own."""
         known = self.counts.get(part)
         if known is None or done < known.done:
             known = self.counts[part] = Count(now)
-        if part is Part.ROUND:
-            self.counts.pop(Part.TESTS, None)
+        if part is ProgressPart.ROUND:
+            self.counts.pop(ProgressPart.TESTS, None)
         known.done, known.total = done, total
 
     def text(self, now: float, width: int) -> str:
@@ -86,15 +86,19 @@ class Status:
 
     def _inner(self) -> Count | None:
         """What is counted in the smallest steps."""
-        found = [self.counts[part] for part in (Part.FILES, Part.TESTS, Part.CANDIDATES) if part in self.counts]
+        found = [
+            self.counts[part]
+            for part in (ProgressPart.FILES, ProgressPart.TESTS, ProgressPart.CANDIDATES)
+            if part in self.counts
+        ]
         return found[-1] if found else None
 
     def _counted(self, *, units: bool) -> Iterable[tuple[int, str]]:
-        for part in Part:
+        for part in ProgressPart:
             if (count := self.counts.get(part)) is None:
                 continue
             of = f"{count.done}/{count.total}" if count.total else str(count.done)
-            yield (6, f"round {of}") if part is Part.ROUND else (7, f"{of} {part}" if units else of)
+            yield (6, f"round {of}") if part is ProgressPart.ROUND else (7, f"{of} {part}" if units else of)
 
 
 def bar(count: Count) -> str:

@@ -15,7 +15,7 @@ import anyio
 import click
 import msgspec
 
-from jumar.cli.console.output import Voice
+from jumar.cli.console.output import Console
 from jumar.cli.doctor.gate import Check, plans, runners, tests
 from jumar.cli.doctor.pytest_version import brought, pytest_in
 from jumar.cli.doctor.sandbox import sandboxes
@@ -45,7 +45,7 @@ ENOUGH_BYTES = 512 * 1024**2
 @speaking
 def doctor(task: Path, python: str | None, runs: Path, test_command: str | None, *, probe: bool, **speech: bool) -> int:
     """Try what jumar needs for TASK: Python, the runners, git, disk, permissions, models, sandboxes."""
-    voice = Voice(json=speech["as_json"], quiet=speech["quiet"])
+    voice = Console(json=speech["as_json"], quiet=speech["quiet"])
     refuse_links(runs)
     checks = tuple(_checks(task, python, runs, test_command, anew=probe))
     for check in checks:

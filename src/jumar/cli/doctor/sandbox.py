@@ -11,7 +11,7 @@ import anyio
 
 from jumar.cli.doctor.gate import Check
 from jumar.errors import JumarError
-from jumar.runs.setup.choose_sandbox import Findings, forbidden, surveyed
+from jumar.runs.setup.choose_sandbox import CandidateFindings, forbidden, surveyed
 from jumar.sandbox.probes.catalogue import LACKS, PROBES, beyond
 from jumar.sandbox.request import TIERS
 
@@ -38,7 +38,7 @@ def sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> Iterator
             yield Check(f"sandbox {each.candidate}", ok=not each.why, needed=False, found=state(each), mend=each.why)
 
 
-def survey(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequence[Findings]:
+def survey(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequence[CandidateFindings]:
     """The findings on all candidates, tried in a folder that is gone afterwards.
 
     Raises:
@@ -51,7 +51,7 @@ def survey(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequ
         return anyio.run(surveyed, Path(folder), environ, anew)
 
 
-def state(found: Findings) -> str:
+def state(found: CandidateFindings) -> str:
     """Describe whether a sandbox can be had by its name, and how strong it is then."""
     if not found.tier:
         return "cannot be had here"
@@ -62,7 +62,7 @@ def state(found: Findings) -> str:
     return f"is no stronger than {found.tier} here; {_said(found)}"
 
 
-def _said(found: Findings) -> str:
+def _said(found: CandidateFindings) -> str:
     """Describe what is possible in it, of all that was tried, and the time of the test."""
     named = ", ".join(f"{PROBES[name]} ({name})" for name in beyond("S3", found.possible))
     said = f"of {found.tried} things tried in it, {len(found.possible)} possible: writing to its room, as it must"
@@ -71,7 +71,7 @@ def _said(found: Findings) -> str:
     return f"{said} (tested on {when}; --probe tests again)" if when else f"{said} (tested just now)"
 
 
-def _stronger(found: Sequence[Findings], best: str) -> Iterator[str]:
+def _stronger(found: Sequence[CandidateFindings], best: str) -> Iterator[str]:
     """Yield how to get a sandbox stronger than *best*, the strongest first."""
     yield from (each.why for each in found if TIERS.index(each.candidate) < TIERS.index(best) and each.why)
     yield from forbidden()

@@ -13,11 +13,11 @@ from jumar.errors import BadInput
 from jumar.task.budget_options import caps_in_force
 from jumar.task.in_force import choices
 from jumar.task.resolve import Options, with_options
-from jumar.task.settings.precedence import InForce
+from jumar.task.settings.precedence import SettingValue
 from jumar.task.task import Task, load_task
 
 
-def settings_for_run(path: Path, environ: Mapping[str, str]) -> tuple[tuple[InForce, ...], tuple[str, ...]]:
+def settings_for_run(path: Path, environ: Mapping[str, str]) -> tuple[tuple[SettingValue, ...], tuple[str, ...]]:
     """The settings of `jumar run PATH` in this environment, and notes, among them why it would be refused.
 
     Without a model there is no run; the settings are shown all the same, as they would be for one that is free.
@@ -37,7 +37,7 @@ def settings_for_run(path: Path, environ: Mapping[str, str]) -> tuple[tuple[InFo
     return settled.in_force, settled.notes
 
 
-def _without_a_run(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[InForce, ...]:
+def _without_a_run(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[SettingValue, ...]:
     try:
         rows = choices(task, options, environ, from_environment=True)
     except BadInput:

@@ -23,7 +23,7 @@ def speaking(command: Decorated) -> Decorated:
     return click.option("-q", "--quiet", is_flag=True, help="No progress on standard error.")(command)
 
 
-class Shared(click.Option):
+class SharedOption(click.Option):
     """An option of several commands: where a command's own variable is not set, that of `jumar run` counts."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
@@ -35,7 +35,7 @@ def options_for(*names: str) -> Iterator[Callable[[Decorated], Decorated]]:
     """The command-line options for the rows *names* of `jumar.task.settings.run_settings`."""
     for row in map(SETTINGS.__getitem__, names):
         kind = None if row.kind is str else row.kind
-        cls = Shared if row.name in ("confirm", "sandbox") else click.Option
+        cls = SharedOption if row.name in ("confirm", "sandbox") else click.Option
         yield click.option(row.flag, cls=cls, type=kind, help=row.help)
 
 

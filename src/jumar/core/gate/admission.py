@@ -8,8 +8,8 @@ import msgspec
 
 from jumar.core.gate.leave_refactor import refused_leave, why_no_codemod
 from jumar.core.gate.turn_outcome import named
-from jumar.core.gate.write_rules import Guard, Hit, escape, misnamed, refusal
-from jumar.core.state.claims import Book, provides, red_ids, why_not_red
+from jumar.core.gate.write_rules import Hit, WriteRules, escape, misnamed, refusal
+from jumar.core.state.claims import GateState, provides, red_ids, why_not_red
 from jumar.core.state.events import PlanStep
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate
@@ -65,7 +65,7 @@ class Ruling(msgspec.Struct, frozen=True):
     hit: Hit | None = None
 
 
-def admits(action: Action, state: RunState, guard: Guard) -> Ruling:  # noqa: PLR0911  one case per action
+def admits(action: Action, state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  one case per action
     """Rule on *action* before it touches the disk: same state, same action, same answer."""
     if action.fault:
         return _no(action.fault)
@@ -88,7 +88,7 @@ def admits(action: Action, state: RunState, guard: Guard) -> Ruling:  # noqa: PL
     return YES
 
 
-def writable(path: str, state: RunState, guard: Guard) -> Ruling:  # noqa: PLR0911  one line per reason
+def writable(path: str, state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  one line per reason
     """Rule on a change of the file *path*, whichever way it comes."""
     if hit := escape(path):
         return Ruling(admitted=False, reason=f"{path!r} leads outside the workspace", hit=hit)
@@ -111,7 +111,7 @@ def steps_of(action: Action) -> tuple[PlanStep, ...]:
     return msgspec.convert(action.args["steps"], tuple[PlanStep, ...])
 
 
-def _unclaimed(path: str, book: Book) -> str:
+def _unclaimed(path: str, book: GateState) -> str:
     """Why an edit of *path* is refused that no claim covers, and what would admit it."""
     other = [f"{c.test_id} for {c.path}" for c in book.claims]
     red = [i for i in red_ids(book.newest) if i not in book.ended]
@@ -127,7 +127,7 @@ def _unclaimed(path: str, book: Book) -> str:
     )
 
 
-def _claim(test_id: str, target: str, state: RunState, guard: Guard) -> Ruling:  # noqa: PLR0911  as in _plan
+def _claim(test_id: str, target: str, state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  as in _plan
     book = state.book
     if book.mode is not Gate.STRICT:
         return _no(f"the gate is {book.mode}: edits need no claims now")
@@ -178,7 +178,7 @@ def _mode(mode: str, state: RunState) -> Ruling:  # noqa: PLR0911  one line per 
     return _ruled(refused_leave(state, "set_mode", {"mode": mode}))
 
 
-def _plan(steps: tuple[PlanStep, ...], state: RunState, guard: Guard) -> Ruling:  # noqa: PLR0911  one line per reason
+def _plan(steps: tuple[PlanStep, ...], state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  one line per reason
     """A plan is refused whole: a step that names a test which its file does not have will never be red."""
     homes = {i: i.partition("::")[0] for i in state.expected} | {i: r.file for i, r in state.book.newest.items()}
     files = frozenset(homes.values())

@@ -71,7 +71,7 @@ def rounds(strengths: Mapping[str, Strength], confirm: int, heads: Iterable[bool
     return (*planned, *(Round(challenge=False) for _ in range(confirm - pairs)))
 
 
-class Answer(msgspec.Struct, frozen=True):
+class RoundResult(msgspec.Struct, frozen=True):
     """What one round showed."""
 
     forged: tuple[str, ...] = ()
@@ -84,12 +84,12 @@ class Answer(msgspec.Struct, frozen=True):
     """Falsified functions of which nothing was learnt: they hung, or only some of their cases are expected."""
 
 
-def answer(report: Report, asked: Round, expected: Iterable[str], accepted: Mapping[str, Outcome]) -> Answer:
+def answer(report: Report, asked: Round, expected: Iterable[str], accepted: Mapping[str, Outcome]) -> RoundResult:
     """Compare *report* with what *asked* must give: every expected id passes, but for the falsified, which fail."""
     if report.anomalies:
-        return Answer(void="; ".join(report.anomalies[:3]))
+        return RoundResult(void="; ".join(report.anomalies[:3]))
     if report.ended is Ended.UNSTARTED:
-        return Answer(void=report.detail or "the runner did not start")
+        return RoundResult(void=report.detail or "the runner did not start")
     outcomes = {r.id: r.outcome for r in report.results}
     families: dict[str, list[Outcome]] = {}
     for test_id, outcome in outcomes.items():
@@ -109,7 +109,7 @@ def answer(report: Report, asked: Round, expected: Iterable[str], accepted: Mapp
             forged += [family] if any(o is not Outcome.FAILED and o not in excused for o in seen) else []
     if report.ended is not Ended.NORMAL and not changed:  # all passed, and then it left: it is not believed
         changed = [i for ids in wanted.values() for i in ids]
-    return Answer(tuple(forged), tuple(changed), unproved=frozenset(unproved))
+    return RoundResult(tuple(forged), tuple(changed), unproved=frozenset(unproved))
 
 
 def _passed(

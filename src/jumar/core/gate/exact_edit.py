@@ -22,28 +22,28 @@ CLOSE = 0.6
 """The likeness, from 0 to 1, below which nothing is called close (difflib's own bound for a close match)."""
 
 
-class Refused(msgspec.Struct, frozen=True):
+class EditRefused(msgspec.Struct, frozen=True):
     """An edit that was not made."""
 
     reason: str
     """One sentence for the model, which may end in quoted lines."""
 
 
-def replaced(text: str, old: str, new: str) -> str | Refused:
+def replaced(text: str, old: str, new: str) -> str | EditRefused:
     """*text* with its one occurrence of *old* replaced by *new*, character for character, or why not.
 
     Occurrences that overlap count as several. The cost is linear in the lengths, also of a refusal.
     """
     if not old:
-        return Refused("`old` is empty, which is nowhere and everywhere; use write_file to write a whole file")
+        return EditRefused("`old` is empty, which is nowhere and everywhere; use write_file to write a whole file")
     if old == new:
-        return Refused("`old` and `new` are the same: the edit changes nothing")
+        return EditRefused("`old` and `new` are the same: the edit changes nothing")
     at = text.find(old)
     if at < 0:
-        return Refused(_absent(text, old))
+        return EditRefused(_absent(text, old))
     if text.find(old, at + 1) < 0:
         return text[:at] + new + text[at + len(old) :]
-    return Refused(_several(text, old, at))
+    return EditRefused(_several(text, old, at))
 
 
 def _several(text: str, old: str, at: int) -> str:
@@ -157,7 +157,7 @@ def _likest(lines: list[str], wanted: str) -> int | None:
     return -best[1] if best[0] >= CLOSE else None
 
 
-def reapplied(before: bytes | None, after: bytes | None, now: bytes | None) -> bytes | Refused | None:
+def reapplied(before: bytes | None, after: bytes | None, now: bytes | None) -> bytes | EditRefused | None:
     """What the edit that made *after* of *before* makes of *now*; None stands for no file.
 
     What was replaced, with as many whole lines around it as make it stand once in *before*, must stand once in *now*.
@@ -165,7 +165,7 @@ def reapplied(before: bytes | None, after: bytes | None, now: bytes | None) -> b
     if now == before:
         return after
     if before is None or after is None or now is None:
-        return Refused("the file was made or deleted by another edit")
+        return EditRefused("the file was made or deleted by another edit")
     same = next(
         (n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
     )
@@ -176,7 +176,7 @@ def reapplied(before: bytes | None, after: bytes | None, now: bytes | None) -> b
         start, end = before.rfind(b"\n", 0, max(0, start - 1)) + 1, _line_end(before, end)
     old = before[start:end]
     if not old or now.count(old) != 1:
-        return Refused("what it replaces is not there without the other edit")
+        return EditRefused("what it replaces is not there without the other edit")
     return now.replace(old, before[start:same] + after[same : len(after) - tail] + before[len(before) - tail : end])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from jumar.core.state.claims import Book, Edited, Stage, groups, why_not_red
+from jumar.core.state.claims import Edited, GateState, Stage, groups, why_not_red
 from jumar.core.state.events import TestRun
 from jumar.core.state.run_state import IllegalEvent, Judged, RunState
 from jumar.core.state.verdict import Outcome
@@ -43,8 +43,8 @@ class Judgement(msgspec.Struct, frozen=True):
         return "; ".join([*said, *self.wrong.values()])
 
 
-class Trial(msgspec.Struct, frozen=True):
-    """Which edits are judged next, and what is remembered meanwhile: see `Book`."""
+class TurnTrial(msgspec.Struct, frozen=True):
+    """Which edits are judged next, and what is remembered meanwhile: see `GateState`."""
 
     left: tuple[int, ...]
     settled: tuple[int, ...] = ()
@@ -74,7 +74,7 @@ def judgement(state: RunState) -> Judgement:
     )
 
 
-def _unfulfilled(book: Book, green: frozenset[str]) -> tuple[str, ...]:
+def _unfulfilled(book: GateState, green: frozenset[str]) -> tuple[str, ...]:
     """The claimed tests that are red and should not be, with the edits that are tried."""
     red: dict[str, None] = {}
     for number in book.trying:
@@ -89,7 +89,7 @@ def _unfulfilled(book: Book, green: frozenset[str]) -> tuple[str, ...]:
     return tuple(red)
 
 
-def next_trial(book: Book, found: Judgement) -> Trial | None:
+def next_trial(book: GateState, found: Judgement) -> TurnTrial | None:
     """What is judged next, given what was *found* of the edits that lie in the workspace; None: they stay.
 
     First all edits together. Then without those whose own tests stayed red; if there are several of these, one may have
@@ -101,7 +101,7 @@ def next_trial(book: Book, found: Judgement) -> Trial | None:
         if not book.waiting:
             return None
         left, later = _flat([book.trying, book.waiting[0]]), book.waiting[1:]
-        return Trial(left, book.trying, later, book.apart, book.fulfilled | found.green, Stage.SINGLY)
+        return TurnTrial(left, book.trying, later, book.apart, book.fulfilled | found.green, Stage.SINGLY)
     if book.stage is Stage.SINGLY:
         return _without_newest(book, found)
     parts = groups(book.turn, range(len(book.turn)))
@@ -109,25 +109,25 @@ def next_trial(book: Book, found: Judgement) -> Trial | None:
         return trial
     if len(parts) > 1:
         first, *others = sorted(parts, key=lambda part: book.turn[part[0]].test)  # code first: a new test must be red
-        return Trial(first, waiting=tuple(others), stage=Stage.SINGLY)
-    return Trial((), dropped=book.trying)
+        return TurnTrial(first, waiting=tuple(others), stage=Stage.SINGLY)
+    return TurnTrial((), dropped=book.trying)
 
 
-def _without_red(book: Book, found: Judgement, parts: Sequence[tuple[int, ...]]) -> Trial | None:
+def _without_red(book: GateState, found: Judgement, parts: Sequence[tuple[int, ...]]) -> TurnTrial | None:
     """Those whose own tests stayed red go back first, for a while if there are several; None: that leaves nothing."""
     bad = [part for part in parts if _is_bad(book.turn, part, found)]
     rest = _flat(part for part in parts if part not in bad)
     if len(bad) == 1 and _is_mixed(book.turn, bad[0], found):
         pieces = [(n,) for n in bad[0]]
         first, others = (rest, pieces) if rest else (pieces[0], pieces[1:])
-        return Trial(first, waiting=tuple(others), apart=bad[0], stage=Stage.NARROWED if rest else Stage.SINGLY)
+        return TurnTrial(first, waiting=tuple(others), apart=bad[0], stage=Stage.NARROWED if rest else Stage.SINGLY)
     if not (bad and rest):
         return None
     waiting, dropped = (tuple(bad), ()) if len(bad) > 1 else ((), bad[0])
-    return Trial(rest, waiting=waiting, stage=Stage.NARROWED, dropped=dropped)
+    return TurnTrial(rest, waiting=waiting, stage=Stage.NARROWED, dropped=dropped)
 
 
-def _without_newest(book: Book, found: Judgement) -> Trial:
+def _without_newest(book: GateState, found: Judgement) -> TurnTrial:
     """What was tried last goes back, or is tried edit by edit; what waits is tried next."""
     newest = tuple(n for n in book.trying if n not in book.settled)
     waiting, apart, dropped = book.waiting, book.apart, newest
@@ -135,10 +135,10 @@ def _without_newest(book: Book, found: Judgement) -> Trial:
         waiting, apart, dropped = (*((n,) for n in newest), *waiting), (*apart, *newest), ()
     if waiting:
         left, later = _flat([book.settled, waiting[0]]), waiting[1:]
-        return Trial(left, book.settled, later, apart, book.fulfilled, Stage.SINGLY, dropped)
+        return TurnTrial(left, book.settled, later, apart, book.fulfilled, Stage.SINGLY, dropped)
     if dropped and book.settled:
-        return Trial(book.settled, book.settled, (), apart, book.fulfilled, Stage.SINGLY, dropped)
-    return Trial((), dropped=book.trying)
+        return TurnTrial(book.settled, book.settled, (), apart, book.fulfilled, Stage.SINGLY, dropped)
+    return TurnTrial((), dropped=book.trying)
 
 
 def _is_mixed(turn: tuple[Edited, ...], part: tuple[int, ...], found: Judgement) -> bool:

@@ -36,7 +36,7 @@ def nothing(_path: str) -> bool:
     return False
 
 
-class Guard(msgspec.Struct, frozen=True):
+class WriteRules(msgspec.Struct, frozen=True):
     """The write rules of one task."""
 
     editable: Matches
@@ -119,7 +119,7 @@ def misnamed(path: str) -> str | None:  # noqa: PLR0911  one line per reason
     return None
 
 
-def refusal(path: str, guard: Guard) -> str | None:
+def refusal(path: str, guard: WriteRules) -> str | None:
     """Why a write to *path* is refused, or None. The run goes on; the sentence is told to the model."""
     if why := misnamed(path):
         return why

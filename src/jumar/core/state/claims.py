@@ -47,7 +47,7 @@ class Edited(msgspec.Struct, frozen=True):
     """Whether it writes tests of the agent's own."""
 
 
-class Book(msgspec.Struct, frozen=True):
+class GateState(msgspec.Struct, frozen=True):
     """All that the gate remembers. Built only by the folds."""
 
     mode: Gate = Gate.OFF

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExternalAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the agent is started, turn by turn."""
 
     argv: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ import msgspec
 
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Spend
-from jumar.core.state.claims import Book
+from jumar.core.state.claims import GateState
 from jumar.core.state.ratchet import Attempt, Score
 from jumar.core.state.removals import Removals
 from jumar.core.state.reply import Reply
@@ -70,18 +70,18 @@ class Judged(msgspec.Struct, frozen=True):
         return Attempt(t.tree, Score(t.passed, t.errors, t.failed), self.green_ids)
 
 
-class Cell(msgspec.Struct, frozen=True):
+class ResultCell(msgspec.Struct, frozen=True):
     """One cell of a linked list: adding a test's result copies no map, however many tests there are."""
 
     run: ev.TestRun
-    rest: Cell | None
+    rest: ResultCell | None
 
 
-class Said(msgspec.Struct, frozen=True):
+class ConversationCell(msgspec.Struct, frozen=True):
     """One cell of the conversation so far, newest first: requests, replies, actions, observations, reverts."""
 
     event: ev.Event
-    rest: Said | None
+    rest: ConversationCell | None
 
 
 class RunState(msgspec.Struct, frozen=True):
@@ -130,7 +130,7 @@ class RunState(msgspec.Struct, frozen=True):
     """The ids whose results the model asked for (empty: all); None: it did not."""
     recent: tuple[str, ...] = ()
     """What the last six actions did, by name: see `jumar.core.run.stall`."""
-    talk: Said | None = None
+    talk: ConversationCell | None = None
     """The conversation, newest first."""
     born_green: bool = False
     """Whether no expected test was red when the run began."""
@@ -167,13 +167,13 @@ class RunState(msgspec.Struct, frozen=True):
     final: ev.Final | None = None
     end: ev.RunEnd | None = None
     last_ts: float = 0.0
-    book: Book = Book()
+    book: GateState = GateState()
     """What the gate knows."""
     asking: bool = False
     """Whether a host's agent waits for the answer of its model."""
     plain: ev.PlainRun | None = None
     """The plain run of the verification at hand."""
-    runs: Cell | None = None
+    runs: ResultCell | None = None
     """The `test_run` events of the verification at hand, newest first."""
 
     @property
@@ -188,7 +188,7 @@ class RunState(msgspec.Struct, frozen=True):
         """The conversation, oldest first."""
         return self.since(None) or ()
 
-    def since(self, known: Said | None) -> tuple[ev.Event, ...] | None:
+    def since(self, known: ConversationCell | None) -> tuple[ev.Event, ...] | None:
         """What was added to the conversation after the cell *known*, oldest first; None: it does not hold that cell."""
         events: list[ev.Event] = []
         cell = self.talk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from jumar.core.state.external_agent import Outside
+from jumar.core.state.external_agent import ExternalAgentSettings
 from jumar.core.state.ratchet import Rule
 
 
@@ -101,7 +101,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Tier -> route, for agents that ask a provider's model."""
     context: Context = Context()
     switches: Switches = Switches()
-    outside: Outside = Outside()
+    outside: ExternalAgentSettings = ExternalAgentSettings()
     """Of an external agent: its command."""
     in_place: bool = False
     """Whether the workspace is that folder itself."""

@@ -14,23 +14,23 @@ from jumar.models.wire.messages import JSON_OBJECT, MALFORMED
 from jumar.models.wire.redaction import clean, cleaned
 from jumar.models.wire.request_formats import CHAT, MESSAGES, Form
 from jumar.models.wire.response_types import (
-    Call,
+    AnthropicMessage,
     Chat,
     Choice,
+    CompletionMessage,
+    CompletionToolCall,
     Details,
     Function,
     Incomplete,
-    Letter,
-    Message,
     Response,
-    Usage,
+    UsageCounts,
 )
 
 Json = dict[str, Any]
 Shape = TypeVar("Shape")
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class DecodedReply(msgspec.Struct, frozen=True, kw_only=True):
     """Content of an answer and the usage that it reports."""
 
     content: str = ""
@@ -54,7 +54,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     """True if the answer came to its end."""
 
 
-def said(form: Form, data: bytes, *, stream: bool) -> Said | None:
+def said(form: Form, data: bytes, *, stream: bool) -> DecodedReply | None:
     """Decode the answer *data* to a request of *form*; None if it is no such answer."""
     try:
         if not stream:
@@ -65,7 +65,7 @@ def said(form: Form, data: bytes, *, stream: bool) -> Said | None:
         return None
 
 
-def reply_of(answer: Said, secrets: tuple[str, ...]) -> Reply:
+def reply_of(answer: DecodedReply, secrets: tuple[str, ...]) -> Reply:
     """*answer* as the journal keeps it."""
     calls = tuple(
         ToolCall(clean(name, secrets), _arguments(text, secrets), clean(call_id, secrets))
@@ -101,23 +101,23 @@ def _events(data: bytes) -> Iterator[Json]:
             yield piece
 
 
-def _whole(form: Form, body: Json) -> Said:
+def _whole(form: Form, body: Json) -> DecodedReply:
     if form is CHAT:
         return _chat(_read(body, Chat))
-    return _letter(_read(body, Letter)) if form is MESSAGES else _response(_read(body, Response))
+    return _letter(_read(body, AnthropicMessage)) if form is MESSAGES else _response(_read(body, Response))
 
 
 def _read(value: object, kind: type[Shape]) -> Shape:
     return msgspec.convert(value, kind, strict=False)
 
 
-def _chat(chat: Chat, *, whole: bool = True) -> Said:
+def _chat(chat: Chat, *, whole: bool = True) -> DecodedReply:
     choice = chat.choices[0]
-    message = choice.message or Message()
-    usage = chat.usage or Usage()
+    message = choice.message or CompletionMessage()
+    usage = chat.usage or UsageCounts()
     hits = max(_count((usage.prompt_tokens_details or Details()).cached_tokens), _count(usage.prompt_cache_hit_tokens))
     withheld = choice.finish_reason == "content_filter"
-    return Said(
+    return DecodedReply(
         content=message.content or "",
         calls=tuple((c.function.name or "", c.function.arguments or "", c.id or "") for c in message.tool_calls or ()),
         input_tokens=_count(usage.prompt_tokens),
@@ -130,13 +130,13 @@ def _chat(chat: Chat, *, whole: bool = True) -> Said:
     )
 
 
-def _response(response: Response) -> Said:
+def _response(response: Response) -> DecodedReply:
     parts = [part for item in response.output if item.type == "message" for part in item.content or ()]
-    usage = response.usage or Usage()
+    usage = response.usage or UsageCounts()
     cached = _count((usage.input_tokens_details or Details()).cached_tokens)
     why = (response.incomplete_details or Incomplete()).reason
     refusals = [part.refusal for part in parts if part.refusal]
-    return Said(
+    return DecodedReply(
         content="".join(part.text or "" for part in parts),
         calls=tuple(
             (item.name or item.type, _text(item.arguments if item.input is None else item.input), item.call_id)
@@ -152,10 +152,10 @@ def _response(response: Response) -> Said:
     )
 
 
-def _letter(letter: Letter, *, whole: bool = True) -> Said:
-    usage = letter.usage or Usage()
+def _letter(letter: AnthropicMessage, *, whole: bool = True) -> DecodedReply:
+    usage = letter.usage or UsageCounts()
     cached, written = _count(usage.cache_read_input_tokens), _count(usage.cache_creation_input_tokens)
-    return Said(
+    return DecodedReply(
         content="".join(block.text or "" for block in letter.content if block.type == "text"),
         calls=tuple((b.name or "", _text(b.input), b.id or "") for b in letter.content if b.type == "tool_use"),
         input_tokens=_count(usage.input_tokens) + cached + written,
@@ -168,38 +168,38 @@ def _letter(letter: Letter, *, whole: bool = True) -> Said:
     )
 
 
-def _chunks(events: Sequence[Json]) -> Said:
+def _chunks(events: Sequence[Json]) -> DecodedReply:
     """A chat completion from its pieces."""
-    chat, usage, finish = Message(), None, None
-    calls: dict[int, Call] = {}
+    chat, usage, finish = CompletionMessage(), None, None
+    calls: dict[int, CompletionToolCall] = {}
     for event in events:
         if event.get("error"):
-            return Said(failed=_why(event["error"]))
+            return DecodedReply(failed=_why(event["error"]))
         piece = _read(event, Chat)
         usage = piece.usage or usage
         for choice in piece.choices[:1]:
-            delta, finish = choice.delta or Message(), choice.finish_reason or finish
-            chat = Message((chat.content or "") + (delta.content or ""), delta.refusal or chat.refusal)
+            delta, finish = choice.delta or CompletionMessage(), choice.finish_reason or finish
+            chat = CompletionMessage((chat.content or "") + (delta.content or ""), delta.refusal or chat.refusal)
             for call in delta.tool_calls or ():
-                old = calls.get(call.index, Call())
+                old = calls.get(call.index, CompletionToolCall())
                 name = old.function.name or call.function.name
                 text = (old.function.arguments or "") + (call.function.arguments or "")
-                calls[call.index] = Call(call.index, old.id or call.id, Function(name, text))
-    message = Message(chat.content, chat.refusal, list(calls.values()))
+                calls[call.index] = CompletionToolCall(call.index, old.id or call.id, Function(name, text))
+    message = CompletionMessage(chat.content, chat.refusal, list(calls.values()))
     return _chat(Chat([Choice(message, finish_reason=finish)], usage), whole=finish is not None)
 
 
-def _staged(events: Sequence[Json]) -> Said:
+def _staged(events: Sequence[Json]) -> DecodedReply:
     """A response of OpenAI's: the last event holds all of it."""
     for event in reversed(events):
         if event.get("type") in ("response.completed", "response.incomplete", "response.failed"):
             return _response(_read(event["response"], Response))
         if event.get("type") == "error":
-            return Said(failed=_why(event.get("error") or event))
-    return Said(whole=False)
+            return DecodedReply(failed=_why(event.get("error") or event))
+    return DecodedReply(whole=False)
 
 
-def _pieces(events: Sequence[Json]) -> Said:
+def _pieces(events: Sequence[Json]) -> DecodedReply:
     """A message of Anthropic's from its pieces."""
     blocks: dict[int, Json] = {}
     usage: Json = {}
@@ -218,8 +218,10 @@ def _pieces(events: Sequence[Json]) -> Said:
             case "message_stop":
                 whole = True
             case "error":
-                return Said(failed=_why(event.get("error")))
-    return _letter(_read({"content": list(blocks.values()), "stop_reason": stop, "usage": usage}, Letter), whole=whole)
+                return DecodedReply(failed=_why(event.get("error")))
+    return _letter(
+        _read({"content": list(blocks.values()), "stop_reason": stop, "usage": usage}, AnthropicMessage), whole=whole
+    )
 
 
 def _told(usage: Json | None) -> Json:

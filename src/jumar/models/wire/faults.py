@@ -7,7 +7,7 @@ import math
 import msgspec
 
 
-class Fault(msgspec.Struct, frozen=True):
+class CallFault(msgspec.Struct, frozen=True):
     """Failure of a call that has no answer."""
 
     error: str
@@ -20,7 +20,7 @@ class Fault(msgspec.Struct, frozen=True):
     """True if the provider may have worked on it, and charge for that."""
 
 
-def fault_of(raised: Exception) -> Fault:
+def fault_of(raised: Exception) -> CallFault:
     """The fault that the client's exception *raised* stands for.
 
     An answer with an error status costs nothing, nor does a request that never left; whatever broke off after it was
@@ -33,19 +33,21 @@ def fault_of(raised: Exception) -> Fault:
     if isinstance(raised, ai.ModelAPIError):
         return _refused(raised)
     if isinstance(raised, ai.ContentFilterError):
-        return Fault("refusal", str(raised), billed=True)
+        return CallFault("refusal", str(raised), billed=True)
     if isinstance(raised, ai.UserError):
-        return Fault("rejected", str(raised))
-    return Fault("malformed", f"the answer is no valid completion: {str(raised) or type(raised).__name__}", billed=True)
+        return CallFault("rejected", str(raised))
+    return CallFault(
+        "malformed", f"the answer is no valid completion: {str(raised) or type(raised).__name__}", billed=True
+    )
 
 
-def _broken_off(raised: Exception) -> Fault:
+def _broken_off(raised: Exception) -> CallFault:
     """There was no whole answer."""
     from pydantic_ai import exceptions as ai  # noqa: PLC0415  as above
 
     unsent = getattr(raised, "phase", None) in ("pool", "connect")
     late = isinstance(raised, ai.ModelRequestTimeout | ai.ModelTimeoutError)
-    return Fault("timeout" if late and not unsent else "connection", _first_words(raised), billed=not unsent)
+    return CallFault("timeout" if late and not unsent else "connection", _first_words(raised), billed=not unsent)
 
 
 def _first_words(raised: BaseException) -> str:
@@ -57,12 +59,12 @@ def _first_words(raised: BaseException) -> str:
     return words
 
 
-def _refused(raised: Exception) -> Fault:
+def _refused(raised: Exception) -> CallFault:
     """The answer was an error; one without a status came in the body of an answer that had begun well."""
     from pydantic_ai import exceptions as ai  # noqa: PLC0415  as above
 
     if (redirect := _redirected(raised)) is not None:
-        return Fault("rejected", f"HTTP {redirect}: the server redirects, and redirects are not followed")
+        return CallFault("rejected", f"HTTP {redirect}: the server redirects, and redirects are not followed")
     status = getattr(raised, "status_code", None)
     begun = status is None or bool(getattr(raised, "in_stream", False))
     categories = (
@@ -81,7 +83,7 @@ def _refused(raised: Exception) -> Fault:
     if error is None:
         error = _by_status(status)
     billed = begun and error != "rejected"
-    return Fault(error, _words(raised, status), _seconds(raised), billed)
+    return CallFault(error, _words(raised, status), _seconds(raised), billed)
 
 
 def _by_status(status: int | None) -> str:

@@ -26,7 +26,7 @@ ONLY_COMPLETION_TOKENS = ("gpt-5", "gpt-6", "o1", "o3", "o4")
 """Names of models that refuse `max_tokens`, the older word, which every compatible server knows."""
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Destination of one call."""
 
     provider: Provider
@@ -49,7 +49,7 @@ def check_installed() -> None:
 
 
 @asynccontextmanager
-async def opened(line: Line, context: ssl.SSLContext) -> AsyncIterator[Client]:
+async def opened(line: ModelEndpoint, context: ssl.SSLContext) -> AsyncIterator[Client]:
     """The client for one call over *line*; its connection is closed when the block ends, however it ends."""
     import httpx2  # noqa: PLC0415  not part of the core install
 
@@ -68,7 +68,7 @@ async def opened(line: Line, context: ssl.SSLContext) -> AsyncIterator[Client]:
                 yield _google(line, base_url, http, context)
 
 
-def _rooted(line: Line) -> str:
+def _rooted(line: ModelEndpoint) -> str:
     """The base URL, without the version that two of the clients add by themselves."""
     base_url = (line.base_url or line.provider.base_url).rstrip("/")
     if line.provider.wire == "openai":
@@ -76,7 +76,7 @@ def _rooted(line: Line) -> str:
     return base_url.removesuffix("/v1beta" if line.provider.wire == "google" else "/v1").removesuffix("/v1")
 
 
-def _openai(line: Line, base_url: str, http: httpx2.AsyncClient) -> Client:
+def _openai(line: ModelEndpoint, base_url: str, http: httpx2.AsyncClient) -> Client:
     """Chat completions, in the dialect of the provider."""
     from openai import AsyncOpenAI  # noqa: PLC0415  not part of the core install
     from pydantic_ai.models.ollama import OllamaModel  # noqa: PLC0415  as above
@@ -104,7 +104,7 @@ def _openai(line: Line, base_url: str, http: httpx2.AsyncClient) -> Client:
             return OpenAIChatModel(line.model, provider=OpenAIProvider(openai_client=client))
 
 
-def _compatible(line: Line, client: AsyncOpenAI) -> Client:
+def _compatible(line: ModelEndpoint, client: AsyncOpenAI) -> Client:
     """A server that speaks OpenAI's wire and is not OpenAI."""
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415  as above
     from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415  as above
@@ -117,7 +117,7 @@ def _compatible(line: Line, client: AsyncOpenAI) -> Client:
     )
 
 
-def _anthropic(line: Line, base_url: str, http: httpx2.AsyncClient) -> Client:
+def _anthropic(line: ModelEndpoint, base_url: str, http: httpx2.AsyncClient) -> Client:
     from anthropic import AsyncAnthropic  # noqa: PLC0415  not part of the core install
     from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415  as above
     from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415  as above
@@ -136,7 +136,7 @@ def _strip(client: AsyncOpenAI | AsyncAnthropic) -> None:
         client._custom_headers = {}  # noqa: SLF001  as above
 
 
-def _google(line: Line, base_url: str, http: httpx2.AsyncClient, context: ssl.SSLContext) -> Client:
+def _google(line: ModelEndpoint, base_url: str, http: httpx2.AsyncClient, context: ssl.SSLContext) -> Client:
     from google.genai import Client as Gemini  # noqa: PLC0415  not part of the core install
     from google.genai.client import DebugConfig  # noqa: PLC0415  as above
     from google.genai.types import HttpOptions, HttpRetryOptions  # noqa: PLC0415  as above

@@ -107,14 +107,14 @@ UNBOUNDED = frozenset({"input_file", "file", "item_reference", "input_audio", "a
 IMAGES = frozenset({"image", "image_url", "input_image"})
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class ForwardRefusal(msgspec.Struct, frozen=True):
     """Reason why a request is not forwarded, for whoever made it."""
 
     status: int
     why: str
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ForwardedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request that may be forwarded."""
 
     form: Form
@@ -138,21 +138,21 @@ def form_at(path: str) -> Form | None:
     return next((form for form in FORMS if form.path.removeprefix("/v1") == plain), None)
 
 
-def asked(form: Form, raw: bytes, model: str, max_output: int, base_url: str = "") -> Asked | Refusal:
+def asked(form: Form, raw: bytes, model: str, max_output: int, base_url: str = "") -> ForwardedRequest | ForwardRefusal:
     """The request *raw* as it may be sent: to *model* (`PROVIDER:NAME`), with at most *max_output* tokens to come."""
     try:
         return _asked(form, json.loads(raw), model, max_output, base_url)
     except ValueError:
-        return Refusal(400, "the body is no JSON")
+        return ForwardRefusal(400, "the body is no JSON")
     except RecursionError:  # from the reading of it, or from what is done with it
-        return Refusal(400, "the body is nested too deep")
+        return ForwardRefusal(400, "the body is nested too deep")
 
 
-def _asked(form: Form, body: object, model: str, max_output: int, base_url: str) -> Asked | Refusal:
+def _asked(form: Form, body: object, model: str, max_output: int, base_url: str) -> ForwardedRequest | ForwardRefusal:
     if not isinstance(body, dict) or not isinstance(body.get(form.turns), str | list):
-        return Refusal(400, f"the body is no JSON object with `{form.turns}`")
+        return ForwardRefusal(400, f"the body is no JSON object with `{form.turns}`")
     if why := _unmetered(form, body):
-        return Refusal(400, why)
+        return ForwardRefusal(400, why)
     wanted = isinstance(options := body.get("stream_options"), dict) and options.get("include_usage") is True
     kept = _without_ttl({k: v for k, v in body.items() if k in form.fields and v is not None})
     kept |= {"model": model.partition(":")[2]}
@@ -162,7 +162,7 @@ def _asked(form: Form, body: object, model: str, max_output: int, base_url: str)
     if stream and form is CHAT:
         kept["stream_options"] = {"include_usage": True}
     head, turns, overhead = _measures(form, kept)
-    return Asked(
+    return ForwardedRequest(
         form=form,
         body=json.dumps(kept).encode(),
         stream=stream,

@@ -15,7 +15,7 @@ class Details(msgspec.Struct, frozen=True):
     cached_tokens: int | None = None
 
 
-class Usage(msgspec.Struct, frozen=True):
+class UsageCounts(msgspec.Struct, frozen=True):
     """Token counts of all request formats: each has some of them."""
 
     prompt_tokens: int | None = None
@@ -37,7 +37,7 @@ class Function(msgspec.Struct, frozen=True):
     arguments: str | None = None
 
 
-class Call(msgspec.Struct, frozen=True):
+class CompletionToolCall(msgspec.Struct, frozen=True):
     """A call of a chat completion, or a piece of one."""
 
     index: int = 0
@@ -45,19 +45,19 @@ class Call(msgspec.Struct, frozen=True):
     function: Function = Function()
 
 
-class Message(msgspec.Struct, frozen=True):
+class CompletionMessage(msgspec.Struct, frozen=True):
     """A message of a chat completion, or a piece of one."""
 
     content: str | None = None
     refusal: str | None = None
-    tool_calls: list[Call] | None = None
+    tool_calls: list[CompletionToolCall] | None = None
 
 
 class Choice(msgspec.Struct, frozen=True):
     """An answer of a chat completion, or a piece of one."""
 
-    message: Message | None = None
-    delta: Message | None = None
+    message: CompletionMessage | None = None
+    delta: CompletionMessage | None = None
     finish_reason: str | None = None
 
 
@@ -65,7 +65,7 @@ class Chat(msgspec.Struct, frozen=True):
     """A chat completion, or a piece of one. https://platform.openai.com/docs/api-reference/chat."""
 
     choices: list[Choice] = []
-    usage: Usage | None = None
+    usage: UsageCounts | None = None
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -92,15 +92,15 @@ class Response(msgspec.Struct, frozen=True):
     """A response of OpenAI's. https://platform.openai.com/docs/api-reference/responses."""
 
     output: list[Block]
-    usage: Usage | None = None
+    usage: UsageCounts | None = None
     status: str | None = None
     incomplete_details: Incomplete | None = None
     error: Json | None = None
 
 
-class Letter(msgspec.Struct, frozen=True):
+class AnthropicMessage(msgspec.Struct, frozen=True):
     """A message of Anthropic's. https://docs.anthropic.com/en/api/messages."""
 
     content: list[Block]
     stop_reason: str | None = None
-    usage: Usage | None = None
+    usage: UsageCounts | None = None

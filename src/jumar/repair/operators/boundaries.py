@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.source.edit_site import Site
-from jumar.repair.source.spans import Edit
+from jumar.repair.source.edit_site import EditSite
+from jumar.repair.source.spans import TextEdit
 
 _NUMERIC_CALLS = frozenset({"range", "min", "max", "abs", "int", "round", "divmod", "pow", "enumerate"})
 _SEQUENCE_CALLS = frozenset({"len", "sorted", "list", "tuple", "reversed", "set", "sum", "iter"})
 
 
-def integers(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def integers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A number one up or down, or one of the numbers that programs begin and end with."""
     if not isinstance(node, cst.Integer) or not site.is_used(node):
         return
@@ -29,7 +29,7 @@ def integers(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
             yield site.put(node, str(new), f"{value} to {new}", 0.15)
 
 
-def floats(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def floats(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A fraction to its neighbours in use."""
     if isinstance(node, cst.Float) and site.is_used(node):
         for new in ("0.0", "1.0", "0.5", "2.0", str(int(float(node.value)))):
@@ -37,7 +37,7 @@ def floats(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
                 yield site.put(node, new, f"{node.value} to {new}", 0.4)
 
 
-def neighbours(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def neighbours(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """An expression that counts, plus or minus one."""
     if not isinstance(node, cst.BaseExpression) or not site.is_used(node):
         return
@@ -54,7 +54,7 @@ def _sums(node: cst.BinaryOperation) -> bool:
     return isinstance(node.operator, cst.Add | cst.Subtract | cst.Multiply | cst.Modulo | cst.Divide | cst.FloorDivide)
 
 
-def _counts(site: Site, node: cst.BaseExpression) -> float:
+def _counts(site: EditSite, node: cst.BaseExpression) -> float:
     """How likely it is that *node* is a number at whose end a bug can sit; 0 if it is none."""
     match site.parent(node):
         case cst.Index() | cst.Slice():
@@ -71,13 +71,13 @@ def _counts(site: Site, node: cst.BaseExpression) -> float:
             return 0.0
 
 
-def _counted(site: Site, argument: cst.Arg) -> float:
+def _counted(site: EditSite, argument: cst.Arg) -> float:
     call = site.parent(argument)
     name = site.text(call.func) if isinstance(call, cst.Call) else ""
     return 0.0 if name in _SEQUENCE_CALLS else 0.8 if name in _NUMERIC_CALLS else 0.6
 
 
-def slices(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def slices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A slice with an end dropped, set or turned round."""
     if not isinstance(node, cst.Slice):
         return
@@ -97,7 +97,7 @@ def slices(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
         yield site.edit(node, f"{lower}:{upper}", "step of the slice dropped", 0.4)
 
 
-def indices(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def indices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """An index or a slice put on a value, or taken off it."""
     if not isinstance(node, cst.BaseExpression) or not site.is_used(node):
         return
@@ -118,7 +118,7 @@ def indices(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
                 yield site.put(node, f"{text}[{name}]", "index added", 0.25)
 
 
-def _indexable(site: Site, node: cst.BaseExpression) -> bool:
+def _indexable(site: EditSite, node: cst.BaseExpression) -> bool:
     parent = site.parent(node)
     if isinstance(parent, cst.Call):
         return False
@@ -127,7 +127,7 @@ def _indexable(site: Site, node: cst.BaseExpression) -> bool:
     return True
 
 
-def ranges(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def ranges(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """`range` with a start of one or nought, reversed, or over a length."""
     if not isinstance(node, cst.Call) or site.text(node.func) != "range":
         return

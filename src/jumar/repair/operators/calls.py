@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.source.edit_site import Site
-from jumar.repair.source.spans import Edit
+from jumar.repair.source.edit_site import EditSite
+from jumar.repair.source.spans import TextEdit
 
 _WRAPPERS = ("list", "len", "str", "int", "abs", "set", "sorted", "reversed", "tuple", "sum", "max", "min", "float",
              "bool", "round", "iter", "repr", "any", "all", "next")  # fmt: skip
@@ -15,7 +15,7 @@ _METHODS = ("strip()", "lower()", "upper()", "copy()", "keys()", "values()", "it
             "decode()", "rstrip()", "lstrip()", "read()", "group()", "total_seconds()")  # fmt: skip
 
 
-def arguments(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def arguments(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """Arguments exchanged, dropped, or one more from the names in scope."""
     if not isinstance(node, cst.Call):
         return
@@ -36,19 +36,19 @@ def arguments(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
                 yield site.put(node, f"{function}({', '.join([name, *texts])})", f"argument {name} added", 0.2)
 
 
-def _argument(site: Site, node: cst.Arg) -> str:
+def _argument(site: EditSite, node: cst.Arg) -> str:
     star = node.star if isinstance(node.star, str) else ""
     keyword = f"{node.keyword.value}=" if node.keyword else ""
     return f"{star}{keyword}{site.text(node.value)}"
 
 
-def _exchange(site: Site, left: cst.Arg, right: cst.Arg) -> Edit:
+def _exchange(site: EditSite, left: cst.Arg, right: cst.Arg) -> TextEdit:
     (start, mid), (after, end) = site.span(left.value), site.span(right.value)
     text = site.text(right.value) + site.snippet[mid:after] + site.text(left.value)
-    return Edit(start, end, text, "arguments exchanged", 0.8, site.line(left))
+    return TextEdit(start, end, text, "arguments exchanged", 0.8, site.line(left))
 
 
-def unwrapped(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def unwrapped(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A call replaced by one of its arguments, or by what its method was called on."""
     if not isinstance(node, cst.Call) or not site.is_used(node):
         return
@@ -61,7 +61,7 @@ def unwrapped(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
         yield site.put(node, site.text(node.func), "call dropped", 0.3)
 
 
-def wrapped(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def wrapped(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A value handed to a function first: one of the unit's, or one of the language's."""
     if not isinstance(node, cst.BaseExpression) or not site.is_used(node) or _placed(site, node):
         return
@@ -77,7 +77,7 @@ def wrapped(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
         yield site.put(node, f"{text}()", "call added", 0.3)
 
 
-def clamped(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def clamped(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A value bounded by another one."""
     if not isinstance(node, cst.BaseExpression) or not site.is_used(node):
         return
@@ -95,7 +95,7 @@ def clamped(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
                 yield site.put(node, f"{function}({other}, {text})", f"{function} with {other}", prior)
 
 
-def combined(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def combined(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A value together with another one, by an operator."""
     if not isinstance(node, cst.Name | cst.Call | cst.Subscript | cst.Attribute | cst.ListComp | cst.List):
         return
@@ -118,7 +118,7 @@ def combined(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
             yield site.put(node, f"{text} {form}", f"{form} added", 0.1)
 
 
-def _placed(site: Site, node: cst.BaseExpression) -> bool:
+def _placed(site: EditSite, node: cst.BaseExpression) -> bool:
     """Whether *node* names what is called or owned, where no other value can stand."""
     parent = site.parent(node)
     if isinstance(parent, cst.Call):

@@ -8,8 +8,8 @@ from itertools import permutations
 import libcst as cst
 
 from jumar.repair.operators.expressions import is_condition
-from jumar.repair.source.edit_site import Site
-from jumar.repair.source.spans import Edit
+from jumar.repair.source.edit_site import EditSite
+from jumar.repair.source.spans import TextEdit
 
 Clause = tuple[str, float]
 """A condition and how likely it is the one that is missing, 0 to 1."""
@@ -18,7 +18,7 @@ _WIDE = 8
 """Names up to which every pair is compared."""
 
 
-def clauses(site: Site, node: cst.CSTNode) -> Iterator[Clause]:
+def clauses(site: EditSite, node: cst.CSTNode) -> Iterator[Clause]:
     """Conditions that can be asked at *node*, the plain ones first."""
     names = site.locals(node)
     for name in names:
@@ -46,7 +46,7 @@ def _comparison(text: str) -> bool:
                       or text.startswith(("isinstance(", "hasattr(", "callable(")))  # fmt: skip
 
 
-def strengthened(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def strengthened(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A condition with a clause more, on either side, joined by `and` or `or`."""
     if not isinstance(node, cst.BaseExpression) or not is_condition(site, node):
         return
@@ -62,7 +62,7 @@ def strengthened(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
                 yield site.put(node, f"{clause} {joint} {text}", f"{joint} {clause} added in front", 0.42 * likely)
 
 
-def replaced(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def replaced(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A condition to another one."""
     if isinstance(node, cst.BaseExpression) and is_condition(site, node):
         for clause, likely in clauses(site, node):
@@ -70,16 +70,18 @@ def replaced(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
                 yield site.put(node, clause, f"condition to {clause}", 0.4 * likely)
 
 
-def filters(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def filters(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A comprehension with its condition dropped, or with one more."""
     if not isinstance(node, cst.CompFor):
         return
     for condition in node.ifs:
         start, end = site.span(condition)
-        yield Edit(start, end, "", "condition of the comprehension dropped", 0.5, site.line(condition))
+        yield TextEdit(start, end, "", "condition of the comprehension dropped", 0.5, site.line(condition))
     if not node.ifs:
         _, end = site.span(node)
         target = site.text(node.target)
         asked = (c for c in clauses(site, node) if target in c[0])
         for clause, likely in [(target, 1.0), (f"{target} is not None", 0.9), *asked]:
-            yield Edit(end, end, f" if {clause}", "condition of the comprehension added", 0.3 * likely, site.line(node))
+            yield TextEdit(
+                end, end, f" if {clause}", "condition of the comprehension added", 0.3 * likely, site.line(node)
+            )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from jumar.repair.operators.patterns import rewritten
-from jumar.repair.source.edit_site import Site
-from jumar.repair.source.spans import Edit
+from jumar.repair.source.edit_site import EditSite
+from jumar.repair.source.spans import TextEdit
 
 _SINGLES: dict[str, tuple[str, ...]] = {
     "True": ("False", "None"),
@@ -19,7 +19,7 @@ _SINGLES: dict[str, tuple[str, ...]] = {
 _EMPTY = ("None", "[0]", "[None]", "[1]", "{}", "()", "''")
 
 
-def singles(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def singles(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """True, False and None to one another, or to a name or a condition of the place."""
     if not isinstance(node, cst.Name) or node.value not in _SINGLES or not site.is_used(node):
         return
@@ -35,7 +35,7 @@ def singles(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
             yield site.put(node, condition, f"{node.value} to a condition", 0.3)
 
 
-def containers(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def containers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A literal container emptied, nested in itself, or with one member more or less."""
     if not isinstance(node, cst.List | cst.Tuple) or not site.is_used(node):
         return
@@ -50,7 +50,7 @@ def containers(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
             yield site.edit(node, f"({rest})", f"{item} dropped from the tuple", 0.3)
 
 
-def _list(site: Site, node: cst.List, items: list[str]) -> Iterator[Edit]:
+def _list(site: EditSite, node: cst.List, items: list[str]) -> Iterator[TextEdit]:
     yield site.put(node, f"[{site.text(node)}]", "list nested", 0.25 if items else 0.5)
     for name in site.locals(node):
         if name not in items:
@@ -63,7 +63,7 @@ def _list(site: Site, node: cst.List, items: list[str]) -> Iterator[Edit]:
         yield site.put(node, new, f"list to {new}", 0.4 if items else 0.3)
 
 
-def strings(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def strings(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A string to another one of the unit, to nothing, or with one character changed; patterns by their grammar."""
     if not isinstance(node, cst.SimpleString) or not site.is_used(node):
         return
@@ -80,7 +80,7 @@ def strings(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
             yield site.edit(node, other, "string to another of the unit", 0.4)
 
 
-def _is_pattern(site: Site, node: cst.SimpleString) -> bool:
+def _is_pattern(site: EditSite, node: cst.SimpleString) -> bool:
     argument = site.parent(node)
     call = site.parent(argument)
     return isinstance(call, cst.Call) and site.text(call.func).startswith(("re.", "regex."))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.source.edit_site import Site
-from jumar.repair.source.spans import Edit
+from jumar.repair.source.edit_site import EditSite
+from jumar.repair.source.spans import TextEdit
 
 _COMPARISONS: dict[str, tuple[tuple[str, float], ...]] = {
     "<": (("<=", 1.0), (">", 0.9), (">=", 0.8), ("!=", 0.4)),
@@ -40,7 +40,7 @@ _ARITHMETIC: dict[str, tuple[tuple[str, float], ...]] = {
 _COMMUTATIVE = frozenset({"*", "&", "|", "^"})
 
 
-def comparisons(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def comparisons(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """`<` to `<=` and every other comparison; `==` with a number also as a bound beside it."""
     if not isinstance(node, cst.ComparisonTarget):
         return
@@ -54,10 +54,10 @@ def comparisons(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
             if new in ("<", "<=", ">", ">=", "!=", "=="):
                 for other in (value - 1, value + 1):
                     text = f"{new} {other}"
-                    yield Edit(start, end, text, f"bound {old} {value} to {text}", 0.5, site.line(node))
+                    yield TextEdit(start, end, text, f"bound {old} {value} to {text}", 0.5, site.line(node))
 
 
-def arithmetic(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def arithmetic(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """Another operator between the same operands, and the operands exchanged."""
     if isinstance(node, cst.BinaryOperation):
         old = site.text(node.operator)
@@ -81,7 +81,7 @@ def arithmetic(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
             yield site.edit(node, f"{target} {new} {site.text(value)}", f"= to {new}", 0.3)
 
 
-def operands(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def operands(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """One operand alone, in the place of the whole operation."""
     if isinstance(node, cst.BinaryOperation | cst.BooleanOperation):
         for kept, side in ((node.left, "right"), (node.right, "left")):
@@ -97,7 +97,7 @@ def operands(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
         )
 
 
-def boolean(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def boolean(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """`and` to `or` and back, operands of a short circuit exchanged, and conditions negated."""
     if isinstance(node, cst.BooleanOperation):
         old = site.text(node.operator)
@@ -114,7 +114,7 @@ def boolean(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
         yield site.put(node, f"-{site.atom(node)}", "sign changed", 0.2)
 
 
-def is_condition(site: Site, node: cst.BaseExpression) -> bool:
+def is_condition(site: EditSite, node: cst.BaseExpression) -> bool:
     """Whether *node* decides something: the test of a statement or expression, or an operand of `and` and `or`."""
     match site.parent(node):
         case cst.If() | cst.While() | cst.IfExp() | cst.CompIf() | cst.Assert() as parent:
@@ -125,7 +125,7 @@ def is_condition(site: Site, node: cst.BaseExpression) -> bool:
             return False
 
 
-def _grouped(site: Site, node: cst.BaseExpression) -> str:
+def _grouped(site: EditSite, node: cst.BaseExpression) -> str:
     """*node* as the operand of `not`, which binds looser than everything but `and`, `or` and conditionals."""
     text = site.text(node)
     return f"({text})" if isinstance(node, cst.BooleanOperation | cst.IfExp | cst.Lambda | cst.NamedExpr) else text

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import libcst as cst
 
 from jumar.repair.operators.conditions import clauses
-from jumar.repair.source.blocks import Line, indented, inserted, replaced
-from jumar.repair.source.edit_site import Site
-from jumar.repair.source.spans import Edit
+from jumar.repair.source.blocks import StatementLines, indented, inserted, replaced
+from jumar.repair.source.edit_site import EditSite
+from jumar.repair.source.spans import TextEdit
 
 _EXCEPTIONS = ("ValueError", "KeyError", "IndexError", "TypeError", "AttributeError", "ZeroDivisionError",
                "OverflowError", "StopIteration", "UnicodeError", "OSError", "Exception")  # fmt: skip
 _INDENT = "    "
 
 
-def conditional(site: Site, line: Line) -> Iterator[Edit]:
+def conditional(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A statement done only under a condition."""
     if isinstance(line.node, cst.If | cst.FunctionDef) or "\n" in line.body.strip():
         return
@@ -25,7 +25,7 @@ def conditional(site: Site, line: Line) -> Iterator[Edit]:
         yield replaced(line, f"if {clause}:\n{body}", f"done only if {clause}", 0.42 * likely)
 
 
-def early(site: Site, line: Line) -> Iterator[Edit]:
+def early(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A way out before *line*: a return, and in loops `continue` and `break`."""
     exits = [(f"return {value}", likely) for value, likely in _returned(site, line)]
     if _loops(site, line.node):
@@ -35,7 +35,7 @@ def early(site: Site, line: Line) -> Iterator[Edit]:
             yield inserted(line, f"if {clause}:\n{_INDENT}{exit_}", f"{exit_} if {clause}", 0.4 * likely * fit)
 
 
-def _returned(site: Site, line: Line) -> Iterator[tuple[str, float]]:
+def _returned(site: EditSite, line: StatementLines) -> Iterator[tuple[str, float]]:
     """What the function could return, most likely first."""
     values = [n.value for n in site.nodes if isinstance(n, cst.Return) and n.value is not None]
     texts = dict.fromkeys(t for t in map(site.text, values) if len(t) <= 20)  # noqa: PLR2004 - short
@@ -46,7 +46,7 @@ def _returned(site: Site, line: Line) -> Iterator[tuple[str, float]]:
             yield text, 0.9 if text == "None" else 0.5
 
 
-def _loops(site: Site, node: cst.CSTNode) -> bool:
+def _loops(site: EditSite, node: cst.CSTNode) -> bool:
     """Whether *node* stands in a loop of its own function."""
     parent = site.parent(node)
     while not isinstance(parent, cst.FunctionDef | cst.Module | cst.ClassDef):
@@ -56,7 +56,7 @@ def _loops(site: Site, node: cst.CSTNode) -> bool:
     return False
 
 
-def caught(site: Site, line: Line) -> Iterator[Edit]:
+def caught(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """An exception of the statement caught and passed over, or answered by leaving."""
     if isinstance(line.node, cst.Try) or "\n" in line.body.strip():
         return
@@ -70,7 +70,7 @@ def caught(site: Site, line: Line) -> Iterator[Edit]:
             yield replaced(line, text, f"{exception} caught", 0.25 if way == "pass" else 0.2)
 
 
-def handlers(site: Site, node: cst.CSTNode) -> Iterator[Edit]:
+def handlers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """The exceptions of a handler or a raise to others, or more of them."""
     if isinstance(node, cst.ExceptHandler) and node.type is not None:
         old = site.text(node.type)

@@ -7,9 +7,18 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.source.blocks import Line, dedented, indented, inserted, line_of, replaced, siblings, statements
-from jumar.repair.source.edit_site import Site
-from jumar.repair.source.spans import Edit
+from jumar.repair.source.blocks import (
+    StatementLines,
+    dedented,
+    indented,
+    inserted,
+    line_of,
+    replaced,
+    siblings,
+    statements,
+)
+from jumar.repair.source.edit_site import EditSite
+from jumar.repair.source.spans import TextEdit
 
 _INDENT = "    "
 _BARE = ("break", "continue", "return", "pass")
@@ -23,7 +32,7 @@ _KEYWORDS: dict[str, tuple[tuple[str, float], ...]] = {
 _VALUES = (("return", 0.5), ("yield", 0.25), ("yield from", 0.25), ("await", 0.2))
 
 
-def deleted(site: Site, line: Line) -> Iterator[Edit]:
+def deleted(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A statement dropped, or a compound one opened up."""
     yield replaced(line, "pass", "statement dropped", 0.5)
     if isinstance(line.node, cst.If | cst.For | cst.While | cst.With | cst.Try) and (body := _body(site, line)):
@@ -32,20 +41,22 @@ def deleted(site: Site, line: Line) -> Iterator[Edit]:
         yield from _branches(site, line, line.node)
 
 
-def _branches(site: Site, line: Line, node: cst.If) -> Iterator[Edit]:
+def _branches(site: EditSite, line: StatementLines, node: cst.If) -> Iterator[TextEdit]:
     if isinstance(node.orelse, cst.If):
         start, _ = site.span(node.orelse)
         keyword = site.snippet.find("elif", line.start, start + 4)
         if keyword == start:
-            yield Edit(start, start + 4, "if", "elif to if", 0.4, site.line(node.orelse))
+            yield TextEdit(start, start + 4, "if", "elif to if", 0.4, site.line(node.orelse))
     elif node.orelse is not None and isinstance(node.orelse.body, cst.IndentedBlock):
         start, end = site.span(node.orelse)
         rows = dedented(site.snippet[start:end].partition("\n")[2], line.indent + _INDENT)
         last = site.line_offset(site.lines(node.orelse)[0])
-        yield Edit(last, line.end, f"{indented(rows, line.indent)}\n", "else dropped, its body kept", 0.4, line.number)
+        yield TextEdit(
+            last, line.end, f"{indented(rows, line.indent)}\n", "else dropped, its body kept", 0.4, line.number
+        )
 
 
-def _body(site: Site, line: Line) -> str:
+def _body(site: EditSite, line: StatementLines) -> str:
     """The text of the body of a compound statement, without its indentation."""
     node = line.node
     if not isinstance(node, cst.If | cst.For | cst.While | cst.With | cst.Try) or not isinstance(
@@ -58,42 +69,44 @@ def _body(site: Site, line: Line) -> str:
     return dedented(rows, indent) if last >= first else ""
 
 
-def moved(site: Site, line: Line) -> Iterator[Edit]:
+def moved(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A statement exchanged with the next one, or moved into or out of a block beside it."""
     _, after = siblings(site, line)
     if after is not None and after.start == line.end:
         text = after.text + line.text
-        yield Edit(line.start, after.end, text, "statements exchanged", 0.55, line.number)
+        yield TextEdit(line.start, after.end, text, "statements exchanged", 0.55, line.number)
     if after is not None and (inner := _ends(site, after)):
         first, last, indent = inner
         body = indented(line.body, indent) + "\n"
         between, rest = site.snippet[line.end : first], site.snippet[first:last]
-        yield Edit(line.start, last, between + body + rest, "statement moved into the next block", 0.35, line.number)
+        yield TextEdit(
+            line.start, last, between + body + rest, "statement moved into the next block", 0.35, line.number
+        )
     block = site.parent(line.node)
     owner = line_of(site, site.parent(block))
     if owner is not None and isinstance(owner.node, cst.For | cst.While | cst.If | cst.With):
         body = dedented(line.body, line.indent)
         rest = site.snippet[line.end : owner.end]
-        yield Edit(
+        yield TextEdit(
             line.start, owner.end, f"{rest}{indented(body, owner.indent)}\n", "statement moved behind its block", 0.4,
             line.number,
         )  # fmt: skip
         front = site.snippet[owner.start : line.start]
-        yield Edit(
+        yield TextEdit(
             owner.start, line.end, f"{indented(body, owner.indent)}\n{front}", "statement moved before its block", 0.3,
             line.number,
         )  # fmt: skip
     yield from _into_previous(site, line)
 
 
-def _into_previous(site: Site, line: Line) -> Iterator[Edit]:
+def _into_previous(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     before, _ = siblings(site, line)
     if before is not None and before.end == line.start and (inner := _ends(site, before)):
         text = indented(dedented(line.body, line.indent), inner[2]) + "\n"
-        yield Edit(line.start, line.end, text, "statement moved into the block before", 0.45, line.number)
+        yield TextEdit(line.start, line.end, text, "statement moved into the block before", 0.45, line.number)
 
 
-def _ends(site: Site, line: Line) -> tuple[int, int, str] | None:
+def _ends(site: EditSite, line: StatementLines) -> tuple[int, int, str] | None:
     """Offsets of the start and the end of a block's body, and its indentation."""
     node = line.node
     if not isinstance(node, cst.For | cst.While | cst.If | cst.With) or not isinstance(node.body, cst.IndentedBlock):
@@ -103,7 +116,7 @@ def _ends(site: Site, line: Line) -> tuple[int, int, str] | None:
     return first, line.end, site.snippet[first:start]
 
 
-def keywords(site: Site, line: Line) -> Iterator[Edit]:  # noqa: ARG001  # an operator's signature
+def keywords(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:  # noqa: ARG001  # an operator's signature
     """The keyword that a statement begins with to a related one."""
     head, rest = _split(line.body)
     if head in _BARE and not rest:
@@ -120,7 +133,7 @@ def keywords(site: Site, line: Line) -> Iterator[Edit]:  # noqa: ARG001  # an op
             yield replaced(line, f"{new} {line.body}", f"{new} added", prior)
 
 
-def returns(site: Site, line: Line) -> Iterator[Edit]:
+def returns(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """What is returned to a name or a constant."""
     if not isinstance(line.node, cst.SimpleStatementLine) or not isinstance(line.node.body[0], cst.Return):
         return
@@ -139,7 +152,7 @@ def _is_value(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.SimpleStatementLine) and isinstance(node.body[0], cst.Expr)
 
 
-def copied(site: Site, line: Line) -> Iterator[Edit]:
+def copied(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """Another simple statement of the unit put before or after *line*, as it is or with one name replaced."""
     names = site.locals(line.node)
     for other in statements(site):
@@ -158,13 +171,13 @@ def copied(site: Site, line: Line) -> Iterator[Edit]:
                     yield from _around(line, text, f"statement copied with {new} for {old}", 0.28)
 
 
-def _around(line: Line, text: str, operator: str, prior: float) -> Iterator[Edit]:
+def _around(line: StatementLines, text: str, operator: str, prior: float) -> Iterator[TextEdit]:
     yield inserted(line, text, operator, prior)
     if not line.body.startswith(("return", "raise", "break", "continue")):
         yield inserted(line, text, operator, prior, after=True)
 
 
-def assigned(site: Site, line: Line) -> Iterator[Edit]:
+def assigned(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A plain assignment among local names, put before or after *line*."""
     names = site.locals(line.node)
     for left in names:
@@ -178,7 +191,7 @@ def assigned(site: Site, line: Line) -> Iterator[Edit]:
                 yield from _around(line, f"{left} = {value}", "assignment added", 0.15)
 
 
-def collected(site: Site, line: Line) -> Iterator[Edit]:
+def collected(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A local name put into a local collection, before or after *line*."""
     names = site.locals(line.node)
     for owner in names:
@@ -195,7 +208,7 @@ def _collects(snippet: str, name: str) -> bool:
     return any(mark in snippet for mark in (f"in {name}", f"{name}.", f"{name} = [", f"{name} = set", f"{name} = {{"))
 
 
-def ended(site: Site, line: Line) -> Iterator[Edit]:
+def ended(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A return at the end of the function."""
     block = site.parent(line.node)
     if not isinstance(block, cst.IndentedBlock) or block.body[-1] is not line.node:

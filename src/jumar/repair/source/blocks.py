@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from jumar.repair.source.edit_site import Site
-from jumar.repair.source.spans import Edit
+from jumar.repair.source.edit_site import EditSite
+from jumar.repair.source.spans import TextEdit
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StatementLines:
     """A statement that has its lines to itself."""
 
     node: cst.CSTNode
@@ -31,7 +31,7 @@ class Line:
         return self.text.strip("\r\n")[len(self.indent) :]
 
 
-def line_of(site: Site, node: cst.CSTNode) -> Line | None:
+def line_of(site: EditSite, node: cst.CSTNode) -> StatementLines | None:
     """*node* as lines, or None where it shares one (`if x: return`) or continues another statement (`elif`)."""
     if not isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
         return None
@@ -44,10 +44,10 @@ def line_of(site: Site, node: cst.CSTNode) -> Line | None:
     if indent.strip():
         return None
     text = site.snippet[start:end]
-    return Line(node, start, end, indent, text if text.endswith("\n") else f"{text}\n", first)
+    return StatementLines(node, start, end, indent, text if text.endswith("\n") else f"{text}\n", first)
 
 
-def statements(site: Site) -> Iterator[Line]:
+def statements(site: EditSite) -> Iterator[StatementLines]:
     """Every statement inside functions that has its lines to itself, in order."""
     for node in site.nodes:
         if isinstance(node, cst.IndentedBlock):
@@ -64,15 +64,15 @@ def is_docstring(node: cst.CSTNode) -> bool:
     return isinstance(node.body[0].value, cst.SimpleString | cst.ConcatenatedString)
 
 
-def inserted(line: Line, text: str, operator: str, prior: float, *, after: bool = False) -> Edit:
+def inserted(line: StatementLines, text: str, operator: str, prior: float, *, after: bool = False) -> TextEdit:
     """*text* (one statement, no indentation) on a line of its own before or *after* *line*."""
     place = line.end if after else line.start
-    return Edit(place, place, f"{indented(text, line.indent)}\n", operator, prior, line.number)
+    return TextEdit(place, place, f"{indented(text, line.indent)}\n", operator, prior, line.number)
 
 
-def replaced(line: Line, text: str, operator: str, prior: float) -> Edit:
+def replaced(line: StatementLines, text: str, operator: str, prior: float) -> TextEdit:
     """*text* in the place of *line*."""
-    return Edit(line.start, line.end, f"{indented(text, line.indent)}\n", operator, prior, line.number)
+    return TextEdit(line.start, line.end, f"{indented(text, line.indent)}\n", operator, prior, line.number)
 
 
 def indented(text: str, indent: str) -> str:
@@ -85,7 +85,7 @@ def dedented(text: str, indent: str) -> str:
     return "\n".join(row.removeprefix(indent) for row in text.split("\n"))
 
 
-def siblings(site: Site, line: Line) -> tuple[Line | None, Line | None]:
+def siblings(site: EditSite, line: StatementLines) -> tuple[StatementLines | None, StatementLines | None]:
     """The statements before and after *line* in its own block."""
     block = site.parent(line.node)
     if not isinstance(block, cst.IndentedBlock):

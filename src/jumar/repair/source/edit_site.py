@@ -9,10 +9,10 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
 
 from jumar.repair.source.scope import Scope
-from jumar.repair.source.spans import Edit
+from jumar.repair.source.spans import TextEdit
 from jumar.repair.source.units import line_starts
 
-Operator = Callable[["Site", cst.CSTNode], Iterator[Edit]]
+Operator = Callable[["EditSite", cst.CSTNode], Iterator[TextEdit]]
 """Yields the changes one operator makes at one node."""
 
 _STRING = re.compile(r"""(?s)(["'])(?:\\.|(?!\1).)*\1""")
@@ -25,7 +25,7 @@ _TIGHT = (
 """Parents in which a compound replacement needs parentheses of its own."""
 
 
-class Site:
+class EditSite:
     """A unit's snippet, parsed. Offsets and lines are those of the snippet."""
 
     def __init__(self, snippet: str, scope: Scope) -> None:
@@ -83,12 +83,12 @@ class Site:
         """The local names in scope at *node*."""
         return self.scope.locals(self.line(node))
 
-    def edit(self, node: cst.CSTNode, text: str, operator: str, prior: float) -> Edit:
+    def edit(self, node: cst.CSTNode, text: str, operator: str, prior: float) -> TextEdit:
         """Put *text* in the place of *node*, word for word."""
         start, end = self.span(node)
-        return Edit(start, end, text, operator, prior, self.line(node))
+        return TextEdit(start, end, text, operator, prior, self.line(node))
 
-    def put(self, node: cst.BaseExpression, text: str, operator: str, prior: float) -> Edit:
+    def put(self, node: cst.BaseExpression, text: str, operator: str, prior: float) -> TextEdit:
         """Put the expression *text* in the place of *node*, in parentheses where its surroundings would tear it."""
         return self.edit(node, f"({text})" if self._tears(node) and not _atomic(text) else text, operator, prior)
 
@@ -124,7 +124,7 @@ def _walk(root: cst.CSTNode) -> Iterator[cst.CSTNode]:
 class _Loads:
     """Tells expressions whose value is used from those that only name something."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: EditSite) -> None:
         self._site = site
 
     def __call__(self, node: cst.BaseExpression) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class TextEdit:
     """One change of one source text."""
 
     start: int
@@ -25,7 +25,7 @@ class Edit:
         """*source* with this change."""
         return source[: self.start] + self.text + source[self.end :]
 
-    def fitted(self, source: str) -> Edit:
+    def fitted(self, source: str) -> TextEdit:
         """The same change with the line endings of *source*, whose last line may have none."""
         text, start = self.text, self.start
         if not source.endswith("\n") and self.end >= len(source):
@@ -35,6 +35,6 @@ class Edit:
             text = text.replace("\r\n", "\n").replace("\n", "\r\n")
         return replace(self, start=min(start, len(source)), end=min(self.end, len(source)), text=text)
 
-    def shifted(self, offset: int, lines: int) -> Edit:
+    def shifted(self, offset: int, lines: int) -> TextEdit:
         """The same change in a text where its surroundings begin *offset* characters and *lines* lines later."""
-        return Edit(self.start + offset, self.end + offset, self.text, self.operator, self.prior, self.line + lines)
+        return TextEdit(self.start + offset, self.end + offset, self.text, self.operator, self.prior, self.line + lines)

@@ -35,7 +35,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class FileUnits:
     """The units of a file and the names its top level binds."""
 
     units: tuple[Unit, ...]
@@ -51,7 +51,7 @@ def line_starts(source: str) -> list[int]:
     return [*starts, len(source)]
 
 
-def outline(source: str) -> Outline | None:
+def outline(source: str) -> FileUnits | None:
     """The outline of *source*, or None if it does not parse."""
     try:
         tree = ast.parse(source)
@@ -68,7 +68,7 @@ def outline(source: str) -> Outline | None:
             callables += [alias.asname or alias.name.partition(".")[0] for alias in node.names]
         else:
             variables += _bound(node)
-    return Outline(units, tuple(dict.fromkeys(variables)), tuple(dict.fromkeys(callables)))
+    return FileUnits(units, tuple(dict.fromkeys(variables)), tuple(dict.fromkeys(callables)))
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -13,7 +13,7 @@ import msgspec
 
 from jumar.core.state.run_state import Phase
 from jumar.errors import BadInput, Infra
-from jumar.journal.line_format import Mark
+from jumar.journal.line_format import JournalEnd
 from jumar.journal.writer import EVENTS, LOCK, still
 from jumar.runs.archive.find import runs_in
 from jumar.runs.setup.result import Best, state_in
@@ -57,7 +57,7 @@ class _Ended(msgspec.Struct, frozen=True):
     best: Best
     usd: float
     seconds: float
-    head: Mark
+    head: JournalEnd
     test_runs: int = 0
     baseline_runs: int = 0
     passed: int | None = 0
@@ -83,7 +83,7 @@ def row_of(run: Path) -> Row:
 
 def _from_journal(run: Path, *, is_open: bool) -> Row:
     """The row of a run that has no result, or one that is older than its journal."""
-    unknown = _Ended(run.name[STAMP_LENGTH + 1 :], "", Best(0, 0), 0.0, 0.0, Mark())
+    unknown = _Ended(run.name[STAMP_LENGTH + 1 :], "", Best(0, 0), 0.0, 0.0, JournalEnd())
     try:
         state = state_in(run)
     except (BadInput, Infra) as fault:
@@ -93,7 +93,7 @@ def _from_journal(run: Path, *, is_open: bool) -> Row:
     stop = str(state.end.stop) if state.phase is Phase.ENDED and state.end else UNFINISHED
     score = state.best.score if state.best else None
     best = Best(score.passed if score else 0, len(state.expected))
-    found = _Ended(state.run.task, "", best, state.spend.usd, round(state.spend.seconds, 3), Mark())
+    found = _Ended(state.run.task, "", best, state.spend.usd, round(state.spend.seconds, 3), JournalEnd())
     return _row(run, OPEN if is_open else stop, found, passed=best.passed if score else None)
 
 

@@ -13,14 +13,14 @@ from anyio import to_thread
 
 from jumar.child import start
 from jumar.child.commands import agent_main
-from jumar.core.state.external_agent import Outside
+from jumar.core.state.external_agent import ExternalAgentSettings
 from jumar.core.state.verdict import Ended as Manner
 from jumar.errors import Infra, JumarError
 from jumar.ports import Invocation
 from jumar.process.child_process import Child, confined
 from jumar.process.freeze import Stillness, still
 from jumar.process.launch import PATH, Confinement
-from jumar.runs.external.model_proxy import HOST, Doors
+from jumar.runs.external.model_proxy import HOST, ProxyEndpoints
 from jumar.runs.external.visible_files import Outlook
 from jumar.runs.setup.assembly import Place
 from jumar.sandbox.request import Reach
@@ -34,9 +34,9 @@ LAST_BYTES = 4096
 class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     """What every turn of a run has in common."""
 
-    outside: Outside
+    outside: ExternalAgentSettings
     place: Place
-    doors: Doors
+    doors: ProxyEndpoints
     model: str
     """The name that the agent may ask for: whatever it asks for, it gets the run's."""
     python: str
@@ -105,7 +105,7 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a turn's process ended. All it had started is gone."""
 
     exit: int | None
@@ -116,7 +116,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """Its last line, and how it ended, for a person."""
 
 
-Tell = Callable[[Ended | JumarError], None]
+Tell = Callable[[TurnEnd | JumarError], None]
 
 
 class Turn:
@@ -175,7 +175,7 @@ class Turn:
         self._scope.cancel()
         await self.gone.wait()
 
-    async def _worked(self, invocation: Invocation, seconds: float) -> Ended:
+    async def _worked(self, invocation: Invocation, seconds: float) -> TurnEnd:
         shop, code = self._shop, None
         confinement = Confinement(
             room=shop.folder,
@@ -194,9 +194,9 @@ class Turn:
         if child.anomalies:
             raise Infra(f"nobody knows what the agent left running: {child.anomalies[0]}")
         if child.ended is Manner.NORMAL:
-            return Ended(exit=code, said=_last(self.output, f"exit {code}"))
+            return TurnEnd(exit=code, said=_last(self.output, f"exit {code}"))
         why = f"its turn took more than {seconds:g} s" if child.ended is Manner.TIMEOUT else child.detail
-        return Ended(exit=None, why=why, said=_last(self.output, why))
+        return TurnEnd(exit=None, why=why, said=_last(self.output, why))
 
 
 def _last(output: Path, how: str) -> str:

@@ -9,40 +9,40 @@ import msgspec
 from jumar.core.gate.admission import Action
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
-from jumar.models.metered_forward import Given
-from jumar.models.wire.request_formats import Refusal
+from jumar.models.metered_forward import ForwardedReply
+from jumar.models.wire.request_formats import ForwardRefusal
 
 
-class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ClaimRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Body of `POST /TOKEN/claim`."""
 
     test_id: str
     edit_target: str
 
 
-class Escalate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EscalateRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Body of `POST /TOKEN/escalate`."""
 
     test_id: str
     reason: str
 
 
-Wish = Claim | Escalate
+Wish = ClaimRequest | EscalateRequest
 
-KINDS: dict[str, type[Wish]] = {"claim": Claim, "escalate": Escalate}
+KINDS: dict[str, type[Wish]] = {"claim": ClaimRequest, "escalate": EscalateRequest}
 """Last part of the path of a request -> its body."""
 
-ACTIONS: dict[type[Wish], str] = {Claim: "edit_claim", Escalate: "escalate"}
+ACTIONS: dict[type[Wish], str] = {ClaimRequest: "edit_claim", EscalateRequest: "escalate"}
 
 
-def parse(kind: str, body: bytes) -> Wish | Refusal:
+def parse(kind: str, body: bytes) -> Wish | ForwardRefusal:
     """The request of a *kind* in *body*, or why it is none."""
     shape = KINDS[kind]
     try:
         return msgspec.json.decode(body, type=shape)
     except (msgspec.MsgspecError, UnicodeError) as error:
         fields = ", ".join(f'"{name}": "..."' for name in shape.__struct_fields__)
-        return Refusal(400, f"the body of /{kind} is {{{fields}}}: {error}")
+        return ForwardRefusal(400, f"the body of /{kind} is {{{fields}}}: {error}")
 
 
 def action_of(wish: Wish) -> Action:
@@ -50,7 +50,7 @@ def action_of(wish: Wish) -> Action:
     return Action(ACTIONS[type(wish)], args=msgspec.structs.asdict(wish))
 
 
-def answer(wish: Wish, state: RunState) -> Given:
+def answer(wish: Wish, state: RunState) -> ForwardedReply:
     """What became of *wish*, the newest of its kind, and of what was found around the tools when it was made."""
     said: list[str] = []
     cell, admitted, name = state.talk, False, ACTIONS[type(wish)]
@@ -63,10 +63,10 @@ def answer(wish: Wish, state: RunState) -> Given:
     if isinstance(before, ev.Revert) and before.found:
         said.append(f"put back: {before.why}")
     body = {"admitted": admitted, "text": "; ".join(said)}
-    return Given(200, {"content-type": "application/json"}, json.dumps(body).encode())
+    return ForwardedReply(200, {"content-type": "application/json"}, json.dumps(body).encode())
 
 
 def _done(wish: Wish) -> str:
-    if isinstance(wish, Claim):
+    if isinstance(wish, ClaimRequest):
         return f"claimed: {wish.edit_target}"
     return f"escalated: {wish.test_id}; the run ends with this, and a person decides"

@@ -13,19 +13,19 @@ from anyio.abc import TaskGroup
 from jumar.agents.external import External
 from jumar.core.gate.admission import Action
 from jumar.core.state import events as ev
-from jumar.core.state.external_agent import TURN_SECONDS, Outside
+from jumar.core.state.external_agent import TURN_SECONDS, ExternalAgentSettings
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
 from jumar.errors import Infra, JumarError
-from jumar.models.metered_forward import ForwardedModel, Given
+from jumar.models.metered_forward import ForwardedModel, ForwardedReply
 from jumar.models.router import check_route, keys_in
 from jumar.models.wire.providers import key_of, provider_of
-from jumar.models.wire.request_formats import Asked, Refusal
+from jumar.models.wire.request_formats import ForwardedRequest, ForwardRefusal
 from jumar.ports import Push
 from jumar.process.room import discard
-from jumar.runs.external.agent_process import Ended, Turn, Workshop
-from jumar.runs.external.agent_requests import Escalate, Wish, action_of, answer, parse
-from jumar.runs.external.model_proxy import Doors, Knock, opened, serve, told
+from jumar.runs.external.agent_process import Turn, TurnEnd, Workshop
+from jumar.runs.external.agent_requests import EscalateRequest, Wish, action_of, answer, parse
+from jumar.runs.external.model_proxy import ProxyEndpoints, ProxyRequest, opened, serve, told
 from jumar.runs.setup.assembly import Place
 from jumar.workspace.files.safe_paths import disk
 from jumar.workspace.workspace import Workspace
@@ -37,15 +37,15 @@ PAYMENT_REQUIRED = 402
 """What the agent is told where no further call is paid for: clients do not try that again."""
 
 
-class Visit:
+class PendingRequest:
     """Somebody at the door, who waits."""
 
-    def __init__(self, wish: Asked | Wish, gone: Callable[[], bool]) -> None:
+    def __init__(self, wish: ForwardedRequest | Wish, gone: Callable[[], bool]) -> None:
         self.wish, self.gone = wish, gone
         self.given = told(503, "unanswered", "the run went on without this request")
         self.done = anyio.Event()
 
-    def leave_with(self, given: Given) -> None:
+    def leave_with(self, given: ForwardedReply) -> None:
         """Answer."""
         self.given = given
         self.done.set()
@@ -57,14 +57,14 @@ class ExternalHost:
     See `jumar.ports.Host`. It is of use within `at_work`.
     """
 
-    def __init__(self, outside: Outside, place: Place, agent: External, model: ForwardedModel) -> None:
+    def __init__(self, outside: ExternalAgentSettings, place: Place, agent: External, model: ForwardedModel) -> None:
         self._outside, self._place, self._agent, self.model = outside, place, agent, model
-        self._send, self._heard = anyio.create_memory_object_stream[Visit | Ended | JumarError](float("inf"))
+        self._send, self._heard = anyio.create_memory_object_stream[PendingRequest | TurnEnd | JumarError](float("inf"))
         self._tasks: TaskGroup | None = None
-        self._doors = Doors(0, "")
+        self._doors = ProxyEndpoints(0, "")
         self._turn: Turn | None = None
-        self._visit: Visit | None = None
-        self._over: Given | None = None
+        self._visit: PendingRequest | None = None
+        self._over: ForwardedReply | None = None
         self._folder = place.folder / "workspace"
 
     @asynccontextmanager
@@ -115,7 +115,7 @@ class ExternalHost:
             raise
         return push
 
-    async def answer(self, knock: Knock) -> Given:
+    async def answer(self, knock: ProxyRequest) -> ForwardedReply:
         """What is answered to *knock*: at once where it cannot be brought before the kernel."""
         if self._over is not None:
             return self._over
@@ -126,9 +126,9 @@ class ExternalHost:
             if knock.form is None
             else self.model.asked(knock.form, knock.body, knock.headers)
         )
-        if isinstance(wish, Refusal):
+        if isinstance(wish, ForwardRefusal):
             return told(wish.status, "refused", wish.why)
-        visit = Visit(wish, knock.gone)
+        visit = PendingRequest(wish, knock.gone)
         self._send.send_nowait(visit)
         await visit.done.wait()
         return visit.given
@@ -139,7 +139,9 @@ class ExternalHost:
         self._over = told(PAYMENT_REQUIRED, "run_ended", f"the run has ended ({why.rstrip(': ')})")
         if self._visit is not None and self._turn is not None:
             wish, escalated = self._visit.wish, state.end is not None and state.end.stop is StopReason.ESCALATED
-            self._visit.leave_with(answer(wish, state) if escalated and isinstance(wish, Escalate) else self._over)
+            self._visit.leave_with(
+                answer(wish, state) if escalated and isinstance(wish, EscalateRequest) else self._over
+            )
             self._turn.go_on()
             with anyio.move_on_after(GRACE_SECONDS):
                 await self._turn.gone.wait()
@@ -158,7 +160,7 @@ class ExternalHost:
         visit, self._visit = self._visit, None
         if visit is None:
             return
-        if isinstance(visit.wish, Asked):
+        if isinstance(visit.wish, ForwardedRequest):
             visit.leave_with(self.model.given or visit.given)
         else:
             visit.leave_with(answer(visit.wish, state))
@@ -183,25 +185,25 @@ class ExternalHost:
         self._tasks.start_soon(turn.work, self._agent.prompt(state), seconds, self._send.send_nowait)
         return turn
 
-    async def _pushed(self, heard: Visit | Ended | JumarError, turn: Turn) -> Push | None:
+    async def _pushed(self, heard: PendingRequest | TurnEnd | JumarError, turn: Turn) -> Push | None:
         if isinstance(heard, JumarError):
             raise heard
-        if isinstance(heard, Ended):
+        if isinstance(heard, TurnEnd):
             return self._ended(heard, turn)
         if turn.gone.is_set() or heard.gone():  # nobody would hear the answer: it is not asked for
             heard.done.set()
             return None
         await turn.stand_still()
         self._visit = heard
-        if isinstance(heard.wish, Escalate):
+        if isinstance(heard.wish, EscalateRequest):
             self._changed(turn)  # the run ends with it: what was done must have been paid for
-        if not isinstance(heard.wish, Asked):
+        if not isinstance(heard.wish, ForwardedRequest):
             return Push(action=action_of(heard.wish), last=False)
         turn.calls += 1
         self.model.pending, self.model.given = heard.wish, None
         return Push(action=Action("ask_model", args={"form": heard.wish.form.name}), last=False)
 
-    def _ended(self, ended: Ended, turn: Turn) -> Push:
+    def _ended(self, ended: TurnEnd, turn: Turn) -> Push:
         self._turn = None
         if not turn.calls and not self._changed(turn) and ended.exit != 0:
             raise Infra(f"the agent's command did nothing ({ended.said}); see {turn.output}")

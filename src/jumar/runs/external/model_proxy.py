@@ -17,7 +17,7 @@ import anyio
 import msgspec
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
-from jumar.models.metered_forward import Given
+from jumar.models.metered_forward import ForwardedReply
 from jumar.models.wire.request_formats import Form, form_at
 from jumar.runs.external.agent_requests import KINDS
 
@@ -44,7 +44,7 @@ IDLE_SECONDS = 300.0
 CHUNK = 1 << 16
 
 
-class Knock(msgspec.Struct, frozen=True):
+class ProxyRequest(msgspec.Struct, frozen=True):
     """A request that has the token: for a model (of some form), or to the run itself (none)."""
 
     form: Form | None
@@ -56,10 +56,10 @@ class Knock(msgspec.Struct, frozen=True):
     """Which of `jumar.runs.external.agent_requests` is made to the run itself; empty: none."""
 
 
-Answering = Callable[[Knock], Awaitable[Given]]
+Answering = Callable[[ProxyRequest], Awaitable[ForwardedReply]]
 
 
-class Doors(msgspec.Struct, frozen=True):
+class ProxyEndpoints(msgspec.Struct, frozen=True):
     """Where the proxy is."""
 
     port: int
@@ -82,7 +82,7 @@ Listeners = Sequence[SocketListener]
 
 
 @asynccontextmanager
-async def opened(token: str, *, beside: bool = False) -> AsyncIterator[tuple[Listeners, Doors]]:
+async def opened(token: str, *, beside: bool = False) -> AsyncIterator[tuple[Listeners, ProxyEndpoints]]:
     """A free port of loopback for whoever has *token*, and a socket *beside* it, if one is wanted.
 
     Raises:
@@ -98,10 +98,10 @@ async def opened(token: str, *, beside: bool = False) -> AsyncIterator[tuple[Lis
             listeners = [one for one in loopback.listeners if isinstance(one, SocketListener)]
             if door is not None:
                 listeners.append(await stack.enter_async_context(await anyio.create_unix_listener(door, mode=0o600)))
-            yield listeners, Doors(loopback.extra(SocketAttribute.local_port), token, door)  # noqa: S610  no Django here
+            yield listeners, ProxyEndpoints(loopback.extra(SocketAttribute.local_port), token, door)  # noqa: S610  no Django here
 
 
-async def serve(listeners: Listeners, doors: Doors, answering: Answering, model: str) -> None:
+async def serve(listeners: Listeners, doors: ProxyEndpoints, answering: Answering, model: str) -> None:
     """Bring whoever has the token before *answering*, until cancelled. *model* is the name that is listed."""
     visits, free = _Visits(doors, answering, model), anyio.Semaphore(CONNECTIONS)
 
@@ -125,18 +125,18 @@ async def serve(listeners: Listeners, doors: Doors, answering: Answering, model:
             tasks.start_soon(accept, listener)
 
 
-def told(status: int, kind: str, message: str) -> Given:
+def told(status: int, kind: str, message: str) -> ForwardedReply:
     """An error that clients of either wire can read."""
     body = {"type": "error", "error": {"type": kind, "message": f"jumar: {message}", "code": kind}}
     return _document(status, body)
 
 
-def _document(status: int, body: object) -> Given:
-    return Given(status, {"content-type": "application/json"}, json.dumps(body).encode())
+def _document(status: int, body: object) -> ForwardedReply:
+    return ForwardedReply(status, {"content-type": "application/json"}, json.dumps(body).encode())
 
 
 class _Visits:
-    def __init__(self, doors: Doors, answering: Answering, model: str) -> None:
+    def __init__(self, doors: ProxyEndpoints, answering: Answering, model: str) -> None:
         self._doors, self._answering, self._model = doors, answering, model
         self._held = 0
 
@@ -156,7 +156,7 @@ class _Visits:
 
         body = bytearray()
         request: h11.Request | None = None
-        refused: Given | None = None
+        refused: ForwardedReply | None = None
         try:
             while True:
                 event = connection.next_event()
@@ -183,7 +183,7 @@ class _Visits:
         finally:
             self._held -= len(body)
 
-    def _barred(self, request: h11.Request) -> Given | None:
+    def _barred(self, request: h11.Request) -> ForwardedReply | None:
         """What is answered to who does not belong here."""
         headers = _headers(request)
         if not self._is_ours(headers.get("host", "")):
@@ -198,7 +198,7 @@ class _Visits:
         ours = {kind: f"/{self._doors.token}/{kind}".encode() for kind in KINDS}
         return next((kind for kind, own in ours.items() if hmac.compare_digest(path, own)), "")
 
-    async def _given(self, request: h11.Request, body: bytes, stream: SocketStream) -> Given:
+    async def _given(self, request: h11.Request, body: bytes, stream: SocketStream) -> ForwardedReply:
         method, target = request.method.decode(), request.target.decode("latin-1")
         path, wish = target.partition("?")[0], self._wish(request)
         if method == "GET" and path.rstrip("/").removeprefix("/v1") == "/models":
@@ -209,7 +209,7 @@ class _Visits:
         if body.count(b",") > VALUES:
             return told(413, "too_large", f"a request of more than {VALUES:,} values is no conversation")
         raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610  as above
-        return await self._answering(Knock(form, _headers(request), body, lambda: _hung_up(raw), wish))
+        return await self._answering(ProxyRequest(form, _headers(request), body, lambda: _hung_up(raw), wish))
 
     def _is_ours(self, host: str) -> bool:
         """Whether the client meant this machine: a name that was bent to lead here is another."""
@@ -237,7 +237,7 @@ async def _received(stream: SocketStream) -> bytes:
         return b""
 
 
-async def _send(connection: h11.Connection, stream: SocketStream, given: Given) -> None:
+async def _send(connection: h11.Connection, stream: SocketStream, given: ForwardedReply) -> None:
     import h11  # noqa: PLC0415  as above
 
     length = ("content-length", str(len(given.body)))

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.core.gate.write_rules import CONFIGURATION, Guard, Matches, nothing, unmade
+from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, nothing, unmade
 from jumar.core.run.strategy import DRIVER, REPAIR, Strategy
 from jumar.core.state.events import RunStart
 from jumar.core.state.run_state import EXTERNAL, HOST
@@ -22,7 +22,7 @@ from jumar.languages.test_annotations import files_of, is_slug
 from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox, Surroundings
 from jumar.process.model_command import confined_commands
-from jumar.process.progress import Part, Tell, Work, silent
+from jumar.process.progress import ProgressPart, Tell, Work, silent
 from jumar.runners._programs import around, joined, surrounded
 from jumar.runs.setup.choose_sandbox import weakened
 from jumar.runs.setup.large_rooms import store_of_rooms
@@ -36,7 +36,7 @@ from jumar.task.prompt_context import context_of
 from jumar.task.task import Task, guard_of, interpreter, settings_for
 from jumar.verify.rounds import HeldOut
 from jumar.verify.verifier import TrustedVerifier
-from jumar.workspace.files.trees import Kind
+from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.git_ignored import Ignored
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import objects_of
@@ -88,7 +88,7 @@ def _counted(skip: Matches, tell: Tell) -> Matches:
 
     def skips(path: str) -> bool:
         if not path.endswith("/"):
-            tell(Part.FILES, next(asked), 0)
+            tell(ProgressPart.FILES, next(asked), 0)
         return skip(path)
 
     return skips
@@ -115,7 +115,7 @@ def files_with(ids: Sequence[str], place: Place, tree: str, runner: Runner) -> t
     if not any(map(is_slug, ids)):
         return tuple(dict.fromkeys(i.partition("::")[0] for i in ids))
     manifest = place.store.manifest(tree)
-    paths = runner.test_files(tuple(p for p, n in manifest.items() if n.kind is Kind.FILE), ())
+    paths = runner.test_files(tuple(p for p, n in manifest.items() if n.kind is EntryKind.FILE), ())
     return files_of(ids, {path: place.store.get(manifest[path].sha256) for path in paths}, runner)
 
 
@@ -133,7 +133,7 @@ def verifier_of(
     place: Place, settings: Settings, base: str, expected: tuple[str, ...], own: Matches = nothing
 ) -> TrustedVerifier:
     """The verifier of a task whose untouched tree is *base*; *own* are the tests that a candidate wrote itself."""
-    guard: Guard = guard_of(settings)
+    guard: WriteRules = guard_of(settings)
     runner = runner_of(settings.suite.runner)
     return TrustedVerifier(
         store_of_rooms(place.store, place.sandbox, settings),
@@ -186,7 +186,7 @@ async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]
     return found.ids
 
 
-def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> Guard:
+def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> WriteRules:
     """The write rules of a run whose first tree had the files *first*: new test files may be written under a gate.
 
     What the task itself closes stays closed; only the general rule that tests are read-only is for those it came with.
@@ -200,7 +200,7 @@ def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> Guard:
     return unshadowed(with_modes(replace(guard, authorable=authorable), settings, runner), settings, came)
 
 
-def judges_of(run: RunStart, place: Place) -> tuple[Runner, Guard, TrustedVerifier]:
+def judges_of(run: RunStart, place: Place) -> tuple[Runner, WriteRules, TrustedVerifier]:
     """Build the judges of *run*: its runner, write rules, and the verifier that knows which tests the run may write."""
     settings = run.settings
     runner = runner_of(settings.suite.runner)
@@ -229,16 +229,16 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
     from jumar.agents.driver import Driver  # noqa: PLC0415  as above
     from jumar.agents.external import External  # noqa: PLC0415  as above
     from jumar.agents.hosted import Hosted  # noqa: PLC0415  as above
-    from jumar.agents.repair import Repair  # noqa: PLC0415  as above
+    from jumar.agents.repair import RepairAgent  # noqa: PLC0415  as above
 
     manifest, runner = place.store.manifest(run.tree), runner_of(run.settings.suite.runner)
     guard = gated(run.settings, runner, manifest)
-    files = tuple(path for path, node in sorted(manifest.items()) if node.kind is Kind.FILE)
+    files = tuple(path for path, node in sorted(manifest.items()) if node.kind is EntryKind.FILE)
     tests = tuple(p for p in files_with(run.expected, place, run.tree, runner) if p in manifest)
     refactoring = run.gate is Gate.REFACTOR
     closed = tuple(p for p in files if guard.protected(p) and not (refactoring and guard.refactorable(p)))
     if run.agent == REPAIR:
-        return Repair()
+        return RepairAgent()
     if run.agent == HOST:
         return Hosted()
     if run.agent == EXTERNAL:

@@ -35,14 +35,14 @@ CANDIDATES = 100_000
 """Screened for one tree at most: far more than the seconds allow, a backstop."""
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedModel(msgspec.Struct, frozen=True):
     """A task whose model is resolved, and the files of that model that its run directory keeps."""
 
     task: Task
     kept: Mapping[str, bytes] = {}
 
 
-def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
+def prepared(task: Task, environ: Mapping[str, str]) -> PreparedModel:
     """*task* with its model looked up: the journal calls it by its own name, a recording by the recorded one's.
 
     Raises:
@@ -53,18 +53,18 @@ def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
     if kind == "script":
         data = read_script(Path(path))
         script = parse_script(data, task.model)
-        return Prepared(_heard(_reviewed(task, script), script), {SCRIPT: data})
+        return PreparedModel(_heard(_reviewed(task, script), script), {SCRIPT: data})
     if kind == "replay":
         data = read_cassette(Path(path))
         cassette = parse_cassette(data, task.model)
-        return Prepared(replace(task, model=cassette.model, chosen_routes=cassette.routes), {CASSETTE: data})
+        return PreparedModel(replace(task, model=cassette.model, chosen_routes=cassette.routes), {CASSETTE: data})
     if not asks_provider(task.model):
-        return Prepared(task)
+        return PreparedModel(task)
     review = task.switches.review
     by_tier = routes(Settings(routes=dict(task.chosen_routes)), environ)
     _asked(by_tier, tiers_of(task.agent, task.gate, task.chosen_routes, review=review))
     if task.record is None:
-        return Prepared(task)
+        return PreparedModel(task)
     if task.record.is_dir():
         raise BadInput(f"--record {task.record} is a folder; name a file that is not there yet")
     if task.record.exists():
@@ -73,7 +73,7 @@ def prepared(task: Task, environ: Mapping[str, str]) -> Prepared:
         )
     if not os.access(task.record.parent, os.W_OK):
         raise BadInput(f"--record {task.record} cannot be made in that folder; name another place")
-    return Prepared(task, {RECORD: str(task.record).encode()})
+    return PreparedModel(task, {RECORD: str(task.record).encode()})
 
 
 def _asked(by_tier: ByTier, tiers: tuple[str, ...]) -> ByTier:
@@ -118,12 +118,12 @@ def offline(place: Place) -> bool:
 
 def _repair(run: ev.RunStart, place: Place) -> ByTier:
     from jumar.models.repair import RepairModel  # noqa: PLC0415  libcst is slow to import, and only repair needs it
-    from jumar.repair.screening_client import Fence  # noqa: PLC0415  as above
+    from jumar.repair.screening_client import ScreeningConfinement  # noqa: PLC0415  as above
     from jumar.repair.search import Bounds  # noqa: PLC0415  as above
 
     suite = run.settings.suite
     bounds = Bounds(SEARCH_SECONDS, CANDIDATES)
-    fence = Fence(place.folder / "rooms", place.sandbox)
+    fence = ScreeningConfinement(place.folder / "rooms", place.sandbox)
     model = RepairModel(place.store, suite, runner_of(suite.runner), fence, bounds)
     model.tell = place.tell
     return lambda _tier: model

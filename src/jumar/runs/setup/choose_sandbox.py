@@ -54,7 +54,7 @@ SWITCHES = (
 """A file in /proc/sys, what in it forbids user namespaces, and what to do about it."""
 
 
-class Findings(msgspec.Struct, frozen=True, kw_only=True):
+class CandidateFindings(msgspec.Struct, frozen=True, kw_only=True):
     """Result of testing one candidate sandbox."""
 
     candidate: str
@@ -75,7 +75,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DowngradedSandbox:
     """A sandbox whose probes showed another tier than the one it was made for."""
 
     sandbox: Sandbox
@@ -121,7 +121,7 @@ async def chosen(wanted: str, around: Around, *, unattended: bool) -> Sandbox:
     async for found, sandbox in _tried(around, CANDIDATES if wanted == AUTO else (wanted,)):
         reasons += [found.why] if found.why else []
         if sandbox is not None and _rank(found.tier) < _rank(best.tier):
-            best = sandbox if found.tier == sandbox.tier else Shown(sandbox, found.tier)
+            best = sandbox if found.tier == sandbox.tier else DowngradedSandbox(sandbox, found.tier)
         if _rank(best.tier) <= _rank(found.candidate):
             break
     least = "S3" if wanted == AUTO and unattended else "S0" if wanted == AUTO else wanted
@@ -130,7 +130,7 @@ async def chosen(wanted: str, around: Around, *, unattended: bool) -> Sandbox:
     return best
 
 
-async def surveyed(place: Path, environ: Mapping[str, str], anew: bool = True) -> tuple[Findings, ...]:  # noqa: FBT001, FBT002  anyio.run takes no keywords
+async def surveyed(place: Path, environ: Mapping[str, str], anew: bool = True) -> tuple[CandidateFindings, ...]:  # noqa: FBT001, FBT002  anyio.run takes no keywords
     """Test every candidate here, the strongest first; without *anew*, use remembered findings where there are any."""
     return tuple([found async for found, _ in _tried(Around(place, environ, anew=anew), CANDIDATES)])
 
@@ -159,7 +159,7 @@ def forbidden() -> tuple[str, ...]:
     return tuple(found)
 
 
-async def _tried(around: Around, candidates: Iterable[str]) -> AsyncIterator[tuple[Findings, Sandbox | None]]:
+async def _tried(around: Around, candidates: Iterable[str]) -> AsyncIterator[tuple[CandidateFindings, Sandbox | None]]:
     """The findings on each candidate, and the sandbox if there is one. Nothing is tried before it is asked for."""
     memory = Memory(around.environ, (*around.apart, around.place))
     for candidate in candidates:
@@ -182,7 +182,7 @@ def _key(candidate: str, around: Around) -> str:
     return f"{candidate}-{circumstances(around.place, found)}"
 
 
-def _passed(found: Findings, sandbox: Sandbox) -> Passed:
+def _passed(found: CandidateFindings, sandbox: Sandbox) -> Passed:
     box = sandbox if isinstance(sandbox, Bubblewrap) else None
     return Passed(
         candidate=found.candidate, possible=found.possible, evidence=dict(found.evidence), tried=found.tried,
@@ -190,7 +190,7 @@ def _passed(found: Findings, sandbox: Sandbox) -> Passed:
     )  # fmt: skip
 
 
-def _again(candidate: str, passed: Passed) -> tuple[Findings, Sandbox] | None:
+def _again(candidate: str, passed: Passed) -> tuple[CandidateFindings, Sandbox] | None:
     """The findings and the sandbox that *passed* tells of; None if it cannot be *candidate*."""
     tier = catalogue.tier_of(passed.possible)
     if passed.candidate != candidate or _rank(tier) > _rank(candidate):
@@ -201,26 +201,26 @@ def _again(candidate: str, passed: Passed) -> tuple[Findings, Sandbox] | None:
         if known is None:
             return None
         sandbox = Bubblewrap(Path(passed.program), known, layered=passed.layered)
-    found = Findings(
+    found = CandidateFindings(
         candidate=candidate, tier=tier, possible=passed.possible, evidence=passed.evidence, tried=passed.tried,
         remembered=passed.at,
     )  # fmt: skip
     return found, sandbox
 
 
-async def _probed(candidate: str, around: Around) -> tuple[Findings, Sandbox | None]:
+async def _probed(candidate: str, around: Around) -> tuple[CandidateFindings, Sandbox | None]:
     """The findings on *candidate* as its probes show them now, and the sandbox if there is one."""
     from jumar.process.sandbox_probe import probed  # noqa: PLC0415  a start that remembers needs none of it
 
     try:
         sandbox = await _made(candidate, around.place, around.environ)
     except BadInput as reason:
-        return Findings(candidate=candidate, why=str(reason)), None
+        return CandidateFindings(candidate=candidate, why=str(reason)), None
     result = await probed(sandbox, around.place, around.environ)
     tier = "" if result.why else catalogue.tier_of(result.possible)
     worse = catalogue.beyond(candidate, result.possible)
     why = result.why or (_named(worse) if worse else "")
-    found = Findings(
+    found = CandidateFindings(
         candidate=candidate,
         tier=tier,
         possible=result.possible,

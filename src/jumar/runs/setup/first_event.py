@@ -14,7 +14,7 @@ from jumar.core.state.settings import Settings
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.core.state.verdict import EXCUSED
 from jumar.errors import BadInput
-from jumar.process.progress import Part, Work
+from jumar.process.progress import ProgressPart, Work
 from jumar.runs.setup.assembly import (
     Place,
     expected_ids,
@@ -125,7 +125,7 @@ async def unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...], tupl
     verdicts = []
     verifier.tell(Work.STEADYING, 0, 0)
     for number in range(1, verifier.suite.confirm + 1):
-        verifier.tell(Part.ROUND, number, verifier.suite.confirm)
+        verifier.tell(ProgressPart.ROUND, number, verifier.suite.confirm)
         verdicts.append((await judge.verify(judge.base, None)).verdict)
     greens = [verdict.green_ids for verdict in verdicts if verdict.void is None]
     always, ever = greens[0].intersection(*greens) if greens else frozenset(), frozenset[str]().union(*greens)

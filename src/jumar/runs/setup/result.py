@@ -14,9 +14,9 @@ from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import Escalation, StopReason, exit_of
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.journal.line_format import Mark
+from jumar.journal.line_format import JournalEnd
 from jumar.journal.writer import read_journal
-from jumar.verify.mutation_probe import Probed
+from jumar.verify.mutation_probe import MutationFindings
 
 
 class Best(msgspec.Struct, frozen=True):
@@ -65,8 +65,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     verdict of the run, which did not credit them."""
     warnings: tuple[str, ...] = ()
     """Gaps that no verdict closes, with file and line."""
-    probed: Probed | None = None
-    """Result on whether the tests notice mutants of what was changed; None: it was not asked for, or nothing is green."""
+    probed: MutationFindings | None = None
+    """Mutants of the change that the tests killed; None: not asked for, or nothing is green."""
     notes: tuple[str, ...] = ()
     """Settings that were asked for and were not in force, and caps that nobody set."""
     why: str = ""
@@ -76,7 +76,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Cap that keeps the run from going on -> a value for `jumar resume` that leaves it room."""
     escalated: Escalation | None = None
     """The test that the agent says contradicts the instruction or another test, and why; None: it escalated none."""
-    head: Mark = Mark()
+    head: JournalEnd = JournalEnd()
     """Number and hash of the journal's last line: an anchor outside the journal for `jumar log verify`."""
 
     @property
@@ -87,7 +87,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return f"tests {NOT_RUN}" if self.stop is not StopReason.UNTESTED else "no tests"
 
 
-def result_of(state: RunState, folder: Path, head: Mark) -> Result:
+def result_of(state: RunState, folder: Path, head: JournalEnd) -> Result:
     """The result of an ended run whose directory is *folder* and whose journal ends at *head*."""
     end, score = state.end, state.best.score if state.best and state.expected else None
     stop = end.stop if end else StopReason.INFRA
@@ -149,8 +149,8 @@ def state_of(entries: Iterable[Entry]) -> RunState:
     return state
 
 
-def head_in(folder: Path) -> Mark | None:
-    """Return the end of the journal that `result.json` in *folder* remembers; None if there is none that can be read."""
+def head_in(folder: Path) -> JournalEnd | None:
+    """Return the end of the journal as `result.json` in *folder* has it; None if there is none to be read."""
     try:
         return msgspec.json.decode((folder / "result.json").read_bytes(), type=_Head).head
     except (OSError, msgspec.MsgspecError):
@@ -160,4 +160,4 @@ def head_in(folder: Path) -> Mark | None:
 class _Head(msgspec.Struct, frozen=True):
     """The one field of a result that the chain needs."""
 
-    head: Mark
+    head: JournalEnd

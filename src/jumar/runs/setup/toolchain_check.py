@@ -26,7 +26,7 @@ LINES = 2
 
 
 def unreachable(around: Surroundings, environ: Mapping[str, str]) -> str:
-    """Return why the toolchain of *around* does not work in the sandbox of this machine, with a mend; empty: it does."""
+    """Return why the toolchain of *around* does not work in this machine's sandbox, and the fix; empty: it works."""
     if not around.probe:
         return ""
     with tempfile.TemporaryDirectory(prefix="jumar-doctor-") as folder:

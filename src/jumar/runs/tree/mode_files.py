@@ -6,7 +6,7 @@ import re
 
 from msgspec.structs import replace
 
-from jumar.core.gate.write_rules import CONFIGURATION, Guard, Matches
+from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules
 from jumar.core.state.settings import Settings
 from jumar.core.state.test_policy import Gate
 from jumar.languages.gitignore_globs import spec
@@ -27,7 +27,7 @@ STEERING = (
 _WORD = re.compile(r"[\w./@+-]+")
 
 
-def with_modes(guard: Guard, settings: Settings, runner: Runner) -> Guard:
+def with_modes(guard: WriteRules, settings: Settings, runner: Runner) -> WriteRules:
     """*guard*, with what refactor mode may edit in a run with *settings*, and which files steer."""
     kind = of_runner(runner.name)
     closed = spec((*_own_lines(settings.protected), *kind.tests, *CLOSED))
@@ -52,7 +52,7 @@ def with_modes(guard: Guard, settings: Settings, runner: Runner) -> Guard:
     return replace(guard, refactorable=refactorable, renamable=renamable, steering=steering)
 
 
-def judged_sources(guard: Guard, settings: Settings, gate: Gate) -> Matches:
+def judged_sources(guard: WriteRules, settings: Settings, gate: Gate) -> Matches:
     """Which files are code under test: those that may be edited, in any mode that the run may be in."""
     code = spec(of_runner(settings.suite.runner).sources)
     more = gate is Gate.REFACTOR or settings.switches.allow_refactor or settings.switches.allow_codemod

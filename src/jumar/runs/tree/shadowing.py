@@ -8,7 +8,7 @@ from posixpath import dirname
 
 from msgspec.structs import replace
 
-from jumar.core.gate.write_rules import Guard
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.state.settings import Settings
 
 RUNNERS = frozenset({
@@ -18,7 +18,7 @@ RUNNERS = frozenset({
 """Modules that judge beside those of the standard library, and those that an interpreter loads by itself."""
 
 
-def unshadowed(guard: Guard, settings: Settings, came: Collection[str]) -> Guard:
+def unshadowed(guard: WriteRules, settings: Settings, came: Collection[str]) -> WriteRules:
     """*guard*, under which no new file takes the name of such a module where a command of *settings* would find it.
 
     Python looks in the folder of a script first, and with `-m` in the folder it is started in. What the run began with,

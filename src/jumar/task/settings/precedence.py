@@ -38,7 +38,7 @@ class FileSettings(msgspec.Struct, frozen=True):
     values: Mapping[str, Value]
 
 
-class InForce(msgspec.Struct, frozen=True):
+class SettingValue(msgspec.Struct, frozen=True):
     """The value that a setting has, and where it comes from."""
 
     name: str
@@ -56,10 +56,10 @@ class InForce(msgspec.Struct, frozen=True):
             return ""
         return f"{self.name} is {shown(self.value)} ({self.source}), not {', nor '.join(self.overridden)}"
 
-    def yields(self, value: Value | None, why: str) -> InForce:
+    def yields(self, value: Value | None, why: str) -> SettingValue:
         """This setting at its default *value*, since what it was contradicts *why*."""
         lost = f"{shown(self.value)} of {self.source}"
-        return InForce(self.name, value, why, overridden=(*self.overridden, lost))
+        return SettingValue(self.name, value, why, overridden=(*self.overridden, lost))
 
 
 def shown(value: Value | None) -> str:
@@ -89,7 +89,7 @@ def file_settings(where: str, raw: Mapping[str, object], *, own: bool) -> FileSe
     return FileSettings(where, own, {name: v for name, v in values.items() if isinstance(v, str | int | float)})
 
 
-def settle(setting: Setting, typed: Value | None, files: tuple[FileSettings, ...], given: str = "") -> InForce:
+def settle(setting: Setting, typed: Value | None, files: tuple[FileSettings, ...], given: str = "") -> SettingValue:
     """The value of *setting* that is in force; None where nobody set it.
 
     Args:
@@ -100,28 +100,28 @@ def settle(setting: Setting, typed: Value | None, files: tuple[FileSettings, ...
     """
     wishes = [(f.values[setting.name], f) for f in files if setting.name in f.values]
     theirs = [(value, f) for value, f in wishes if not f.own]
-    found = InForce(setting.name, None)
+    found = SettingValue(setting.name, None)
     if typed is not None:
-        found = InForce(setting.name, typed, given or setting.flag, Authority.TYPED)
+        found = SettingValue(setting.name, typed, given or setting.flag, Authority.TYPED)
     elif own := next(((value, f) for value, f in wishes if f.own), None):
-        found = InForce(setting.name, own[0], own[1].where, Authority.OWN)
+        found = SettingValue(setting.name, own[0], own[1].where, Authority.OWN)
     for value, file in theirs:
         if value in setting.barred or found.authority is Authority.TASK:
             continue
         if found.value is None or (found.authority is Authority.OWN and setting.tightens(value, found.value)):
-            found = InForce(setting.name, value, file.where, Authority.TASK)
+            found = SettingValue(setting.name, value, file.where, Authority.TASK)
     task_decides = found.authority is Authority.TASK  # whose files override each other as a task's files do
     lost = [(v, f) for v, f in theirs if v != found.value and (not task_decides or v in setting.barred)]
     return replace(found, overridden=tuple(f"{shown(v)} of {f.where}" for v, f in lost))
 
 
-def bound(setting: Setting, found: InForce, limit: Value, source: str) -> InForce:
+def bound(setting: Setting, found: SettingValue, limit: Value, source: str) -> SettingValue:
     """*found*, unless nobody set it or a file that came with the task asks for less strict than *limit*."""
     loose = found.authority <= Authority.TASK and found.value is not None and not setting.tightens(found.value, limit)
     if found.value is not None and not loose:
         return found
     lost = (f"{shown(found.value)} of {found.source}",) if loose else ()
-    return InForce(setting.name, limit, source, overridden=(*found.overridden, *lost))
+    return SettingValue(setting.name, limit, source, overridden=(*found.overridden, *lost))
 
 
 def _table(raw: Mapping[str, object], name: str) -> Mapping[str, object]:

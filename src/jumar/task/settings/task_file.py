@@ -96,7 +96,7 @@ class PipelineTable(Table, frozen=True, kw_only=True):
     """Absent: yes, but for a script that holds no review."""
 
 
-class Route(Table, frozen=True, kw_only=True):
+class RouteTable(Table, frozen=True, kw_only=True):
     """`[routes.TIER]`."""
 
     model: str = ""
@@ -106,9 +106,9 @@ class Route(Table, frozen=True, kw_only=True):
 class Routes(Table, frozen=True, kw_only=True):
     """`[routes]`: one table for each tier."""
 
-    cheap: Route = Route()
-    mid: Route = Route()
-    frontier: Route = Route()
+    cheap: RouteTable = RouteTable()
+    mid: RouteTable = RouteTable()
+    frontier: RouteTable = RouteTable()
 
 
 class TaskFile(Table, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ TASK_FILE = "task.toml"
 DEFAULTS_FILE = "jumar.toml"
 
 
-class Found(msgspec.Struct, frozen=True):
+class TaskTables(msgspec.Struct, frozen=True):
     """What the files of a task say."""
 
     root: Path
@@ -33,7 +33,7 @@ class Found(msgspec.Struct, frozen=True):
     """The keys that a file set, as `table.key`."""
 
 
-def read_files(path: Path, config: Path | None) -> Found:
+def read_files(path: Path, config: Path | None) -> TaskTables:
     """The files of the task at *path*; *config* is read instead of any `jumar.toml`.
 
     Raises:
@@ -48,7 +48,7 @@ def read_files(path: Path, config: Path | None) -> Found:
     own_prices = [parse(tables, str(file)).prices for file, own, tables in read if own]
     settings = tuple(file_settings(str(file), tables, own=own) for file, own, tables in read)
     named = frozenset(f"{table}.{key}" for table, keys in raw.items() if isinstance(keys, Mapping) for key in keys)
-    return Found(root, where, parse(raw, where), settings, own_prices[0] if own_prices else {}, named)
+    return TaskTables(root, where, parse(raw, where), settings, own_prices[0] if own_prices else {}, named)
 
 
 def _files(root: Path, task_file: Path | None, config: Path | None) -> Iterator[tuple[Path, bool]]:

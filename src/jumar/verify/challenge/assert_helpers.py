@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from jumar.verify.challenge.constants import Function, Names, Witnesses, operands, own
+from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, operands, own
 from jumar.verify.challenge.eligibility import modules
 from jumar.verify.challenge.reachable_statements import reached
 
@@ -21,7 +21,7 @@ class Helper(NamedTuple):
     method: bool
 
 
-class Company:
+class HelperIndex:
     """All functions of all files that compare their arguments for equality, and who can call them by what name."""
 
     def __init__(self, trees: Mapping[str, ast.Module]) -> None:
@@ -52,7 +52,7 @@ class Company:
 
     def _compared(self, helper: Helper, known: Witnesses) -> Iterator[int]:
         """Which of its arguments, counted as a caller does, it certainly compares, and uses for nothing else."""
-        names = Names(helper.function, {}, frozenset(), known)
+        names = NameBindings(helper.function, {}, frozenset(), known)
         given = [arg.arg for arg in (*helper.function.args.posonlyargs, *helper.function.args.args)]
         for place in reached(names, self._imported[helper.path]):
             for operand in operands(place.node, names.witnesses):

@@ -12,11 +12,11 @@ from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge import expected_values as expected
 from jumar.verify.challenge import type_safe_negation as decoys
 from jumar.verify.challenge.closed_vocabulary import Vocabulary, other_answer
-from jumar.verify.challenge.constants import EQUAL, RAISES, Names, witnessed
+from jumar.verify.challenge.constants import EQUAL, RAISES, NameBindings, witnessed
 from jumar.verify.challenge.literals import is_scalar, value_of
 from jumar.verify.challenge.negation import CONTRARY, denied, turned
 from jumar.verify.challenge.reachable_statements import STANDARD, Reached
-from jumar.verify.challenge.source_edits import Edits, Source, Way, dotted
+from jumar.verify.challenge.source_edits import Edits, ParsedSource, Way, dotted
 
 MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_awaited_with", "assert_awaited_once_with"})
 TWO = 2
@@ -24,11 +24,11 @@ TWO = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Checks:
+class AssertionFalsifier:
     """Finds the ways to falsify the assertions of one test function."""
 
-    source: Source
-    names: Names
+    source: ParsedSource
+    names: NameBindings
     unittest: str
     """What the instance of a `TestCase` is called in it; empty: it is a plain function."""
     imported: Mapping[str, str]

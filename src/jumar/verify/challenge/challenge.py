@@ -18,13 +18,13 @@ from pathlib import PurePosixPath
 from random import Random
 
 from jumar.core.gate.challenge_rounds import Strength
-from jumar.verify.challenge.assert_helpers import Company
-from jumar.verify.challenge.assertions import Checks
+from jumar.verify.challenge.assert_helpers import HelperIndex
+from jumar.verify.challenge.assertions import AssertionFalsifier
 from jumar.verify.challenge.closed_vocabulary import vocabulary
-from jumar.verify.challenge.constants import Names, Witnesses, constants
-from jumar.verify.challenge.eligibility import Test, Uses, excusing, modules, open_to_it, tests, uses
+from jumar.verify.challenge.constants import NameBindings, Witnesses, constants
+from jumar.verify.challenge.eligibility import TestFunction, Uses, excusing, modules, open_to_it, tests, uses
 from jumar.verify.challenge.reachable_statements import reached
-from jumar.verify.challenge.source_edits import Edit, Source, Way
+from jumar.verify.challenge.source_edits import ParsedSource, SourceEdit, Way
 from jumar.verify.challenge.type_safe_negation import is_candid, is_odd, is_open
 
 
@@ -35,7 +35,7 @@ class Challenge:
     strengths: Mapping[str, Strength]
     """Test function, `path::Class::name` without parameters -> how it can be falsified."""
     _files: Mapping[str, bytes] = field(repr=False, default_factory=dict)
-    _sources: Mapping[str, Source] = field(repr=False, default_factory=dict)
+    _sources: Mapping[str, ParsedSource] = field(repr=False, default_factory=dict)
     _ways: Mapping[str, tuple[Way, ...]] = field(repr=False, default_factory=dict)
 
     def falsified(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
@@ -46,7 +46,7 @@ class Challenge:
         """
         if unable := [name for name in chosen if not self._ways.get(name)]:
             raise ValueError(f"{unable[0]} cannot be falsified")
-        edits: dict[str, list[Edit]] = {path: [] for path in self._sources}
+        edits: dict[str, list[SourceEdit]] = {path: [] for path in self._sources}
         for name in sorted(chosen):
             edits[name.partition("::")[0]] += rng.choice(self._ways[name]).edits(rng)
         rewritten = {path: source.rewritten(edits[path]) for path, source in self._sources.items()}
@@ -62,7 +62,7 @@ def challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None 
     """
     read = _read(sources)
     trees = {path: source.tree for path, source in {**_read(helpers or {}), **read}.items()}
-    used, company = uses(trees.values()), Company(trees)
+    used, company = uses(trees.values()), HelperIndex(trees)
     odd = frozenset(path for path, tree in trees.items() if is_odd(tree))
     strengths: dict[str, Strength] = {}
     ways: dict[str, tuple[Way, ...]] = {}
@@ -81,12 +81,12 @@ def challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None 
     return Challenge(strengths, dict(sources), read, ways)
 
 
-def _read(files: Mapping[str, bytes]) -> dict[str, Source]:
+def _read(files: Mapping[str, bytes]) -> dict[str, ParsedSource]:
     """The files that this interpreter can parse."""
-    read: dict[str, Source] = {}
+    read: dict[str, ParsedSource] = {}
     for path, data in files.items():
         with suppress(SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
-            read[path] = Source(data)
+            read[path] = ParsedSource(data)
     return read
 
 
@@ -104,7 +104,7 @@ class _File:
         candid: whether no class of the tests' own that it may meet says what is equal, or contained.
     """
 
-    def __init__(self, source: Source, used: Uses, witnesses: Witnesses, *, starred: bool, candid: bool) -> None:
+    def __init__(self, source: ParsedSource, used: Uses, witnesses: Witnesses, *, starred: bool, candid: bool) -> None:
         self._source, self._used, self._witnesses, self._starred = source, used, witnesses, starred
         self._excusing = excusing(source.tree)
         self._modules = modules(source.tree)
@@ -116,20 +116,20 @@ class _File:
         self._open = candid and is_open(source.tree, self._modules)
         self._known = vocabulary(source.tree)
 
-    def ways(self, test: Test) -> list[Way]:
+    def ways(self, test: TestFunction) -> list[Way]:
         """All ways to falsify *test*; none if it is nested too deeply to be looked at."""
         with suppress(RecursionError):
             if not self._starred and open_to_it(test, self._used, self._modules, self._excusing):
                 return list(self._found(test))
         return []
 
-    def _found(self, test: Test) -> Iterator[Way]:
+    def _found(self, test: TestFunction) -> Iterator[Way]:
         function = test.function
         within = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         own = {name: value for name, value in self._constants.items() if self._used.names[name] == within[name] > 0}
-        names = Names(function, own, self._used.fixtures, self._witnesses)
+        names = NameBindings(function, own, self._used.fixtures, self._witnesses)
         instance = function.args.args[0].arg if test.classes and test.classes[-1].bases and function.args.args else ""
         candid = self._open and is_candid(names, self._bound)
-        checks = Checks(self._source, names, instance, self._modules, self._bound, candid, self._known)
+        checks = AssertionFalsifier(self._source, names, instance, self._modules, self._bound, candid, self._known)
         for place in reached(names, self._modules):
             yield from checks.ways(place)

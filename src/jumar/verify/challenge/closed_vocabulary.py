@@ -10,37 +10,37 @@ from typing import NamedTuple
 
 from jumar.verify.challenge.constants import EQUAL
 from jumar.verify.challenge.literals import another
-from jumar.verify.challenge.source_edits import Edits, Source, dotted
+from jumar.verify.challenge.source_edits import Edits, ParsedSource, dotted
 from jumar.verify.challenge.type_safe_negation import Pair
 
 WORDS = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
 """A text of natural words."""
 
 
-class Said(NamedTuple):
+class ExpectedCall(NamedTuple):
     """What a test expects of a call."""
 
     call: str
     text: str
 
 
-Vocabulary = Mapping[str, Sequence[Said]]
+Vocabulary = Mapping[str, Sequence[ExpectedCall]]
 """Function -> what the tests of a file expect of it."""
 
 
 def vocabulary(tree: ast.Module) -> Vocabulary:
     """The words that are expected in *tree*."""
-    found: dict[str, list[Said]] = {}
+    found: dict[str, list[ExpectedCall]] = {}
     for node in ast.walk(tree):
         for left, right in _equated(node):
             for call, said in ((left, right), (right, left)):
                 name, text = _callee(call), _words(said)
                 if name and text:
-                    found.setdefault(name, []).append(Said(ast.dump(call), text))
+                    found.setdefault(name, []).append(ExpectedCall(ast.dump(call), text))
     return found
 
 
-def other_answer(source: Source, pair: Pair, known: Vocabulary, random: Random) -> Edits:
+def other_answer(source: ParsedSource, pair: Pair, known: Vocabulary, random: Random) -> Edits:
     """A text is expected that the same function gives in another case; of what is no text, one of another letter."""
     for call, said, name in ((pair.left, pair.right, "a"), (pair.right, pair.left, "b")):
         old, asked = _words(said), ast.dump(call)

@@ -49,7 +49,7 @@ def parameters(function: Function) -> list[str]:
     return [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs, *extra)]
 
 
-class Names:
+class NameBindings:
     """What names mean in one test function.
 
     Args:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 
-from jumar.verify.challenge.constants import Bound, Names
+from jumar.verify.challenge.constants import Bound, NameBindings
 from jumar.verify.challenge.literals import Accepts, Scalar, another, is_scalar, scalars, value_of, values_in
-from jumar.verify.challenge.source_edits import Edits, Source, dotted
+from jumar.verify.challenge.source_edits import Edits, ParsedSource, dotted
 
 Chooses = Callable[[Random], Edits]
 
@@ -42,7 +42,7 @@ DECIMALS = 7
 """How many places `assertAlmostEqual` compares."""
 
 
-def changed(source: Source, nodes: Sequence[ast.expr], *, every: bool) -> Chooses:
+def changed(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool) -> Chooses:
     """The literals in each of *nodes* become others; or in any of them, unless *every*.
 
     All that one is made of changes: who is compared with it may have an equality of its own, that heeds a part.
@@ -64,7 +64,7 @@ def changed(source: Source, nodes: Sequence[ast.expr], *, every: bool) -> Choose
     return choose
 
 
-def rebound(source: Source, bound: Bound) -> Chooses:
+def rebound(source: ParsedSource, bound: Bound) -> Chooses:
     """As `changed`, for what a name stands for. The cells of a column are each compared with one value alone."""
     if not bound.every:
         return changed(source, bound.literals, every=False)
@@ -77,7 +77,7 @@ def rebound(source: Source, bound: Bound) -> Chooses:
     return choose
 
 
-def _all(source: Source, places: Sequence[Scalar], random: Random, accepts: Accepts) -> Edits:
+def _all(source: ParsedSource, places: Sequence[Scalar], random: Random, accepts: Accepts) -> Edits:
     chosen = random.sample(places, min(len(places), MOST))
     return tuple(edit for place in chosen if (edit := another(source, place, random, accepts)))
 
@@ -87,7 +87,7 @@ def is_approximate(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and dotted(node.func) in ("approx", "pytest.approx")
 
 
-def far(source: Source, node: ast.expr, margins: Mapping[str, ast.expr]) -> Chooses:
+def far(source: ParsedSource, node: ast.expr, margins: Mapping[str, ast.expr]) -> Chooses:
     """A number in *node* becomes one that is not near it for any of *margins*: `rel`, `abs`, `places`, `delta`."""
     numbers = [s for s in scalars(node) if type(value_of(s)) in (int, float)]
     known = {word: value_of(given) for word, given in margins.items() if is_scalar(given)}
@@ -111,7 +111,7 @@ def _apart(old: object, allowed: Mapping[str, float], new: object) -> bool:
     return bool(abs(new - old) > least + 9 * max(allowed.get("abs", 0), allowed.get("delta", 0), nearest))
 
 
-def is_lenient(other: ast.expr, side: ast.expr, names: Names) -> bool:
+def is_lenient(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
     """Whether *other* may be an object with an equality of its own, so that more than one literal *side* equals it."""
     if is_approximate(other):
         return True
@@ -123,7 +123,7 @@ def is_lenient(other: ast.expr, side: ast.expr, names: Names) -> bool:
     return _made_of_class(other)
 
 
-def is_peculiar(other: ast.expr, side: ast.expr, names: Names) -> bool:
+def is_peculiar(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
     """Whether *other* may equal a thing that *side*, which it equals, does not."""
     return is_approximate(other) or (is_scalar(side) and is_lenient(other, side, names))
 
@@ -152,7 +152,7 @@ def is_affix(call: ast.Call) -> bool:
     return kept and isinstance(given, ast.Constant) and isinstance(given.value, str | bytes) and bool(given.value)
 
 
-def other_word(source: Source, node: ast.Constant, text: str) -> Chooses:
+def other_word(source: ParsedSource, node: ast.Constant, text: str) -> Chooses:
     """Another letter in a word of *text*: what is found nowhere in place of it, by chance or in a list of its like."""
 
     def rare(new: object) -> bool:
@@ -168,7 +168,7 @@ def other_word(source: Source, node: ast.Constant, text: str) -> Chooses:
     return choose
 
 
-def other_type(source: Source, node: ast.expr, bound: frozenset[str]) -> Chooses:
+def other_type(source: ParsedSource, node: ast.expr, bound: frozenset[str]) -> Chooses:
     """A built-in type becomes another that nothing of the first one is."""
     name = node.id if isinstance(node, ast.Name) else ""
     kin = {"set": "frozenset", "frozenset": "set"}.get(name)
@@ -183,7 +183,7 @@ def apart(nodes: Iterable[ast.expr]) -> list[ast.expr]:
     return [n for node in nodes for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
 
 
-def other_classes(source: Source, single: Sequence[ast.expr], pool: Iterable[str]) -> Chooses:
+def other_classes(source: ParsedSource, single: Sequence[ast.expr], pool: Iterable[str]) -> Chooses:
     """Each of the exceptions *single* becomes one of *pool* that is no kin of it."""
     pools = [_unrelated(node, pool) for node in single]
     if not single or not all(pools):

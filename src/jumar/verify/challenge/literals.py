@@ -14,7 +14,7 @@ from itertools import chain
 from random import Random
 from typing import TypeGuard
 
-from jumar.verify.challenge.source_edits import Edit, Source, constant, dotted
+from jumar.verify.challenge.source_edits import ParsedSource, SourceEdit, constant, dotted
 
 Accepts = Callable[[object], bool]
 """Whether a value will do in the place of the old one."""
@@ -127,7 +127,7 @@ def _visible(node: ast.expr) -> Iterator[Scalar]:
         yield node
 
 
-def another(source: Source, node: Scalar, random: Random, accepts: Accepts) -> Edit | None:
+def another(source: ParsedSource, node: Scalar, random: Random, accepts: Accepts) -> SourceEdit | None:
     """*node* as another constant that is *accept*ed; None: there is none."""
     if isinstance(node, ast.UnaryOp):
         sign = -1 if isinstance(node.op, ast.USub) else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from jumar.verify.challenge.source_edits import Edit, Edits, Source
+from jumar.verify.challenge.source_edits import Edits, ParsedSource, SourceEdit
 
 _PAIRS = (
     ("assertTrue", "assertFalse"), ("assertIsNone", "assertIsNotNone"), ("assertIn", "assertNotIn"),
@@ -34,7 +34,7 @@ LOOSE = ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr
 """What binds less than `not`."""
 
 
-def denied(source: Source, test: ast.expr) -> Edits:
+def denied(source: ParsedSource, test: ast.expr) -> Edits:
     """What makes *test*, which is true, false: its only operator turned, its `not` taken away, or one put before it."""
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _operator(source, test)
@@ -43,22 +43,22 @@ def denied(source: Source, test: ast.expr) -> Edits:
         inner = source.span(test.operand)[0]
         opened = source.text(start + 3, inner)
         # A parenthesis before the operand stays; after `assert` there must be a space.
-        return (Edit(start, start + 3 + len(opened) - len(opened.lstrip(" ")), ""),) if "\\" not in opened else ()
+        return (SourceEdit(start, start + 3 + len(opened) - len(opened.lstrip(" ")), ""),) if "\\" not in opened else ()
     if isinstance(test, LOOSE):
-        return (Edit(start, start, "not ("), Edit(end, end, ")"))
-    return (Edit(start, start, "not "),)
+        return (SourceEdit(start, start, "not ("), SourceEdit(end, end, ")"))
+    return (SourceEdit(start, start, "not "),)
 
 
-def turned(source: Source, call: ast.Call) -> Edits:
+def turned(source: ParsedSource, call: ast.Call) -> Edits:
     """What makes an assertion of unittest's its contrary."""
     if not isinstance(call.func, ast.Attribute):
         return ()
     _, end = source.span(call.func)
     name = call.func.attr
-    return (Edit(end - len(name.encode()), end, CONTRARY[name]),)
+    return (SourceEdit(end - len(name.encode()), end, CONTRARY[name]),)
 
 
-def placed(source: Source, test: ast.Compare) -> tuple[int, int] | None:
+def placed(source: ParsedSource, test: ast.Compare) -> tuple[int, int] | None:
     """Where the first operator of *test* stands; None: something else stands there too, as a remark may."""
     start, end = source.span(test.left)[1], source.span(test.comparators[0])[0]
     written, _ = OPERATORS[type(test.ops[0])]
@@ -66,6 +66,6 @@ def placed(source: Source, test: ast.Compare) -> tuple[int, int] | None:
     return (start + found.start(1), start + found.end(1)) if found else None
 
 
-def _operator(source: Source, test: ast.Compare) -> Edits:
+def _operator(source: ParsedSource, test: ast.Compare) -> Edits:
     at = placed(source, test)
-    return (Edit(*at, OPERATORS[type(test.ops[0])][1]),) if at else ()
+    return (SourceEdit(*at, OPERATORS[type(test.ops[0])][1]),) if at else ()

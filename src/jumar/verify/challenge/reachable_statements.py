@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jumar.verify.challenge.constants import Names, own
+from jumar.verify.challenge.constants import NameBindings, own
 from jumar.verify.challenge.source_edits import dotted
 
 CATCHING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex", "ExitStack", "AsyncExitStack"})
@@ -39,7 +39,7 @@ class Reached:
     node: ast.Assert | ast.Expr | ast.With | ast.AsyncWith
 
 
-def reached(names: Names, modules: Mapping[str, str]) -> Iterator[Reached]:
+def reached(names: NameBindings, modules: Mapping[str, str]) -> Iterator[Reached]:
     """The statements of a test function at which it can be made to fail.
 
     Args:
@@ -51,7 +51,7 @@ def reached(names: Names, modules: Mapping[str, str]) -> Iterator[Reached]:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    names: Names
+    names: NameBindings
     modules: Mapping[str, str]
 
     def through(self, body: Sequence[ast.stmt], *, calm: bool) -> Iterator[Reached]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from jumar.core.gate.challenge_rounds import Strength
 
 
-class Edit(NamedTuple):
+class SourceEdit(NamedTuple):
     """What stands in a source from *start* to *end* (bytes of its UTF-8 form) is to read *text*."""
 
     start: int
@@ -23,7 +23,7 @@ class Edit(NamedTuple):
     text: str
 
 
-Edits = tuple[Edit, ...]
+Edits = tuple[SourceEdit, ...]
 """What makes one test false; empty: nothing was found that does."""
 
 
@@ -36,7 +36,7 @@ class Way:
     """Whether it finds any does not depend on the coins it is given."""
 
 
-class Source:
+class ParsedSource:
     """The text of a Python file and its syntax tree.
 
     Raises:
@@ -69,11 +69,11 @@ class Source:
         """The text of *node*."""
         return self.text(*self.span(node))
 
-    def replaced(self, node: ast.expr, text: str) -> Edit:
+    def replaced(self, node: ast.expr, text: str) -> SourceEdit:
         """The edit that puts *text* in the place of *node*."""
-        return Edit(*self.span(node), text)
+        return SourceEdit(*self.span(node), text)
 
-    def rewritten(self, edits: Iterable[Edit]) -> bytes:
+    def rewritten(self, edits: Iterable[SourceEdit]) -> bytes:
         """The file with *edits*, which do not overlap.
 
         Raises:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import NamedTuple
 
-from jumar.verify.challenge.constants import EQUAL, Names, parameters
+from jumar.verify.challenge.constants import EQUAL, NameBindings, parameters
 from jumar.verify.challenge.literals import LETTERS
 from jumar.verify.challenge.negation import OPERATORS, placed
-from jumar.verify.challenge.source_edits import Edit, Edits, Source
+from jumar.verify.challenge.source_edits import Edits, ParsedSource, SourceEdit
 
 ASSERTIONS: dict[str, type[ast.cmpop]] = {
     **dict.fromkeys(EQUAL, ast.Eq),
@@ -62,7 +62,7 @@ class Pair(NamedTuple):
     """What makes the assertion one of a given expression of the two, which it calls `a` and `b`."""
 
 
-def compared(source: Source, test: ast.expr) -> Pair | None:
+def compared(source: ParsedSource, test: ast.expr) -> Pair | None:
     """The two sides of *test*, if it is a plain comparison."""
     at = placed(source, test) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
     if not isinstance(test, ast.Compare) or at is None or any(isinstance(n, ast.NamedExpr) for n in ast.walk(test)):
@@ -70,12 +70,12 @@ def compared(source: Source, test: ast.expr) -> Pair | None:
     start, end = source.span(test)
 
     def asked(body: str) -> Edits:
-        return (Edit(start, start, f"(lambda a, b: {body})("), Edit(*at, ","), Edit(end, end, ")"))
+        return (SourceEdit(start, start, f"(lambda a, b: {body})("), SourceEdit(*at, ","), SourceEdit(end, end, ")"))
 
     return Pair(test.left, test.comparators[0], type(test.ops[0]), asked)
 
 
-def asserted(source: Source, call: ast.Call) -> Pair | None:
+def asserted(source: ParsedSource, call: ast.Call) -> Pair | None:
     """The two things that an assertion of unittest's compares."""
     _, end = source.span(call)
     _, named = source.span(call.func)
@@ -85,8 +85,12 @@ def asserted(source: Source, call: ast.Call) -> Pair | None:
     start, name = named + opened.end(), call.func.attr
 
     def asked(body: str) -> Edits:
-        renamed = Edit(named - len(name.encode()), named, "assertTrue")
-        return (renamed, Edit(start, start, f"(lambda a, b, *_, **__: {body})("), Edit(end - 1, end - 1, ")"))
+        renamed = SourceEdit(named - len(name.encode()), named, "assertTrue")
+        return (
+            renamed,
+            SourceEdit(start, start, f"(lambda a, b, *_, **__: {body})("),
+            SourceEdit(end - 1, end - 1, ")"),
+        )
 
     return Pair(call.args[0], call.args[1], ASSERTIONS[name], asked)
 
@@ -108,7 +112,7 @@ def _stored(tree: ast.Module) -> set[str]:
     return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
 
 
-def is_candid(names: Names, bound: frozenset[str]) -> bool:
+def is_candid(names: NameBindings, bound: frozenset[str]) -> bool:
     """Whether nothing in a test suggests that it deals with what affirms things of all sorts."""
     if NEEDED & set(parameters(names.function)):
         return False

@@ -12,7 +12,7 @@ import msgspec
 from anyio import from_thread
 
 from jumar.workspace.files import safe_paths, scan, trees
-from jumar.workspace.files.trees import Folder, Kind, Node
+from jumar.workspace.files.trees import EntryKind, Folder, Node
 
 Get = Callable[[str], bytes]
 """From a hash to the bytes."""
@@ -28,7 +28,7 @@ Clone = Callable[[str, int, int], bool]
 """From a hash, an empty open file and a size to a file that shares its blocks with the object; False: it cannot."""
 
 
-class Aligner(msgspec.Struct, frozen=True):
+class Checkout(msgspec.Struct, frozen=True):
     """Makes folders equal to trees. What *skip* names is neither read nor written nor removed, at any depth."""
 
     get: Get
@@ -101,7 +101,7 @@ class Aligner(msgspec.Struct, frozen=True):
             return
         data, temporary = self.get(node.sha256), name if self.fresh else safe_paths.passing()
         try:
-            if node.kind is Kind.LINK:
+            if node.kind is EntryKind.LINK:
                 os.symlink(data, os.fsencode(temporary), dir_fd=folder)
             else:
                 self._create(folder, temporary, node, data)
@@ -134,7 +134,7 @@ def _keep_bits(folder: int, name: str, bits: int, *, executable: bool) -> None:
 
 
 def _equals(folder: int, name: str, mode: int, want: Node) -> bool:
-    if want.kind is Kind.LINK:
+    if want.kind is EntryKind.LINK:
         return stat.S_ISLNK(mode) and sha256(safe_paths.link(folder, name)).hexdigest() == want.sha256
     if not stat.S_ISREG(mode):
         return False

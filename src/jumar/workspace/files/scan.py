@@ -11,17 +11,17 @@ import msgspec
 
 from jumar.errors import BadInput
 from jumar.workspace.files import safe_paths, trees
-from jumar.workspace.files.trees import Kind
+from jumar.workspace.files.trees import EntryKind
 
 DEEPEST = 100
 """Folders within folders: each costs a descriptor while it is read."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class ScannedPath(msgspec.Struct, frozen=True):
     """One thing met on a walk through a folder."""
 
     path: str
-    kind: Kind
+    kind: EntryKind
     data: bytes = b""
     executable: bool = False
 
@@ -35,7 +35,7 @@ class Walk:
         """Whether the folder that was left last holds only what was skipped, at any depth."""
         self._skip = skip
 
-    def through(self, folder: int, path: str = "") -> Iterator[Found]:
+    def through(self, folder: int, path: str = "") -> Iterator[ScannedPath]:
         """All that is in *folder* and belongs to a tree, each path beginning with *path*."""
         if path.count("/") >= DEEPEST:
             raise BadInput(f"{path[:60]!r}... is nested more than {DEEPEST} folders deep; no task is, so take it out")
@@ -55,7 +55,7 @@ class Walk:
                     yield found
                 held |= self._hides
         if path and not held:
-            yield Found(path, Kind.DIR)
+            yield ScannedPath(path, EntryKind.DIR)
         self._hides = held and not shown
 
     def _names(self, folder: int, path: str) -> list[str]:
@@ -64,11 +64,11 @@ class Walk:
         except OSError as fault:
             raise _unreadable(path or ".", fault) from fault
 
-    def _at(self, folder: int, name: str, path: str) -> Iterator[Found]:
+    def _at(self, folder: int, name: str, path: str) -> Iterator[ScannedPath]:
         try:
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
             if stat.S_ISLNK(mode):
-                yield Found(path, Kind.LINK, safe_paths.link(folder, name))
+                yield ScannedPath(path, EntryKind.LINK, safe_paths.link(folder, name))
             elif stat.S_ISREG(mode):
                 yield self._file(folder, name, path)
             elif not stat.S_ISDIR(mode):
@@ -78,7 +78,7 @@ class Walk:
         if stat.S_ISDIR(mode):
             yield from self._below(folder, name, path)
 
-    def _below(self, folder: int, name: str, path: str) -> Iterator[Found]:
+    def _below(self, folder: int, name: str, path: str) -> Iterator[ScannedPath]:
         try:
             inner = os.open(name, safe_paths.FOLDER, dir_fd=folder)
         except OSError as fault:
@@ -88,10 +88,10 @@ class Walk:
         finally:
             os.close(inner)
 
-    def _file(self, folder: int, name: str, path: str) -> Found:
+    def _file(self, folder: int, name: str, path: str) -> ScannedPath:
         data, executable = safe_paths.read(folder, name, self._left)
         self._left -= len(data)
-        return Found(path, Kind.FILE, data, executable)
+        return ScannedPath(path, EntryKind.FILE, data, executable)
 
     def _refusal(self, path: str, fault: OSError) -> BadInput:
         if fault.errno == errno.EFBIG:

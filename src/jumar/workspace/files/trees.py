@@ -19,7 +19,7 @@ VENV = "pyvenv.cfg"
 """A folder (other than the root) that holds this file is a virtual environment, and no part of a tree."""
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What stands at a path."""
 
     FILE = "file"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 class Node(msgspec.Struct, frozen=True):
     """One path of a tree."""
 
-    kind: Kind
+    kind: EntryKind
     sha256: str = ""
     """Of a file's bytes or a link's text."""
     executable: bool = False
@@ -39,9 +39,9 @@ class Node(msgspec.Struct, frozen=True):
     @property
     def mode(self) -> str:
         """The mode as git writes it."""
-        if self.kind is Kind.FILE:
+        if self.kind is EntryKind.FILE:
             return "100755" if self.executable else "100644"
-        return "120000" if self.kind is Kind.LINK else "040000"
+        return "120000" if self.kind is EntryKind.LINK else "040000"
 
 
 Manifest = Mapping[str, Node]
@@ -50,7 +50,7 @@ Manifest = Mapping[str, Node]
 Folder = dict[str, "Node | Folder"]
 """A manifest by its levels: name -> node, or the folder's own names."""
 
-EMPTY = Node(Kind.DIR)
+EMPTY = Node(EntryKind.DIR)
 
 
 def ignored(path: str) -> bool:
@@ -87,7 +87,7 @@ def decode(data: bytes) -> dict[str, Node]:
         ValueError: if *data* is no manifest.
     """
     try:
-        found = {n["path"]: Node(Kind(n["kind"]), n["sha256"], n["mode"] == "100755") for n in json.loads(data)}
+        found = {n["path"]: Node(EntryKind(n["kind"]), n["sha256"], n["mode"] == "100755") for n in json.loads(data)}
     except (TypeError, KeyError) as fault:
         raise ValueError(f"no manifest: {fault}") from fault
     if encode(found) != data or any(part in ("", ".", "..") for path in found for part in path.split("/")):
@@ -118,7 +118,7 @@ def levels(manifest: Manifest) -> Folder:
             if not isinstance(below, dict):
                 raise ValueError(f"no manifest: {path!r} lies beneath something that is no folder")  # noqa: TRY004  a value, not a type, is wrong
             here = below
-        if node.kind is Kind.DIR:
+        if node.kind is EntryKind.DIR:
             here.setdefault(name, {})
         else:
             here[name] = node
@@ -162,4 +162,4 @@ def overlay(base: Manifest, candidate: Manifest, allowed: Callable[[str], bool])
 
 
 def _solid(node: Node | None) -> bool:
-    return node is not None and node.kind is not Kind.DIR
+    return node is not None and node.kind is not EntryKind.DIR

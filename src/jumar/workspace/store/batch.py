@@ -28,7 +28,7 @@ class Written:
         """A tree whose manifest is kept whole."""
 
 
-class Batch:
+class ObjectBatch:
     """Objects that are stored together: all of them last when the block ends, or none may be relied on."""
 
     def __init__(self, root: Path, written: Written) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from jumar.workspace.files import trees
-from jumar.workspace.files.trees import Kind, Manifest, Node
+from jumar.workspace.files.trees import EntryKind, Manifest, Node
 
 LARGE = 200
 """A manifest with fewer paths is kept whole."""
@@ -54,7 +54,7 @@ def whole(base: Manifest, data: bytes) -> bytes:
             if node is None:
                 after.pop(path, None)
             else:
-                after[path] = Node(Kind(node[0]), node[2], executable=node[1] == "100755")
+                after[path] = Node(EntryKind(node[0]), node[2], executable=node[1] == "100755")
     except (TypeError, KeyError, IndexError, AttributeError) as fault:
         raise ValueError(f"it is no delta of a manifest: {fault}") from fault
     return trees.encode(after)

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from jumar.workspace.files.checkout import Aligner
+from jumar.workspace.files.checkout import Checkout
 from jumar.workspace.files.trees import Node
 from jumar.workspace.store.object_store import Store
 
@@ -26,7 +26,7 @@ class LinkingStore(Store):
         self._lay_out(tree, dest, Linker(self.get, lambda _: False, self._clone, fresh=True, root=self.root))
 
 
-class Linker(Aligner, frozen=True):
+class Linker(Checkout, frozen=True):
     """Makes new folders equal to trees, by links to the objects below *root* where that can be."""
 
     root: Path = Path()

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from jumar.errors import BadInput, Infra
 from jumar.workspace.files import safe_paths, trees
-from jumar.workspace.files.checkout import Aligner
+from jumar.workspace.files.checkout import Checkout
 from jumar.workspace.files.scan import Walk
-from jumar.workspace.files.trees import Kind, Manifest, Node
+from jumar.workspace.files.trees import EntryKind, Manifest, Node
 from jumar.workspace.store import deltas
-from jumar.workspace.store.batch import Batch, Written
+from jumar.workspace.store.batch import ObjectBatch, Written
 from jumar.workspace.store.clone import Cloner
 from jumar.workspace.store.lease import PARTS, Lease, held
 
@@ -46,7 +46,7 @@ class Store:
 
     def put_all(self, many: list[bytes]) -> list[str]:
         """Keep several objects under one round of syncs; their hashes, in order."""
-        batch = Batch(self.root, self._written)
+        batch = ObjectBatch(self.root, self._written)
         with safe_paths.disk(f"cannot write to {self.root}"), batch:
             return [batch.put(data) for data in many]
 
@@ -97,7 +97,7 @@ class Store:
 
     def keep(self, manifest: Manifest, *contents: bytes) -> str:
         """Keep *manifest*, and the *contents* it names that are not kept yet; the tree's hash."""
-        batch = Batch(self.root, self._written)
+        batch = ObjectBatch(self.root, self._written)
         with safe_paths.disk(f"cannot write to {self.root}"), batch:
             for data in contents:
                 batch.put(data)
@@ -115,10 +115,10 @@ class Store:
             Infra: if the disk refuses.
         """
         manifest: dict[str, Node] = {}
-        batch = Batch(self.root, self._written)
+        batch = ObjectBatch(self.root, self._written)
         with safe_paths.root(folder) as top, safe_paths.disk(f"cannot write to {self.root}"), batch:
             for found in Walk(limit_bytes or self.limit_bytes, skip).through(top):
-                digest = "" if found.kind is Kind.DIR else batch.put(found.data)
+                digest = "" if found.kind is EntryKind.DIR else batch.put(found.data)
                 manifest[found.path] = Node(found.kind, digest, found.executable)
             return batch.put_tree(manifest)
 
@@ -128,9 +128,9 @@ class Store:
         Raises:
             Infra: if *dest* holds something already, or the disk refuses.
         """
-        self._lay_out(tree, dest, Aligner(self.get, lambda _: False, self._clone, fresh=True))
+        self._lay_out(tree, dest, Checkout(self.get, lambda _: False, self._clone, fresh=True))
 
-    def _lay_out(self, tree: str, dest: Path, aligner: Aligner) -> None:
+    def _lay_out(self, tree: str, dest: Path, aligner: Checkout) -> None:
         with safe_paths.disk(f"cannot lay out a tree in {dest}"):
             dest.mkdir(parents=True, exist_ok=True)
             if any(dest.iterdir()):
@@ -146,9 +146,9 @@ class Store:
             OSError: if the disk refuses.
             Infra: if the manifest has something beneath what is no folder.
         """
-        self._align(folder, manifest, Aligner(self.get, skip, self._clone))
+        self._align(folder, manifest, Checkout(self.get, skip, self._clone))
 
-    def _align(self, folder: Path, manifest: Manifest, aligner: Aligner) -> None:
+    def _align(self, folder: Path, manifest: Manifest, aligner: Checkout) -> None:
         try:
             wanted = trees.levels(manifest)
         except ValueError as fault:

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from jumar.core.gate.turn_outcome import judgement, next_trial
 from jumar.core.state import events as ev
-from jumar.core.state.claims import FAILURES, Book, Claim, Edited, Stage
+from jumar.core.state.claims import FAILURES, Claim, Edited, GateState, Stage
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate, Trigger
 
 
-def claimed(book: Book, claim: ev.EditClaim) -> Book:
+def claimed(book: GateState, claim: ev.EditClaim) -> GateState:
     """A claim is open; made again in the same turn it is the newest one, and what failed before still counts."""
     before = next((c for c in book.claims if c.test_id == claim.test_id), None)
     others = tuple(c for c in book.claims if (c.test_id, c.path) != (claim.test_id, claim.edit_target))
@@ -22,13 +22,13 @@ def claimed(book: Book, claim: ev.EditClaim) -> Book:
     return replace(book, claims=(*others, new))
 
 
-def acted(book: Book, *, last: bool) -> Book:
+def acted(book: GateState, *, last: bool) -> GateState:
     """One more action of a turn was taken: with the last one the turn is over, and without edits nothing waits."""
     rested = tuple(map(_rested, book.claims)) if last and not book.turn else book.claims
     return replace(book, over=last, claims=rested)
 
 
-def wrote(state: RunState, write: ev.Write) -> Book:
+def wrote(state: RunState, write: ev.Write) -> GateState:
     """An edit waits for its verdict. In refactor mode nothing waits: the mode is judged as a whole, with its tests."""
     book = state.book
     if book.mode is Gate.CODEMOD:
@@ -44,7 +44,7 @@ def wrote(state: RunState, write: ev.Write) -> Book:
     )
 
 
-def tested(state: RunState, tests: ev.Tests, runs: Mapping[str, ev.TestRun]) -> Book:
+def tested(state: RunState, tests: ev.Tests, runs: Mapping[str, ev.TestRun]) -> GateState:
     """Which tests are red, and why. What a trial of edits shows is of no tree that edits begin from."""
     book = state.book
     if book.mode is Gate.OFF or tests.void is not None:
@@ -57,7 +57,7 @@ def tested(state: RunState, tests: ev.Tests, runs: Mapping[str, ev.TestRun]) -> 
     return replace(book, latest=runs)
 
 
-def kept(state: RunState) -> Book:
+def kept(state: RunState) -> GateState:
     """The edits in the workspace stay: their claims are fulfilled, and their tests are expected from now on."""
     book = state.book
     if not state.coalesces:
@@ -77,7 +77,7 @@ def kept(state: RunState) -> Book:
     )
 
 
-def reverted(state: RunState, revert: ev.Revert) -> Book:
+def reverted(state: RunState, revert: ev.Revert) -> GateState:
     """Edits went back: some for good, some to be tried again without the others, all for now if the run stops."""
     book = state.book
     if not book.turn:
@@ -95,14 +95,14 @@ def reverted(state: RunState, revert: ev.Revert) -> Book:
     )  # fmt: skip
 
 
-def failed(book: Book, repair: ev.Repair) -> Book:
+def failed(book: GateState, repair: ev.Repair) -> GateState:
     """Edits did not turn their tests green: too often, and the claims end."""
     counted = [replace(c, failures=repair.failures) if c.test_id in repair.test_ids else c for c in book.claims]
     over = {c.test_id for c in counted if c.failures >= FAILURES}
     return replace(book, claims=tuple(c for c in counted if c.test_id not in over), ended=book.ended | over)
 
 
-def _cleared(book: Book) -> Book:
+def _cleared(book: GateState) -> GateState:
     """No edit waits any more."""
     return replace(
         book, base="", turn=(), trying=(), settled=(), waiting=(), apart=(), fulfilled=frozenset(), stage=Stage.ALL,

@@ -18,15 +18,15 @@ from jumar.core.run.strategy import FRONTIER, REPAIR, TURN
 from jumar.core.state import events as ev
 from jumar.core.state import removals
 from jumar.core.state.budget import settle
-from jumar.core.state.claims import Book
-from jumar.core.state.run_state import EXTERNAL, HOSTED, Cell, IllegalEvent, Judged, Phase, RunState
+from jumar.core.state.claims import GateState
+from jumar.core.state.run_state import EXTERNAL, HOSTED, IllegalEvent, Judged, Phase, ResultCell, RunState
 from jumar.core.state.stop import Escalation
 from jumar.core.state.test_policy import COUNTED, Gate, TestPolicy, Trigger
 from jumar.core.state.verdict import EXCUSED, Cause
 
 
 def _started(state: RunState, start: ev.RunStart) -> RunState:
-    return replace(state, start=start, tree=start.tree, book=Book(mode=start.gate))
+    return replace(state, start=start, tree=start.tree, book=GateState(mode=start.gate))
 
 
 def _asked(state: RunState, request: ev.ModelRequest) -> RunState:
@@ -134,7 +134,7 @@ def _wrote(state: RunState, write: ev.Write) -> RunState:
 
 
 def _ran(state: RunState, run: ev.TestRun) -> RunState:
-    return replace(state, runs=Cell(run, state.runs))
+    return replace(state, runs=ResultCell(run, state.runs))
 
 
 def _ran_plain(state: RunState, run: ev.PlainRun) -> RunState:

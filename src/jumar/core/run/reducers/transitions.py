@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from jumar.core.run.reducers.events import FOLDS
 from jumar.core.state import events as ev
-from jumar.core.state.run_state import IllegalEvent, Phase, RunState, Said
+from jumar.core.state.run_state import ConversationCell, IllegalEvent, Phase, RunState
 from jumar.core.state.test_policy import TestPolicy, Trigger
 
 __all__ = ["TRANSITIONS", "IllegalEvent", "Phase", "RunState", "reduce", "replay"]
@@ -81,7 +81,7 @@ def reduce(state: RunState, entry: ev.Entry) -> RunState:
     seconds = state.spend.seconds + (0.0 if idle else max(0.0, entry.ts - state.last_ts))
     state = replace(state, phase=phase, seq=entry.seq, last_ts=entry.ts, spend=replace(state.spend, seconds=seconds))
     if isinstance(event, _SPOKEN):
-        state = replace(state, talk=Said(event, state.talk))
+        state = replace(state, talk=ConversationCell(event, state.talk))
     fold = FOLDS.get(type(event))
     return fold(state, event) if fold else state
 
