@@ -16,7 +16,7 @@ from jumar.errors import BadInput
 from jumar.languages.test_annotations import Aliases, aliases, annotated, files_of, is_slug, known_sites
 from jumar.ports import Site
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.test_names import TestNames, collected
+from jumar.verify.test_names import IdMapping, collected
 from support.judging.real_verifier import Court
 
 RUNNER = PytestRunner()
@@ -250,7 +250,7 @@ def test_ids_without_annotations_are_untouched(
     report = _report(said)
 
     for names_of_tree in (Aliases(), known):
-        naming = TestNames(asked, names_of_tree)
+        naming = IdMapping(asked, names_of_tree)
         assert naming.asked == tuple(asked)
         assert naming.told(report) is report
         assert naming.natives == {}
@@ -262,7 +262,7 @@ def test_ids_without_annotations_are_untouched(
 
 def test_results_come_back_under_the_ids_that_were_asked_for() -> None:
     known = Aliases({"one": "t.py::a", "many": "t.py::b", "gone": "u.py::c"}, {"t.py::a": "one", "t.py::b": "many"})
-    naming = TestNames(("one", "t.py::a", "many[2]", "many", "gone", "nobody", "t.py::d"), known)
+    naming = IdMapping(("one", "t.py::a", "many[2]", "many", "gone", "nobody", "t.py::d"), known)
     said = {"t.py::a": Outcome.PASSED, "t.py::b[1]": Outcome.PASSED, "t.py::b[2]": Outcome.FAILED}
 
     report = naming.told(_report({**said, "t.py::d": Outcome.PASSED}, {"u.py": Broken("no such module")}))

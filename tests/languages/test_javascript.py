@@ -100,7 +100,7 @@ def test_placeholders_stand_for_what_is_filled_in(written: str, filled: str, *, 
 
 
 def test_an_id_that_is_reported_as_it_is_written_stands_for_nothing_else() -> None:
-    findings = results.TestFindings()
+    findings = results.ResultFindings()
     findings.tests = {"t.js": {"t.js::costs $x": "run", "t.js::costs 5": "run", "t.js::n 1": "run", "t.js::n 2": "run"}}
 
     assert findings.members("t.js::costs $x") == ["t.js::costs $x"]

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.child.two_process import codec, shared_containers
+from jumar.child.two_process import codec
 from jumar.core.state.settings import Suite
 from jumar.runners.pytest import plugin
 from jumar.verify.two_process import apart, divided
@@ -50,7 +50,7 @@ PLAIN = st.recursive(
 
 def sides() -> tuple[Any, Any]:
     """Both ends, without what carries things."""
-    one, other = codec.Values(shared_containers, 0), codec.Values(shared_containers, 1)
+    one, other = codec.Values(0), codec.Values(1)
     one.things = other.things = Nothing()
     return one, other
 

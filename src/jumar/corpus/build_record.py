@@ -24,9 +24,9 @@ from jumar.corpus.schema import (
     GreenRecord,
     Made,
     Record,
+    RecordedTest,
     Red,
     Seen,
-    TestRecord,
     TextRecord,
 )
 from jumar.languages.test_annotations import known_sites
@@ -141,11 +141,11 @@ def _file(store: Store, path: str, kept: Accepted) -> File:
     )
 
 
-def _test(store: Store, suite: Suite, kept: Accepted, claim: ClaimedTest) -> TestRecord:
+def _test(store: Store, suite: Suite, kept: Accepted, claim: ClaimedTest) -> RecordedTest:
     red_seq, red = claim.red.runs[claim.test_id]
     green_seq, green = kept.green.runs[claim.test_id]
     source, site = _source(store, suite, kept.before, red)
-    return TestRecord(
+    return RecordedTest(
         id=claim.test_id,
         id_source=red.test_id_source,
         path=red.file,

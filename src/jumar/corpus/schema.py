@@ -82,7 +82,7 @@ class GreenRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     outcome: str
 
 
-class TestRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RecordedTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A claimed test."""
 
     __test__ = False
@@ -194,7 +194,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     start_tree: str
     judged: tuple[str, ...]
     """All ids of the verification that kept the edit."""
-    tests: tuple[TestRecord, ...]
+    tests: tuple[RecordedTest, ...]
     red: tuple[Seen, ...]
     """The verifications that those red results are of; of a codemod, the one that its outcomes were compared with."""
     edit: EditRecord

@@ -13,7 +13,7 @@ from jumar.ports import Collected, Runner
 from jumar.process.room import paths_in
 
 
-class TestNames:
+class IdMapping:
     """The ids of one verification in one tree: as they were asked for, and as its runner knows them."""
 
     def __init__(self, ids: Sequence[str], names: Aliases, wrong: str = "") -> None:

@@ -39,7 +39,7 @@ from jumar.verify.coverage_spectrum import located, traced
 from jumar.verify.merge_reports import ReportPart, alone, blamed, but, joined
 from jumar.verify.rounds import HeldOut, SuiteKnowledge
 from jumar.verify.single_test_command import commanded
-from jumar.verify.test_names import TestNames, collected, completed, names_in
+from jumar.verify.test_names import IdMapping, collected, completed, names_in
 from jumar.verify.two_process import Question
 from jumar.workspace.files.safe_paths import disk
 from jumar.workspace.store.object_store import Store
@@ -246,14 +246,14 @@ class TrustedVerifier:
         judged = msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
         return naming.told(judged), naming.natives
 
-    async def _naming(self, room: Path, ids: Sequence[str]) -> TestNames:
+    async def _naming(self, room: Path, ids: Sequence[str]) -> IdMapping:
         """What the runner calls *ids* in *room*. Files are only searched where an annotation is asked for."""
         if not any(map(is_slug, ids)):
-            return TestNames(ids, Aliases())
+            return IdMapping(ids, Aliases())
         try:
-            return TestNames(ids, await to_thread.run_sync(self._names, room))
+            return IdMapping(ids, await to_thread.run_sync(self._names, room))
         except BadInput as wrong:
-            return TestNames(ids, Aliases(), str(wrong))
+            return IdMapping(ids, Aliases(), str(wrong))
 
     def _without(self, room: Path, kept: str) -> None:
         for path in paths_in(room):

@@ -15,11 +15,8 @@ import pytest
 from jumar.child.two_process import (
     codec,
     frames,
-    import_hook,
     object_tables,
-    proxies,
     rpc,
-    shared_containers,
     test_environment,
     tests_side,
 )
@@ -39,11 +36,9 @@ class Limit(BaseException):
 def product(answers: Callable[[list[Any]], bytes]) -> Iterator[tuple[Any, Any]]:
     """The tests' side, and a product that answers a message with the bytes of *answers*."""
     (asked, asks), (heard, says) = os.pipe(), os.pipe()
-    side = tests_side.TestsSide(
-        proxies, import_hook, test_environment.World("."), rpc.perform, (Limit, frames.ConnectionLost)
-    )
-    known = codec.Values(shared_containers, 0)
-    mirrors = object_tables.Mirrors(known, proxies, codec, shared_containers.CHANGING, side)
+    side = tests_side.TestsSide(test_environment.World("."), (Limit, frames.ConnectionLost))
+    known = codec.Values(0)
+    mirrors = object_tables.Mirrors(known, side)
     wire = frames.Wire(heard, asks)
 
     def serve() -> None:

@@ -80,7 +80,7 @@ class NodeToolSession:
     def __init__(self, tool: Any, node: str, config: dict[str, Any]) -> None:
         self._tool, self._node, self._config = tool, node, config
         self._collects = config["mode"] == "collect"
-        self._findings = results.TestFindings()
+        self._findings = results.ResultFindings()
         self._deadline = time.monotonic() + config["seconds"] - min(FAREWELL_SECONDS, config["seconds"] / 5)
         self._scratch = Path(os.environ["TMPDIR"])
         self._heard: dict[str, float] = {}

@@ -58,7 +58,7 @@ def fits(name: str) -> re.Pattern[str]:
     return re.compile(_fitting(name))
 
 
-class TestFindings:
+class ResultFindings:
     """What was heard so far, of one or more runs."""
 
     def __init__(self) -> None:

@@ -26,6 +26,8 @@ import types
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.two_process.shared_containers import CHANGING, SharedContainer
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -63,16 +65,15 @@ MADE_NAMES = {t: n for n, (t, _) in MADE.items()}
 
 
 class Values:
-    """One side's knowledge of what crossed: *containers* is `apart_shared`, and one side counts from 0, one from 1."""
+    """Values that one side sent and received. The tests' side numbers objects from 0, the product's from 1."""
 
-    def __init__(self, containers: Any, first: int) -> None:
+    def __init__(self, first: int) -> None:
         self.things: Any = None
-        """Tells and hears what is no value (`apart_things.Mirrors`)."""
+        """Tells and hears what is no value (`object_tables.Mirrors`)."""
         self.shared: dict[int, Any] = {}
-        self.named = {**NAMED, **{name: kind for kind, name in containers.CHANGING.items()}}
+        self.named = {**NAMED, **{name: kind for kind, name in CHANGING.items()}}
         """Types and exceptions that both sides know by name."""
         self.names = {kind: name for name, kind in self.named.items()}
-        self._changing, self._container_of = containers.CHANGING, containers.Shared
         self.numbers: dict[int, int] = {}
         """Identity of what is shared -> its number."""
         self._next = first
@@ -97,7 +98,7 @@ class Values:
     def share(self, thing: Any, kind: str, number: int) -> Any:
         """Know *thing* by *number* from now on."""
         self.numbers[id(thing)] = number
-        self.shared[number] = entry = self._container_of(thing, kind)
+        self.shared[number] = entry = SharedContainer(thing, kind)
         return entry
 
     def introduce(self, thing: Any) -> int:
@@ -170,8 +171,8 @@ class Values:
             raise ValueError("a value that is nested too deeply")
         if kind is tuple or kind is frozenset:
             return ["t" if kind is tuple else "z", [self.encode(item, depth + 1) for item in value]]
-        if kind in self._changing:
-            return self._container(value, self._changing[kind], depth)
+        if kind in CHANGING:
+            return self._container(value, CHANGING[kind], depth)
         if kind is bytes:
             return ["b", value.hex()]
         if kind in MADE_NAMES and self._plain(value):
@@ -244,7 +245,7 @@ class Values:
 
     def _new_container(self, form: list[Any], depth: int) -> Any:
         number, kind = self.theirs(form[1]), form[2]
-        if number in self.shared or kind not in self._changing.values():
+        if number in self.shared or kind not in CHANGING.values():
             raise ValueError("a container that cannot be")
         make: Any = self.named[kind]
         thing = make(self.decode(form[4], depth + 1)) if kind == "defaultdict" else make()

@@ -10,6 +10,9 @@ import contextlib
 import sys
 from typing import Any
 
+from jumar.child.two_process import codec, proxies
+from jumar.child.two_process.shared_containers import CHANGING
+
 SPARE = 256
 """Mirrors beyond those of the last look before it is looked again which of them nobody refers to."""
 
@@ -21,13 +24,12 @@ CHAIN = 4
 
 
 class Mirrors:
-    """The tables of one side. *forms* is `apart_mirrors`, *plain* `apart_values`; *side* says what may cross."""
+    """The tables of one side; *side* says what may cross."""
 
-    def __init__(self, values: Any, forms: Any, plain: Any, changing: dict[type, str], side: Any) -> None:
+    def __init__(self, values: codec.Values, side: Any) -> None:
         self.peer: Any = None
         self.own: dict[int, Any] = {}
-        self._values, self._forms, self._plain, self._side = values, forms, plain, side
-        self._changing = changing
+        self._values, self._side = values, side
         self._known: dict[int, Any] = {}
         self._classes: dict[int, Any] = {}
         self._enough = SPARE
@@ -75,11 +77,11 @@ class Mirrors:
         Raises:
             ValueError: if it may not leave.
         """
-        kind = self._forms.Kind
+        kind = proxies.ProxyClass
         if type(value) is kind or type(type(value)) is kind:
             return ["y", self.number_of(value)]
-        if issubclass(type(value), BaseException) and self._forms.NUMBER in vars(value):
-            return ["y", vars(value)[self._forms.NUMBER]]
+        if issubclass(type(value), BaseException) and proxies.NUMBER in vars(value):
+            return ["y", vars(value)[proxies.NUMBER]]
         form = self._side.form(value)
         if form is not None:
             return form
@@ -100,8 +102,8 @@ class Mirrors:
         Raises:
             ValueError: if it mirrors nothing: it was made here, past the constructor of its class.
         """
-        if type(mirror) is self._forms.Kind:
-            return int(type.__getattribute__(mirror, self._forms.NUMBER))
+        if type(mirror) is proxies.ProxyClass:
+            return int(type.__getattribute__(mirror, proxies.NUMBER))
         try:
             return int(object.__getattribute__(mirror, "_jumar_thing"))
         except AttributeError:
@@ -109,11 +111,11 @@ class Mirrors:
 
     def class_form(self, kind: Any, depth: int) -> Any:
         """The form of a class of this side, or of any other that has a name on both."""
-        if type(kind) is self._forms.Kind:
+        if type(kind) is proxies.ProxyClass:
             return ["y", self.number_of(kind)]
         if kind in self._values.names:
             return ["n", self._values.names[kind]]
-        if depth > self._plain.DEPTH:
+        if depth > codec.DEPTH:
             raise ValueError("a class that extends too many")
         number = self._values.numbers.get(id(kind))
         if number is not None:
@@ -121,7 +123,7 @@ class Mirrors:
         number = self._values.introduce(kind)
         self.own[number] = kind
         bases = [self.class_form(base, depth + 1) for base in kind.__bases__]
-        names, refused = self._forms.described(kind, self._side.names)
+        names, refused = proxies.described(kind, self._side.names)
         metaclass: Any = type(kind)
         checks = metaclass.__instancecheck__ is not type.__instancecheck__
         return ["C", number, [*self._side.title(kind), bases, names, refused, checks]]
@@ -130,10 +132,10 @@ class Mirrors:
         encode = self._values.encode
         if issubclass(type(value), BaseException):
             return self._error_state(value, depth)
-        for base in self._plain.LASTING:
+        for base in codec.LASTING:
             if issubclass(type(value), base):
                 return encode(_bare(value, base), depth + 1)
-        for base, name in reversed(list(self._changing.items())):
+        for base, name in reversed(list(CHANGING.items())):
             if issubclass(type(value), base):
                 entry = self._values.share(value, name, number)
                 entry.seen = entry.held()
@@ -144,7 +146,7 @@ class Mirrors:
     def _error_state(self, error: BaseException, depth: int) -> Any:
         encode = self._values.encode
         extras = {name: getattr(error, name, None) for name in EXTRAS} if type(error) in self._values.names else {}
-        if type(error) not in self._values.names and self._forms.standard(type(error).__module__):
+        if type(error) not in self._values.names and proxies.standard(type(error).__module__):
             extras = vars(error)
         kept = [[n, encode(v, depth + 1)] for n, v in extras.items() if type(v) in (str, int, float, bool)]
         arguments = [encode(a, depth + 1) for a in error.args]
@@ -175,11 +177,11 @@ class Mirrors:
             above = tuple(self._values.decode(base, depth + 1) for base in bases)
             facts = self.facts(number, extends=False)
             facts.update(__module__=str(module), __qualname__=str(qualname), _jumar_checks=bool(checks))
-            body = {**self._forms.body_of(number, names, refused), **self._side.extras(name, module)}
+            body = {**proxies.body_of(number, names, refused), **self._side.extras(name, module)}
             try:
-                kind = self._forms.made(name, above, body, facts)
+                kind = proxies.made(name, above, body, facts)
             except TypeError:  # bases that do not go together here
-                kind = self._forms.made(name, (), body, facts)
+                kind = proxies.made(name, (), body, facts)
             interface = getattr(collections.abc, name, None) if module == "collections.abc" else None
             if interface is not None:
                 interface.register(kind)
@@ -188,7 +190,7 @@ class Mirrors:
 
     def facts(self, number: int, *, extends: bool) -> dict[str, Any]:
         """What a mirrored class knows of itself."""
-        return {"_jumar_peer": self.peer, self._forms.NUMBER: number, "_jumar_extends": extends, "_jumar_checks": False}
+        return {"_jumar_peer": self.peer, proxies.NUMBER: number, "_jumar_extends": extends, "_jumar_checks": False}
 
     def extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
         """A class of this side that extends mirrored ones: over there is a class as well, which calls its methods."""
@@ -206,7 +208,7 @@ class Mirrors:
         kept = ("__classcell__", "__module__", "__qualname__", "__doc__")
         ours.update({key: body[key] for key in kept if key in body})
         number = self.peer.ask("extend", name, tuple(b for b in bases if b is not object), theirs, keywords)
-        kind = self._forms.made(name, bases, ours, self.facts(self._values.theirs(number), extends=True))
+        kind = proxies.made(name, bases, ours, self.facts(self._values.theirs(number), extends=True))
         self._classes[number] = kind
         return kind
 
@@ -215,22 +217,22 @@ class Mirrors:
         if number in self._known or not isinstance(kind, type):
             raise ValueError("a thing that cannot be")
         if kind is object:  # a sentinel: its class has no methods, and every class of mirrors will do
-            kind = self._forms.made("object", (), {}, self.facts(number, extends=False))
-        base: Any = next(b for b in kind.__mro__ if type(b) is not self._forms.Kind and b is not self._forms.Mirror)
+            kind = proxies.made("object", (), {}, self.facts(number, extends=False))
+        base: Any = next(b for b in kind.__mro__ if type(b) is not proxies.ProxyClass and b is not proxies.Mirror)
         if issubclass(kind, BaseException):
             return self._new_error(kind, number, state, depth)
-        if type(kind) is not self._forms.Kind:
+        if type(kind) is not proxies.ProxyClass:
             raise ValueError("a thing of a class that has no mirrors")
-        if issubclass(base, self._plain.LASTING):
+        if issubclass(base, codec.LASTING):
             thing = base.__new__(kind, self._values.decode(state, depth + 1))
         else:
             thing = base.__new__(kind)
         object.__setattr__(thing, "_jumar_thing", number)
         self._known[number] = thing
-        if base in self._changing:
+        if base in CHANGING:
             if len(state) > 1:
                 base.__init__(thing, self._values.decode(state[1], depth + 1))
-            entry = self._values.share(thing, self._changing[base], number)
+            entry = self._values.share(thing, CHANGING[base], number)
             entry.fill([self._values.decode(item, depth + 1) for item in state[0]])
         return thing
 
@@ -240,14 +242,14 @@ class Mirrors:
         args = tuple(decode(a, depth + 1) for a in arguments)
         self._side.admit_error(kind)
         error = kind.__new__(kind, *args)
-        base = next(b for b in kind.__mro__ if b.__module__ == "builtins" and type(b) is not self._forms.Kind)
+        base = next(b for b in kind.__mro__ if b.__module__ == "builtins" and type(b) is not proxies.ProxyClass)
         with contextlib.suppress(TypeError, ValueError, AttributeError):
             base.__init__(error, *args)
         object.__setattr__(error, "args", args)
         for name, value in extras:
             object.__setattr__(error, str(name), value)
         object.__setattr__(error, "_jumar_thing", number)
-        object.__setattr__(error, self._forms.NUMBER, number)
+        object.__setattr__(error, proxies.NUMBER, number)
         self._known[number] = error
         for name, form in (("__cause__", cause), ("__context__", context)):
             if form is not None:

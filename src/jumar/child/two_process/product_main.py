@@ -15,13 +15,7 @@ import warnings
 from typing import Any
 
 from jumar.child.channel import join
-from jumar.child.two_process import codec as values
-from jumar.child.two_process import frames as wire
-from jumar.child.two_process import object_tables as things
-from jumar.child.two_process import product_streams as streams
-from jumar.child.two_process import proxies as forms
-from jumar.child.two_process import rpc as peers
-from jumar.child.two_process import shared_containers as containers
+from jumar.child.two_process import codec, frames, object_tables, product_streams, rpc
 
 KEPT_BYTES = 1 << 20
 """What is printed is handed over with the next message, or when it is as much as this."""
@@ -30,26 +24,26 @@ KEPT_BYTES = 1 << 20
 def main() -> None:
     """Serve until nobody asks any more."""
     config, send, _ = join()
-    pipes = wire.Wire(*config["pipes"])
+    pipes = frames.Wire(*config["pipes"])
     send(["hello", {}])
-    os.closerange(200, wire.HIGH_FD)
+    os.closerange(200, frames.HIGH_FD)
     del send, config["pipes"]
-    side = ProductSide(pipes, forms, peers, config["paths"])
-    known = values.Values(containers, 1)
-    mirrors = things.Mirrors(known, forms, values, containers.CHANGING, side)
-    peer = peers.Peer(pipes, known, mirrors, side)
+    side = ProductSide(pipes, config["paths"])
+    known = codec.Values(1)
+    mirrors = object_tables.Mirrors(known, side)
+    peer = rpc.Peer(pipes, known, mirrors, side)
     sys.argv[:] = [""]
     sys.stdout, sys.stderr, sys.stdin = (
-        streams.TestOutput(side, 1),
-        streams.TestOutput(side, 2),
-        streams.TestInput(peer),
+        product_streams.RemoteOutput(side, 1),
+        product_streams.RemoteOutput(side, 2),
+        product_streams.RemoteInput(peer),
     )
     warnings.simplefilter("always")
     warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
     try:
         while True:
             peer.serve(pipes.receive())
-    except wire.ConnectionLost as end:
+    except frames.ConnectionLost as end:
         os.write(2, f"{end}\n".encode())
         os._exit(0)
 
@@ -57,10 +51,10 @@ def main() -> None:
 class ProductSide:
     """What the tests may do here: everything."""
 
-    def __init__(self, wire: Any, forms: Any, peers: Any, paths: list[str]) -> None:
+    def __init__(self, wire: frames.Wire, paths: list[str]) -> None:
         self.peer: Any = None
-        self.fatal = (type(wire).receive.__globals__["Gone"],)
-        self._wire, self._forms, self._peers, self._paths = wire, forms, peers, paths
+        self.fatal = (frames.ConnectionLost,)
+        self._wire, self._paths = wire, paths
         self._room = os.getcwd()  # noqa: PTH109  the room
         self._environ = dict(os.environ)
         self._printed: list[tuple[int | str, str]] = []
@@ -114,7 +108,7 @@ class ProductSide:
 
     def gone(self, why: str) -> Exception:
         """The exception for tests that do not keep to the rules."""
-        return self.fatal[0](why)  # type: ignore[no-any-return]  # it is an exception
+        return self.fatal[0](why)
 
     def withheld(self, why: str) -> Exception:
         """A result that cannot cross."""
@@ -207,7 +201,7 @@ class ProductSide:
             return list(given) if given is not None else [n for n in dir(values[0]) if not n.startswith("_")]
         if op == "extend":
             return self.number(self._extended(*values))
-        return self._peers.perform(op, values)
+        return rpc.perform(op, values)
 
     def _set(self, thing: Any, name: str, *value: Any) -> None:
         """Set an attribute, or, without a value, put back what a class had before it was first set."""

@@ -9,7 +9,7 @@ import io
 from typing import Any
 
 
-class TestOutput(io.TextIOBase):
+class RemoteOutput(io.TextIOBase):
     """A standard stream that the tests' process prints."""
 
     encoding = "utf-8"
@@ -34,7 +34,7 @@ class TestOutput(io.TextIOBase):
         return len(text)
 
 
-class TestInput(io.TextIOBase):
+class RemoteInput(io.TextIOBase):
     """The standard input that the tests' process has."""
 
     def __init__(self, peer: Any) -> None:

@@ -11,14 +11,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest.product_guard import ProductGuard
-from jumar.child.two_process import codec as values
-from jumar.child.two_process import frames as wire
-from jumar.child.two_process import import_hook as modules
-from jumar.child.two_process import object_tables as things
-from jumar.child.two_process import proxies as forms
-from jumar.child.two_process import rpc as peers
-from jumar.child.two_process import shared_containers as containers
-from jumar.child.two_process import tests_side as remote
+from jumar.child.two_process import codec, frames, import_hook, object_tables, rpc, tests_side
 from jumar.child.two_process.test_environment import World
 
 if TYPE_CHECKING:
@@ -32,21 +25,21 @@ if TYPE_CHECKING:
 
 def joined(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Send) -> Any:
     """Meet the product's process as *config* says; the plug-in that stands for it."""
-    side = remote.TestsSide(forms, modules, World(room), peers.perform, (*fatal, wire.ConnectionLost))
-    known = values.Values(containers, 0)
-    mirrors = things.Mirrors(known, forms, values, containers.CHANGING, side)
-    peer = peers.Peer(wire.Wire(*config["pipes"]), known, mirrors, side)
-    sys.meta_path.insert(0, modules.Finder(peer, room, config["product"]))
+    side = tests_side.TestsSide(World(room), (*fatal, frames.ConnectionLost))
+    known = codec.Values(0)
+    mirrors = object_tables.Mirrors(known, side)
+    peer = rpc.Peer(frames.Wire(*config["pipes"]), known, mirrors, side)
+    sys.meta_path.insert(0, import_hook.Finder(peer, room, config["product"]))
     guard = ProductGuard(room, side)
     sys.addaudithook(guard)
-    return Watch(side, forms, guard, send)
+    return Watch(side, guard, send)
 
 
 class Watch:
     """The plug-in. A test in which anything was doubtful fails, even where it passed."""
 
-    def __init__(self, side: Any, forms: Any, guard: Any, send: Send) -> None:
-        self._side, self._forms, self._guard, self._send = side, forms, guard, send
+    def __init__(self, side: tests_side.TestsSide, guard: ProductGuard, send: Send) -> None:
+        self._side, self._guard, self._send = side, guard, send
         self._blamed = 0
 
     def pytest_load_initial_conftests(self) -> Wrapper:

@@ -12,10 +12,10 @@ import sys
 import types
 import unittest
 import warnings
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from jumar.child.two_process import import_hook, proxies, rpc
+from jumar.child.two_process.test_environment import World
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
@@ -51,9 +51,7 @@ class TestsSide:
 
     __test__ = False
 
-    def __init__(
-        self, forms: Any, modules: Any, world: Any, perform: Callable[[str, list[Any]], Any], fatal: tuple[type, ...]
-    ) -> None:
+    def __init__(self, world: World, fatal: tuple[type, ...]) -> None:
         outcomes = sys.modules["_pytest.outcomes"]
         self._excusing = (unittest.SkipTest, outcomes.OutcomeException, outcomes.Exit)
         self.fatal = (ProductLost, KeyboardInterrupt, *self._excusing, *fatal)
@@ -62,7 +60,6 @@ class TestsSide:
         self.why = ""
         """The last fault."""
         self.facades: dict[int, Any] = {}
-        self._forms, self._modules, self._perform = forms, modules, perform
         self.world = world
         self._handed: set[type] = set()
         self._said = 0
@@ -118,8 +115,8 @@ class TestsSide:
     def readable(self, name: str) -> bool:
         """Whether the tests' process asks for an attribute of that name: not what frameworks look for."""
         if name[:2] == "__" and name[-2:] == "__":
-            return name in self._forms.ATTRIBUTES or name in self._forms.METHODS
-        return not name.startswith(self._forms.RESERVED)
+            return name in proxies.ATTRIBUTES or name in proxies.METHODS
+        return not name.startswith(proxies.RESERVED)
 
     def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
         """No comparison is the product's to decide, as it would know both sides; identity alone is seen here.
@@ -148,13 +145,13 @@ class TestsSide:
 
     def form(self, value: Any) -> Any:
         """The form of what has a name on both sides: modules, functions and classes of the standard library."""
-        if type(value) is self._modules.Facade:
-            return ["y", self._modules.known(value)["_jumar_thing"]]
+        if type(value) is import_hook.Facade:
+            return ["y", import_hook.known(value)["_jumar_thing"]]
         if isinstance(value, types.ModuleType):
-            return ["q", value.__name__, ""] if self._forms.standard(value.__name__) else None
+            return ["q", value.__name__, ""] if proxies.standard(value.__name__) else None
         named = isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType))
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
-        if named and isinstance(module, str) and self._forms.found(module, name) is value:
+        if named and isinstance(module, str) and proxies.found(module, name) is value:
             return ["q", module, name]
         return None
 
@@ -176,7 +173,7 @@ class TestsSide:
 
     def names(self, name: str) -> bool:
         """Which attributes of a class of the tests are told: special methods alone."""
-        return name in self._forms.METHODS and name not in PRIVATE
+        return name in proxies.METHODS and name not in PRIVATE
 
     def title(self, kind: type) -> list[str]:
         """What a class is called. Where it stands is not told, as that names the test."""
@@ -184,9 +181,9 @@ class TestsSide:
 
     def own_class(self, module: Any, qualname: Any) -> Any:
         """The exception of the standard library that a class of the product's process is, if this process has it."""
-        known = self._forms.found(str(module), str(qualname))
+        known = proxies.found(str(module), str(qualname))
         raised = isinstance(known, type) and issubclass(known, BaseException)
-        return known if raised and type(known) is not self._forms.Kind else None
+        return known if raised and type(known) is not proxies.ProxyClass else None
 
     def extras(self, name: str, module: str) -> dict[str, Any]:  # noqa: ARG002  the other side needs them
         """Nothing is added to a mirrored class."""
@@ -198,11 +195,11 @@ class TestsSide:
             raise ValueError("no such form")
         number, name = form[1], str(form[2])
         there = sys.modules.get(name)
-        if type(there) is self._modules.Facade:
+        if type(there) is import_hook.Facade:
             return there
         if number not in self.facades:
-            self.facades[number] = self._modules.Facade(name)
-            self._modules.known(self.facades[number]).update(_jumar_thing=number, _jumar_peer=self.peer)
+            self.facades[number] = import_hook.Facade(name)
+            import_hook.known(self.facades[number]).update(_jumar_thing=number, _jumar_peer=self.peer)
         return self.facades[number]
 
     def admit_error(self, kind: type) -> None:
@@ -243,7 +240,7 @@ class TestsSide:
             raise AttributeError(values[2])
         if op not in ("get", "call", "method", "repr", "dir", "copy", "deepcopy"):
             raise AttributeError(f"the tests cannot be asked to {op}")
-        return self._perform(op, values)
+        return rpc.perform(op, values)
 
     def _speaks(self, thing: Any) -> bool:
         """Whether *thing* says what it is in words of its own; those of Python name the test that it was made in."""

@@ -22,7 +22,7 @@ from jumar.verify.challenge.assert_helpers import HelperIndex
 from jumar.verify.challenge.assertions import AssertionFalsifier
 from jumar.verify.challenge.closed_vocabulary import vocabulary
 from jumar.verify.challenge.constants import NameBindings, Witnesses, constants
-from jumar.verify.challenge.eligibility import TestFunction, Uses, excusing, modules, open_to_it, tests, uses
+from jumar.verify.challenge.eligibility import FalsifiableTest, Uses, excusing, modules, open_to_it, tests, uses
 from jumar.verify.challenge.reachable_statements import reached
 from jumar.verify.challenge.source_edits import ParsedSource, SourceEdit, Way
 from jumar.verify.challenge.type_safe_negation import is_candid, is_odd, is_open
@@ -116,14 +116,14 @@ class _File:
         self._open = candid and is_open(source.tree, self._modules)
         self._known = vocabulary(source.tree)
 
-    def ways(self, test: TestFunction) -> list[Way]:
+    def ways(self, test: FalsifiableTest) -> list[Way]:
         """All ways to falsify *test*; none if it is nested too deeply to be looked at."""
         with suppress(RecursionError):
             if not self._starred and open_to_it(test, self._used, self._modules, self._excusing):
                 return list(self._found(test))
         return []
 
-    def _found(self, test: TestFunction) -> Iterator[Way]:
+    def _found(self, test: FalsifiableTest) -> Iterator[Way]:
         function = test.function
         within = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         own = {name: value for name, value in self._constants.items() if self._used.names[name] == within[name] > 0}

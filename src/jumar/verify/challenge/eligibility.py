@@ -28,7 +28,7 @@ JUDGING = frozenset({"outcome", "wasxfail"})
 """Attributes of a report that files of the tests may set: then what fails is theirs to say."""
 
 
-class TestFunction(NamedTuple):
+class FalsifiableTest(NamedTuple):
     """A test function where it stands."""
 
     name: str
@@ -106,16 +106,16 @@ def _mentioned(tree: ast.Module) -> Iterator[str]:
         todo += [(part, inside, isinstance(node, ast.Attribute)) for part in parts]
 
 
-def tests(tree: ast.Module, used: Uses) -> Iterator[TestFunction]:
+def tests(tree: ast.Module, used: Uses) -> Iterator[FalsifiableTest]:
     """All test functions of a module, those under a condition included."""
     yield from _tests(tree, (), used, alone=True)
 
 
-def _tests(node: ast.AST, classes: tuple[ast.ClassDef, ...], used: Uses, *, alone: bool) -> Iterator[TestFunction]:
+def _tests(node: ast.AST, classes: tuple[ast.ClassDef, ...], used: Uses, *, alone: bool) -> Iterator[FalsifiableTest]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Function):
             if child.name.startswith("test"):
-                yield TestFunction("::".join((*(c.name for c in classes), child.name)), child, classes, alone)
+                yield FalsifiableTest("::".join((*(c.name for c in classes), child.name)), child, classes, alone)
         elif isinstance(child, ast.ClassDef):
             yield from _tests(child, (*classes, child), used, alone=alone and _alone(child, used))
         elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
@@ -139,7 +139,7 @@ def excusing(tree: ast.Module) -> frozenset[str]:
     return frozenset(t.id for node in bound for t in node.targets if isinstance(t, ast.Name))
 
 
-def open_to_it(test: TestFunction, used: Uses, imported: Mapping[str, str], excusing: AbstractSet[str]) -> bool:
+def open_to_it(test: FalsifiableTest, used: Uses, imported: Mapping[str, str], excusing: AbstractSet[str]) -> bool:
     """Whether *test* may be falsified, in a file that *imported* names from modules, and has marks that excuse."""
     name = test.function.name
     alone = test.alone and not (used.judged or used.names[name] or name in used.texts or "pytestmark" in excusing)
@@ -157,7 +157,7 @@ def _plain(decorator: ast.expr, imported: Mapping[str, str]) -> bool:
     return root in OPEN and imported.get(root, "").partition(".")[0] in (OPEN[root], root)
 
 
-def _runs(test: TestFunction) -> bool:
+def _runs(test: FalsifiableTest) -> bool:
     """Whether a call of its function runs it, and it expects no failure of its own."""
     return not any(
         isinstance(node, ast.Yield | ast.YieldFrom) or (isinstance(node, ast.Attribute) and node.attr == "xfail")
@@ -171,7 +171,7 @@ def _alone(around: ast.ClassDef, used: Uses) -> bool:
     return not (around.name in used.inherited or around.keywords or marked)
 
 
-def _awaited(test: TestFunction) -> bool:
+def _awaited(test: FalsifiableTest) -> bool:
     """Whether somebody waits for it, if it is a coroutine: a plain `TestCase` does not."""
     if not isinstance(test.function, ast.AsyncFunctionDef) or not test.classes or not test.classes[-1].bases:
         return True
