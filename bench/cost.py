@@ -31,7 +31,7 @@ from jumar.process.child_process import confined
 from jumar.process.launch import Confinement
 from jumar.process.room import laid_out
 from jumar.runners.pytest import PytestRunner
-from jumar.runs.setup.choose_sandbox import Around, chosen
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, chosen
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
@@ -240,7 +240,7 @@ async def main(rounds: int, *, explain: bool) -> bool:
         place = Path(folder)
         sandboxes: dict[str, Sandbox] = {"S0": Unconfined()}
         try:
-            sandboxes["S3"] = await chosen("S3", Around(place, dict(os.environ)), unattended=False)
+            sandboxes["S3"] = await chosen("S3", SandboxSurroundings(place, dict(os.environ)), unattended=False)
         except BadInput as missing:
             print(f"S3 is not measured: {missing}")
         for number, (name, files) in enumerate(SUITES.items()):

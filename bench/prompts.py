@@ -36,7 +36,7 @@ from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
 from jumar.models.script import ScriptLine, ScriptModel
 from jumar.ports import Answer, Ask
-from jumar.runs.setup.assembly import Place, sealed, settings_of, tree_of, verifier_of
+from jumar.runs.setup.assembly import RunPlace, sealed, settings_of, tree_of, verifier_of
 from jumar.runtime.dependencies import RunDependencies
 from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.task import Task, guard_of, load_task
@@ -157,7 +157,7 @@ def plain_output(task: Mapping[str, Any], folder: Path) -> str:
 
 async def focused(task: Task, scratch: Path) -> tuple[int, str]:
     """How many tests are red on the start state, and the prompt of the first fix: of a real run, as it was sent."""
-    place = Place.at(scratch / "run", {"PATH": os.environ.get("PATH", "")})
+    place = RunPlace.at(scratch / "run", {"PATH": os.environ.get("PATH", "")})
     place.folder.mkdir()
     tree = tree_of(place.store, task)
     settings = sealed(settings_of(task, place.store, tree, None), task.expected)

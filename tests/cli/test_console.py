@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from cli.test_cli import GOOD, lay
 from jumar.agents.repair import RepairAgent
-from jumar.cli.console.notices import LONGEST, Notices
+from jumar.cli.console.notices import LONGEST, NoticePrinter
 from jumar.cli.console.output import Console
-from jumar.cli.console.progress import Live
+from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.main import call
 from jumar.cli.run import UNGATED, UNJUDGED
 from jumar.core.run import effects
@@ -61,7 +61,7 @@ def told(folder: Path, terms: Terms, replies: tuple[str, ...] = ("16", "12")) ->
     """A run that a person follows, of programs that pass as many tests as *replies* say."""
     model = Heard(tuple(ScriptLine(content=program(int(reply))) for reply in replies))
     made = world(folder, (), Terms(judge=terms.judge, model=model))
-    with Live(Console()) as live:
+    with ProgressDisplay(Console()) as live:
         made.kernel.watch = live.watch
         anyio.run(made.kernel.run)
     made.journal.close()
@@ -89,7 +89,7 @@ def test_under_a_gate_a_person_is_told_too(tmp_path: Path, capsys: pytest.Captur
         return Void(Cause.TAMPER, "tests that had to fail did not") if b"a + b" in files["calc.py"] else found
 
     made = played(tmp_path, Story(turns=(both(RUN, claim("add"), ADD), DONE), says=(), terms={"judge": forged}))
-    with Live(Console()) as live:
+    with ProgressDisplay(Console()) as live:
         made.world.kernel.watch = live.watch
         ended(made)
 
@@ -162,7 +162,7 @@ def test_a_person_is_told_why_a_reply_of_the_pipeline_was_rejected(
 ) -> None:
     replies = (ScriptLine(content="def broken(:"), ScriptLine(content=""), ScriptLine(content=program(17)))
     made = world(tmp_path, (), Terms(model=Heard(replies)))
-    with Live(Console()) as live:
+    with ProgressDisplay(Console()) as live:
         made.kernel.watch = live.watch
         anyio.run(made.kernel.run)
     made.journal.close()
@@ -201,7 +201,7 @@ def test_a_run_says_what_it_refused_what_judged_it_and_who_spoke_last(
 
 def test_a_person_is_told_what_went_back_of_what_an_agent_changed_by_itself(tmp_path: Path) -> None:
     made = world(tmp_path, (), Terms())
-    notices, effect = Notices(), effects.Finish(effects.Halt(StopReason.FINAL))
+    notices, effect = NoticePrinter(), effects.Finish(effects.Halt(StopReason.FINAL))
     first = made.replayed()
     state = replace(first, start=replace(first.run, agent=EXTERNAL))
     assert not list(notices.heed(state, effect))
@@ -245,7 +245,7 @@ def test_a_localisation_that_fails_says_so_on_the_console(tmp_path: Path, capsys
         made.kernel.shell._parts,  # noqa: SLF001  as above
         verifier=Blind(made.store, IDS, judge),
     )
-    with Live(Console()) as live:
+    with ProgressDisplay(Console()) as live:
         made.kernel.watch = live.watch
         anyio.run(made.kernel.run)
     made.journal.close()

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumar.cli.console.output import Console
-from jumar.cli.console.progress import Live
+from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.console.status_line import StatusLine, clock, columns
 from jumar.process.progress import Counter, ProgressPart, Work, silent
@@ -97,7 +97,7 @@ def test_a_clock() -> None:
 
 
 def test_where_there_is_no_terminal_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with Live(Console()) as live:
+    with ProgressDisplay(Console()) as live:
         live.tell(Work.COPYING)
         live.tell(ProgressPart.FILES, 3, 0)
         live.line("a line")
@@ -106,7 +106,7 @@ def test_where_there_is_no_terminal_quick_work_says_nothing(capsys: pytest.Captu
 
 
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with Live(Console(quiet=True)) as live:
+    with ProgressDisplay(Console(quiet=True)) as live:
         live.tell(Work.COPYING)
         live.line("a line")
 

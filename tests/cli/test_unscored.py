@@ -13,7 +13,7 @@ import pytest
 from cli.test_cli import GOOD, lay
 from jumar.cli import demo
 from jumar.cli.console.output import Console
-from jumar.cli.console.progress import Live
+from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.main import call
 from jumar.core.run.effects import Halt
 from jumar.core.state import events as ev
@@ -120,7 +120,7 @@ def test_the_progress_of_a_run_that_no_test_has_judged_counts_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = world(tmp_path, (program(9),), Terms(policy=TestPolicy.NEVER))
-    with Live(Console()) as live:
+    with ProgressDisplay(Console()) as live:
         made.kernel.watch = live.watch
         finished(made)
 

@@ -15,7 +15,7 @@ from jumar.core.state.ratchet import Attempt, Score
 from jumar.core.state.run_state import ConversationCell, RunState
 from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import Blame, Outcome
-from jumar.hooks.stop_rule import Stopping, rule, who_stops
+from jumar.hooks.stop_rule import StopRuling, rule, who_stops
 from jumar.journal.writer import read_journal
 from support.processes.fake_claude_code import BUGGY, RED, Host, quick, repository
 
@@ -26,7 +26,7 @@ CLAIMED = RunState(
 QUIET = replace(CLAIMED, book=replace(CLAIMED.book, claims=()))
 
 
-def written(state: RunState, stopping: Stopping) -> RunState:
+def written(state: RunState, stopping: StopRuling) -> RunState:
     """*state* once the ruling stands in the journal."""
     assert stopping.call is not None
     args = stopping.call.arguments
@@ -59,7 +59,7 @@ def test_an_edit_that_was_not_judged_blocks_too() -> None:
 
 
 def test_a_stop_with_nothing_open_says_and_writes_nothing() -> None:
-    assert rule(QUIET, STOP, active=False) == Stopping("", blocks=False, call=None), "red tests that nobody claimed"
+    assert rule(QUIET, STOP, active=False) == StopRuling("", blocks=False, call=None), "red tests that nobody claimed"
 
 
 ANOTHER = ev.TestRun(test_id="t.py::b", status="fail", outcome=Outcome.FAILED, blame=Blame.CODE)

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from jumar.errors import BadInput, Infra
 from jumar.importing.from_git import git_sides
 from jumar.importing.from_pypi import LIMIT_BYTES, Release, fetched, pypi_sides, unpacked, with_packages
-from jumar.importing.make_task import About, Blob, Sides, laid_out, python_path, write_task, write_tree
+from jumar.importing.make_task import Blob, TaskDescription, TaskSides, laid_out, python_path, write_task, write_tree
 from jumar.importing.validate import ImportResources, import_task, sorted_out
 from jumar.task.task import load_task
 from support.worlds.fake_releases import NEW, OLD, sdist, tree
 
-ABOUT = About(name="thing-1-2", old="thing 1", new="thing 2")
+ABOUT = TaskDescription(name="thing-1-2", old="thing 1", new="thing 2")
 
 
 class TestLayout:
@@ -243,7 +243,7 @@ class TestPypi:
             sdist(shelf, version, texts)
         local = ("--no-index", "--find-links", str(shelf))
 
-        async def both(index: tuple[str, ...]) -> Sides:
+        async def both(index: tuple[str, ...]) -> TaskSides:
             return await pypi_sides(Release("thing", "1"), Release("thing", "2"), tmp_path / "cache", index)
 
         first, second = anyio.run(both, local), anyio.run(both, ("--no-index",))
@@ -270,7 +270,7 @@ class TestChecking:
     """A task is kept only if it is red without the fix and green with it."""
 
     def test_what_holds_is_written_down(self, tmp_path: Path) -> None:
-        sides = Sides(ABOUT, tree(OLD), tree(NEW))
+        sides = TaskSides(ABOUT, tree(OLD), tree(NEW))
         made = anyio.run(import_task, sides, tmp_path, ImportResources(environ=os.environ))
 
         assert made.checks.fail_to_pass == ("tests/test_thing.py::test_half",)
@@ -286,5 +286,7 @@ class TestChecking:
         blind = {**NEW, "tests/test_thing.py": "def test_nothing(): pass\n"}
 
         with pytest.raises(BadInput, match="nothing in thing-1-2 turns from red to green"):
-            anyio.run(import_task, Sides(ABOUT, tree(OLD), tree(blind)), tmp_path, ImportResources(environ=os.environ))
+            anyio.run(
+                import_task, TaskSides(ABOUT, tree(OLD), tree(blind)), tmp_path, ImportResources(environ=os.environ)
+            )
         assert not list(tmp_path.iterdir())

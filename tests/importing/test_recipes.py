@@ -11,11 +11,11 @@ import pytest
 
 from jumar.errors import Infra
 from jumar.importing.make_task import Blob
-from jumar.importing.recipes import Fixed, Pin, Planted, PreparedRecipe, planted, recipe_tasks, shipped
+from jumar.importing.recipes import FixedBug, Pin, PlantedBug, PreparedRecipe, planted, recipe_tasks, shipped
 from jumar.task.task import load_task
 from support.worlds.fake_releases import NEW, OLD, sdist
 
-RECIPE = Planted(
+RECIPE = PlantedBug(
     name="thing",
     new=Pin("1", "0" * 64),
     file="a.py",
@@ -55,12 +55,12 @@ def shelved(cache: Path, version: str, texts: dict[str, str]) -> Pin:
 
 def test_a_recipe_becomes_a_task_and_a_bad_one_keeps_no_other_from_it(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    fixed = Fixed(name="thing", old=shelved(cache, "1", OLD), new=shelved(cache, "2", NEW), bug="halves were thirds")
-    sown = Planted(
+    fixed = FixedBug(name="thing", old=shelved(cache, "1", OLD), new=shelved(cache, "2", NEW), bug="halves were thirds")
+    sown = PlantedBug(
         name="thing", new=fixed.new, file="thing.py", line=2, original="    return n // 2",
         replacement="    return n * 2", bug="an operator", drop=("setup.py",),
     )  # fmt: skip
-    wrong = Planted(name="thing", new=fixed.new, file="thing.py", line=9, original="", replacement="x", bug="none")
+    wrong = PlantedBug(name="thing", new=fixed.new, file="thing.py", line=9, original="", replacement="x", bug="none")
     heard: list[PreparedRecipe] = []
 
     done = anyio.run(recipe_tasks, cache, tmp_path / "out", (fixed, wrong, sown), heard.append)

@@ -32,7 +32,7 @@ from jumar.core.state.reply import Reply
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput, Infra
-from jumar.journal.ledger import Caps, Drawing, SqliteLedger
+from jumar.journal.ledger import Caps, LedgerAccount, SqliteLedger
 from jumar.journal.writer import EVENTS, Journal, read_journal, still
 from jumar.kernel import Kernel
 from jumar.ports import Answer, Ask
@@ -87,7 +87,7 @@ class One:
         self._ledger = ledger
         self.journal = Journal.create(folder)
         self.journal.append((START,), 0.0)
-        self.drawing: Drawing = ledger.drawn_by(folder.name, folder)
+        self.drawing: LedgerAccount = ledger.drawn_by(folder.name, folder)
         self.steps = 0
         """Taken of the call at hand."""
         self.refused = ""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jumar.core.state.settings import Price, Route
 from jumar.errors import BadInput
-from jumar.models.wire.prices import Tariff, tariff
+from jumar.models.wire.prices import PriceList, tariff
 from jumar.models.wire.providers import PROVIDERS
 
 TOKENS = st.integers(0, 2_000_000)
@@ -17,11 +17,11 @@ SHIPPED = [f"{p.name}:{name}" for p in PROVIDERS for name in dict.fromkeys(p.mod
 TABLED = [name for name in SHIPPED if not name.startswith("ollama:")]
 
 
-def priced(model: str, price: Price | None = None, base_url: str = "") -> Tariff:
+def priced(model: str, price: Price | None = None, base_url: str = "") -> PriceList:
     return tariff(Route(model=model, max_output_tokens=1, price=price, base_url=base_url))
 
 
-def million(of: Tariff) -> tuple[float, float]:
+def million(of: PriceList) -> tuple[float, float]:
     """Usd for ten million tokens in, and out, in portions too small for a dearer tier."""
     return 1000 * of.cost(10_000, 0, 0), 1000 * of.cost(0, 0, 10_000)
 

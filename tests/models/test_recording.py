@@ -23,8 +23,8 @@ from jumar.core.state.settings import Price, Route, Settings, Switches
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, Infra
 from jumar.models.llm import LlmModel
-from jumar.models.recording import Take, digest_of, resumed, started
-from jumar.models.replay import Cassette, parse_cassette, read_cassette
+from jumar.models.recording import RecordedCall, digest_of, resumed, started
+from jumar.models.replay import Recording, parse_cassette, read_cassette
 from jumar.models.router import ByTier
 from jumar.models.script import ScriptedUsage, ScriptLine, ScriptModel, parse_script
 from jumar.models.wire.prices import tariff
@@ -82,7 +82,7 @@ def record(path: Path, *answers: Answer, secrets: tuple[str, ...] = ()) -> None:
         anyio.run(model.complete, asking(position))
 
 
-def played(path: Path) -> Cassette:
+def played(path: Path) -> Recording:
     return parse_cassette(read_cassette(path), str(path))
 
 
@@ -210,7 +210,7 @@ def test_what_a_call_would_have_cost_is_on_record_once(tmp_path: Path) -> None:
     anyio.run(model.complete, asking())
     model.worst(asking(1))
     _, *lines = (tmp_path / "tape").read_bytes().splitlines()
-    takes = [msgspec.json.decode(line, type=Take) for line in lines]
+    takes = [msgspec.json.decode(line, type=RecordedCall) for line in lines]
     assert [(t.position, t.answer is not None) for t in takes] == [(0, False), (0, True), (1, False)]
 
 

@@ -13,7 +13,7 @@ from textwrap import dedent
 import pytest
 
 from jumar.child.supervisor.process_tree import descendants
-from jumar.process.freeze import Stillness, still
+from jumar.process.freeze import FrozenTree, still
 
 COUNT = 40
 """Each killed process is another chance to be looked at just while it dies."""
@@ -30,7 +30,7 @@ FAMILY = dedent("""
 
 
 @contextmanager
-def busy(count: int) -> Iterator[Stillness]:
+def busy(count: int) -> Iterator[FrozenTree]:
     """A family of *count* processes that compute without end, and were stopped."""
     parent = subprocess.Popen(
         [sys.executable, "-c", FAMILY, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumar.repair.candidates import candidates, followers
-from jumar.repair.suspicion import Tree
+from jumar.repair.suspicion import SuspectTree
 
 SOURCE = '''\
 """A module."""
@@ -54,7 +54,7 @@ LINES = SOURCE.count("\n")
 
 
 def first(suspects: dict[int, float], seed: int = 0, most: int = 120) -> list[tuple[str, int, float]]:
-    tree = Tree({"m.py": SOURCE}, {"m.py": suspects})
+    tree = SuspectTree({"m.py": SOURCE}, {"m.py": suspects})
     return [(c.text, c.edit.line, c.rank) for c in islice(candidates(tree, seed), most)]
 
 
@@ -75,7 +75,7 @@ def test_candidates_are_sound(suspects: dict[int, float], seed: int) -> None:
 
 @pytest.mark.slow
 def test_the_rest_of_the_file_is_unchanged() -> None:
-    tree = Tree({"m.py": SOURCE}, {"m.py": {23: 1.0}})
+    tree = SuspectTree({"m.py": SOURCE}, {"m.py": {23: 1.0}})
 
     for candidate in islice(candidates(tree), 300):
         unit = candidate.unit
@@ -102,7 +102,7 @@ def test_a_constant_inherits_from_the_lines_that_mention_it() -> None:
 def test_line_endings_are_kept(ending: str, tail: str) -> None:
     source = ending.join(["X = 1", "def f(a):", "    a.sort()", "    return a"]) + tail
 
-    texts = [c.text for c in islice(candidates(Tree({"m.py": source}, {})), 400)]
+    texts = [c.text for c in islice(candidates(SuspectTree({"m.py": source}, {})), 400)]
 
     assert texts
     for text in texts:
@@ -113,7 +113,7 @@ def test_line_endings_are_kept(ending: str, tail: str) -> None:
 
 def test_pairs_hold_both_changes() -> None:
     source = "def f(a, b):\n    c = a < b\n    return c + 1\n"
-    tree = Tree({"m.py": source}, {})
+    tree = SuspectTree({"m.py": source}, {})
     single = next(c for c in candidates(tree) if "a <= b" in c.text)
 
     pairs = list(islice(followers(tree, single), 200))

@@ -14,9 +14,9 @@ from jumar.core.state.settings import Suite
 from jumar.models.repair import RepairModel, fingerprint
 from jumar.ports import Answer, Ask
 from jumar.repair.candidates import Candidate, candidates
-from jumar.repair.screening_client import Ground, ScreeningConfinement, ScreeningTrial, Sighting, worker
+from jumar.repair.screening_client import ScreeningConfinement, ScreeningTree, ScreeningTrial, Sighting, worker
 from jumar.repair.search import Bounds
-from jumar.repair.suspicion import Tree
+from jumar.repair.suspicion import SuspectTree
 from jumar.runners.pytest import PytestRunner
 from jumar.workspace.store.object_store import Store
 from support.processes.interpreters import PLAIN_PYTHON
@@ -82,13 +82,13 @@ RED = ("test_box.py::test_twice",)
 GREEN = ("test_box.py::test_three", "test_box.py::test_half", "test_box.py::test_clip")
 
 
-def ground(folder: Path, red: tuple[str, ...], green: tuple[str, ...], source: str = SOURCE) -> Ground:
+def ground(folder: Path, red: tuple[str, ...], green: tuple[str, ...], source: str = SOURCE) -> ScreeningTree:
     (folder / "task").mkdir()
     (folder / "task" / "box.py").write_text(source)
     (folder / "task" / "test_box.py").write_text(TESTS)
     store = Store(folder / "objects")
     tree = store.capture(folder / "task")
-    return Ground(
+    return ScreeningTree(
         store,
         PytestRunner(),
         Suite(python=PLAIN_PYTHON),
@@ -104,14 +104,16 @@ def ground(folder: Path, red: tuple[str, ...], green: tuple[str, ...], source: s
 def made(old: str, new: str, source: str = SOURCE) -> Candidate:
     """Some candidate for the place of *old*, changed to have *new* there."""
     line = source[: source.index(old)].count("\n") + 1
-    some = next(candidates(Tree({"box.py": source}, {"box.py": {line: 1.0}})))
+    some = next(candidates(SuspectTree({"box.py": source}, {"box.py": {line: 1.0}})))
     unit, text = some.unit, source.replace(old, new, 1)
     swappable = unit.function and source.index(old) >= unit.body
     snippet = unit.shell + text[unit.start : unit.end + len(new) - len(old)]
     return Candidate("box.py", unit, some.edit, snippet, text, 1.0, swappable=swappable)
 
 
-def sightings(place: Ground, changes: Mapping[str, Candidate | None], seconds: float = 0.5) -> dict[str, Sighting]:
+def sightings(
+    place: ScreeningTree, changes: Mapping[str, Candidate | None], seconds: float = 0.5
+) -> dict[str, Sighting]:
     async def screened() -> dict[str, Sighting]:
         async with worker(place) as one:
             trials = {name: ScreeningTrial(i, change, seconds) for i, (name, change) in enumerate(changes.items())}
@@ -198,7 +200,7 @@ def test_a_source_that_does_not_import_is_imported_anew_for_each(tmp_path: Path)
     assert not seen["still broken"].turned
 
 
-def asked(place: Ground, refused: frozenset[str] = frozenset(), line: int = 28) -> Ask:
+def asked(place: ScreeningTree, refused: frozenset[str] = frozenset(), line: int = 28) -> Ask:
     return Ask(
         request=Request("offline", "repair"),
         messages=(),
@@ -214,7 +216,7 @@ def asked(place: Ground, refused: frozenset[str] = frozenset(), line: int = 28) 
     )
 
 
-def answers(place: Ground, *asks: Ask, attempts: int = 3000) -> list[Answer]:
+def answers(place: ScreeningTree, *asks: Ask, attempts: int = 3000) -> list[Answer]:
     async def given() -> list[Answer]:
         model = RepairModel(place.store, place.suite, place.runner, place.fence, Bounds(30.0, attempts))
         return [await model.complete(ask) for ask in asks]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from jumar.repair.schedule import LIMITS, TrialSchedule
 from jumar.repair.screening_client import ScreeningTrial, Sighting, sighted, spread
-from jumar.repair.suspicion import Tree
+from jumar.repair.suspicion import SuspectTree
 
 SOURCE = "def f(a, b):\n    while a < b:\n        a += 1\n    return a\n"
 RED = ("t.py::one", "t.py::two")
 
 
 def strategy(seed: int = 0) -> TrialSchedule:
-    found = TrialSchedule(Tree({"m.py": SOURCE}, {}), RED, seed)
+    found = TrialSchedule(SuspectTree({"m.py": SOURCE}, {}), RED, seed)
     trial = found.trial(0)
     assert trial
     assert trial.candidate is None
@@ -68,7 +68,7 @@ def test_only_all_red_tests_green_and_nothing_lost_is_a_full_repair() -> None:
 
 
 def test_the_end_comes_when_everything_was_tried() -> None:
-    found = TrialSchedule(Tree({"m.py": "X = 1\n"}, {}), RED)
+    found = TrialSchedule(SuspectTree({"m.py": "X = 1\n"}, {}), RED)
     index = 0
     while (trial := found.trial(index)) is not None:
         found.note(trial, Sighting(signs=("AssertionError: ",)))

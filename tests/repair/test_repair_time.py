@@ -26,9 +26,9 @@ from jumar.core.state.verdict import Outcome
 from jumar.ports import Answer, Ask
 from jumar.repair.candidates import Candidate
 from jumar.repair.schedule import TrialSchedule
-from jumar.repair.screening_client import Ground, ScreeningConfinement, ScreeningTrial, Sighting
+from jumar.repair.screening_client import ScreeningConfinement, ScreeningTree, ScreeningTrial, Sighting
 from jumar.repair.search import Bounds, MutationSearch, Screener
-from jumar.repair.suspicion import Tree
+from jumar.repair.suspicion import SuspectTree
 from jumar.runners.pytest import PytestRunner
 from jumar.workspace.store.object_store import Store
 from support.worlds.run_world import Terms, program, world
@@ -38,8 +38,8 @@ SOURCE = "LIMIT = 3\n\n\ndef small(n):\n    return n < LIMIT\n"
 RIGHT = "return n <= LIMIT"
 
 
-def ground(folder: Path) -> Ground:
-    return Ground(
+def ground(folder: Path) -> ScreeningTree:
+    return ScreeningTree(
         store=Store(folder / "objects"),
         runner=PytestRunner(),
         suite=Suite(),
@@ -75,10 +75,10 @@ def found(
     """The candidate that a search gives; one in which a trial is endless ends with its time."""
 
     @asynccontextmanager
-    async def fake(_ground: Ground, turned: Callable[[int], None]) -> AsyncIterator[Screener]:
+    async def fake(_ground: ScreeningTree, turned: Callable[[int], None]) -> AsyncIterator[Screener]:
         yield Fake(turned, endless, kept)
 
-    tree = Tree({"box.py": SOURCE}, {"box.py": {5: 1.0}})
+    tree = SuspectTree({"box.py": SOURCE}, {"box.py": {5: 1.0}})
     search = MutationSearch(TrialSchedule(tree, (RED,)), fake)
 
     async def run() -> Candidate | None:

@@ -19,7 +19,7 @@ from jumar.errors import BadInput
 from jumar.ports import Collected, Verification
 from jumar.runners.command import SAMPLE_SUITE, CommandRunner, argv_of
 from jumar.runners.command import test_id as id_of
-from jumar.runs.setup.assembly import Place, settings_of, tree_of, verifier_of
+from jumar.runs.setup.assembly import RunPlace, settings_of, tree_of, verifier_of
 from jumar.task.resolve import Options, with_options
 from jumar.task.suites import with_command
 from jumar.task.task import load_task, targets
@@ -281,7 +281,7 @@ def test_a_test_command_finds_the_programs_of_the_project_in_every_tier(tmp_path
     (tmp_path / "r" / "src").mkdir()
     (tmp_path / "r" / "src" / "a.c").write_text("")
     task = with_options(load_task(tmp_path / "r"), Options(model="repair", test_command=".venv/bin/tool && tool"))
-    place = Place.at(tmp_path / "run", ENVIRON, sandbox(tier))
+    place = RunPlace.at(tmp_path / "run", ENVIRON, sandbox(tier))
     tree = tree_of(place.store, task)
     settings = settings_of(task, place.store, tree, None)
     verifier = verifier_of(place, settings, tree, (id_of(settings.suite),))

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.child.commands.junit_main import Case, UnreadableReport, blamed, read, stands_for
+from jumar.child.commands.junit_main import JunitCase, UnreadableReport, blamed, read, stands_for
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Blame, Cause, Ended, Verdict
 from jumar.errors import BadInput
@@ -61,7 +61,7 @@ OTHERS = """<testsuites>
 </testsuite></testsuites>"""
 
 
-def _read(folder: Path, text: str | bytes) -> list[Case]:
+def _read(folder: Path, text: str | bytes) -> list[JunitCase]:
     path = folder / "report.xml"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return read(path)

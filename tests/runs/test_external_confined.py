@@ -21,7 +21,7 @@ from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
 from jumar.process.sandbox_check import bubblewrap
-from jumar.runs.external.visible_files import Outlook
+from jumar.runs.external.visible_files import AgentView
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.other_user import AnotherUser
 from support.processes import fake_provider as wire
@@ -181,7 +181,7 @@ class TestWhatItSees:
 
     def outlook(self, tmp_path: Path, *argv: str, search: str = "/usr/bin", **more: Path) -> tuple[Path, ...]:
         (tmp_path / "run" / "workspace").mkdir(parents=True, exist_ok=True)
-        outlook = Outlook(
+        outlook = AgentView(
             argv=argv,
             search=search,
             run=tmp_path / "run",

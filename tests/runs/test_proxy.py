@@ -21,15 +21,15 @@ from jumar.core.run.strategy import Request
 from jumar.core.state.settings import Price, Route
 from jumar.errors import BadInput
 from jumar.models.metered_forward import ForwardedModel, ForwardedReply
-from jumar.models.wire.prices import OwnTariff
+from jumar.models.wire.prices import OwnPrices
 from jumar.models.wire.request_formats import (
     CHAT,
     FORMS,
     MESSAGES,
     RESPONSES,
-    Form,
     ForwardedRequest,
     ForwardRefusal,
+    RequestFormat,
     asked,
     form_at,
 )
@@ -58,7 +58,7 @@ HELLO = [{"role": "user", "content": "hello"}]
 
 def model(url: str, name: str = "openai:gpt-run", price: Price | None = None) -> ForwardedModel:
     route = Route(model=name, max_output_tokens=CAP, base_url=url)
-    return ForwardedModel(route, KEY, OwnTariff(price or Price(input=1.0, output=10.0, cached=0.1)))
+    return ForwardedModel(route, KEY, OwnPrices(price or Price(input=1.0, output=10.0, cached=0.1)))
 
 
 def ask(seconds: float | None = None) -> Ask:
@@ -334,7 +334,7 @@ class TestWhatCouldPassACap:
 
     @pytest.mark.parametrize("depth", [300, 3_000, 100_000])
     @pytest.mark.parametrize("form", FORMS)
-    def test_cannot_hide_so_deep_that_nobody_can_look(self, form: Form, depth: int) -> None:
+    def test_cannot_hide_so_deep_that_nobody_can_look(self, form: RequestFormat, depth: int) -> None:
         raw = b'{"%s": [{"role": "user", "content": %s%s}]}' % (form.turns.encode(), b"[" * depth, b"]" * depth)
         told = asked(form, raw, "openai:x", CAP)
         assert (

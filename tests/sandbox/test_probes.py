@@ -18,7 +18,7 @@ from jumar.child.sandbox import probe_main, probe_processes
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
 from jumar.process.sandbox_probe import ProbeFindings, probed
-from jumar.runs.setup.choose_sandbox import Around, chosen, weakened
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, chosen, weakened
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.probes import catalogue
 from jumar.sandbox.request import TIERS, Reach, Wrapped
@@ -222,7 +222,7 @@ def test_a_sandbox_that_still_confines_is_not_weakened(place: Path) -> None:
 
 def test_without_a_sandbox_nothing_is_tried(tmp_path: Path) -> None:
     async def choose() -> tuple[str, str]:
-        sandbox = await chosen("S0", Around(tmp_path / "nowhere", {}), unattended=True)
+        sandbox = await chosen("S0", SandboxSurroundings(tmp_path / "nowhere", {}), unattended=True)
         return sandbox.tier, await weakened(sandbox, tmp_path / "nowhere", {})
 
     assert anyio.run(choose) == ("S0", "")
@@ -230,7 +230,7 @@ def test_without_a_sandbox_nothing_is_tried(tmp_path: Path) -> None:
 
 def test_a_sandbox_that_there_is_not_is_named_with_those_there_are(tmp_path: Path) -> None:
     async def choose() -> None:
-        await chosen("bwrap", Around(tmp_path, {}), unattended=False)
+        await chosen("bwrap", SandboxSurroundings(tmp_path, {}), unattended=False)
 
     with pytest.raises(BadInput, match="unknown sandbox 'bwrap'; known are auto, S3, S2, S1, S0"):
         anyio.run(choose)

@@ -12,13 +12,13 @@ import pytest
 
 from jumar.process.progress import ProgressPart, Work
 from jumar.runs.setup import choose_sandbox
-from jumar.runs.setup.selftest_cache import NAME, Memory, Passed
+from jumar.runs.setup.selftest_cache import NAME, PassedSelftest, SelftestCache
 from jumar.sandbox.probes.catalogue import PROBES
 from jumar.sandbox.probes.circumstances import circumstances
 from sandbox.test_probes import Broken
 from support.processes import other_users as strangers
 
-PASSED = Passed(candidate="S3", possible=("write_room",), tried=len(PROBES), program="/usr/bin/bwrap", at=1.0)
+PASSED = PassedSelftest(candidate="S3", possible=("write_room",), tried=len(PROBES), program="/usr/bin/bwrap", at=1.0)
 
 
 @pytest.fixture(name="home")
@@ -32,9 +32,9 @@ def file_in(home: Path) -> Path:
     return home / ".cache" / "jumar" / NAME
 
 
-def kept(home: Path) -> Memory:
+def kept(home: Path) -> SelftestCache:
     """A memory that holds one result."""
-    memory = Memory({"HOME": str(home)})
+    memory = SelftestCache({"HOME": str(home)})
     memory.keep("key", PASSED)
     return memory
 
@@ -44,7 +44,7 @@ def test_a_result_is_remembered_for_its_circumstances_and_no_others(home: Path) 
 
     assert memory.recall("key") == PASSED
     assert memory.recall("other") is None
-    assert Memory({"HOME": str(home)}).recall("key") == PASSED
+    assert SelftestCache({"HOME": str(home)}).recall("key") == PASSED
     assert file_in(home).stat().st_mode & 0o777 == 0o600
     memory.forget()
     assert memory.recall("key") is None
@@ -90,17 +90,17 @@ def test_a_file_of_another_user_is_not_believed(home: Path) -> None:
 
 def test_nothing_is_read_or_written_in_a_folder_that_holds_the_tree_under_test(home: Path) -> None:
     kept(home)
-    within = Memory({"HOME": str(home)}, (home,))
+    within = SelftestCache({"HOME": str(home)}, (home,))
 
     assert within.recall("key") is None
     within.keep("another", PASSED)
-    assert Memory({"HOME": str(home)}).recall("another") is None
-    assert Memory({}).recall("key") is None
+    assert SelftestCache({"HOME": str(home)}).recall("another") is None
+    assert SelftestCache({}).recall("key") is None
 
 
 def test_where_the_home_takes_nothing_it_is_probed_each_time_and_nothing_breaks(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("no folder")
-    memory = Memory({"HOME": str(tmp_path / "home")})
+    memory = SelftestCache({"HOME": str(tmp_path / "home")})
 
     memory.keep("key", PASSED)
 
@@ -143,7 +143,9 @@ def test_a_start_does_not_probe_again_and_doctor_can_and_a_sandbox_that_became_w
     place = tmp_path / "runs"
     place.mkdir()
     told: list[Work | ProgressPart] = []
-    around = partial(choose_sandbox.Around, place, environ, tell=lambda what, _done, _total: told.append(what))
+    around = partial(
+        choose_sandbox.SandboxSurroundings, place, environ, tell=lambda what, _done, _total: told.append(what)
+    )
 
     async def tried(*, anew: bool = False) -> choose_sandbox.CandidateFindings:
         async for found, sandbox in choose_sandbox._tried(around(anew=anew), ["S2"]):  # noqa: SLF001  what both ways share

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from jumar.cli.main import call
 from jumar.runs.remove_workspace import KEPT_BYTES, leave_workspace
-from jumar.runs.setup.assembly import Place, tree_of
+from jumar.runs.setup.assembly import RunPlace, tree_of
 from jumar.runs.tree.missing_files import advice, needed_files
 from jumar.runs.tree.task_tree import announcement, settled
 from jumar.task.task import load_task
-from jumar.workspace.files.tree_size import Weight
+from jumar.workspace.files.tree_size import TreeSize
 from jumar.workspace.git_ignored import Ignored, included, left_out
 from jumar.workspace.store.object_store import LIMIT_BYTES, Store
 from support.processes.fake_claude_code import git
@@ -144,8 +144,8 @@ def test_the_advice_names_the_key() -> None:
 
 
 def test_a_tree_above_one_gib_is_announced(tmp_path: Path) -> None:
-    assert announcement(Weight(9, LIMIT_BYTES), tmp_path) == ""
-    line = announcement(Weight(1234, LIMIT_BYTES * 3 // 2), tmp_path)
+    assert announcement(TreeSize(9, LIMIT_BYTES), tmp_path) == ""
+    line = announcement(TreeSize(1234, LIMIT_BYTES * 3 // 2), tmp_path)
     assert "1.5 GiB in 1,234 files" in line
     assert ".gitignore" in line
     assert "[files] exclude" in line
@@ -170,7 +170,7 @@ def test_a_run_whose_tests_need_an_ignored_file_says_which_and_how_to_name_it(
 def test_a_large_workspace_is_not_kept_after_the_end_and_can_be_laid_out_again(tmp_path: Path) -> None:
     story = world(tmp_path, (f"```python\n{program(12)}```",))
     state = anyio.run(story.kernel.run)
-    place, start = Place.at(tmp_path, {}), state.run
+    place, start = RunPlace.at(tmp_path, {}), state.run
     leave_workspace(place, state)
     assert (tmp_path / "workspace").is_dir(), "a small one stays"
     weighty = replace(start, settings=replace(start.settings, tree_bytes=KEPT_BYTES + 1))

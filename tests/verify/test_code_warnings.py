@@ -17,7 +17,7 @@ from jumar.child.analysis import empty_tests, hard_coded_answers, judge_detectio
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.ports import Site
 from jumar.process.launch import Confinement
-from jumar.verify.code_warnings import FILE_BYTES, Suspects, suspicions, unfalsifiable
+from jumar.verify.code_warnings import FILE_BYTES, CodeToInspect, suspicions, unfalsifiable
 from jumar.workspace.store.object_store import Store
 
 TESTS = """
@@ -265,7 +265,7 @@ class Bench:
         return self.store.capture(self.folder / name)
 
     def warnings(self, base: str, tree: str, tests: tuple[str, ...], own: tuple[str, ...] = ()) -> tuple[str, ...]:
-        suspects = Suspects(
+        suspects = CodeToInspect(
             base=base, tree=tree, product=lambda path: path not in tests, tests=tests, store=self.store,
             confinement=lambda room, output: Confinement(room=room, output=output, seconds=5.0),
             rooms=self.folder / "rooms", own=own,

@@ -50,7 +50,7 @@ PLAIN = st.recursive(
 
 def sides() -> tuple[Any, Any]:
     """Both ends, without what carries things."""
-    one, other = codec.Values(0), codec.Values(1)
+    one, other = codec.Codec(0), codec.Codec(1)
     one.things = other.things = Nothing()
     return one, other
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jumar.errors import BadInput
 from jumar.workspace.files import safe_paths
 from jumar.workspace.files.restore_modes import unlock
-from jumar.workspace.files.scan import Walk
+from jumar.workspace.files.scan import FolderScan
 from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.git_ignored import Ignored, ignored_in
 from jumar.workspace.store.object_store import Store
@@ -52,7 +52,7 @@ def test_the_rule_is_git_s_own(tmp_path: Path) -> None:
         listed = git(root, "ls-files", "-z", "-co", "--exclude-standard").split("\0")
         skip = ignored_in(root, {"PATH": os.environ["PATH"]}).skip()
         with safe_paths.root(root) as top:
-            found = {f.path for f in Walk(1 << 30, skip).through(top) if f.kind is EntryKind.FILE}
+            found = {f.path for f in FolderScan(1 << 30, skip).through(top) if f.kind is EntryKind.FILE}
         assert found == set(listed) - {""}, seed
 
 

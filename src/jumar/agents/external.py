@@ -54,7 +54,7 @@ REFACTOR = dedent("""\
     you are told what is red and go on from there; after the third time in a row all that you changed goes back.""")
 
 
-class External:
+class ExternalAgent:
     """Any command-line agent. *closed* are the read-only files of the run's first tree.
 
     *metered* says whether all that it spends is known.

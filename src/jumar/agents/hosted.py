@@ -7,7 +7,7 @@ from jumar.core.run.strategy import Message, Request, Tool
 from jumar.core.state.run_state import RunState
 
 
-class Hosted:
+class HostedAgent:
     """What a run needs to know of the agent behind an MCP client or behind hooks: nothing."""
 
     name = "host"

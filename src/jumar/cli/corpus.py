@@ -32,7 +32,7 @@ STANDARD = "-"
 """Standard input or output, where a file is named."""
 
 
-class Either(click.Group):
+class DefaultExportGroup(click.Group):
     """Command group with `export` as its default: arguments without a command are the runs of `export`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -41,7 +41,7 @@ class Either(click.Group):
         return super().parse_args(ctx, args if named else ["export", *args])
 
 
-@click.group("corpus", cls=Either, epilog="Example: jumar corpus .jumar/runs -o corpus.jsonl")
+@click.group("corpus", cls=DefaultExportGroup, epilog="Example: jumar corpus .jumar/runs -o corpus.jsonl")
 def corpus() -> None:
     """Red, edit, green: a record for each edit that was kept under the gate.
 
@@ -149,7 +149,7 @@ def replay(  # noqa: PLR0913  one parameter per option
         done: list[Replayed] = []
         with tempfile.TemporaryDirectory(prefix="jumar-replay-") as room:
             # Edits of others, many of them, and nobody looks: they are unattended.
-            place = choose_sandbox.Around(Path(room), environment())
+            place = choose_sandbox.SandboxSurroundings(Path(room), environment())
             means = ReplayResources(
                 sources=sources_of(runs, objects, Trust(environment(), trust)),
                 python=chosen,

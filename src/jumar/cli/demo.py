@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from jumar.cli.console.output import Console
-from jumar.cli.console.progress import Live
+from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import cache_folder, environment
@@ -18,7 +18,7 @@ from jumar.cli.run import UNGATED
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.importing.demo import WHOLE_SECONDS, DemoBug, Summary, chosen, summary, work_through
-from jumar.importing.recipes import Planted, PreparedRecipe, Recipe, recipe_tasks, shipped
+from jumar.importing.recipes import PlantedBug, PreparedRecipe, Recipe, recipe_tasks, shipped
 from jumar.kernel import Kernel
 from jumar.runs.archive.find import RUNS, refuse_links
 
@@ -43,7 +43,7 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
         raise click.BadParameter(f"no recipe's name holds {only!r}; they are of {names}", param_hint="--only")
     started, shown = time.monotonic(), list[DemoBug]()
     whole_seconds = inf if everything or only else WHOLE_SECONDS
-    with Live(voice) as live:
+    with ProgressDisplay(voice) as live:
         attendant = SignalWatcher(live.line, quiet=voice.quiet)
         stage = _Stage(voice, live, attendant, shown)
         attendant.run(lambda: _work(recipes, runs, stage, whole_seconds))
@@ -55,7 +55,7 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
 class _Stage:
     """Console output and signal handling of one demo."""
 
-    def __init__(self, voice: Console, live: Live, attendant: SignalWatcher, shown: list[DemoBug]) -> None:
+    def __init__(self, voice: Console, live: ProgressDisplay, attendant: SignalWatcher, shown: list[DemoBug]) -> None:
         self.voice, self.live, self.attendant, self.shown = voice, live, attendant, shown
         self.tell = live.tell
         self.prepared: tuple[PreparedRecipe, ...] = ()
@@ -83,7 +83,7 @@ def _untried(voice: Console, recipes: tuple[Recipe, ...], stage: _Stage) -> None
         voice.say(f"not tried  {name}: {why}; jumar demo --only {name}")
 
 
-def _fetched(live: Live) -> Callable[[PreparedRecipe], None]:
+def _fetched(live: ProgressDisplay) -> Callable[[PreparedRecipe], None]:
     def told(prepared: PreparedRecipe) -> None:
         live.line(f"{prepared.recipe.task_name}: {prepared.fault or 'fetched'}")
 
@@ -92,7 +92,7 @@ def _fetched(live: Live) -> Callable[[PreparedRecipe], None]:
 
 def _show(voice: Console, one: DemoBug) -> None:
     recipe, result = one.prepared.recipe, one.result
-    kind = "planted by us" if isinstance(recipe, Planted) else "real"
+    kind = "planted by us" if isinstance(recipe, PlantedBug) else "real"
     voice.say(f"\n{recipe.task_name}  ({kind}: {recipe.bug})")
     voice.say(
         f"  {result.stop}  {result.standing}  {result.seconds:.1f} s  "

@@ -15,7 +15,7 @@ from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import cache_folder, environment
 from jumar.importing.from_git import git_sides
 from jumar.importing.from_pypi import Release, pypi_sides
-from jumar.importing.make_task import Sides
+from jumar.importing.make_task import TaskSides
 from jumar.importing.validate import Imported, ImportResources, import_task
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -58,7 +58,7 @@ def pypi(name: str, old: str, new: str, **chosen: Any) -> int:
     return _made(lambda: pypi_sides(Release(name, old), Release(name, new), cache_folder() / "sdists"), chosen)
 
 
-def _made(sides: Callable[[], Awaitable[Sides]], chosen: dict[str, Any]) -> int:
+def _made(sides: Callable[[], Awaitable[TaskSides]], chosen: dict[str, Any]) -> int:
     voice = Console(json=chosen["as_json"], quiet=chosen["quiet"])
     means = ImportResources(python=chosen["python"], packages=chosen["packages"], environ=environment())
 

@@ -36,7 +36,7 @@ COMMANDS = {
 """Name -> where it lives, and its line of help. Each is imported only when it is called, so that help is quick."""
 
 
-class Lazy(click.Group):
+class LazyGroup(click.Group):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
@@ -66,7 +66,7 @@ class Lazy(click.Group):
 
 
 @click.group(
-    cls=Lazy,
+    cls=LazyGroup,
     epilog="Example: jumar run . --model repair (work on this repository until its tests pass)",
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "JUMAR"},
 )

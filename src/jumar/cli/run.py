@@ -11,7 +11,7 @@ import msgspec
 
 from jumar.cli.console.coloured import bounded
 from jumar.cli.console.output import Console, fail
-from jumar.cli.console.progress import Live
+from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import PROBE, TEST_COMMAND, choosing, judging, options_of, speaking
 from jumar.cli.parameters.environment import environment
@@ -59,7 +59,7 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
     """Work on TASK (a task.toml, or any folder with tests) until its tests pass or a cap is reached."""
     voice = Console(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
     settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen), environment())
-    with Live(voice) as live:
+    with ProgressDisplay(voice) as live:
         attendant = SignalWatcher(live.line, quiet=voice.quiet)
         from jumar.runs import lifecycle as harness  # noqa: PLC0415  it is slow to import
         from jumar.runs.tree import task_tree as entering  # noqa: PLC0415  as above
@@ -91,7 +91,7 @@ def resume(run_dir: Path, *, apply: bool, trust: bool, as_json: bool, quiet: boo
     voice = Console(json=as_json, quiet=quiet)
     trusted = Trust(environment(), trust).run(run_dir)
     raised = {name: cap for name, cap in limits.items() if cap is not None}
-    with Live(voice) as live:
+    with ProgressDisplay(voice) as live:
         attendant = SignalWatcher(live.line, quiet=voice.quiet)
         from jumar.runs import lifecycle as harness  # noqa: PLC0415  as above
 
@@ -115,7 +115,7 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
     """A verdict on TREE (a folder, or the directory of a run) by TASK's own tests, and nothing else."""
     voice = Console(json=as_json, quiet=quiet)
     settled = with_options(load_task(task), options_of({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
-    with Live(voice) as live:
+    with ProgressDisplay(voice) as live:
         from jumar.runs.scoring import score_tree  # noqa: PLC0415  as above
 
         for row in settled.in_force:
@@ -155,7 +155,7 @@ def _caps(budget: Budget) -> str:
 class _Following:
     """Follows a run: shows it, and lets a signal halt it."""
 
-    def __init__(self, live: Live, attendant: SignalWatcher) -> None:
+    def __init__(self, live: ProgressDisplay, attendant: SignalWatcher) -> None:
         self._live, self._attendant = live, attendant
         self.tell = live.tell
 

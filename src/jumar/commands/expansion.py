@@ -39,7 +39,7 @@ _SPACES = {char: hidden for char, hidden in _HIDDEN.items() if chr(char).isspace
 _SEEN = {hidden: chr(char) for char, hidden in _HIDDEN.items()}
 
 
-class Piece(msgspec.Struct, frozen=True):
+class WordPiece(msgspec.Struct, frozen=True):
     """A part of a word."""
 
     text: str
@@ -77,25 +77,25 @@ def _together(parts: Iterable[str]) -> str:
     return "".join(text)
 
 
-def pieces(node: Node, values: Values) -> Iterator[Piece]:
+def pieces(node: Node, values: Values) -> Iterator[WordPiece]:
     """The parts of the word at *node*, in order."""
     said = _said(node)
     match node.type:
         case "raw_string":
-            yield Piece(said[1:-1], quoted=True)
+            yield WordPiece(said[1:-1], quoted=True)
         case "ansi_c_string":
-            yield Piece(_ANSI.sub(_letter, said[2:-1]), quoted=True)
+            yield WordPiece(_ANSI.sub(_letter, said[2:-1]), quoted=True)
         case "string":
             yield from _string(node, values)
         case "simple_expansion" | "expansion":
-            yield Piece(_value(node, said, values), split=True)
+            yield WordPiece(_value(node, said, values), split=True)
         case "command_substitution":
             said = _substituted(node, values)
-            yield Piece(said, split=said != HOLE, quoted=said == HOLE)
+            yield WordPiece(said, split=said != HOLE, quoted=said == HOLE)
         case "process_substitution":
-            yield Piece(FETCHED if brings(node, values) else HOLE, quoted=True)
+            yield WordPiece(FETCHED if brings(node, values) else HOLE, quoted=True)
         case "arithmetic_expansion":
-            yield Piece(HOLE, quoted=True)
+            yield WordPiece(HOLE, quoted=True)
         case "concatenation" | "command_name" | "translated_string" | "heredoc_body" | "array":
             yield from _joined(node, values)
         case _:
@@ -106,45 +106,45 @@ def _said(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def _word(said: str) -> Iterator[Piece]:
+def _word(said: str) -> Iterator[WordPiece]:
     """Unquoted text: what follows a backslash is quoted."""
     for at, part in enumerate(re.split(r"\\(.)", said, flags=re.DOTALL)):
         if at % 2 == 0:
-            yield Piece(part)
+            yield WordPiece(part)
         elif part != "\n":
-            yield Piece(part, quoted=True)
+            yield WordPiece(part, quoted=True)
 
 
-def _joined(node: Node, values: Values) -> Iterator[Piece]:
+def _joined(node: Node, values: Values) -> Iterator[WordPiece]:
     """A word of several parts, with what lies between them."""
     if not node.named_children:
-        yield Piece(_said(node))
+        yield WordPiece(_said(node))
     at, whole = node.start_byte, node.text or b""
     for child in node.named_children:
         between = whole[at - node.start_byte : child.start_byte - node.start_byte].decode("utf-8", "replace")
         if between.strip("$"):
-            yield Piece(between)
+            yield WordPiece(between)
         yield from pieces(child, values)
         at = child.end_byte
-    yield Piece(whole[at - node.start_byte :].decode("utf-8", "replace"))
+    yield WordPiece(whole[at - node.start_byte :].decode("utf-8", "replace"))
 
 
-def _string(node: Node, values: Values) -> Iterator[Piece]:
+def _string(node: Node, values: Values) -> Iterator[WordPiece]:
     whole = node.text or b""
     at = node.start_byte + 1
     for child in (*node.named_children, None):
         end = child.start_byte if child else max(node.end_byte - 1, at)
-        yield Piece(_plain(whole[at - node.start_byte : end - node.start_byte]), quoted=True)
+        yield WordPiece(_plain(whole[at - node.start_byte : end - node.start_byte]), quoted=True)
         if child is None:
             return
         if child.type == "string_content":
-            yield Piece(_plain(child.text or b""), quoted=True)
+            yield WordPiece(_plain(child.text or b""), quoted=True)
         elif child.type in ("simple_expansion", "expansion"):
-            yield Piece(_value(child, _said(child), values), quoted=True)
+            yield WordPiece(_value(child, _said(child), values), quoted=True)
         elif child.type == "command_substitution":
-            yield Piece(_substituted(child, values), quoted=True)
+            yield WordPiece(_substituted(child, values), quoted=True)
         else:
-            yield Piece(HOLE, quoted=True)
+            yield WordPiece(HOLE, quoted=True)
         at = child.end_byte
 
 

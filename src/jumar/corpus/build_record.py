@@ -12,21 +12,21 @@ import msgspec
 
 from jumar.core.state import events as ev
 from jumar.core.state.settings import Suite
-from jumar.corpus.kept_edits import Accepted, ClaimedTest, Left, Verified
+from jumar.corpus.kept_edits import ClaimedTest, KeptTurn, LeftOut, VerifiedTurn
 from jumar.corpus.schema import (
     CODEMOD,
     RED_GREEN,
     SCHEMA,
     ClaimRecord,
     CostRecord,
+    EditOrigin,
     EditRecord,
     File,
     GreenRecord,
-    Made,
     Record,
     RecordedTest,
-    Red,
-    Seen,
+    RecordedVerification,
+    RedRecord,
     TextRecord,
 )
 from jumar.languages.test_annotations import known_sites
@@ -62,21 +62,21 @@ class RecordTrees(Store):
         return self._held[digest] if digest in self._held else super().get(digest)
 
 
-def record_of(store: RecordTrees, start: ev.RunStart, kept: Accepted) -> Record | Left:
+def record_of(store: RecordTrees, start: ev.RunStart, kept: KeptTurn) -> Record | LeftOut:
     """The record of what was *kept* in the run that *start* began, or why there is none."""
     suite, shown = start.settings.suite, PathScrubber.of(start)
     changed = trees.difference(kept.before, kept.after)
     files = tuple(_file(store, path, kept) for path in changed if _solid(path, kept))
     if not files:
-        return Left(kept.seqs[0], "it changes nothing but empty folders")
+        return LeftOut(kept.seqs[0], "it changes nothing but empty folders")
     if any("\ud800" <= c <= "\udfff" for path in changed for c in path):
-        return Left(kept.seqs[0], "the name of a file in it is no UTF-8")
+        return LeftOut(kept.seqs[0], "the name of a file in it is no UTF-8")
     before, after = store.draw(kept.before), store.draw(kept.after)
     reds = {claim.red.seq: claim.red for claim in kept.claims} or {kept.before_it.seq: kept.before_it}
     return Record(
         schema=SCHEMA,
         kind=CODEMOD if kept.codemod else RED_GREEN,
-        codemod=_made(*kept.codemod) if kept.codemod else Made(),
+        codemod=_made(*kept.codemod) if kept.codemod else EditOrigin(),
         id=f"{start.run}:{kept.seqs[0]}",
         run=start.run,
         task=start.task,
@@ -98,7 +98,7 @@ def record_of(store: RecordTrees, start: ev.RunStart, kept: Accepted) -> Record 
     )
 
 
-def _edit(kept: Accepted, sides: tuple[str, str], files: tuple[File, ...], patch: TextRecord) -> EditRecord:
+def _edit(kept: KeptTurn, sides: tuple[str, str], files: tuple[File, ...], patch: TextRecord) -> EditRecord:
     return EditRecord(
         seqs=kept.seqs,
         tree_before=sides[0],
@@ -109,8 +109,8 @@ def _edit(kept: Accepted, sides: tuple[str, str], files: tuple[File, ...], patch
     )
 
 
-def _made(seq: int, event: ev.Codemod) -> Made:
-    return Made(
+def _made(seq: int, event: ev.Codemod) -> EditOrigin:
+    return EditOrigin(
         seq=seq,
         tool=event.tool,
         command=event.command,
@@ -120,12 +120,12 @@ def _made(seq: int, event: ev.Codemod) -> Made:
     )
 
 
-def _solid(path: str, kept: Accepted) -> bool:
+def _solid(path: str, kept: KeptTurn) -> bool:
     """Return whether something other than an empty folder stands at *path* on one of the sides."""
     return any((n := side.get(path)) and n.kind is not EntryKind.DIR for side in (kept.before, kept.after))
 
 
-def _file(store: Store, path: str, kept: Accepted) -> File:
+def _file(store: Store, path: str, kept: KeptTurn) -> File:
     nodes = [n if (n := side.get(path)) and n.kind is not EntryKind.DIR else None for side in (kept.before, kept.after)]
     text = TextRecord.of(*(store.get(n.sha256) if n else b"" for n in nodes))
     modes, digests = [n.mode if n else "" for n in nodes], [n.sha256 if n else "" for n in nodes]
@@ -141,7 +141,7 @@ def _file(store: Store, path: str, kept: Accepted) -> File:
     )
 
 
-def _test(store: Store, suite: Suite, kept: Accepted, claim: ClaimedTest) -> RecordedTest:
+def _test(store: Store, suite: Suite, kept: KeptTurn, claim: ClaimedTest) -> RecordedTest:
     red_seq, red = claim.red.runs[claim.test_id]
     green_seq, green = kept.green.runs[claim.test_id]
     source, site = _source(store, suite, kept.before, red)
@@ -152,7 +152,7 @@ def _test(store: Store, suite: Suite, kept: Accepted, claim: ClaimedTest) -> Rec
         source=source,
         first_line=site[0],
         last_line=site[1],
-        red=Red(
+        red=RedRecord(
             seq=red_seq,
             verification=claim.red.seq,
             tree=claim.red.tests.tree,
@@ -180,9 +180,9 @@ def _source(store: Store, suite: Suite, before: Manifest, run: ev.TestRun) -> tu
     return "", (0, 0)
 
 
-def _seen(verified: Verified, shown: PathScrubber) -> Seen:
+def _seen(verified: VerifiedTurn, shown: PathScrubber) -> RecordedVerification:
     tests = verified.tests
-    return Seen(
+    return RecordedVerification(
         seq=verified.seq,
         trigger=tests.trigger,
         tree=tests.tree,

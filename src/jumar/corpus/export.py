@@ -13,7 +13,7 @@ import msgspec
 
 from jumar.core.state import events as ev
 from jumar.corpus.build_record import RecordTrees, record_of
-from jumar.corpus.kept_edits import Left, accepted
+from jumar.corpus.kept_edits import LeftOut, accepted
 from jumar.corpus.schema import Record
 from jumar.errors import BadInput
 from jumar.journal.audit import verify
@@ -99,11 +99,11 @@ def _journal(folder: Path) -> tuple[ev.Entry, ...]:
     return entries
 
 
-def _records(store: RecordTrees, entries: tuple[ev.Entry, ...]) -> Iterator[Record | Left]:
+def _records(store: RecordTrees, entries: tuple[ev.Entry, ...]) -> Iterator[Record | LeftOut]:
     start = entries[0].event
     if isinstance(start, ev.RunStart):
         for one in accepted(entries, store.manifest):
-            yield one if isinstance(one, Left) else record_of(store, start, one)
+            yield one if isinstance(one, LeftOut) else record_of(store, start, one)
 
 
 def trees_in(folder: Path) -> RecordTrees:
@@ -114,7 +114,7 @@ def trees_in(folder: Path) -> RecordTrees:
     """
     store = RecordTrees(objects_of(folder))
     for one in accepted(_journal(folder), store.manifest):
-        if not isinstance(one, Left):
+        if not isinstance(one, LeftOut):
             store.draw(one.before)
     return store
 

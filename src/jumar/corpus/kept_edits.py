@@ -15,7 +15,7 @@ Trees = Callable[[str], Manifest]
 """Function from the hash of a tree to its manifest, the node at each path."""
 
 
-class Verified(msgspec.Struct, frozen=True):
+class VerifiedTurn(msgspec.Struct, frozen=True):
     """One verification, read from its group of events."""
 
     seq: int
@@ -34,7 +34,7 @@ class ClaimedTest(msgspec.Struct, frozen=True):
     seq: int
     """Of the `edit_claim`."""
     target: str
-    red: Verified
+    red: VerifiedTurn
 
 
 class CallSpend(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class CallSpend(msgspec.Struct, frozen=True):
         )
 
 
-class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+class KeptTurn(msgspec.Struct, frozen=True, kw_only=True):
     """The edits of one turn that belong to the same claims and were kept."""
 
     claims: tuple[ClaimedTest, ...]
@@ -66,8 +66,8 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     before: Manifest
     """The tree without it, but with what was kept before it in the same turn."""
     after: Manifest
-    green: Verified
-    before_it: Verified
+    green: VerifiedTurn
+    before_it: VerifiedTurn
     """The newest verification of the tree that the turn began from: what a codemod is compared with."""
     codemod: tuple[int, ev.Codemod] | None = None
     """Codemod that made the edit, and the number of that event; None: it was claimed for red tests."""
@@ -79,14 +79,14 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """Number of records that the spending paid for."""
 
 
-class Left(msgspec.Struct, frozen=True):
+class LeftOut(msgspec.Struct, frozen=True):
     """A kept edit that is no triple, and the reason."""
 
     seq: int
     why: str
 
 
-def accepted(entries: Iterable[ev.Entry], manifest: Trees) -> Iterator[Accepted | Left]:
+def accepted(entries: Iterable[ev.Entry], manifest: Trees) -> Iterator[KeptTurn | LeftOut]:
     """The edits of a run that were kept for a claimed test, in their order."""
     reader = _Reader(manifest)
     for entry in entries:
@@ -107,12 +107,12 @@ class _Reader:
     """Indices of the writes that lay there when all were reverted."""
     claims: list[tuple[int, ev.EditClaim]] = field(default_factory=list)
     runs: dict[str, tuple[int, ev.TestRun]] = field(default_factory=dict)
-    verified: list[Verified] = field(default_factory=list)
+    verified: list[VerifiedTurn] = field(default_factory=list)
     spent: CallSpend = field(default_factory=CallSpend)
     codemod: tuple[int, ev.Codemod] | None = None
     """A codemod of which the edits are."""
 
-    def read(self, entry: ev.Entry) -> Iterator[Accepted | Left]:  # noqa: C901  one case per event reads best
+    def read(self, entry: ev.Entry) -> Iterator[KeptTurn | LeftOut]:  # noqa: C901  one case per event reads best
         """Take one event in; what it accepted."""
         seq, event = entry.seq, entry.event
         match event:
@@ -132,7 +132,7 @@ class _Reader:
             case ev.TestRun():
                 self.runs[event.test_id] = (seq, event)
             case ev.Tests():
-                self.verified.append(Verified(seq, event, self.runs))
+                self.verified.append(VerifiedTurn(seq, event, self.runs))
                 self.runs = {}
             case ev.Observation(name="driver.run_tests") if self.verified and not self.verified[-1].output:
                 shown = msgspec.structs.replace(self.verified[-1], output=str(event.content.get("output", "")))
@@ -156,7 +156,7 @@ class _Reader:
         elif self.left != ():
             self.left, self.put_off = (), self.left
 
-    def _kept(self, seq: int, tree: str) -> Iterator[Accepted | Left]:
+    def _kept(self, seq: int, tree: str) -> Iterator[KeptTurn | LeftOut]:
         old, new = self.manifest(self.base), self.manifest(tree)
         green = next((v for v in reversed(self.verified) if v.tests.tree == tree), None)
         stay = range(len(self.writes)) if self.left is None else self.left
@@ -165,7 +165,7 @@ class _Reader:
             yield self._modified(old, new, green, seq)
         if green is None or not any(g.claimed for g in groups):
             return
-        found: list[Accepted | Left] = []
+        found: list[KeptTurn | LeftOut] = []
         here = _unexplained(old, new, groups)
         for number, group in enumerate(groups):
             later = {path for other in groups[number + 1 :] for path in other.paths}
@@ -175,17 +175,17 @@ class _Reader:
             if group.claimed:
                 found.append(self._record(group, (here, there), green, seq))
             here = there
-        records = sum(isinstance(one, Accepted) for one in found)
+        records = sum(isinstance(one, KeptTurn) for one in found)
         for one in found:
-            paid = isinstance(one, Accepted)
+            paid = isinstance(one, KeptTurn)
             yield msgspec.structs.replace(one, shared_by=records, spent=self.spent) if paid else one
         if records:
             self.spent = CallSpend()
 
-    def _modified(self, old: Manifest, new: Manifest, green: Verified, best: int) -> Accepted:
+    def _modified(self, old: Manifest, new: Manifest, green: VerifiedTurn, best: int) -> KeptTurn:
         """The record of a codemod: all its writes are one edit."""
         spent, self.spent = self.spent, CallSpend()
-        return Accepted(
+        return KeptTurn(
             claims=(),
             seqs=tuple(seq for seq, _ in self.writes),
             before=old,
@@ -198,22 +198,24 @@ class _Reader:
             shared_by=1,
         )
 
-    def _newest(self) -> Verified:
+    def _newest(self) -> VerifiedTurn:
         """The newest verification of the tree that the turn began from, or of any, where there is none."""
         own = [v for v in self.verified if v.tests.tree == self.base]
         return (own or self.verified)[-1]
 
-    def _record(self, group: _Group, sides: tuple[Manifest, Manifest], green: Verified, best: int) -> Accepted | Left:
+    def _record(
+        self, group: _Group, sides: tuple[Manifest, Manifest], green: VerifiedTurn, best: int
+    ) -> KeptTurn | LeftOut:
         first = group.writes[0][0]
         turned = tuple(i for i in group.claimed if i in green.runs and green.runs[i][1].status == "pass")
         if not turned:
-            return Left(first, f"{group.claimed[0]} was not seen green after the edit")
+            return LeftOut(first, f"{group.claimed[0]} was not seen green after the edit")
         # Of edits that were claimed together some may have gone back, with the tests that they were for.
         claims = [self._claim(test_id, group) for test_id in turned]
         for test_id, claim in zip(turned, claims, strict=True):
             if claim is None:
-                return Left(first, f"{test_id} was not seen red and claimed before the edit")
-        return Accepted(
+                return LeftOut(first, f"{test_id} was not seen red and claimed before the edit")
+        return KeptTurn(
             claims=tuple(c for c in claims if c is not None),
             seqs=tuple(seq for seq, _ in group.writes),
             before=sides[0],

@@ -52,7 +52,7 @@ class TextRecord(msgspec.Struct, frozen=True):
         return tuple(text.encode() for text in self.texts)
 
 
-class Red(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RedRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The newest red of a test before it was claimed. Numbers are those of the run's journal."""
 
     seq: int
@@ -96,12 +96,12 @@ class RecordedTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     first_line: int
     """Counted from 1; 0 where there is no source."""
     last_line: int
-    red: Red
+    red: RedRecord
     claim: ClaimRecord
     green: GreenRecord
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RecordedVerification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A verification of the run, and the output of it that the model was shown."""
 
     seq: int
@@ -148,7 +148,7 @@ RED_GREEN, CODEMOD = "red-green", "codemod"
 """The kinds of records."""
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EditOrigin(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Origin of a codemod; all fields are empty where the edit is none."""
 
     seq: int = 0
@@ -178,7 +178,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     schema: str
     kind: str = RED_GREEN
     """`red-green`, or `codemod`: an edit that kept the outcome of every test, and has no claimed ones."""
-    codemod: Made = Made()
+    codemod: EditOrigin = EditOrigin()
     id: str
     """The run and the number of the edit's first `write`."""
     run: str
@@ -195,10 +195,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     judged: tuple[str, ...]
     """All ids of the verification that kept the edit."""
     tests: tuple[RecordedTest, ...]
-    red: tuple[Seen, ...]
+    red: tuple[RecordedVerification, ...]
     """The verifications that those red results are of; of a codemod, the one that its outcomes were compared with."""
     edit: EditRecord
-    green: Seen
+    green: RecordedVerification
     best_seq: int
     cost: CostRecord
 

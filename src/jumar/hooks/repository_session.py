@@ -25,7 +25,7 @@ from jumar.errors import BadInput, Infra, JumarError
 from jumar.hooks.session_folder import acquire, prune
 from jumar.runs.archive.find import first_link, runs_in
 from jumar.runs.session import Session, opened, rejoined
-from jumar.runs.setup.assembly import Place, gated, runner_of, workspace_of
+from jumar.runs.setup.assembly import RunPlace, gated, runner_of, workspace_of
 from jumar.runs.setup.marks import Trust, TrustedRun
 from jumar.runs.setup.result import state_in
 from jumar.task.resolve import Options, with_options
@@ -47,7 +47,7 @@ PUT_BACK = "put-back"
 """Where the files lie that went back, as they were, by the time of day."""
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class PublishedState(msgspec.Struct, frozen=True, kw_only=True):
     """What is published for the quick look (`jumar.child.hook.published_state`)."""
 
     version: int = VERSION
@@ -96,10 +96,10 @@ class RepositorySession:
         finally:
             os.close(fd)
 
-    def state(self) -> State | None:
+    def state(self) -> PublishedState | None:
         """What was published last; None if there is nothing, or it is damaged."""
         try:
-            state = msgspec.json.decode((self.folder / STATE).read_bytes(), type=State)
+            state = msgspec.json.decode((self.folder / STATE).read_bytes(), type=PublishedState)
         except (OSError, ValueError):
             return None
         return state if state.root == str(self.root) and state.version == VERSION and "/" not in state.run else None
@@ -156,11 +156,11 @@ class RepositorySession:
         """
         folder = self.run()
         state = state_in(folder)
-        return state, workspace_of(Place.at(folder, self.environ), state.run).capture()
+        return state, workspace_of(RunPlace.at(folder, self.environ), state.run).capture()
 
     def closed(self, state: RunState, seen: str) -> tuple[str, ...]:
         """Put back all that was changed since the newest run ended in *state*; the paths."""
-        place = Place.at(self.run(), self.environ)
+        place = RunPlace.at(self.run(), self.environ)
         changed = trees.difference(place.store.manifest(state.tree), place.store.manifest(seen))
         if changed:
             workspace_of(place, state.run).reset(state.tree)
@@ -203,7 +203,7 @@ class RepositorySession:
         closed = (path for path in there if guard.protected(path) and not open_now(path))
         ended = f"the run ended ({state.end.stop})" if state.phase is Phase.ENDED and state.end else ""
         self._say(
-            State(
+            PublishedState(
                 root=str(self.root),
                 run=session.folder.name,
                 bytes=(session.folder / JOURNAL).stat().st_size,
@@ -220,7 +220,7 @@ class RepositorySession:
     def fault(self, why: str) -> None:
         """Say that nothing can be judged, and why. The run is kept in mind: what fails once may work again."""
         before = self.state()
-        known = before or State(root=str(self.root))
+        known = before or PublishedState(root=str(self.root))
         self._say(replace(known, fault=why, claims={}, authored=()))
 
     def again(self, name: str, *, turn: bool) -> None:
@@ -229,7 +229,7 @@ class RepositorySession:
         if state is not None:
             self._say(replace(state, session=name, turn=turn))
 
-    def _say(self, state: State) -> None:
+    def _say(self, state: PublishedState) -> None:
         temporary = self.folder / f"{STATE}.{os.getpid()}"
         temporary.write_bytes(json.dumps(msgspec.to_builtins(state)).encode())
         temporary.replace(self.folder / STATE)

@@ -22,7 +22,7 @@ NAMED = 5
 """Claims that a sentence names."""
 
 
-class Stopping(msgspec.Struct, frozen=True):
+class StopRuling(msgspec.Struct, frozen=True):
     """What is open when the host stops, and whether that blocks."""
 
     why: str
@@ -32,20 +32,20 @@ class Stopping(msgspec.Struct, frozen=True):
     """The action that is written down; None: there is nothing to write."""
 
 
-def rule(state: RunState, who: str, *, active: bool, news: str = "") -> Stopping:
+def rule(state: RunState, who: str, *, active: bool, news: str = "") -> StopRuling:
     """Rule on a stop of *who* in *state*; *news* is what has just gone back and why, which nobody was told yet.
 
     *active* is whether the host goes on already because a stop was blocked: then nothing blocks, and it cannot loop.
     """
     open_now = _open(state)
     if not (news or open_now):
-        return Stopping("", blocks=False, call=None)
+        return StopRuling("", blocks=False, call=None)
     digest, why = _digest(state, who), "\n".join(filter(None, (news, open_now)))
     blocks = not active and (bool(news) or digest not in _blocked(state))
     arguments: dict[str, object] = {
         "by": who, "state": digest, "red": _claimed(state), "unjudged": _unjudged(state), "why": why if blocks else "",
     }  # fmt: skip
-    return Stopping(why, blocks=blocks, call=ToolCall(name="stop", arguments=arguments))
+    return StopRuling(why, blocks=blocks, call=ToolCall(name="stop", arguments=arguments))
 
 
 def _open(state: RunState) -> str:

@@ -14,7 +14,7 @@ from jumar.core.run.reducers.transitions import replay
 from jumar.core.state.budget import Budget
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
-from jumar.importing.recipes import Planted, PreparedRecipe
+from jumar.importing.recipes import PlantedBug, PreparedRecipe
 from jumar.journal.writer import read_journal
 from jumar.runs.lifecycle import Begun, start
 from jumar.runs.setup.result import Result
@@ -46,7 +46,7 @@ class DemoBug(msgspec.Struct, frozen=True):
     @property
     def planted(self) -> bool:
         """Whether the bug is ours."""
-        return isinstance(self.prepared.recipe, Planted)
+        return isinstance(self.prepared.recipe, PlantedBug)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from jumar.errors import BadInput, Infra
-from jumar.importing.make_task import About, Blob, Sides, Tree
+from jumar.importing.make_task import Blob, TaskDescription, TaskSides, Tree
 
 NOWHERE = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -37,7 +37,7 @@ PROTOCOLS = "file:git:http:https:ssh"
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/]+@[^/]+:")
 
 
-async def git_sides(repo: str, revisions: str, name: str = "") -> Sides:
+async def git_sides(repo: str, revisions: str, name: str = "") -> TaskSides:
     """The trees of `OLD..NEW`, or of a commit and its first parent, in *repo* (a folder or any URL git knows).
 
     Raises:
@@ -60,15 +60,17 @@ def _called(repo: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "-", last).strip(".-") or "task"
 
 
-async def _sides(store: Path, called: str, revisions: str, name: str) -> Sides:
+async def _sides(store: Path, called: str, revisions: str, name: str) -> TaskSides:
     left, dots, right = revisions.partition("..")
     if not dots:
         left, right = f"{revisions}^", revisions
     old, new = await _commit(store, left or "HEAD"), await _commit(store, right.lstrip(".") or "HEAD")
     if old == new:
         raise BadInput(f"{revisions} names one commit twice; give OLD..NEW, or the commit of a fix")
-    about = About(name=name or f"{called}-{new[:10]}", old=f"{called} at {old[:10]}", new=f"{called} at {new[:10]}")
-    return Sides(about, await _tree(store, old), await _tree(store, new))
+    about = TaskDescription(
+        name=name or f"{called}-{new[:10]}", old=f"{called} at {old[:10]}", new=f"{called} at {new[:10]}"
+    )
+    return TaskSides(about, await _tree(store, old), await _tree(store, new))
 
 
 async def _commit(store: Path, revision: str) -> str:

@@ -24,7 +24,7 @@ import msgspec
 
 from jumar.core.gate.write_rules import escape
 from jumar.errors import BadInput, Infra
-from jumar.importing.make_task import About, Blob, Sides, Tree
+from jumar.importing.make_task import Blob, TaskDescription, TaskSides, Tree
 
 LIMIT_BYTES = 256 * 2**20
 """What one unpacked source may weigh: libraries are far below it, archive bombs far above."""
@@ -66,7 +66,7 @@ class Release(msgspec.Struct, frozen=True):
         return f"{self.name} {self.version}"
 
 
-async def pypi_sides(old: Release, new: Release, cache: Path, index: Sequence[str] = ()) -> Sides:
+async def pypi_sides(old: Release, new: Release, cache: Path, index: Sequence[str] = ()) -> TaskSides:
     """The trees of two releases of one project.
 
     Args:
@@ -81,9 +81,9 @@ async def pypi_sides(old: Release, new: Release, cache: Path, index: Sequence[st
     """
     if old.version == new.version:
         raise BadInput(f"OLD and NEW are both {old.version}; give the release before a fix and the one with it")
-    about = About(name=f"{old.name}-{old.version}-{new.version}", old=old.called, new=new.called)
+    about = TaskDescription(name=f"{old.name}-{old.version}-{new.version}", old=old.called, new=new.called)
     archives = [await fetched(release, cache, index) for release in (old, new)]
-    return Sides(about, unpacked(archives[0]), unpacked(archives[1]))
+    return TaskSides(about, unpacked(archives[0]), unpacked(archives[1]))
 
 
 async def fetched(release: Release, cache: Path, index: Sequence[str] = ()) -> Path:

@@ -41,7 +41,7 @@ Tree = Mapping[str, Blob]
 """Path, relative with forward slashes -> file."""
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True):
+class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):
     """What is said of an imported task."""
 
     name: str
@@ -53,15 +53,15 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     select: tuple[str, ...] = ()
 
 
-class Sides(msgspec.Struct, frozen=True):
+class TaskSides(msgspec.Struct, frozen=True):
     """The two trees of an import and what they are called."""
 
-    about: About
+    about: TaskDescription
     old: Tree
     new: Tree
 
 
-class Layout(msgspec.Struct, frozen=True, kw_only=True):
+class TaskLayout(msgspec.Struct, frozen=True, kw_only=True):
     """What goes into a task folder."""
 
     start: Tree
@@ -72,7 +72,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """Those of them that are text, and the text files that the fix removed."""
 
 
-def laid_out(old: Tree, new: Tree, about: About) -> Layout:
+def laid_out(old: Tree, new: Tree, about: TaskDescription) -> TaskLayout:
     """The task between two trees.
 
     What steers the runner (conftest files, pytest's configuration) comes with the tests, from the new side.
@@ -91,7 +91,7 @@ def laid_out(old: Tree, new: Tree, about: About) -> Layout:
     if not editable:
         raise BadInput(f"{about.old} and {about.new} have the same source; nothing was fixed between them")
     tests = {p: b for p, b in new.items() if judges(p) and not leftover(p)}
-    return Layout(start={**source, **tests}, reference=reference, editable=tuple(editable))
+    return TaskLayout(start={**source, **tests}, reference=reference, editable=tuple(editable))
 
 
 def _is_text(blob: Blob) -> bool:
@@ -99,7 +99,7 @@ def _is_text(blob: Blob) -> bool:
     return not blob.link and b"\0" not in blob.data
 
 
-def write_task(layout: Layout, about: About, out: Path) -> Path:
+def write_task(layout: TaskLayout, about: TaskDescription, out: Path) -> Path:
     """Write the task folder `OUT/NAME` and answer its path. A half-written folder is never seen under that name.
 
     Raises:
@@ -122,7 +122,7 @@ def write_task(layout: Layout, about: About, out: Path) -> Path:
     return folder
 
 
-def task_tables(layout: Layout, about: About) -> dict[str, dict[str, object]]:
+def task_tables(layout: TaskLayout, about: TaskDescription) -> dict[str, dict[str, object]]:
     """The tables of the task file."""
     bug = "one planted bug" if about.planted else f"a bug that {about.new} fixed"
     task: dict[str, object] = {

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from jumar.errors import Infra, JumarError
 from jumar.importing.from_pypi import Release, fetched, pypi_sides, unpacked
-from jumar.importing.make_task import About, Blob, Sides, laid_out, write_task
+from jumar.importing.make_task import Blob, TaskDescription, TaskSides, laid_out, write_task
 
 AT_ONCE = 2
 """Fetches in flight: pip's own start is the slow part, and it takes a core."""
@@ -40,7 +40,7 @@ class RecipeEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Whether mutation search does not reach the fix: the demo passes it over unless asked for all."""
 
 
-class Fixed(RecipeEntry, frozen=True, kw_only=True):
+class FixedBug(RecipeEntry, frozen=True, kw_only=True):
     """A real bug: the release with it, and the release that mended it."""
 
     old: Pin
@@ -51,7 +51,7 @@ class Fixed(RecipeEntry, frozen=True, kw_only=True):
         return f"{self.name}-{self.old.version}-{self.new.version}"
 
 
-class Planted(RecipeEntry, frozen=True, kw_only=True):
+class PlantedBug(RecipeEntry, frozen=True, kw_only=True):
     """A bug of ours: one line of a sound release replaced."""
 
     file: str
@@ -66,14 +66,14 @@ class Planted(RecipeEntry, frozen=True, kw_only=True):
         return f"{self.name}-{self.new.version}-planted"
 
 
-Recipe = Fixed | Planted
+Recipe = FixedBug | PlantedBug
 
 
 class Recipes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The shipped list, most telling first."""
 
-    fixed: tuple[Fixed, ...]
-    planted: tuple[Planted, ...]
+    fixed: tuple[FixedBug, ...]
+    planted: tuple[PlantedBug, ...]
 
 
 class PreparedRecipe(msgspec.Struct, frozen=True):
@@ -127,7 +127,7 @@ async def recipe_tasks(
 
 async def _prepared(recipe: Recipe, cache: Path, out: Path) -> PreparedRecipe:
     try:
-        sides = await (_fixed(recipe, cache) if isinstance(recipe, Fixed) else _planted(recipe, cache))
+        sides = await (_fixed(recipe, cache) if isinstance(recipe, FixedBug) else _planted(recipe, cache))
         about = replace(sides.about, select=recipe.select)
         old, new = ({p: b for p, b in side.items() if p not in recipe.drop} for side in (sides.old, sides.new))
         return PreparedRecipe(recipe, write_task(laid_out(old, new, about), about, out))
@@ -135,21 +135,21 @@ async def _prepared(recipe: Recipe, cache: Path, out: Path) -> PreparedRecipe:
         return PreparedRecipe(recipe, None, str(fault))
 
 
-async def _fixed(recipe: Fixed, cache: Path) -> Sides:
+async def _fixed(recipe: FixedBug, cache: Path) -> TaskSides:
     old, new = (Release(recipe.name, pin.version, pin.sha256) for pin in (recipe.old, recipe.new))
     return await pypi_sides(old, new, cache)
 
 
-async def _planted(recipe: Planted, cache: Path) -> Sides:
+async def _planted(recipe: PlantedBug, cache: Path) -> TaskSides:
     release = Release(recipe.name, recipe.new.version, recipe.new.sha256)
     sound = unpacked(await fetched(release, cache))
-    about = About(
+    about = TaskDescription(
         name=recipe.task_name, old=f"{release.called} with one line replaced", new=release.called, planted=True
     )
-    return Sides(about, {**sound, recipe.file: planted(sound.get(recipe.file), recipe)}, sound)
+    return TaskSides(about, {**sound, recipe.file: planted(sound.get(recipe.file), recipe)}, sound)
 
 
-def planted(blob: Blob | None, recipe: Planted) -> Blob:
+def planted(blob: Blob | None, recipe: PlantedBug) -> Blob:
     """The file of *recipe* with its bug.
 
     Raises:

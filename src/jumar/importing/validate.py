@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from jumar.core.state.verdict import Verdict
 from jumar.errors import BadInput, Infra
 from jumar.importing.from_pypi import with_packages
-from jumar.importing.make_task import CHECKS, Sides, laid_out, write_task
+from jumar.importing.make_task import CHECKS, TaskSides, laid_out, write_task
 from jumar.ports import Collected
-from jumar.runs.setup.assembly import Place, settings_of, tree_of, verifier_of
+from jumar.runs.setup.assembly import RunPlace, settings_of, tree_of, verifier_of
 from jumar.task.settings.task_files import TASK_FILE
 from jumar.task.task import Task, load_task
 from jumar.verify.verifier import TrustedVerifier
@@ -59,7 +59,7 @@ class ImportResources(msgspec.Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str] = {}
 
 
-async def import_task(sides: Sides, out: Path, means: ImportResources) -> Imported:
+async def import_task(sides: TaskSides, out: Path, means: ImportResources) -> Imported:
     """Write the task between *sides* below *out*, and check it. A task that does not hold is removed again.
 
     Raises:
@@ -87,7 +87,7 @@ async def checked(folder: Path, means: ImportResources) -> TaskChecks:
     """
     task = load_task(folder)
     with TemporaryDirectory(prefix="jumar-import-") as scratch:
-        place = Place.at(Path(scratch), means.environ)
+        place = RunPlace.at(Path(scratch), means.environ)
         start = tree_of(place.store, task)
         fixed = _with_reference(place, task, start)
         settings = settings_of(task, place.store, start, means.python)
@@ -135,7 +135,7 @@ def _why(found: Collected) -> str:
     return next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
 
 
-def _with_reference(place: Place, task: Task, start: str) -> str:
+def _with_reference(place: RunPlace, task: Task, start: str) -> str:
     """The start tree with the fix laid over."""
     if task.reference is None:
         raise BadInput(f"{task.name} has no reference to be checked with; set [task] reference")

@@ -18,16 +18,16 @@ from typing import Self
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Cost
 from jumar.errors import BadInput
-from jumar.journal.ledger_rows import Caps, Purse, Spent
+from jumar.journal.ledger_rows import Caps, LedgerRows, LedgerTotals
 from jumar.journal.writer import EVENTS, read, still
 
-__all__ = ["Caps", "Drawing", "Spent", "SqliteLedger", "bills"]
+__all__ = ["Caps", "LedgerAccount", "LedgerTotals", "SqliteLedger", "bills"]
 
 
 class SqliteLedger:
     """A ledger that runs draw on. Make it with `open`; close it, or use it in a `with`. It belongs to one thread."""
 
-    def __init__(self, purse: Purse) -> None:
+    def __init__(self, purse: LedgerRows) -> None:
         self._purse = purse
         self.caps = purse.caps
 
@@ -39,7 +39,7 @@ class SqliteLedger:
             BadInput: if it has other caps, is no ledger, or is not there and no *caps* are given.
             Infra: if it cannot be read or written.
         """
-        purse = Purse(path, caps, clock)
+        purse = LedgerRows(path, caps, clock)
         try:
             ledger = cls(purse)
             ledger.recover()
@@ -48,7 +48,7 @@ class SqliteLedger:
             raise
         return ledger
 
-    def drawn_by(self, run: str, folder: Path) -> Drawing:
+    def drawn_by(self, run: str, folder: Path) -> LedgerAccount:
         """What the run named *run* draws on; the caller holds the lock of its journal, which lies in *folder*.
 
         Raises:
@@ -64,7 +64,7 @@ class SqliteLedger:
                     "copy of it; go on with the first"
                 )
             self._purse.move(run, folder)
-        return Drawing(self, self._purse, run)
+        return LedgerAccount(self, self._purse, run)
 
     def recover(self) -> None:
         """Release or settle what dead runs left; a run that is being written is left alone.
@@ -80,7 +80,7 @@ class SqliteLedger:
                 if billed is not None:
                     self._purse.put_right(run, billed)
 
-    def total(self) -> Spent:
+    def total(self) -> LedgerTotals:
         """What was drawn so far.
 
         Raises:
@@ -99,10 +99,10 @@ class SqliteLedger:
         self.close()
 
 
-class Drawing:
+class LedgerAccount:
     """One run's view of a ledger: a `jumar.ports.Ledger`."""
 
-    def __init__(self, ledger: SqliteLedger, purse: Purse, run: str) -> None:
+    def __init__(self, ledger: SqliteLedger, purse: LedgerRows, run: str) -> None:
         self._ledger, self._purse, self._run = ledger, purse, run
 
     def reserve(self, seq: int, worst: Cost) -> str:

@@ -71,7 +71,7 @@ class Caps(msgspec.Struct, frozen=True):
         return ", ".join(said) or "none"
 
 
-class Spent(msgspec.Struct, frozen=True):
+class LedgerTotals(msgspec.Struct, frozen=True):
     """What was drawn on a ledger so far. Money is in micro-dollars."""
 
     micro_usd: int
@@ -89,7 +89,7 @@ class Spent(msgspec.Struct, frozen=True):
         return self.micro_usd / MICRO
 
 
-class Purse:
+class LedgerRows:
     """The rows of a ledger. It knows nothing of journals. It belongs to one thread."""
 
     def __init__(self, path: Path, caps: Caps | None = None, clock: Callable[[], float] = time.time) -> None:
@@ -162,11 +162,11 @@ class Purse:
             self._settle(db, run, costs)
             db.execute("DELETE FROM calls WHERE run = ? AND NOT settled", (run,))
 
-    def total(self) -> Spent:
+    def total(self) -> LedgerTotals:
         """What was drawn so far."""
         with self._told():
             paid, paid_tokens, held, held_tokens, runs = self._db.execute(TOTAL).fetchone()
-            return Spent(paid, paid_tokens, held, held_tokens, self._worked(self._db), runs)
+            return LedgerTotals(paid, paid_tokens, held, held_tokens, self._worked(self._db), runs)
 
     def close(self) -> None:
         """Let go of the file."""

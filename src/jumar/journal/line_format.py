@@ -120,7 +120,7 @@ def _event(facts: dict[str, object]) -> Event:
     return msgspec.convert(facts, Event)  # type: ignore[no-any-return]
 
 
-class Torn(msgspec.Struct, frozen=True):
+class TornLine(msgspec.Struct, frozen=True):
     """An end of a journal that was never finished: the bytes of an interrupted group."""
 
     seq: int
@@ -131,7 +131,7 @@ class Torn(msgspec.Struct, frozen=True):
         return f"the journal's last write, from line {self.seq + 1} on ({len(self.data)} bytes), was interrupted"
 
 
-def groups(lines: Iterable[bytes], torn: Callable[[Torn], None]) -> Iterator[list[tuple[JournalLine, bytes]]]:
+def groups(lines: Iterable[bytes], torn: Callable[[TornLine], None]) -> Iterator[list[tuple[JournalLine, bytes]]]:
     """The complete groups of a journal, given its *lines* with their newlines; *torn* is told of an unfinished end.
 
     Raises:
@@ -141,7 +141,7 @@ def groups(lines: Iterable[bytes], torn: Callable[[Torn], None]) -> Iterator[lis
     mark = JournalEnd()
     for number, raw in enumerate(lines, 1):
         if not raw.endswith(b"\n"):
-            torn(Torn(mark.seq + 1 - len(held), b"".join(r for _, r in held) + raw))
+            torn(TornLine(mark.seq + 1 - len(held), b"".join(r for _, r in held) + raw))
             return
         line = _checked(raw[:-1], number, mark, held[-1][0].more if held else 0)
         mark = JournalEnd(line.entry.seq, digest(raw[:-1]))
@@ -150,7 +150,7 @@ def groups(lines: Iterable[bytes], torn: Callable[[Torn], None]) -> Iterator[lis
             yield held
             held = []
     if held:
-        torn(Torn(mark.seq + 1 - len(held), b"".join(raw for _, raw in held)))
+        torn(TornLine(mark.seq + 1 - len(held), b"".join(raw for _, raw in held)))
 
 
 def _checked(raw: bytes, number: int, after: JournalEnd, owed: int) -> JournalLine:

@@ -16,7 +16,7 @@ import msgspec
 
 from jumar.core.state.events import Entry, Event, Final, RunEnd
 from jumar.errors import BadInput, Infra
-from jumar.journal.line_format import JournalEnd, Torn, digest, group, groups
+from jumar.journal.line_format import JournalEnd, TornLine, digest, group, groups
 from jumar.workspace.files import safe_paths
 
 EVENTS, LOCK, ANCHOR, BALLAST = "events.jsonl", "lock", "head", "ballast"
@@ -187,7 +187,7 @@ class Journal:
         safe_paths.sync(self.folder)
 
     def _recover(self) -> None:
-        torn: list[Torn] = []
+        torn: list[TornLine] = []
         entries: list[Entry] = []
         last = b""
         with (self.folder / EVENTS).open("rb") as lines:
@@ -201,7 +201,7 @@ class Journal:
             self._set_aside(torn[0])
         self._compare(remembered(self.folder))
 
-    def _set_aside(self, torn: Torn) -> None:
+    def _set_aside(self, torn: TornLine) -> None:
         path = next(p for n in count() if not (p := self.folder / f"events.torn-{n:03d}.jsonl").exists())
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         try:

@@ -44,7 +44,7 @@ def is_slug(test_id: str) -> bool:
     return "::" not in test_id.partition("[")[0]
 
 
-class Sited(Protocol):
+class TestSites(Protocol):
     """What tells where tests stand: a runner."""
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
@@ -93,7 +93,7 @@ def annotated(path: str, source: bytes, sites: Sequence[Site]) -> Mapping[str, s
     return {mark.native: mark.slug for mark in _marks(path, source, sites)}
 
 
-def aliases(files: Mapping[str, bytes], runner: Sited) -> Aliases:
+def aliases(files: Mapping[str, bytes], runner: TestSites) -> Aliases:
     """The names of the annotated tests in *files*, the test files of one tree.
 
     Raises:
@@ -112,7 +112,7 @@ def aliases(files: Mapping[str, bytes], runner: Sited) -> Aliases:
     return Aliases(natives, {native: slug for slug, native in natives.items()})
 
 
-def known_sites(path: str, source: bytes, runner: Sited) -> tuple[Site, ...]:
+def known_sites(path: str, source: bytes, runner: TestSites) -> tuple[Site, ...]:
     """The tests in a file under the ids that a run knows them by. What is annotated wrongly keeps its native id."""
     sites = runner.sites(path, source)
     slugs: Mapping[str, str] = {}
@@ -121,7 +121,7 @@ def known_sites(path: str, source: bytes, runner: Sited) -> tuple[Site, ...]:
     return tuple(Site(slugs.get(site.id, site.id), site.start, site.end) for site in sites)
 
 
-def files_of(ids: Sequence[str], files: Mapping[str, bytes], runner: Sited) -> tuple[str, ...]:
+def files_of(ids: Sequence[str], files: Mapping[str, bytes], runner: TestSites) -> tuple[str, ...]:
     """The files in which the tests *ids* stand, each once: told by native ids themselves, for slugs found in *files*.
 
     Raises:

@@ -16,7 +16,7 @@ from jumar.models.wire.faults import CallFault, fault_of
 from jumar.models.wire.http_client import ModelEndpoint, check_installed, opened
 from jumar.models.wire.jsonl import MOST_TOKENS, MOST_USD
 from jumar.models.wire.messages import Transcript, definitions, reply_of
-from jumar.models.wire.prices import Tariff
+from jumar.models.wire.prices import PriceList
 from jumar.models.wire.providers import PLACEHOLDER, provider_of
 from jumar.models.wire.redaction import one_line
 from jumar.ports import Answer, Ask
@@ -47,7 +47,7 @@ class LlmModel:
         BadInput: if the provider is unknown or the clients are not installed.
     """
 
-    def __init__(self, route: Route, key: str, tariff: Tariff, secrets: tuple[str, ...] = ()) -> None:
+    def __init__(self, route: Route, key: str, tariff: PriceList, secrets: tuple[str, ...] = ()) -> None:
         check_installed()
         self.name = route.model
         self._route, self._key, self._tariff = route, key, tariff

@@ -21,10 +21,10 @@ from jumar.models.wire.faults import CallFault
 from jumar.models.wire.http_client import CONNECT_SECONDS, check_installed
 from jumar.models.wire.jsonl import MOST_USD
 from jumar.models.wire.messages import MOST_BYTES_PER_TOKEN, PER_REQUEST
-from jumar.models.wire.prices import Tariff
+from jumar.models.wire.prices import PriceList
 from jumar.models.wire.providers import PLACEHOLDER, is_local, provider_of
 from jumar.models.wire.redaction import MASK, SHORTEST, one_line
-from jumar.models.wire.request_formats import CHAT, FORMS, Form, ForwardedRequest, ForwardRefusal, asked
+from jumar.models.wire.request_formats import CHAT, FORMS, ForwardedRequest, ForwardRefusal, RequestFormat, asked
 from jumar.ports import Answer, Ask
 
 ANSWER_BYTES = 64 << 20
@@ -63,7 +63,7 @@ class ForwardedModel:
         BadInput: if the provider's wire is none that agents speak, or the clients are not installed.
     """
 
-    def __init__(self, route: Route, key: str, tariff: Tariff, secrets: tuple[str, ...] = ()) -> None:
+    def __init__(self, route: Route, key: str, tariff: PriceList, secrets: tuple[str, ...] = ()) -> None:
         check_installed()
         self.name = route.model
         self.pending: ForwardedRequest | None = None
@@ -78,7 +78,7 @@ class ForwardedModel:
                 f"{self._provider.name} another; name its compatible server with --model openai:NAME --base-url URL"
             )
 
-    def asked(self, form: Form, body: bytes, headers: Mapping[str, str]) -> ForwardedRequest | ForwardRefusal:
+    def asked(self, form: RequestFormat, body: bytes, headers: Mapping[str, str]) -> ForwardedRequest | ForwardRefusal:
         """What is sent for an agent's request, or why nothing is. *headers* have lower-case names."""
         if form.wire != self._provider.wire:
             other = "POST /v1/messages" if self._provider.wire == "anthropic" else "POST /v1/chat/completions"

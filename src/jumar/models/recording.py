@@ -27,7 +27,7 @@ ADDRESS = re.compile(rb"0x[0-9a-f]+")
 """An object's address in a printed representation: it differs from process to process, and means nothing."""
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RecordingHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The first line."""
 
     format: str
@@ -38,7 +38,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Tier -> route of the run's settings."""
 
 
-class Take(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RecordedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every other line: what a call would cost, before it is made, and once more with its answer.
 
     A run that its caps end has asked what the next call would cost, and not made it: a replay must hear the same.
@@ -56,7 +56,7 @@ class Take(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """None: it was not made yet, or never."""
 
 
-class Numbers(msgspec.Struct, frozen=True):
+class CallNumbers(msgspec.Struct, frozen=True):
     """Those of an answer, or of the worst case of one, that are added up."""
 
     usd: Usd = 0.0
@@ -74,13 +74,13 @@ class Recorder:
 
     def __init__(self, path: Path, secrets: tuple[str, ...]) -> None:
         self._path, self._secrets = path, secrets
-        self._asked: Take | None = None
+        self._asked: RecordedCall | None = None
 
     def around(self, by_tier: Callable[[str], Model]) -> Callable[[str], Model]:
         """The models of *by_tier*, each of whose answers is recorded before anybody sees it."""
-        return lambda tier: Recorded(by_tier(tier), self)
+        return lambda tier: RecordingModel(by_tier(tier), self)
 
-    def ask(self, take: Take) -> None:
+    def ask(self, take: RecordedCall) -> None:
         """Append *take*, which has no answer yet, unless that was the last thing asked.
 
         Raises:
@@ -90,7 +90,7 @@ class Recorder:
             self.write(take)
             self._asked = take
 
-    def write(self, line: Header | Take) -> None:
+    def write(self, line: RecordingHeader | RecordedCall) -> None:
         """Append *line*.
 
         Raises:
@@ -104,7 +104,7 @@ class Recorder:
             raise Infra(f"cannot write the recording {self._path}: {error.strerror}") from None
 
 
-class Recorded:
+class RecordingModel:
     """*model*, recorded."""
 
     def __init__(self, model: Model, recorder: Recorder) -> None:
@@ -124,8 +124,8 @@ class Recorded:
         self._recorder.write(self._take(ask, self._model.worst(ask), answer))
         return answer
 
-    def _take(self, ask: Ask, worst: Cost, answer: Answer | None = None) -> Take:
-        return Take(
+    def _take(self, ask: Ask, worst: Cost, answer: Answer | None = None) -> RecordedCall:
+        return RecordedCall(
             position=ask.position,
             tier=ask.request.tier,
             stage=ask.request.stage,
@@ -181,7 +181,7 @@ def started(path: Path, model: str, routes: Mapping[str, Route], secrets: tuple[
         raise BadInput(f"{path} is there already, and a recording replaces nothing; name another file") from None
     except OSError as error:
         raise BadInput(f"cannot write the recording {path}: {error.strerror}") from None
-    recorder.write(Header(format=FORMAT, version=VERSION, model=model, routes=dict(routes)))
+    recorder.write(RecordingHeader(format=FORMAT, version=VERSION, model=model, routes=dict(routes)))
     return recorder
 
 
@@ -203,7 +203,7 @@ def resumed(path: Path, secrets: tuple[str, ...] = ()) -> Recorder:
     return Recorder(path, secrets)
 
 
-def read_lines(data: bytes, name: str) -> tuple[Header, tuple[Take, ...]]:
+def read_lines(data: bytes, name: str) -> tuple[RecordingHeader, tuple[RecordedCall, ...]]:
     """The header and the calls of a recording.
 
     Raises:
@@ -213,20 +213,20 @@ def read_lines(data: bytes, name: str) -> tuple[Header, tuple[Take, ...]]:
     first = next(lines, None)
     if first is None:
         raise BadInput(f"{name} is empty; make a recording with --record FILE")
-    header = decoded(first[1], Header, f"line {first[0]} of {name} is no header of a recording")
+    header = decoded(first[1], RecordingHeader, f"line {first[0]} of {name} is no header of a recording")
     if header.format != FORMAT or header.version != VERSION:
         what = f"{header.format} {header.version}"
         raise BadInput(f"{name} is {what!r}, and this version reads {FORMAT} {VERSION}; record it again")
     return header, tuple(_taken(text, f"line {number} of {name} is no recorded call") for number, text in lines)
 
 
-def _taken(text: str, where: str) -> Take:
+def _taken(text: str, where: str) -> RecordedCall:
     """The call in the line *text*, whose numbers can be added up; *where* names the line."""
-    take = decoded(text, Take, where)
+    take = decoded(text, RecordedCall, where)
     try:
         for numbers in (take.worst, take.answer):
             if numbers is not None:
-                msgspec.convert(numbers, Numbers, from_attributes=True)
+                msgspec.convert(numbers, CallNumbers, from_attributes=True)
     except msgspec.ValidationError as error:
         raise BadInput(f"{where}: {error}") from None
     return take

@@ -16,9 +16,9 @@ from jumar.process.room import TreeStore
 from jumar.repair.candidates import Candidate
 from jumar.repair.readable_sources import Sources, sources_of
 from jumar.repair.schedule import TrialSchedule
-from jumar.repair.screening_client import Ground, ScreeningConfinement
+from jumar.repair.screening_client import ScreeningConfinement, ScreeningTree
 from jumar.repair.search import Bounds, MutationSearch
-from jumar.repair.suspicion import Tree
+from jumar.repair.suspicion import SuspectTree
 
 CAVEAT = "A patch that passes is only as right as the tests."
 
@@ -72,12 +72,12 @@ class RepairModel:
         call = ToolCall("write_files", {"files": files}, f"repair_{ask.position}")
         return Answer(reply=Reply(text, (call,), counters))
 
-    def _place(self, ask: Ask, sources: Sources) -> tuple[Ground, Bounds]:
+    def _place(self, ask: Ask, sources: Sources) -> tuple[ScreeningTree, Bounds]:
         """Where the candidates for *ask* are screened, and what that may take."""
         bounds = self._bounds
         if ask.seconds is not None:
             bounds = Bounds(max(min(bounds.seconds, ask.seconds - SPARE_SECONDS), 0.0), bounds.attempts, bounds.workers)
-        ground = Ground(
+        ground = ScreeningTree(
             self._store, self._runner, self._suite, self._fence, ask.tree, ask.red, ask.green, tuple(sources.texts),
             bounds.seconds + SPARE_SECONDS,
         )  # fmt: skip
@@ -105,11 +105,11 @@ def fingerprint(path: str, text: str) -> str:
     return Action("write_files", {path: text}).digest
 
 
-def _suspected(ask: Ask, files: Mapping[str, str]) -> Tree:
+def _suspected(ask: Ask, files: Mapping[str, str]) -> SuspectTree:
     suspects: dict[str, dict[int, float]] = defaultdict(dict)
     for path, line, score in ask.localisation.suspects if ask.localisation else ():
         suspects[path][line] = score
-    return Tree(files, suspects)
+    return SuspectTree(files, suspects)
 
 
 async def _unwrapped(work: Awaitable[Candidate | None]) -> Candidate | None:

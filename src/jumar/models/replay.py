@@ -9,7 +9,7 @@ from jumar.core.run.strategy import Request
 from jumar.core.state.budget import Cost
 from jumar.core.state.reply import Reply
 from jumar.core.state.settings import Route
-from jumar.models.recording import Digests, Take, read_lines
+from jumar.models.recording import Digests, RecordedCall, read_lines
 from jumar.models.wire.jsonl import read_once, used_up
 from jumar.ports import Answer, Ask, Model
 
@@ -20,7 +20,7 @@ Place = tuple[int, str, str]
 class ReplayModel:
     """Answers with the take at the run's position. *name* is that of the model that was recorded."""
 
-    def __init__(self, takes: Mapping[Place, Take], name: str) -> None:
+    def __init__(self, takes: Mapping[Place, RecordedCall], name: str) -> None:
         self.name = name
         self._takes = takes
         self._digests = Digests()
@@ -48,10 +48,10 @@ class ReplayModel:
         return take.answer
 
 
-class Cassette:
+class Recording:
     """A recording that was read."""
 
-    def __init__(self, model: str, routes: Mapping[str, Route], takes: tuple[Take, ...]) -> None:
+    def __init__(self, model: str, routes: Mapping[str, Route], takes: tuple[RecordedCall, ...]) -> None:
         self.model = model
         """What the recorded run called its model."""
         self.routes = dict(routes)
@@ -74,17 +74,17 @@ def read_cassette(path: Path) -> bytes:
     return read_once(path, "recording")
 
 
-def parse_cassette(data: bytes, name: str) -> Cassette:
+def parse_cassette(data: bytes, name: str) -> Recording:
     """The recording in *data*; *name* is what a person calls it.
 
     Raises:
         BadInput: naming the line that is no header or no recorded call.
     """
     header, takes = read_lines(data, name)
-    return Cassette(header.model, header.routes, takes)
+    return Recording(header.model, header.routes, takes)
 
 
-def _place(position: int, of: Request | Take) -> Place:
+def _place(position: int, of: Request | RecordedCall) -> Place:
     return position, of.tier, of.stage
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from jumar.core.state.settings import Route, Settings
 from jumar.errors import BadInput
 from jumar.models.llm import LlmModel
-from jumar.models.wire.prices import Tariff, tariff
+from jumar.models.wire.prices import PriceList, tariff
 from jumar.models.wire.providers import check_base_url, key_of, provider_of
 from jumar.ports import Model
 
@@ -38,7 +38,7 @@ def routes(settings: Settings, environ: Mapping[str, str]) -> ByTier:
     return by_tier
 
 
-def check_route(route: Route) -> Tariff:
+def check_route(route: Route) -> PriceList:
     """What the calls of *route* cost, if it can be used at all.
 
     Raises:

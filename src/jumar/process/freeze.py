@@ -30,7 +30,7 @@ Steps = Mapping[tuple[int, int], tuple[str, ...]]
 """Process and thread -> its state and how often it left a processor: who was stopped in between shows the same."""
 
 
-class Stillness(msgspec.Struct, frozen=True):
+class FrozenTree(msgspec.Struct, frozen=True):
     """A family that was stopped. It may break out: the kernel's own timers and descriptors can send SIGCONT, too."""
 
     root: int
@@ -52,7 +52,7 @@ class Stillness(msgspec.Struct, frozen=True):
             process_tree.signal_to(target, signal.SIGCONT)
 
 
-def still(kin: tuple[str, int]) -> Stillness:
+def still(kin: tuple[str, int]) -> FrozenTree:
     """Stop all processes of *kin* (see `verify.process.Child.family`).
 
     Raises:
@@ -72,7 +72,7 @@ def still(kin: tuple[str, int]) -> Stillness:
         os.sched_yield()
     if not set(_states(root)) - DEAD:
         raise Infra("the agent killed what supervises it: nobody knows what it left running")
-    return Stillness(root, frozenset(stopped), _steps(root))
+    return FrozenTree(root, frozenset(stopped), _steps(root))
 
 
 def _moves(pid: int, *, patient: bool) -> bool:

@@ -22,7 +22,7 @@ from jumar.process.room import discard
 from jumar.workspace.files.safe_paths import disk
 
 
-class Script(NamedTuple):
+class StandaloneScript(NamedTuple):
     """A standalone script and who runs it."""
 
     program: ModuleType
@@ -31,7 +31,7 @@ class Script(NamedTuple):
 
 
 async def asked(
-    script: Script, config: Mapping[str, object], rooms: Path, confinement: Callable[[Path], Confinement]
+    script: StandaloneScript, config: Mapping[str, object], rooms: Path, confinement: Callable[[Path], Confinement]
 ) -> tuple[list[Record], str]:
     """What *script* says to *config*, in an empty room below *rooms*; and why it came to a bad end, or nothing.
 

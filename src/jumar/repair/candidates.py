@@ -19,7 +19,7 @@ from jumar.repair.source.edit_site import EditSite, Operator
 from jumar.repair.source.scope import scope_of
 from jumar.repair.source.spans import TextEdit
 from jumar.repair.source.units import Unit
-from jumar.repair.suspicion import Tree
+from jumar.repair.suspicion import SuspectTree
 
 NODE_OPERATORS: tuple[tuple[Operator, float], ...] = (
     (expressions.comparisons, 1.0), (expressions.arithmetic, 0.9), (expressions.boolean, 0.9),
@@ -89,7 +89,7 @@ class _Lot:
         return self.bound * _thinned(self.asked)
 
 
-def candidates(tree: Tree, seed: int = 0, least: float = 0.0) -> Iterator[Candidate]:
+def candidates(tree: SuspectTree, seed: int = 0, least: float = 0.0) -> Iterator[Candidate]:
     """All candidates of *tree* ranked *least* or more, best first. The same arguments give the same order."""
     heap: list[tuple[float, bool, int, int, _Lot | tuple[str, Unit, TextEdit]]] = []
     units = sorted(tree.units(), key=lambda entry: -max(entry[2].values()))
@@ -141,10 +141,10 @@ def _thinned(asked: int) -> float:
     return float((asked + 1) ** THINNING)
 
 
-def followers(tree: Tree, first: Candidate, seed: int = 0, least: float = 0.3) -> Iterator[Candidate]:
+def followers(tree: SuspectTree, first: Candidate, seed: int = 0, least: float = 0.3) -> Iterator[Candidate]:
     """Pairs: *first* and one more change of the same unit, best first."""
     lines = dict.fromkeys(range(first.unit.first, first.unit.last + 1), 1.0)
-    changed = Tree({first.path: first.text}, {first.path: lines})
+    changed = SuspectTree({first.path: first.text}, {first.path: lines})
     for second in candidates(changed, seed, least):
         same = second.unit.first == first.unit.first and second.unit.name == first.unit.name
         if same and second.text != tree.files[first.path]:
@@ -176,7 +176,7 @@ def _shape(body: str, unit: Unit) -> bytes:
     return sha256(f"{unit.first}:{unit.name}:{ast.dump(tree)}".encode()).digest()
 
 
-def _lots(tree: Tree, path: str, unit: Unit, scores: Mapping[int, float]) -> Iterator[_Lot]:
+def _lots(tree: SuspectTree, path: str, unit: Unit, scores: Mapping[int, float]) -> Iterator[_Lot]:
     """Yield the possible edits of all operators in *unit*, place by place."""
     source, found = tree.files[path], tree.outlines[path]
     snippet = unit.shell + source[unit.start : unit.end]

@@ -9,7 +9,7 @@ from math import inf
 
 from jumar.repair.candidates import Candidate, candidates, followers
 from jumar.repair.screening_client import ScreeningTrial, Sighting
-from jumar.repair.suspicion import Tree
+from jumar.repair.suspicion import SuspectTree
 
 LIMITS = (0.03, 0.25, 2.0, 12.0)
 """Processor seconds a test of a candidate may take at first, and again, later, if it took them all."""
@@ -59,7 +59,7 @@ class _Half:
 class TrialSchedule:
     """Chooses trials for one tree. Sightings must be noted in the order of the trials."""
 
-    def __init__(self, tree: Tree, red: tuple[str, ...], seed: int = 0) -> None:
+    def __init__(self, tree: SuspectTree, red: tuple[str, ...], seed: int = 0) -> None:
         """*red*: the tests that shall turn green."""
         self._tree, self._red, self._seed = tree, frozenset(red), seed
         self._singles = candidates(tree, seed)

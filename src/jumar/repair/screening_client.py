@@ -47,7 +47,7 @@ class ScreeningConfinement:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ScreeningTree:
     """Tree, tests, runner and confinement with which candidates are screened."""
 
     store: TreeStore
@@ -100,10 +100,10 @@ def sighted(lines: Sequence[Sequence[Any]]) -> Sighting:
     return Sighting(turned, "kept" in kinds, "hung" in kinds, signs, seconds, "misfit" in kinds)
 
 
-class Worker:
+class ScreeningWorker:
     """Screens one trial at a time, in a warm process if it can, else in a cold one."""
 
-    def __init__(self, ground: Ground, stack: AsyncExitStack, turned: Callable[[int], None]) -> None:
+    def __init__(self, ground: ScreeningTree, stack: AsyncExitStack, turned: Callable[[int], None]) -> None:
         self._ground, self._turned = ground, turned
         self._stack = stack
         self._warm: Child | None = None
@@ -173,18 +173,20 @@ class Worker:
 
 
 @asynccontextmanager
-async def worker(ground: Ground, turned: Callable[[int], None] = lambda _: None) -> AsyncIterator[Worker]:
+async def worker(
+    ground: ScreeningTree, turned: Callable[[int], None] = lambda _: None
+) -> AsyncIterator[ScreeningWorker]:
     """A worker on *ground*; leaving ends its processes.
 
     *turned* is called with the number of a trial under which all red tests pass, before the green ones are run.
     """
     async with AsyncExitStack() as stack:
-        one = Worker(ground, stack, turned)
+        one = ScreeningWorker(ground, stack, turned)
         await one.prepare()
         yield one
 
 
-def _invocation(ground: Ground, room: Path, *, cold: bool) -> Invocation:
+def _invocation(ground: ScreeningTree, room: Path, *, cold: bool) -> Invocation:
     """The runner's own invocation, with our script in the place of its."""
     ids = [*ground.red, *ground.green]
     plain = ground.runner.verification(ground.suite, room, ids)

@@ -14,7 +14,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from jumar.repair.candidates import Candidate
 from jumar.repair.schedule import TrialSchedule
-from jumar.repair.screening_client import Ground, ScreeningTrial, Sighting, worker
+from jumar.repair.screening_client import ScreeningTree, ScreeningTrial, Sighting, worker
 
 LAG = 24
 """A trial is chosen without knowing what was seen of the last so many: they may still be running."""
@@ -35,7 +35,7 @@ class Screener(Protocol):
         ...
 
 
-Workers = Callable[[Ground, Callable[[int], None]], AbstractAsyncContextManager[Screener]]
+Workers = Callable[[ScreeningTree, Callable[[int], None]], AbstractAsyncContextManager[Screener]]
 """Makes a screener for a ground; the function is to be called as in `jumar.repair.screening_client.worker`."""
 
 
@@ -75,7 +75,9 @@ class MutationSearch:
         self.survivors = 0
         """Of these, the ones that turned all red tests green and lost none."""
 
-    async def run(self, ground: Ground, bounds: Bounds, refused: Callable[[Candidate], bool]) -> Candidate | None:
+    async def run(
+        self, ground: ScreeningTree, bounds: Bounds, refused: Callable[[Candidate], bool]
+    ) -> Candidate | None:
         """The next candidate worth proposing that is not *refused*; None if the bounds or the candidates end first."""
         ends = anyio.current_time() + bounds.seconds
         jobs_in, jobs_out = anyio.create_memory_object_stream[ScreeningTrial](inf)

@@ -18,7 +18,7 @@ UNKNOWN = 0.5
 """The same where nothing is known of any line."""
 
 
-class Tree:
+class SuspectTree:
     """Editable sources and the suspicion of their lines."""
 
     def __init__(self, files: Mapping[str, str], suspects: Mapping[str, Mapping[int, float]]) -> None:

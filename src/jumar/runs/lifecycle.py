@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar import ports
-from jumar.agents.external import External
+from jumar.agents.external import ExternalAgent
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget, exhausted
@@ -33,16 +33,16 @@ from jumar.process.progress import Tell, silent, teller
 from jumar.runs.archive.find import refuse_links
 from jumar.runs.external.host import ExternalHost, host_of
 from jumar.runs.remove_workspace import leave_workspace
-from jumar.runs.setup.assembly import Place, agent_of, commands_of, judges_of, workspace_of
+from jumar.runs.setup.assembly import RunPlace, agent_of, commands_of, judges_of, workspace_of
 from jumar.runs.setup.choose_model import answering, offline, prepared
-from jumar.runs.setup.choose_sandbox import Around, chosen
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, chosen
 from jumar.runs.setup.first_event import first_event
 from jumar.runs.setup.marks import TrustedRun, mark
 from jumar.runs.setup.result import Result, result_of, state_of
 from jumar.runs.setup.run_directory import fresh, leave_no_trace, whole, without
-from jumar.runs.setup.selftest_cache import Memory
+from jumar.runs.setup.selftest_cache import SelftestCache
 from jumar.runs.tree.task_tree import allowed_bytes, settled
-from jumar.runtime.dependencies import RunDependencies, Unshared, at_once
+from jumar.runtime.dependencies import NoLedger, RunDependencies, at_once
 from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.budget_options import flag
 from jumar.task.task import Task, interpreter
@@ -93,7 +93,7 @@ class Running(NamedTuple):
     """A run that is open in this process."""
 
     kernel: Kernel
-    place: Place
+    place: RunPlace
     journal: Journal
     agent: ExternalHost | None = None
     """A command-line agent: it works while the run is open."""
@@ -110,10 +110,10 @@ async def made(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -> Runn
     ready = prepared(task, entry.environ)
     task = settled(without(ready.task, runs, task.model, entry.environ), entry.environ)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
-    place = replace(Place.at(fresh(runs, task.name), entry.environ), tell=entry.tell)
+    place = replace(RunPlace.at(fresh(runs, task.name), entry.environ), tell=entry.tell)
     try:
         place.store.limit_bytes = allowed_bytes(task.weight.bytes)
-        around = Around(place.folder, entry.environ, (task.root,), tell=entry.tell)
+        around = SandboxSurroundings(place.folder, entry.environ, (task.root,), tell=entry.tell)
         box = await chosen(task.sandbox, around, unattended=task.unattended)
         place = replace(place, sandbox=box)
         with disk(f"cannot write to {place.folder}"):
@@ -127,7 +127,7 @@ async def made(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -> Runn
         state = replay(journal.append((first,), now))
         return await _running(place, journal, state, held, (entry.host, task.caps))
     except BaseException:
-        Memory(entry.environ).forget()  # it may have been the sandbox: the next start looks at it again
+        SelftestCache(entry.environ).forget()  # it may have been the sandbox: the next start looks at it again
         held.close()
         place.store.release()
         shutil.rmtree(place.folder, ignore_errors=True)
@@ -143,7 +143,7 @@ async def rejoined(run: TrustedRun, entry: RunEntry, held: ExitStack) -> Running
         BadInput: if there is no run, another process writes it, or its journal is damaged.
     """
     folder = whole(run.folder)
-    place = Place.at(folder, entry.environ)
+    place = RunPlace.at(folder, entry.environ)
     journal = held.enter_context(Journal.open(folder))
     state = state_of(journal.entries)
     if state.start is None:
@@ -161,7 +161,7 @@ async def resume(
         Infra: as `start`.
     """
     folder = whole(run.folder)
-    place = replace(Place.at(folder, environ), tell=teller(begun))
+    place = replace(RunPlace.at(folder, environ), tell=teller(begun))
     with Journal.open(folder) as journal, ExitStack() as held:
         state = state_of(journal.entries)
         if state.start is None:
@@ -182,20 +182,20 @@ async def resume(
         return await finished(running)
 
 
-async def _confined(place: Place, state: RunState) -> Place:
+async def _confined(place: RunPlace, state: RunState) -> RunPlace:
     """*place* with the sandbox that the run began with: a weaker one would judge under other rules.
 
     Raises:
         BadInput: if this machine has none of that tier any more.
     """
     run = state.run.settings
-    around = Around(place.folder, place.environ, (Path(run.origin),), tell=place.tell)
+    around = SandboxSurroundings(place.folder, place.environ, (Path(run.origin),), tell=place.tell)
     sandbox = await chosen(run.sandbox, around, unattended=False)
     return replace(place, sandbox=sandbox)
 
 
 async def _running(
-    place: Place,
+    place: RunPlace,
     journal: Journal,
     state: RunState,
     held: ExitStack,
@@ -207,7 +207,7 @@ async def _running(
     """
     run, (host, caps) = state.run, given
     agent, commands = agent_of(run, place), await commands_of(run, place)
-    working = host_of(run, place, agent) if isinstance(agent, External) else None
+    working = host_of(run, place, agent) if isinstance(agent, ExternalAgent) else None
     runner, guard, verifier = judges_of(run, place)
     if verifier.around.missing:
         raise BadInput(verifier.around.missing)
@@ -228,10 +228,10 @@ async def _running(
     return Running(Kernel(journal, EffectRunner(parts), agent, state), place, journal, working)
 
 
-def _drawing(run: ev.RunStart, place: Place, journal: Journal, held: ExitStack, caps: Budget | None) -> ports.Ledger:
+def _drawing(run: ev.RunStart, place: RunPlace, journal: Journal, held: ExitStack, caps: Budget | None) -> ports.Ledger:
     """Return the ledger that the run draws on beside its own budget; settle what it had set aside when it died."""
     if not run.settings.ledger:
-        return Unshared()
+        return NoLedger()
     drawing = held.enter_context(opened(Path(run.settings.ledger), caps)).drawn_by(run.run, place.folder)
     drawing.recover_own(journal.entries)
     return drawing
@@ -285,12 +285,12 @@ def written(running: Running, state: RunState) -> Result:
     with disk(f"the run has ended, but {place.folder} cannot be written"):
         replace_file(place.folder / "best.patch", best_patch(place.store, state.run.tree, state.tree))
     if state.end is not None and state.end.stop is StopReason.INFRA:
-        Memory(place.environ).forget()
+        SelftestCache(place.environ).forget()
     leave_workspace(place, state)
     return kept(place, result_of(state, place.folder, journal.mark))
 
 
-def kept(place: Place, result: Result) -> Result:
+def kept(place: RunPlace, result: Result) -> Result:
     """*result*, written down in *place*, where nothing is judged any more."""
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)
     with disk(f"the run has ended, but {place.folder} cannot be written"):

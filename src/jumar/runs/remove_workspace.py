@@ -5,13 +5,13 @@ from __future__ import annotations
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
 from jumar.process.room import discard
-from jumar.runs.setup.assembly import Place
+from jumar.runs.setup.assembly import RunPlace
 
 KEPT_BYTES = 16 << 20
 """A workspace that weighed no more at first stays where it is."""
 
 
-def leave_workspace(place: Place, state: RunState) -> None:
+def leave_workspace(place: RunPlace, state: RunState) -> None:
     """Remove the workspace of the run that ended in *state*, if it costs much and can be laid out again."""
     settings, stop = state.run.settings, state.end.stop if state.end else None
     costly = settings.tree_bytes > KEPT_BYTES and not place.store.clones

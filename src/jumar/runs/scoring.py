@@ -16,7 +16,7 @@ from jumar.errors import BadInput
 from jumar.ports import Verification
 from jumar.process.progress import Tell, Work, silent
 from jumar.runs.setup.assembly import (
-    Place,
+    RunPlace,
     expected_ids,
     files_with,
     runner_of,
@@ -25,9 +25,9 @@ from jumar.runs.setup.assembly import (
     tree_of,
     verifier_of,
 )
-from jumar.runs.setup.choose_sandbox import Around, chosen
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, chosen
 from jumar.runs.setup.result import state_in
-from jumar.runs.setup.selftest_cache import Memory
+from jumar.runs.setup.selftest_cache import SelftestCache
 from jumar.runs.tree.plain_suite import plain_ids
 from jumar.runs.tree.task_tree import settled
 from jumar.task.task import Task, guard_of
@@ -79,13 +79,13 @@ async def score_tree(
     is_run = (where / "events.jsonl").is_file()
     with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
         scratch = Path(temporary)
-        around = Around(scratch, environ, (task.root, where), tell=tell)
+        around = SandboxSurroundings(scratch, environ, (task.root, where), tell=tell)
         box = await chosen(task.sandbox, around, unattended=False)
-        place = replace(Place.at(scratch, environ, box), tell=tell)
+        place = replace(RunPlace.at(scratch, environ, box), tell=tell)
         folder = _laid_out(where, place.folder / "candidate") if is_run else where
         scored = await _scored(task, folder, place, python)
     if scored.void:
-        Memory(environ).forget()  # it may have been the sandbox: the next start looks at it again
+        SelftestCache(environ).forget()  # it may have been the sandbox: the next start looks at it again
     if is_run:
         replace_file(where / "score.json", msgspec.json.format(msgspec.json.encode(scored)) + b"\n")
     return scored
@@ -97,7 +97,7 @@ def _laid_out(run: Path, folder: Path) -> Path:
     return folder
 
 
-async def _scored(task: Task, folder: Path, place: Place, python: str | None, *, reads: bool = True) -> Scored:
+async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None, *, reads: bool = True) -> Scored:
     """The verdict on the tree in *folder*. With *reads* the ids are read off the task's files, where that is sure."""
     store = place.store
     base, given = (tree_of(store, task, where, place.tell) for where in (None, folder))

@@ -33,7 +33,7 @@ REPLACING_SECONDS = 20.0
 """For one replacement in all files together."""
 
 
-class Changed(ValueError):  # noqa: N818  it is an answer, not an error
+class CodemodRejected(ValueError):  # noqa: N818  it is an answer, not an error
     """Raised when nothing of a change may stay; says why."""
 
 
@@ -47,7 +47,7 @@ async def codemod(parts: RunDependencies, action: Action, state: RunState, *, la
     try:
         tree, shown = await (_ran(parts, action, state) if action.name == "run_command" else _replaced(parts, action))
         renames = _allowed(parts, state, tree)
-    except Changed as why:
+    except CodemodRejected as why:
         return _refused(action, Ruling(admitted=False, reason=str(why)), last=last)
     if (leak := _leak(parts, state, tree)).hit:
         return _refused(action, leak, last=last)
@@ -93,13 +93,15 @@ async def _ran(parts: RunDependencies, action: Action, state: RunState) -> tuple
         Changed: if it did not end, or no tree can hold what it left.
     """
     if parts.commands is None:
-        raise Changed("commands cannot be confined on this machine (jumar doctor says why): use replace_in_files")
+        raise CodemodRejected(
+            "commands cannot be confined on this machine (jumar doctor says why): use replace_in_files"
+        )
     try:
         ran, tree = await parts.commands.edit(state.tree, str(action.args["command"]), SECONDS)
     except BadInput as fault:
-        raise Changed(f"nothing of it was kept: no tree can hold what the command left: {fault}") from None
+        raise CodemodRejected(f"nothing of it was kept: no tree can hold what the command left: {fault}") from None
     if ran.exit is None:
-        raise Changed(f"the command did not end within {SECONDS:g} s: nothing of it was kept")
+        raise CodemodRejected(f"the command did not end within {SECONDS:g} s: nothing of it was kept")
     changed = len(trees.difference(*map(parts.workspace.store.manifest, (state.tree, tree))))
     said = f"{head_and_tail(ran.output, ROOM)}\n{changed} files changed"
     return tree, {"exit": ran.exit, "output": said.strip()}
@@ -114,21 +116,21 @@ async def _replaced(parts: RunDependencies, action: Action) -> tuple[str, dict[s
     pattern, new = str(action.args["pattern"]), str(action.args["replacement"])
     wanted = compiled_pattern(pattern)
     if isinstance(wanted, str):
-        raise Changed(wanted)
+        raise CodemodRejected(wanted)
     globs = action.args["paths"]
     try:
         within = spec(map(str, globs)) if isinstance(globs, list | tuple) and globs else lambda _path: True
     except BadInput as fault:
-        raise Changed(str(fault)) from None
+        raise CodemodRejected(str(fault)) from None
     files = parts.workspace.files(within)
     texts = {path: text for path, data in files.items() if (text := _text(data)) is not None}
     open_ = {path: text for path, text in texts.items() if _is_open(parts, path) or parts.guard.renamable(path)}
     try:
         made, closed = await to_thread.run_sync(_substituted, wanted, new, open_, texts)
     except (TimeoutError, MemoryError, RecursionError):
-        raise Changed(f"{pattern!r} takes too long: use a simpler expression, or fewer files") from None
+        raise CodemodRejected(f"{pattern!r} takes too long: use a simpler expression, or fewer files") from None
     except (re.error, regex.error, IndexError, ValueError) as fault:
-        raise Changed(f"{new!r} is no replacement for {pattern!r}: {fault}") from None
+        raise CodemodRejected(f"{new!r} is no replacement for {pattern!r}: {fault}") from None
     manifest, store = dict(parts.workspace.store.manifest(parts.workspace.tree)), parts.workspace.store
     contents = {path: text.encode() for path, (text, _) in made.items()}
     digests = dict(zip(contents, store.put_all([*contents.values()]), strict=True)) if contents else {}
@@ -181,16 +183,16 @@ def _allowed(parts: RunDependencies, state: RunState, tree: str) -> dict[str, st
         if all(node.kind is EntryKind.DIR for node in nodes):
             continue
         if why := _named_badly(path, old) or _irregular(nodes):
-            raise Changed(f"{why}: nothing of it was kept")
+            raise CodemodRejected(f"{why}: nothing of it was kept")
         if not _is_open(parts, path):
             found |= _renamed(parts, path, old, new)
         elif why := _rewritten(parts, state, path, nodes):
-            raise Changed(f"{why}: nothing of it was kept")
+            raise CodemodRejected(f"{why}: nothing of it was kept")
     if found:
         first, sides = store.manifest(state.run.tree), (_code(parts, old), _code(parts, new))
         for path in trees.difference(old, new):
             if not _is_open(parts, path) and (why := why_impure(path, found, _code(parts, first), sides)):
-                raise Changed(f"{path} is a test, and what it calls anew is no rename of the code: {why}")
+                raise CodemodRejected(f"{path} is a test, and what it calls anew is no rename of the code: {why}")
     return found
 
 
@@ -214,16 +216,16 @@ def _renamed(parts: RunDependencies, path: str, old: Manifest, new: Manifest) ->
     """
     if not parts.guard.renamable(path):
         how = "--codemod-renames GLOB is the person's switch for renames in tests"
-        raise Changed(f"it changes {path}, which is read-only for a codemod: nothing of it was kept ({how})")
+        raise CodemodRejected(f"it changes {path}, which is read-only for a codemod: nothing of it was kept ({how})")
     store, sides = parts.workspace.store, (old.get(path), new.get(path))
     texts = [_text(store.get(node.sha256)) if node is not None else None for node in sides]
     if texts[0] is None or texts[1] is None:
-        raise Changed(f"it makes, deletes or moves {path}, or that is no text: of tests only names may change")
+        raise CodemodRejected(f"it makes, deletes or moves {path}, or that is no text: of tests only names may change")
     found = renames_between(texts[0], texts[1])
     if isinstance(found, str):
-        raise Changed(f"of {path} only names may change: {found}; nothing of it was kept")
+        raise CodemodRejected(f"of {path} only names may change: {found}; nothing of it was kept")
     if sides[0] is not None and sides[1] is not None and sides[0].executable is not sides[1].executable:
-        raise Changed(f"of {path} only names may change, not its mode; nothing of it was kept")
+        raise CodemodRejected(f"of {path} only names may change, not its mode; nothing of it was kept")
     return found
 
 

@@ -14,7 +14,7 @@ from jumar.ports import Commands, Host, Ledger, Model, Site, Verifier
 from jumar.workspace.workspace import Workspace
 
 
-class Unshared:
+class NoLedger:
     """Ledger that shares no budget: the run's own budget is the only limit."""
 
     def reserve(self, seq: int, worst: Cost) -> str:  # noqa: ARG002  the port's signature
@@ -43,7 +43,7 @@ class RunDependencies(msgspec.Struct, frozen=True, kw_only=True):
     agent: Strategy
     guard: WriteRules
     clock: Callable[[], float]
-    ledger: Ledger = Unshared()
+    ledger: Ledger = NoLedger()
     secrets: tuple[str, ...] = ()
     """Keys: struck out of whatever a model is shown or asks for, wherever it comes from."""
     commands: Commands | None = None

@@ -20,7 +20,7 @@ from jumar.sandbox.program_files import interpreter, parts
 from jumar.sandbox.request import Reach
 
 
-class Kept(NamedTuple):
+class ShownFolder(NamedTuple):
     """Dot-folders of a home that may be shown, and how much of each."""
 
     folders: str
@@ -32,27 +32,27 @@ class Kept(NamedTuple):
 
 
 TOOLCHAINS = (
-    Kept(
+    ShownFolder(
         ".rustup .pyenv .nvm .asdf .goenv .nodenv .rbenv .rvm .jenv .volta .fnm .bun .deno .sdkman .mise .rye .pixi "
         ".proto .ghcup .juliaup .swiftly .n .nodebrew .npm-global .npm-packages .node_modules .linuxbrew .nix-profile",
         "version managers: toolchains and what is installed in them",
         never="*npmrc bunfig.toml .yarnrc*",
     ),
-    Kept(
+    ShownFolder(
         ".conda .miniconda* .anaconda* .miniforge* .mambaforge .micromamba .venv .venvs .env .envs .virtualenv "
         ".virtualenvs .pipx .uv .hatch",
         "environments of Python; a plain file called .env holds keys",
         never="*rc *token* .env",
     ),
-    Kept(".cargo", "cargo's programs and crates, beside the token of a registry", never="credentials*"),
-    Kept(".npm .pnpm .pnpm-store .yarn", "caches of packages, beside tokens", never="*rc *rc.y*ml"),
-    Kept(".gradle", "caches and toolchains; its settings hold passwords", "caches jdks wrapper native"),
-    Kept(".m2", "packages of Java, and Maven itself; its settings hold passwords", "repository wrapper"),
-    Kept(".nuget .gem", "packages; what lies beside them holds tokens", "packages gems ruby specs"),
-    Kept(".dotnet .opam .stack .cabal .julia", "toolchains", never="*token* config*"),
-    Kept(".claude .opencode .amp .factory", "programs of agents; their sessions and keys lie beside", "local bin"),
-    Kept(".config", "two toolchains that live among settings", "nvm yarn/global"),
-    Kept(
+    ShownFolder(".cargo", "cargo's programs and crates, beside the token of a registry", never="credentials*"),
+    ShownFolder(".npm .pnpm .pnpm-store .yarn", "caches of packages, beside tokens", never="*rc *rc.y*ml"),
+    ShownFolder(".gradle", "caches and toolchains; its settings hold passwords", "caches jdks wrapper native"),
+    ShownFolder(".m2", "packages of Java, and Maven itself; its settings hold passwords", "repository wrapper"),
+    ShownFolder(".nuget .gem", "packages; what lies beside them holds tokens", "packages gems ruby specs"),
+    ShownFolder(".dotnet .opam .stack .cabal .julia", "toolchains", never="*token* config*"),
+    ShownFolder(".claude .opencode .amp .factory", "programs of agents, beside sessions and keys", "local bin"),
+    ShownFolder(".config", "two toolchains that live among settings", "nvm yarn/global"),
+    ShownFolder(
         ".local",
         "what pip, pipx, uv and others install; share and state hold keyrings, mail and histories",
         "bin lib lib64 libexec include opt go node* python* share/uv share/pipx share/pnpm share/fnm share/mise "
@@ -60,17 +60,19 @@ TOOLCHAINS = (
         "share/nvm share/npm share/yarn share/bun share/deno share/go share/cargo share/rustup share/mamba "
         "share/micromamba share/conda share/claude share/jumar share/sdkman share/gem share/nodejs",
     ),
-    Kept(
+    ShownFolder(
         ".cache",
         "caches of compilers and packages; those of browsers hold sessions",
         "go-build go pip uv pypoetry pdm hatch virtualenv pre-commit deno bun yarn pnpm node ccache sccache zig "
         "rattler bazel bazelisk golangci-lint ms-playwright puppeteer electron Cypress jumar/cargo",
     ),
-    Kept(".jumar", "what jumar keeps"),
+    ShownFolder(".jumar", "what jumar keeps"),
 )  # fmt: skip
 """What lies directly below a home and begins with a dot is shown only if it stands here."""
 
-_KEPT: Mapping[str, Kept] = MappingProxyType({name: kept for kept in TOOLCHAINS for name in kept.folders.split()})
+_KEPT: Mapping[str, ShownFolder] = MappingProxyType(
+    {name: kept for kept in TOOLCHAINS for name in kept.folders.split()}
+)
 
 
 def shown(python: Path, reach: Reach, homes: Iterable[Path] | None = None) -> tuple[Path, ...]:

@@ -34,7 +34,7 @@ from jumar.task.settings.task_file import (
 )
 from jumar.task.settings.task_files import DEFAULTS_FILE, TASK_FILE, read_files
 from jumar.task.suites import runner_of_tests, steered, suite_of
-from jumar.workspace.files.tree_size import Weight
+from jumar.workspace.files.tree_size import TreeSize
 from jumar.workspace.git_ignored import Ignored
 
 VENVS = (".venv", "venv")
@@ -63,7 +63,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Globs of what is left out beside that."""
     left_out: Ignored | None = None
     """What git ignores there; None: nobody has looked yet."""
-    weight: Weight = Weight()
+    weight: TreeSize = TreeSize()
     """How much its tree holds; nothing: nobody has looked yet."""
     reference: Path | None = None
     hidden: Path | None = None

@@ -12,8 +12,8 @@ from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, 
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
 from jumar.verify.challenge.challenge import challenge
-from jumar.verify.code_warnings import Suspects, suspicions, unfalsifiable
-from jumar.verify.rounds import APART, Candidate, Seeds, again, alike, asunder, coins, drawn, python
+from jumar.verify.code_warnings import CodeToInspect, suspicions, unfalsifiable
+from jumar.verify.rounds import APART, GreenCandidate, Seeds, again, alike, asunder, coins, drawn, python
 from jumar.workspace.files.trees import EntryKind, overlay
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ async def accepted(
         return msgspec.structs.replace(first, verdict=Verdict({}, void=Void(Cause.HARNESS, why)))
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
-    green = Candidate(verifier, _with_held_out(verifier, tree), names, excuses)
+    green = GreenCandidate(verifier, _with_held_out(verifier, tree), names, excuses)
     strengths = _open_to_it(green, _strengths(verifier))
     evident = await _apart(green, strengths)
     two = evident is not None
@@ -76,7 +76,7 @@ class _Found(NamedTuple):
     """Its chances."""
 
 
-async def _confirmed(green: Candidate, strengths: Mapping[str, Strength], *, two: bool) -> _Found:
+async def _confirmed(green: GreenCandidate, strengths: Mapping[str, Strength], *, two: bool) -> _Found:
     """Run all the rounds; in another order first, and if that is what breaks the tests, in their own."""
     verifier, experience = green.verifier, green.verifier.experience
     more = max(0, verifier.suite.confirm - APART_CONFIRMS) if two else verifier.suite.confirm
@@ -99,7 +99,7 @@ async def _confirmed(green: Candidate, strengths: Mapping[str, Strength], *, two
     return _held_out(green, beyond)
 
 
-def _held_out(green: Candidate, found: _Found) -> _Found:
+def _held_out(green: GreenCandidate, found: _Found) -> _Found:
     """Held-out tests that fail are no flake: the visible ones alone were answered."""
     failed = [i for i in found.flaky if i in green.verifier.held_out.ids]
     if not failed:
@@ -108,7 +108,7 @@ def _held_out(green: Candidate, found: _Found) -> _Found:
     return _Found(void=Void(Cause.HELD_OUT, why))
 
 
-async def _run(green: Candidate, plan: Sequence[Round], *, shuffled: bool) -> _Found:
+async def _run(green: GreenCandidate, plan: Sequence[Round], *, shuffled: bool) -> _Found:
     """Run *plan*, up to the first round that does not come out as it must."""
     green.done.clear()
     green.unproved.clear()
@@ -128,7 +128,7 @@ async def _run(green: Candidate, plan: Sequence[Round], *, shuffled: bool) -> _F
     return _Found()
 
 
-async def _apart(green: Candidate, strengths: Mapping[str, Strength]) -> _Found | None:
+async def _apart(green: GreenCandidate, strengths: Mapping[str, Strength]) -> _Found | None:
     """What becomes of a green whose tests have a process of their own, challenged; None: they cannot have one.
 
     An object of the code under test may still answer what a test asks it; what the test expects it cannot know.
@@ -151,7 +151,7 @@ async def _apart(green: Candidate, strengths: Mapping[str, Strength]) -> _Found 
     return _Found()
 
 
-async def _strained(green: Candidate, grade: Grade) -> tuple[str, ...]:
+async def _strained(green: GreenCandidate, grade: Grade) -> tuple[str, ...]:
     """What is said where the suite can be run in two processes, and this green does not stand that."""
     verifier, experience = green.verifier, green.verifier.experience
     if not _parted(green):
@@ -159,7 +159,7 @@ async def _strained(green: Candidate, grade: Grade) -> tuple[str, ...]:
     # Honest, as far as can be seen: where the untouched files come out otherwise too, it is the suite. A grade that is
     # no better than that of a strained one is not worth the runs.
     if experience.alike is None and grade < Grade.C and verifier.base:
-        base = Candidate(verifier, _with_held_out(verifier, verifier.base), green.names, green.accepted)
+        base = GreenCandidate(verifier, _with_held_out(verifier, verifier.base), green.names, green.accepted)
         experience.alike = await alike(base)
         green.executions += base.executions
     experience.apart = bool(experience.alike)
@@ -167,13 +167,13 @@ async def _strained(green: Candidate, grade: Grade) -> tuple[str, ...]:
     return (said,) if experience.apart else ()
 
 
-def _parted(green: Candidate) -> bool:
+def _parted(green: GreenCandidate) -> bool:
     """Whether two processes are to be tried."""
     verifier = green.verifier
     return verifier.experience.apart and python(verifier) and verifier.sandbox.tier in APART
 
 
-def _forged(green: Candidate, forged: Sequence[str], same: RoundResult) -> _Found:
+def _forged(green: GreenCandidate, forged: Sequence[str], same: RoundResult) -> _Found:
     """What it means that tests passed that had to fail: if the very same files then fail, they are thrown like dice."""
     wavering = set(forged).difference(same.forged)
     if wavering:
@@ -182,7 +182,7 @@ def _forged(green: Candidate, forged: Sequence[str], same: RoundResult) -> _Foun
     return _Found(void=Void(Cause.TAMPER, _untold(green) or some))
 
 
-def _untold(green: Candidate) -> str:
+def _untold(green: GreenCandidate) -> str:
     """What is said in the place of words that come from a room with held-out tests: those words could be theirs."""
     if not green.verifier.held_out.ids:
         return ""
@@ -205,7 +205,7 @@ def _strengths(verifier: TrustedVerifier) -> Mapping[str, Strength]:
     return verifier.experience.challenge.strengths
 
 
-def _open_to_it(green: Candidate, strengths: Mapping[str, Strength]) -> Mapping[str, Strength]:
+def _open_to_it(green: GreenCandidate, strengths: Mapping[str, Strength]) -> Mapping[str, Strength]:
     """The functions in *strengths* that judge, and of which nothing is excused: only their coins are tossed."""
     judging = {i.partition("[")[0] for i in green.ids}
     excused = {i.partition("[")[0] for i in green.accepted}
@@ -236,7 +236,7 @@ async def _warnings(verifier: TrustedVerifier, tree: str, strengths: Mapping[str
         return ()
     tests = tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected))
     store = verifier.store
-    suspects = Suspects(
+    suspects = CodeToInspect(
         base=verifier.base,
         tree=tree,
         product=lambda path: verifier.sources(path) and not verifier.own(path),

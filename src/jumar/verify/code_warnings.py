@@ -17,7 +17,7 @@ from jumar.child.analysis import warnings_main
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.ports import Record, Site
 from jumar.process.launch import Confinement
-from jumar.process.script import Script, asked
+from jumar.process.script import StandaloneScript, asked
 from jumar.workspace.files.trees import EntryKind, Manifest, difference
 
 SECONDS = 10.0
@@ -40,7 +40,7 @@ DATA = (".json", ".jsonl")
 """Test data that is read beside the test files."""
 
 
-class Objects(Protocol):
+class SourceStore(Protocol):
     """Where the bytes of trees lie (see `disk.objects.Store`)."""
 
     def manifest(self, tree: str) -> Manifest:
@@ -52,7 +52,7 @@ class Objects(Protocol):
         ...
 
 
-class Suspects(NamedTuple):
+class CodeToInspect(NamedTuple):
     """What is looked at."""
 
     base: str
@@ -63,7 +63,7 @@ class Suspects(NamedTuple):
     """Which paths are code under test."""
     tests: tuple[str, ...]
     """The files that judge, as they are in *base*: test modules and their data."""
-    store: Objects
+    store: SourceStore
     confinement: Callable[[Path, Path | None], Confinement]
     """How a process in a room (its first argument) is confined; the second is where its output goes."""
     rooms: Path
@@ -73,7 +73,7 @@ class Suspects(NamedTuple):
     """The interpreter that knows the task's language; empty is ours."""
 
 
-async def suspicions(suspects: Suspects) -> tuple[str, ...]:
+async def suspicions(suspects: CodeToInspect) -> tuple[str, ...]:
     """What is odd about a candidate, as `path:line: what`; one sentence that says why if it could not be looked at.
 
     Raises:
@@ -82,7 +82,7 @@ async def suspicions(suspects: Suspects) -> tuple[str, ...]:
     config, warnings = await to_thread.run_sync(_config, suspects)
     if not config["after"] and not config["own"]:
         return tuple(warnings)
-    script = Script(warnings_main, suspects.python)
+    script = StandaloneScript(warnings_main, suspects.python)
     records, failed = await asked(script, config, suspects.rooms, lambda room: _brief(suspects.confinement(room, None)))
     warnings += [_plain(text) for record in records if (text := _said(record))]
     more = len(warnings) - MOST
@@ -111,7 +111,7 @@ def _brief(confinement: Confinement) -> Confinement:
     return dataclasses.replace(confinement, seconds=SECONDS)
 
 
-def _config(suspects: Suspects) -> tuple[dict[str, dict[str, str]], list[str]]:
+def _config(suspects: CodeToInspect) -> tuple[dict[str, dict[str, str]], list[str]]:
     """The texts for the child, and what is too large to be among them."""
     base, tree = (suspects.store.manifest(hash_) for hash_ in (suspects.base, suspects.tree))
     tests = [path for path in suspects.tests if path.endswith((".py", *DATA))]
@@ -131,7 +131,7 @@ def _config(suspects: Suspects) -> tuple[dict[str, dict[str, str]], list[str]]:
 class _Shelf:
     """Reads files as text, each and all up to a size. Bytes travel as latin-1, which loses none."""
 
-    def __init__(self, store: Objects, left: int) -> None:
+    def __init__(self, store: SourceStore, left: int) -> None:
         self.large: list[str] = []
         self._store, self._left = store, left
 

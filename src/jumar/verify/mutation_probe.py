@@ -20,7 +20,7 @@ from jumar.core.state.verdict import Cause
 from jumar.ports import Record
 from jumar.process.launch import Confinement
 from jumar.process.progress import Work
-from jumar.process.script import Script, asked
+from jumar.process.script import StandaloneScript, asked
 from jumar.sandbox.request import Reach
 from jumar.workspace.files.trees import EntryKind, Manifest, Node, difference
 from jumar.workspace.store.object_store import Store
@@ -162,6 +162,6 @@ async def _asked(verifier: TrustedVerifier, config: Mapping[str, object]) -> lis
             reach=Reach(readable=verifier.around.readable, own=verifier.around.own),
         )
 
-    script = Script(mutants_main, verifier.suite.python)
+    script = StandaloneScript(mutants_main, verifier.suite.python)
     records, _ = await asked(script, config, verifier.directory / "rooms", confinement)
     return records

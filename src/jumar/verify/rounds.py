@@ -15,7 +15,7 @@ from jumar.core.state.verdict import Cause, Outcome, Report
 from jumar.verify.two_process import apart
 
 if TYPE_CHECKING:
-    from jumar.verify.challenge.challenge import Challenge
+    from jumar.verify.challenge.challenge import SuiteChallenge
     from jumar.verify.verifier import TrustedVerifier
 
 APART = ("S3", "S2")
@@ -40,7 +40,7 @@ class SuiteKnowledge:
     """Whether the same tests of the untouched files pass in one process and in two; None: nobody looked."""
     ordered: bool = False
     """Whether its tests pass in their own order only."""
-    challenge: Challenge | None = None
+    challenge: SuiteChallenge | None = None
     tests: str = ""
     """The tree whose test files judge; empty: the base's. Another one where a codemod renamed something in them."""
     others: dict[str, SuiteKnowledge] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class SuiteKnowledge:
 
 
 @dataclass(slots=True)
-class Candidate:
+class GreenCandidate:
     """A green that is being accepted."""
 
     verifier: TrustedVerifier
@@ -87,7 +87,7 @@ def coins() -> Iterator[bool]:
         yield bool(secrets.randbits(1))
 
 
-async def again(green: Candidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:
+async def again(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:
     """What a round shows, and what it is if it shows nothing. The same draw makes the same files, in the same order."""
     asked, files = _laid(green, step, draw)
     report = await green.verifier.again(green.tree, asked, files=files, seed=draw.order)
@@ -95,7 +95,7 @@ async def again(green: Candidate, step: Round, draw: Seeds) -> tuple[RoundResult
     return answer(report, step, green.ids, green.accepted), Cause.TAMPER if report.anomalies else Cause.HARNESS
 
 
-async def asunder(green: Candidate, step: Round, draw: Seeds) -> Report:
+async def asunder(green: GreenCandidate, step: Round, draw: Seeds) -> Report:
     """What a round shows in two processes."""
     asked, files = _laid(green, step, draw)
     records, child = await apart(green.verifier.question(green.tree, asked, files=files, seed=draw.order))
@@ -104,7 +104,7 @@ async def asunder(green: Candidate, step: Round, draw: Seeds) -> Report:
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
 
-async def alike(green: Candidate) -> bool:
+async def alike(green: GreenCandidate) -> bool:
     """Whether the very same tests pass in one process and in two."""
     one = await green.verifier.again(green.tree, green.ids, files={}, seed=None)
     green.executions += 1
@@ -113,7 +113,7 @@ async def alike(green: Candidate) -> bool:
     return not (one.anomalies or two.anomalies) and passed[0] == passed[1]
 
 
-def _laid(green: Candidate, step: Round, draw: Seeds) -> tuple[Sequence[str], Mapping[str, bytes]]:
+def _laid(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str], Mapping[str, bytes]]:
     """What is asked for in a round, and the files of the tests that it needs."""
     challenge = green.verifier.experience.challenge
     if not step.challenge or challenge is None:

@@ -24,10 +24,10 @@ def commanded(runner: Runner, suite: Suite) -> Runner:
     Raises:
         BadInput: if that command cannot be split into words, or has no place for the id.
     """
-    return Commanded(runner, _words(suite.command_for)) if suite.command_for else runner
+    return SingleTestRunner(runner, _words(suite.command_for)) if suite.command_for else runner
 
 
-class Commanded:
+class SingleTestRunner:
     """A runner whose verifications are commands of the task's."""
 
     grade = "X"

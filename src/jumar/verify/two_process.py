@@ -32,7 +32,7 @@ TESTING = frozenset(("test", "tests", "testing", "conftest.py", "__pycache__"))
 """Names of what belongs to tests, wherever it lies."""
 
 
-class Question(NamedTuple):
+class TwoProcessTrial(NamedTuple):
     """What is judged, and how its processes are started."""
 
     store: TreeStore
@@ -49,7 +49,7 @@ class Question(NamedTuple):
     """What lies in the place of files of the tests, in their room alone."""
 
 
-async def apart(question: Question) -> tuple[list[Record], Child]:
+async def apart(question: TwoProcessTrial) -> tuple[list[Record], Child]:
     """Run the tests in one process and the product in another; what the tests' process reported.
 
     Raises:
@@ -90,7 +90,7 @@ async def _drain(served: Child) -> None:
 
 
 @asynccontextmanager
-async def _rooms(question: Question) -> AsyncIterator[tuple[Path, Path, list[str]]]:
+async def _rooms(question: TwoProcessTrial) -> AsyncIterator[tuple[Path, Path, list[str]]]:
     """Two rooms of the tree, one without the product and one without all else; and the paths of the product."""
     async with (
         laid_out(question.store, question.tree, question.rooms) as ours,

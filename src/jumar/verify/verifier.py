@@ -40,7 +40,7 @@ from jumar.verify.merge_reports import ReportPart, alone, blamed, but, joined
 from jumar.verify.rounds import HeldOut, SuiteKnowledge
 from jumar.verify.single_test_command import commanded
 from jumar.verify.test_names import IdMapping, collected, completed, names_in
-from jumar.verify.two_process import Question
+from jumar.verify.two_process import TwoProcessTrial
 from jumar.workspace.files.safe_paths import disk
 from jumar.workspace.store.object_store import Store
 
@@ -165,9 +165,9 @@ class TrustedVerifier:
 
     def question(
         self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None = None
-    ) -> Question:
+    ) -> TwoProcessTrial:
         """What is to be judged in two processes; see `again`."""
-        return Question(
+        return TwoProcessTrial(
             store=self.store,
             tree=tree,
             product=self.sources,

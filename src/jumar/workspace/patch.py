@@ -42,7 +42,7 @@ def best_patch(store: Store, base: str, best: str) -> bytes:
     return _compared(store, base, best, _DIFF)
 
 
-class Counted(msgspec.Struct, frozen=True):
+class DiffStat(msgspec.Struct, frozen=True):
     """How many lines of a file were changed; None: it is no text."""
 
     path: str
@@ -50,7 +50,7 @@ class Counted(msgspec.Struct, frozen=True):
     removed: int | None
 
 
-def changed_lines(store: Store, base: str, best: str) -> tuple[Counted, ...]:
+def changed_lines(store: Store, base: str, best: str) -> tuple[DiffStat, ...]:
     """How many lines *best* added and removed in each file of *base*, by path.
 
     Raises:
@@ -62,7 +62,7 @@ def changed_lines(store: Store, base: str, best: str) -> tuple[Counted, ...]:
     for row in filter(None, rows):
         added, removed, path = row.split(b"\t", 2)
         numbers = [None if number == b"-" else int(number) for number in (added, removed)]
-        counted.append(Counted(path.decode(errors="surrogateescape"), numbers[0], numbers[1]))
+        counted.append(DiffStat(path.decode(errors="surrogateescape"), numbers[0], numbers[1]))
     return tuple(counted)
 
 

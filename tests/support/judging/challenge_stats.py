@@ -18,7 +18,7 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.challenge.challenge import Challenge, challenge
+from jumar.verify.challenge.challenge import SuiteChallenge, challenge
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 from support.judging.downloaded_suites import Upstream
@@ -82,7 +82,7 @@ def of_task(data: Path, task: Mapping[str, Any], folder: Path) -> Subject:
     return Subject(task["id"], folder, suite)
 
 
-def challenge_of(root: Path, suite: Suite) -> Challenge:
+def challenge_of(root: Path, suite: Suite) -> SuiteChallenge:
     """How the tests below *root* can be falsified."""
     files = {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*.py") if p.is_file()}
     tests = PytestRunner().test_files(tuple(files), suite.select)

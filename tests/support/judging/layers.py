@@ -18,7 +18,7 @@ from jumar.languages.gitignore_globs import spec
 from jumar.ports import Record
 from jumar.process import records as decode
 from jumar.runners.pytest import PytestRunner
-from jumar.runs.setup.assembly import Place, files_with, sealed, settings_of, tree_of, verifier_of
+from jumar.runs.setup.assembly import RunPlace, files_with, sealed, settings_of, tree_of, verifier_of
 from jumar.task.task import Task, guard_of, load_task
 from jumar.verify.challenge.challenge import challenge
 from jumar.verify.rounds import HeldOut, SuiteKnowledge
@@ -95,7 +95,7 @@ class Case(NamedTuple):
     """A task, ready to judge candidates."""
 
     task: Task
-    place: Place
+    place: RunPlace
     settings: Settings
     base: str
     expected: tuple[str, ...]
@@ -121,7 +121,7 @@ class Ladder:
 
     async def _opened(self, project: Project) -> Case:
         folder = self._folder / f"case{next(self._numbers)}"
-        task, place = load_task(task_in(folder / "task", project)), Place.at(folder / "run", {})
+        task, place = load_task(task_in(folder / "task", project)), RunPlace.at(folder / "run", {})
         base = tree_of(place.store, task)
         settings = settings_of(task, place.store, base, None)
         expected = (await verifier_of(place, settings, base, ()).collect(base)).ids

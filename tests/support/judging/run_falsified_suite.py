@@ -11,7 +11,7 @@ from random import Random
 from textwrap import dedent
 
 from jumar.core.gate.challenge_rounds import Strength
-from jumar.verify.challenge.challenge import Challenge, challenge
+from jumar.verify.challenge.challenge import SuiteChallenge, challenge
 
 PATH = "test_it.py"
 PRODUCT = """
@@ -43,7 +43,7 @@ def word(x): return Word("seven")
 """What is right, and what affirms all it is asked."""
 
 
-def of(code: str, helper: str = "") -> Challenge:
+def of(code: str, helper: str = "") -> SuiteChallenge:
     """The challenge of a test file that reads *code*, and of a conftest file that reads *helper*."""
     helpers = {"conftest.py": helper.encode()} if helper else {}
     return challenge({PATH: code.encode()}, helpers)

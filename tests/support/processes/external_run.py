@@ -14,7 +14,7 @@ import anyio.from_thread
 import anyio.lowlevel
 import msgspec
 
-from jumar.agents.external import External
+from jumar.agents.external import ExternalAgent
 from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.effects import Halt
 from jumar.core.run.reducers.transitions import replay
@@ -28,10 +28,10 @@ from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.journal.writer import Journal, read_journal
 from jumar.kernel import Kernel, Watch
 from jumar.models.metered_forward import ForwardedModel
-from jumar.models.wire.prices import OwnTariff
+from jumar.models.wire.prices import OwnPrices
 from jumar.ports import Sandbox
 from jumar.runs.external.host import ExternalHost
-from jumar.runs.setup.assembly import Place
+from jumar.runs.setup.assembly import RunPlace
 from jumar.runtime.dependencies import RunDependencies
 from jumar.runtime.effect_runner import EffectRunner
 from jumar.sandbox.unconfined import Unconfined
@@ -122,9 +122,9 @@ class Outing:
         self.tree = workspace.capture()
         self.verifier = FakeVerifier(store, IDS, strict)
         route = Route(model="openai:gpt-run", max_output_tokens=100, base_url=server.url)
-        self.model = ForwardedModel(route, KEY, OwnTariff(self.terms.price))
+        self.model = ForwardedModel(route, KEY, OwnPrices(self.terms.price))
         environ = {**os.environ, "OPENAI_API_KEY": KEY, **self.terms.environ}
-        self.place = Place(folder, store, environ, self.terms.sandbox)
+        self.place = RunPlace(folder, store, environ, self.terms.sandbox)
         confined = self.terms.sandbox.tier != "S0"
         source = ("-c", self.agent.read_text()) if confined else (str(self.agent),)
         argv = (sys.executable, *source, *self.terms.words)
@@ -139,7 +139,7 @@ class Outing:
         return state.end
 
     async def _run(self, watch: Watch | None) -> RunState:
-        terms, agent = self.terms, External(("test_app.py",), metered=self.outside.metered)
+        terms, agent = self.terms, ExternalAgent(("test_app.py",), metered=self.outside.metered)
         guard = WriteRules(
             editable=lambda path: path == "app.py" or path.startswith("src/"),
             protected=lambda path: path == "test_app.py",

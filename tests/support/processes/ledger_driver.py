@@ -34,8 +34,8 @@ from jumar.core.state.reply import Reply
 from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
-from jumar.journal.ledger import Caps, Drawing, SqliteLedger
-from jumar.journal.ledger_rows import Purse
+from jumar.journal.ledger import Caps, LedgerAccount, SqliteLedger
+from jumar.journal.ledger_rows import LedgerRows
 from jumar.journal.writer import EVENTS, Journal, read_journal
 from jumar.kernel import Kernel
 from jumar.ports import Answer, Ask
@@ -108,7 +108,7 @@ class Mortal:
 class Watched:
     """A drawing that may die around its two steps, and that looks whether a cap is passed at any moment."""
 
-    def __init__(self, drawing: Drawing, ledger: SqliteLedger, mortal: Mortal) -> None:
+    def __init__(self, drawing: LedgerAccount, ledger: SqliteLedger, mortal: Mortal) -> None:
         self._drawing, self._ledger, self._mortal = drawing, ledger, mortal
 
     def reserve(self, seq: int, worst: Cost) -> str:
@@ -304,7 +304,7 @@ def tried(folder: Path, seed: int) -> Said:
     caps = Caps(usd=round(chance.uniform(0.3, 3.0), chance.randrange(2, 7)), tokens=chance.randrange(30_000, 300_000))
     folder.mkdir()
     killed, faults = lives(folder, caps, seed)
-    with closing(Purse(folder / "ledger", caps)) as purse:  # `SqliteLedger.open` would recover
+    with closing(LedgerRows(folder / "ledger", caps)) as purse:  # `SqliteLedger.open` would recover
         before = purse.total()
     with SqliteLedger.open(folder / "ledger") as ledger:
         after = ledger.total()

@@ -36,10 +36,10 @@ class Limit(BaseException):
 def product(answers: Callable[[list[Any]], bytes]) -> Iterator[tuple[Any, Any]]:
     """The tests' side, and a product that answers a message with the bytes of *answers*."""
     (asked, asks), (heard, says) = os.pipe(), os.pipe()
-    side = tests_side.TestsSide(test_environment.World("."), (Limit, frames.ConnectionLost))
-    known = codec.Values(0)
-    mirrors = object_tables.Mirrors(known, side)
-    wire = frames.Wire(heard, asks)
+    side = tests_side.TestsSide(test_environment.ProductEnvironment("."), (Limit, frames.ConnectionLost))
+    known = codec.Codec(0)
+    mirrors = object_tables.ObjectTables(known, side)
+    wire = frames.FrameConnection(heard, asks)
 
     def serve() -> None:
         with os.fdopen(asked, "rb") as questions, os.fdopen(says, "wb", buffering=0) as replies:
@@ -51,7 +51,7 @@ def product(answers: Callable[[list[Any]], bytes]) -> Iterator[tuple[Any, Any]]:
     thread = threading.Thread(target=serve)
     thread.start()
     try:
-        yield rpc.Peer(wire, known, mirrors, side), side
+        yield rpc.RpcPeer(wire, known, mirrors, side), side
     finally:
         wire.close()
         thread.join()
@@ -110,7 +110,7 @@ def deep(levels: int) -> list[Any]:
 @pytest.mark.parametrize("name", LIES)
 def test_a_product_that_does_not_keep_to_the_rules_is_not_asked_again(name: str) -> None:
     with product(LIES[name]) as (peer, side):
-        with pytest.raises((tests_side.Apart, frames.ConnectionLost)):
+        with pytest.raises((tests_side.CannotRunApart, frames.ConnectionLost)):
             peer.ask("call")
 
         assert side.faults

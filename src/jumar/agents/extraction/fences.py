@@ -18,7 +18,7 @@ DECORATION = " \t`*_#:'\"“”‘’()[]{}<>,;—–-"
 """Characters that models wrap a path in."""
 
 
-class Name(msgspec.Struct, frozen=True):
+class FenceName(msgspec.Struct, frozen=True):
     """A path as a model wrote it, beside a fence."""
 
     path: str
@@ -37,7 +37,7 @@ class Fence(msgspec.Struct, frozen=True):
     """The line of the opening fence, from 0."""
     end: int
     """The line after the closing fence."""
-    names: tuple[Name, ...]
+    names: tuple[FenceName, ...]
     """From the info string, the line or heading before, and the first comment."""
     holds_fence: bool
     """A line of the text could open a fence as long as the block's own: where the block ends is a matter of opinion."""
@@ -77,7 +77,7 @@ def _fence(token: Token, beside: tuple[str, str], targets: tuple[str, ...]) -> F
     text = token.content
     lines = text.count("\n") + (not text.endswith("\n") and text != "")
     words = _words(token.info)
-    names = [Name(word, sure=True) for word in words if is_path(word) or word in targets]
+    names = [FenceName(word, sure=True) for word in words if is_path(word) or word in targets]
     names += _in_comment(text)
     before, heading = (_in_line(line, targets) for line in beside)
     names += before or heading
@@ -121,7 +121,7 @@ def _words(info: str) -> list[str]:
     return words
 
 
-def _in_comment(text: str) -> list[Name]:
+def _in_comment(text: str) -> list[FenceName]:
     """The path in the first line of a block, if that is a comment that says nothing else."""
     first = text.lstrip("\ufeff\n").partition("\n")[0].strip()
     for mark in ("#", "//", "/*", "-- ", ";", "<!--"):
@@ -130,11 +130,11 @@ def _in_comment(text: str) -> list[Name]:
     return []
 
 
-def _in_line(line: str, targets: tuple[str, ...]) -> list[Name]:
+def _in_line(line: str, targets: tuple[str, ...]) -> list[FenceName]:
     """The path a line names, if it holds exactly one and otherwise only words of the vocabulary."""
     alone = line.strip(DECORATION)
     if alone in targets:
-        return [Name(alone, sure=True)]
+        return [FenceName(alone, sure=True)]
     words = line.split()
     bare = [word.strip(DECORATION).rstrip(".") for word in words]
     at = [n for n, word in enumerate(bare) if is_path(word)]
@@ -144,4 +144,4 @@ def _in_line(line: str, targets: tuple[str, ...]) -> list[Name]:
     if not all(word in VOCABULARY or word.rstrip(".").isdigit() for word in others):
         return []
     marked = any(mark in words[at[0]] for mark in "`*")
-    return [Name(bare[at[0]], sure=marked or not others)]
+    return [FenceName(bare[at[0]], sure=marked or not others)]

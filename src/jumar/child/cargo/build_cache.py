@@ -27,7 +27,7 @@ NAMED = re.compile(r"(.+)-[0-9a-f]{16}")
 """A folder of cargo's that belongs to a package."""
 
 
-class Seed:
+class BuildCache:
     """The crates from elsewhere that the workspace in the folder *root* is built with."""
 
     def __init__(self, store: str, root: str, target: str) -> None:

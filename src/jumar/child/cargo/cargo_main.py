@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child import runner_bridge
 from jumar.child.cargo import compile_errors
-from jumar.child.cargo.build_cache import Seed
-from jumar.child.cargo.test_binary import Binary
+from jumar.child.cargo.build_cache import BuildCache
+from jumar.child.cargo.test_binary import LibtestBinary
 from jumar.child.commands import toolchain_main
 
 if TYPE_CHECKING:
@@ -60,15 +60,15 @@ def errand(config: dict[str, Any], send: Send) -> int:
         if not root:
             send(["usage", f"no Cargo.toml stands in the folder of {paths[0]} or above it in the task"])
             return 3
-        build = Build(cargo, root, paths)
-        if why := build.run(Seed(store, root, os.environ["CARGO_TARGET_DIR"])):
+        build = CargoBuild(cargo, root, paths)
+        if why := build.run(BuildCache(store, root, os.environ["CARGO_TARGET_DIR"])):
             send(["usage", why])
             return 3
         (_list if config["mode"] == "collect" else _judge)(build, config, send)
     return 0
 
 
-class Build:
+class CargoBuild:
     """One run of cargo, for the test files *paths* of the workspace in the folder *root*."""
 
     def __init__(self, cargo: str, root: str, paths: Sequence[str]) -> None:
@@ -181,7 +181,7 @@ class Build:
         return {**os.environ, **self._programs, **self.binaries[path][2]}
 
 
-def _list(build: Build, config: Mapping[str, Any], send: Send) -> None:
+def _list(build: CargoBuild, config: Mapping[str, Any], send: Send) -> None:
     for path in build.paths:
         root = _root_of(path, build)
         if root in build.binaries:
@@ -192,7 +192,7 @@ def _list(build: Build, config: Mapping[str, Any], send: Send) -> None:
             send(build.broken(path))
 
 
-def _judge(build: Build, config: Mapping[str, Any], send: Send) -> None:
+def _judge(build: CargoBuild, config: Mapping[str, Any], send: Send) -> None:
     for path in build.paths:
         names = [i.partition("::")[2] for i in config["ids"] if i.partition("::")[0] == path]
         if path in build.binaries:
@@ -201,9 +201,9 @@ def _judge(build: Build, config: Mapping[str, Any], send: Send) -> None:
             send(build.broken(path))
 
 
-def _binary(build: Build, path: str, config: Mapping[str, Any]) -> Any:
+def _binary(build: CargoBuild, path: str, config: Mapping[str, Any]) -> Any:
     executable, folder, _ = build.binaries[path]
-    return Binary(executable, path, folder, build.environment(path), config["limit"])
+    return LibtestBinary(executable, path, folder, build.environment(path), config["limit"])
 
 
 def _told(send: Send) -> Send:
@@ -213,7 +213,7 @@ def _told(send: Send) -> Send:
     )
 
 
-def _root_of(path: str, build: Build) -> str:
+def _root_of(path: str, build: CargoBuild) -> str:
     """The root file of the target that *path* is a module of: itself, or its crate's library or program."""
     if is_root(path):
         return path

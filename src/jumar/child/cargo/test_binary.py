@@ -63,7 +63,7 @@ class BinaryRun(NamedTuple):
         return f"the process of the test {how}\n{self.err or _after(self.out)}"
 
 
-class Binary:
+class LibtestBinary:
     """One test binary."""
 
     def __init__(self, path: str, root: str, cwd: str, env: Mapping[str, str], limit: float) -> None:

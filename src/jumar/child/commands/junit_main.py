@@ -58,7 +58,7 @@ class UnreadableReport(Exception):  # noqa: N818  it says what is wrong with the
     """The report is no JUnit XML."""
 
 
-class Case(NamedTuple):
+class JunitCase(NamedTuple):
     """One reported test."""
 
     id: str
@@ -69,11 +69,11 @@ class Case(NamedTuple):
     why: str
 
 
-class Cases:
+class JunitCases:
     """Collects the cases of a report while expat reads it."""
 
     def __init__(self) -> None:
-        self.found: list[Case] = []
+        self.found: list[JunitCase] = []
         self._suites: list[dict[str, str]] = []
         self._case: dict[str, str] | None = None
         self._outcome, self._text, self._inside, self._depth = "passed", "", False, 0
@@ -129,7 +129,9 @@ class Cases:
         # Without two colons it would be taken for the slug of an annotation.
         test_id = "::".join(part for part in (file, group if file or group else "suite", name) if part)
         if name and len(test_id) <= LONGEST_ID:
-            found = Case(test_id, (file, group, name), self._outcome, _ms(case.get("time", "")), self._text.strip())
+            found = JunitCase(
+                test_id, (file, group, name), self._outcome, _ms(case.get("time", "")), self._text.strip()
+            )
             self.found.append(found)
         if len(self.found) > CASES:
             raise UnreadableReport("it has too many cases")
@@ -157,7 +159,7 @@ def errand(config: dict[str, Any], send: Send) -> int:
     if not (there := reports(pattern)):
         unreported(status, runner_bridge.plain("".join(heard)), config, send)
         return 0
-    cases: dict[str, Case] = {}
+    cases: dict[str, JunitCase] = {}
     try:
         for path in there:
             for case in read(path):
@@ -188,7 +190,7 @@ def unreported(status: int, said: str, config: dict[str, Any], send: Send) -> No
         send(["broken", head, f"{why}\n{said}", "", ""])
 
 
-def tell(cases: Sequence[Case], asked: Sequence[str], send: Send) -> None:
+def tell(cases: Sequence[JunitCase], asked: Sequence[str], send: Send) -> None:
     """Send the ids of *cases* if nothing was asked for, else the results of the asked ones and what broke them."""
     wanted = frozenset(asked)
     unloaded = [case for case in cases if case.outcome in ("failed", "error") and UNLOADED.search(case.why)]
@@ -209,13 +211,13 @@ def heads(ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(i.partition("::")[0] for i in ids))
 
 
-def stands_for(case: Case, head: str) -> bool:
+def stands_for(case: JunitCase, head: str) -> bool:
     """Whether *case*, which is no test, tells of the file or class *head* that could not be loaded."""
     spelled = (spelling for name in case.names if name for spelling in (name, name.replace(".", "/") + ".py"))
     return any(head == name or head.startswith(name + ".") for name in spelled)
 
 
-def blamed(case: Case) -> tuple[str, str]:
+def blamed(case: JunitCase) -> tuple[str, str]:
     """A `core.verdict.Blame`, and what is absent, as far as words tell: this is a report, not an exception."""
     if case.outcome == "passed":
         return "", ""
@@ -232,13 +234,13 @@ def reports(pattern: str) -> list[Path]:
     return sorted(path for path in Path().glob(pattern) if not path.is_dir())
 
 
-def read(path: Path) -> list[Case]:
+def read(path: Path) -> list[JunitCase]:
     """The cases of the report in *path*.
 
     Raises:
         UnreadableReport: if it is no JUnit XML, or no file.
     """
-    cases = Cases()
+    cases = JunitCases()
     parser = cases.parser()
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from jumar.child import runner_bridge
 from jumar.child.commands import toolchain_main
 from jumar.child.go import compile_errors
-from jumar.child.go.package_results import Package
+from jumar.child.go.package_results import PackageResults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -53,11 +53,11 @@ def errand(config: dict[str, Any], send: Send) -> int:
         return 3
     send(["hello", {"go": go}])
     toolchain_main.prepare_go_cache()
-    workplace = Workplace(config["homes"])
+    workplace = GoWorkspace(config["homes"])
     if workplace.why:
         send(["usage", workplace.why])
         return 3
-    session = (Listing if config["mode"] == "collect" else Run)(config, send, workplace, go)
+    session = (GoListing if config["mode"] == "collect" else GoTestRun)(config, send, workplace, go)
     if config["homes"]:
         argv = [go, "test", "-json", "-vet=off", *session.options(), *workplace.packages()]
         with session:
@@ -66,7 +66,7 @@ def errand(config: dict[str, Any], send: Send) -> int:
     return 0
 
 
-class Workplace:
+class GoWorkspace:
     """Where go is started, so that it finds the modules of the room, and none above it."""
 
     def __init__(self, homes: Iterable[str]) -> None:
@@ -111,16 +111,16 @@ class Workplace:
 class GoTestStream(ABC):
     """Hears one `go test`: a line of JSON is an event, any other line comes from go itself."""
 
-    def __init__(self, config: dict[str, Any], send: Send, workplace: Workplace, go: str) -> None:
+    def __init__(self, config: dict[str, Any], send: Send, workplace: GoWorkspace, go: str) -> None:
         self._go = go
         self._send, self._workplace, self._ids = send, workplace, config["ids"]
         self._project = compile_errors.GoPackages(workplace.modules)
-        self._packages: dict[str, Package] = {}
+        self._packages: dict[str, PackageResults] = {}
         self._builds: dict[str, str] = {}
         self._listed: dict[str, set[str]] = {}
         self._unplaced, self._heard = "", False
         for folder, homes in config["homes"].items():
-            own = Package(folder, homes, self._ids, config["limit"])
+            own = PackageResults(folder, homes, self._ids, config["limit"])
             self._packages.update(dict.fromkeys(workplace.names(folder), own))
 
     def __enter__(self) -> None:  # noqa: B027  not every session is watched
@@ -184,7 +184,7 @@ class GoTestStream(ABC):
         return [["broken", path, runner_bridge.plain(said), *blame] for path in package.files]
 
 
-class Listing(GoTestStream):
+class GoListing(GoTestStream):
     """Lists the tests of the packages, which compiles them."""
 
     def options(self) -> tuple[str, ...]:
@@ -213,7 +213,7 @@ class Listing(GoTestStream):
         return [i for i in here if i == test_id or i.startswith(test_id + "/")] if here else [test_id]
 
 
-class Run(GoTestStream):
+class GoTestRun(GoTestStream):
     """Runs what was asked for, and stops a package in which a test runs longer than it may."""
 
     def options(self) -> tuple[str, ...]:

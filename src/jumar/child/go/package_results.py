@@ -53,7 +53,7 @@ class BoundedText:
         return self._head + self._tail
 
 
-class Package:
+class PackageResults:
     """The tests of one folder. Whatever it takes in, it answers with the records that are to be sent."""
 
     def __init__(self, folder: str, homes: Mapping[str, Sequence[str]], ids: Iterable[str], limit: float) -> None:

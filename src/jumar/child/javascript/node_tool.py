@@ -24,6 +24,8 @@ from jumar.child.javascript import project_batches, results
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from jumar.child.javascript.project_batches import NodeRunner
+
     Send = Callable[[list[object]], None]
 
 
@@ -45,12 +47,12 @@ class Hang(Exception):  # noqa: N818  # it is no error of ours
         self.paths = paths
 
 
-def serve(tool: Any) -> None:
-    """Do what the config on the channel asks of *tool* (a `Tool` of `project_batches`), say goodbye and leave."""
+def serve(tool: NodeRunner) -> None:
+    """Do what the config on the channel asks of *tool*, say goodbye and leave."""
     runner_bridge.serve(lambda config, send: errand(tool, config, send))
 
 
-def errand(tool: Any, config: dict[str, Any], send: Send) -> int:
+def errand(tool: NodeRunner, config: dict[str, Any], send: Send) -> int:
     """List the ids of the suite, or judge the asked ones; the status to leave with."""
     node, package = shutil.which("node"), project_batches.package(tool, Path.cwd())
     version = json.loads(package.read_text("utf-8")).get("version", "0") if package else ""
@@ -77,7 +79,7 @@ class RunnerRefused(Exception):  # noqa: N818  # as above
 class NodeToolSession:
     """All processes of one errand, and what they said."""
 
-    def __init__(self, tool: Any, node: str, config: dict[str, Any]) -> None:
+    def __init__(self, tool: NodeRunner, node: str, config: dict[str, Any]) -> None:
         self._tool, self._node, self._config = tool, node, config
         self._collects = config["mode"] == "collect"
         self._findings = results.ResultFindings()

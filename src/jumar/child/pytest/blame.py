@@ -41,7 +41,7 @@ THEIRS = ("FixtureLookupError", "Skipped", "SkipTest")
 """Raised because of what the test asks for or decides itself. By name, as classes moved between versions of pytest."""
 
 
-class Inquest:
+class BlameFinder:
     """Assigns the blame for what kept the tests of one room from passing."""
 
     def __init__(self, room: str) -> None:

@@ -32,7 +32,7 @@ PARTS = (FunctionType, type, BuiltinFunctionType, classmethod, staticmethod, pro
 """Kinds of values that are compared. Other values of the framework are its state."""
 
 
-class Space(NamedTuple):
+class Namespace(NamedTuple):
     """Names of a module or class whose values must stay the same."""
 
     where: str
@@ -46,7 +46,7 @@ class Space(NamedTuple):
     """The names that are not compared."""
 
 
-class Essence(NamedTuple):
+class TestFingerprint(NamedTuple):
     """Parts of a collected test: its function, its code and its parameters."""
 
     parts: tuple[object, ...]
@@ -55,7 +55,7 @@ class Essence(NamedTuple):
     """The hash of its code: constants can be overwritten in place."""
 
 
-class Hook(NamedTuple):
+class HookFingerprint(NamedTuple):
     """The way a hook is called, and its implementations."""
 
     caller: Any
@@ -72,7 +72,7 @@ class Hook(NamedTuple):
         return (*self.called, *self.functions, *self.codes)
 
 
-def spaces() -> Iterator[Space]:
+def spaces() -> Iterator[Namespace]:
     """The modules of the framework, their classes, the pure builtins, and what those modules are imported as."""
     seen: set[int] = set()
     for full, module in sorted(sys.modules.items()):
@@ -84,21 +84,21 @@ def spaces() -> Iterator[Space]:
                     seen.add(id(value))
                     yield _space(f"{value.__module__}.{value.__qualname__}", value, vars(value))
     builtins = vars(sys.modules["builtins"])
-    yield Space("builtins", None, builtins, len(builtins), PURE, tuple(map(builtins.get, PURE)))
+    yield Namespace("builtins", None, builtins, len(builtins), PURE, tuple(map(builtins.get, PURE)))
     for name in filter(sys.modules.__contains__, ASKED):
         yield _space(name, sys.modules[name], vars(sys.modules[name]))
     names = tuple(name for name in sys.modules if name.partition(".")[0] in FRAMEWORK or name in ASKED)
-    yield Space("sys.modules", None, sys.modules, len(sys.modules), names, tuple(map(sys.modules.get, names)))
+    yield Namespace("sys.modules", None, sys.modules, len(sys.modules), names, tuple(map(sys.modules.get, names)))
 
 
-def _space(where: str, owner: object, table: Mapping[str, object]) -> Space:
+def _space(where: str, owner: object, table: Mapping[str, object]) -> Namespace:
     parts = {name: value for name, value in table.items() if _is_part(value)}
-    return Space(
+    return Namespace(
         where, owner, table, len(table), tuple(parts), tuple(parts.values()), frozenset(table).difference(parts)
     )
 
 
-def hiding(space: Space) -> Iterator[str]:
+def hiding(space: Namespace) -> Iterator[str]:
     """The names in the class of *space* that are new there and hide an inherited part."""
     bases: Sequence[type] = getattr(space.owner, "__mro__", ())[1:]
     for name in set(space.table).difference(space.names):
@@ -110,17 +110,17 @@ def _is_part(value: object) -> bool:
     return isinstance(value, PARTS)
 
 
-def hook(manager: Any, name: str) -> Hook:
+def hook(manager: Any, name: str) -> HookFingerprint:
     """Return how the hook *name* is called now, and what implements it."""
     caller = getattr(manager.hook, name, None)
     implementations = caller.get_hookimpls() if caller else []
     functions = [one.function for one in implementations]
     below = [one for one in map(function_below, functions) if one is not None]
     called = (getattr(caller, "_hookexec", None), getattr(manager, "_inner_hookexec", None))
-    return Hook(caller, called, implementations, functions, below, [one.__code__ for one in below])
+    return HookFingerprint(caller, called, implementations, functions, below, [one.__code__ for one in below])
 
 
-def unchanged(manager: Any, hook: Hook) -> bool:
+def unchanged(manager: Any, hook: HookFingerprint) -> bool:
     """Return whether a hook is still called and implemented as it was."""
     caller, called = hook.caller, (getattr(hook.caller, "_hookexec", None), getattr(manager, "_inner_hookexec", None))
     if caller is None or not same(hook.called, called):
@@ -144,7 +144,7 @@ def is_ours(function: object) -> bool:
     return below is not None and below.__code__.co_filename.startswith(FOLDER)
 
 
-def essence(item: Any) -> Essence:
+def essence(item: Any) -> TestFingerprint:
     """Return the parts of *item*, without making an instance of its class."""
     owner, name = getattr(item.parent, "obj", None), getattr(item, "originalname", None) or item.name
     if isinstance(owner, type):
@@ -153,7 +153,7 @@ def essence(item: Any) -> Essence:
         held = vars(item).get("_obj")
     code = getattr(function_below(held), "__code__", None)
     params = getattr(getattr(item, "callspec", None), "params", {})
-    return Essence((function_below(held), code, *params.values()), hash(code))
+    return TestFingerprint((function_below(held), code, *params.values()), hash(code))
 
 
 def same(before: Sequence[object], now: Sequence[object]) -> bool:

@@ -24,7 +24,7 @@ SOMEONE = "tests.py::test"
 """Placeholder for a test id. It has the form of one, for code that parses it."""
 
 
-class Incognito:
+class HideTestName:
     """Plug-in that hides or keeps the test id.
 
     *supports* says whether a file below *room* belongs to the task's tests.

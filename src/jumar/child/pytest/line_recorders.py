@@ -20,7 +20,7 @@ TOOLS = (4, 3, 5, 2, 1)
 """Tool numbers of `sys.monitoring`, those that nobody has a claim to first."""
 
 
-class Files:
+class FileSelection:
     """The files whose lines count, looked up by the name that the compiler was given."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
@@ -40,13 +40,13 @@ def recorder(files: Mapping[str, str]) -> Any:
     """The fastest recorder that this interpreter has."""
     monitoring = getattr(sys, "monitoring", None)
     free = [tool for tool in TOOLS if monitoring and monitoring.get_tool(tool) is None]
-    return Monitored(Files(files), monitoring, free[0]) if free else Traced(Files(files))
+    return Monitored(FileSelection(files), monitoring, free[0]) if free else Traced(FileSelection(files))
 
 
 class Monitored:
     """Records by `sys.monitoring`: a line costs something the first time it runs in a recording, and nothing after."""
 
-    def __init__(self, files: Files, monitoring: Any, tool: int) -> None:
+    def __init__(self, files: FileSelection, monitoring: Any, tool: int) -> None:
         self._files, self._monitoring, self._tool = files, monitoring, tool
         self._lines: dict[str, set[int]] = {}
         monitoring.use_tool_id(tool, "jumar")
@@ -79,7 +79,7 @@ class Monitored:
 class Traced:
     """Records by `sys.settrace`, without tracing frames of other files and code whose lines were all seen."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: FileSelection) -> None:
         self._files = files
         self._codes: dict[int, tuple[CodeType, str, frozenset[int]]] = {}
         """By identity (code objects are slow to hash): the object, the name of its file, its lines."""

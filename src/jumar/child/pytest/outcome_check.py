@@ -29,7 +29,7 @@ WATCHERS = ("_pytest", "_hypothesis_pytestplugin", "anyio", "faker", "pytest_asy
 """Packages whose hooks look on, and change no outcome."""
 
 
-class Witness:
+class OutcomeCheck:
     """Plug-in that observes the phases of each test."""
 
     def __init__(self, send: Send) -> None:

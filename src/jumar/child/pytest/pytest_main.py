@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child import normalise
 from jumar.child.channel import join
-from jumar.child.pytest import framework_snapshot, line_recorders, test_timeout
-from jumar.child.pytest.blame import Inquest
-from jumar.child.pytest.hide_test_name import Incognito
+from jumar.child.pytest import line_recorders, test_timeout
+from jumar.child.pytest.blame import BlameFinder
+from jumar.child.pytest.hide_test_name import HideTestName
 from jumar.child.pytest.line_tracer import Tracer
-from jumar.child.pytest.outcome_check import Witness
+from jumar.child.pytest.outcome_check import OutcomeCheck
 from jumar.child.pytest.reporter import Reporter
-from jumar.child.pytest.tamper_check import Tripwire
+from jumar.child.pytest.tamper_check import TamperCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -90,11 +90,11 @@ def main(joined: Callable[..., object] | None = None) -> None:
 
 def made(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:
     """The plug-ins that report and judge."""
-    inquest, cleaned = Inquest(str(room)), normalise.plain_in(str(room), str(private))
-    plugins: list[object] = [Reporter(config, send, cleaned, inquest, test_timeout.Alarm(config["limit"]))]
+    blame, cleaned = BlameFinder(str(room)), normalise.plain_in(str(room), str(private))
+    plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
     plugins += wanted(config, room, send)
     if config["mode"] == "run":
-        plugins += guards(str(room), inquest, send)
+        plugins += guards(str(room), blame, send)
     return plugins
 
 
@@ -106,10 +106,10 @@ def wanted(config: dict[str, Any], room: Path, send: Any) -> list[object]:
     return plugins
 
 
-def guards(room: str, inquest: Any, send: Any) -> list[object]:
-    """Build the plug-ins that watch over the judging. The tripwire remembers what it finds, so it is made last."""
-    incognito, witness = Incognito(room, inquest.supports), Witness(send)
-    return [incognito, witness, Tripwire(framework_snapshot, inquest.foreign, send)]
+def guards(room: str, blame: BlameFinder, send: Callable[[list[object]], None]) -> list[object]:
+    """Build the plug-ins that watch over the judging. `TamperCheck` remembers what it finds, so it is made last."""
+    hidden, checked = HideTestName(room, blame.supports), OutcomeCheck(send)
+    return [hidden, checked, TamperCheck(blame.foreign, send)]
 
 
 def mark(plugin: object, pytest: ModuleType) -> None:
@@ -121,7 +121,7 @@ def mark(plugin: object, pytest: ModuleType) -> None:
             pytest.hookimpl(trylast=True)(hook)
 
 
-class Entrance:
+class CollectionRoot:
     """Puts the room before the installed packages on sys.path, once those that are plug-ins of pytest are loaded."""
 
     def __init__(self, folders: Sequence[str], place: int) -> None:
@@ -134,7 +134,7 @@ class Entrance:
         yield
 
 
-def furnish(room: Path, extra: Sequence[str]) -> Entrance:
+def furnish(room: Path, extra: Sequence[str]) -> CollectionRoot:
     """Put the room on sys.path: it shadows no standard library module, and no installed package shadows it.
 
     Source folders come along: *extra* (the task's PYTHONPATH), `src`, and what an editable installation of the
@@ -152,7 +152,7 @@ def furnish(room: Path, extra: Sequence[str]) -> Entrance:
         if folder.is_dir() and (folder == room or not (folder / "__init__.py").exists())
     ]
     sys.path.extend(there)
-    return Entrance(there, place)
+    return CollectionRoot(there, place)
 
 
 def arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:

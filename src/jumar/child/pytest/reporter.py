@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     Wrapper = Generator[None, Any, None]
     Send = Callable[..., None]
+    from jumar.child.pytest.blame import BlameFinder
+    from jumar.child.pytest.test_timeout import TimeLimit
+
     Plain = Callable[[str], str]
     Blamed = tuple[str, str]
 
@@ -27,7 +30,7 @@ BATCH = 500
 CODE, TEST = ("code", ""), ("test", "")
 
 BLAMED = "jumar_blamed"
-"""The attribute of a report that holds what `inquest` found."""
+"""The attribute of a report that holds what `BlameFinder` found."""
 
 WORST_FIRST = ("failed", "error", "skipped", "xfailed", "xpassed", "passed")
 """Outcomes of phases, the deciding one first. A test that failed and could not clean up either has failed."""
@@ -39,14 +42,14 @@ AGAIN = "rerun"
 class Reporter:
     """Selects the asked ids and sends a record for everything that happens to them."""
 
-    def __init__(self, config: dict[str, Any], send: Send, plain: Plain, inquest: Any, alarm: Any) -> None:
+    def __init__(self, config: dict[str, Any], send: Send, plain: Plain, blame: BlameFinder, limit: TimeLimit) -> None:
         self._shuffle, self._quiet = config.get("shuffle"), config.get("quiet", False)
         self._asked = None if config["mode"] == "collect" else frozenset(config["ids"])
         self._files = sorted({i.partition("::")[0] for i in config["ids"]})
         self._send = send
         self._plain = plain
-        self._inquest = inquest
-        self._alarm = alarm
+        self._blame = blame
+        self._limit = limit
         self._phases: dict[str, list[tuple[str, pytest.TestReport]]] = {}
         self._started = 0.0
         self._done: list[list[object]] = []  # told with what comes next: nothing runs in between
@@ -55,7 +58,7 @@ class Reporter:
         """See a conftest file that does not import: pytest would stop without naming a test."""
         outcome = yield
         if _raised(outcome) == "ConftestImportFailure":
-            blamed = self._inquest(outcome.excinfo[1], arranging=True)
+            blamed = self._blame(outcome.excinfo[1], arranging=True)
             self._broken("", str(outcome.excinfo[1]), blamed)
 
     def pytest_cmdline_parse(self) -> Wrapper:
@@ -71,18 +74,18 @@ class Reporter:
         """
         sys.dont_write_bytecode = True
         outcome = yield
-        self._alarm.rest()
+        self._limit.rest()
         self._refusal(outcome)
 
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:
         """An endless import is a broken file, not an endless run."""
         if type(collector).__name__ == "Module":
-            self._inquest.knows(collector.nodeid)
-        with self._alarm.limit():
+            self._blame.knows(collector.nodeid)
+        with self._limit.limit():
             outcome = yield
         call = None if outcome.excinfo else getattr(outcome.get_result(), "call", None)
         if call is not None and call.excinfo is not None:
-            setattr(outcome.get_result(), BLAMED, self._inquest(call.excinfo.value, arranging=True))
+            setattr(outcome.get_result(), BLAMED, self._blame(call.excinfo.value, arranging=True))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Name what could not be collected."""
@@ -109,24 +112,24 @@ class Reporter:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Say what is about to run, so that a process that is lost in it can be told from one that is not."""
-        self._alarm.rung = False
+        self._limit.rung = False
         self._started = time.monotonic()
         self._phases[nodeid] = []
         self._tell(["start", nodeid])
 
     def pytest_runtest_setup(self) -> Wrapper:
         """Limit the set-up."""
-        with self._alarm.limit():
+        with self._limit.limit():
             yield
 
     def pytest_runtest_call(self) -> Wrapper:
         """Limit the test."""
-        with self._alarm.limit():
+        with self._limit.limit():
             yield
 
     def pytest_runtest_teardown(self) -> Wrapper:
         """Limit the clean-up."""
-        with self._alarm.limit():
+        with self._limit.limit():
             yield
 
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Wrapper:
@@ -134,7 +137,7 @@ class Reporter:
         with untraced() if self._quiet and call.excinfo is not None else contextlib.nullcontext():
             outcome = yield
         if not (outcome.excinfo or call.excinfo is None or self._quiet):
-            setattr(outcome.get_result(), BLAMED, self._inquest(call.excinfo.value, arranging=call.when != "call"))
+            setattr(outcome.get_result(), BLAMED, self._blame(call.excinfo.value, arranging=call.when != "call"))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep a phase. Subtests report here too, under the id of their test, which fails if one of them does."""
@@ -153,13 +156,13 @@ class Reporter:
             reason = "" if outcome == "passed" or self._quiet else _reason(report)
             printed = "" if outcome == "passed" or self._quiet else _printed(report)
             blamed = ("", "") if outcome == "passed" else _blamed(report)
-        if self._alarm.rung:
+        if self._limit.rung:
             outcome, blamed = "timeout", CODE
         self._done.append(["result", nodeid, outcome, ms, self._plain(reason) + self._plain(printed), *blamed])
 
     def pytest_sessionfinish(self) -> Wrapper:
         """Say that there will be no more results."""
-        self._alarm.rest()
+        self._limit.rest()
         yield
         self._tell(["finish"])
 

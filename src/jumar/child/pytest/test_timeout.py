@@ -29,7 +29,7 @@ class TestTimeLimit(BaseException):
     __test__ = False
 
 
-class Alarm:
+class TimeLimit:
     """Time limit of one phase of one test. The alarm repeats every second until the phase ends."""
 
     def __init__(self, seconds: float) -> None:

@@ -21,7 +21,7 @@ class MisfitError(Exception):
     """The change cannot be swapped into the living module."""
 
 
-class Swaps:
+class HotSwap:
     """The living functions of the editable files, by file and first line: methods, closures and decorated ones too."""
 
     def __init__(self, room: Path, paths: Sequence[str]) -> None:

@@ -28,10 +28,10 @@ SLACK = 5.0
 """A green test may take so many times longer than it did without the change."""
 
 
-class Plugin:
+class ScreeningPlugin:
     """Knows the asked tests of a pytest session and runs them one by one, when told."""
 
-    def __init__(self, config: Mapping[str, Any], ready: Callable[[Plugin], None]) -> None:
+    def __init__(self, config: Mapping[str, Any], ready: Callable[[ScreeningPlugin], None]) -> None:
         """*ready* is called when the tests are collected; it leaves the process."""
         self._asked = frozenset([*config["red"], *config["green"]])
         self._ready = ready
@@ -101,7 +101,7 @@ class ForkedTrial:
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES,) * 2)
         self._limit(self._job["seconds"] + 2.0)
 
-    def screen(self, plugin: Plugin) -> None:
+    def screen(self, plugin: ScreeningPlugin) -> None:
         """Run what the job asks for, and leave."""
         if self._job.get("baseline"):
             self._measure(plugin)
@@ -114,14 +114,14 @@ class ForkedTrial:
         """Die of SIGPROF after so many more seconds of processor time."""
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
-    def _measure(self, plugin: Plugin) -> None:
+    def _measure(self, plugin: ScreeningPlugin) -> None:
         for name in self._config["green"]:
             started = time.process_time()
             self._limit(self._job["seconds"])
             outcome, _ = plugin.run(name)
             self.tell("green", name, outcome, time.process_time() - started)
 
-    def _reds(self, plugin: Plugin) -> bool:
+    def _reds(self, plugin: ScreeningPlugin) -> bool:
         """Whether enough red tests turned green for the green ones to be worth their time."""
         turned = failed = 0
         for name in self._config["red"]:
@@ -137,7 +137,7 @@ class ForkedTrial:
             self.tell("turned")
         return bool(turned > self._job["floor"])
 
-    def _greens(self, plugin: Plugin) -> None:
+    def _greens(self, plugin: ScreeningPlugin) -> None:
         for name, known, seconds in self._job["greens"]:
             self._limit(max(self._job["seconds"], SLACK * seconds))
             outcome, _ = plugin.run(name)

@@ -45,7 +45,7 @@ class Server:
 
     def warm(self, requests: Iterable[Any], plugin: Any) -> None:
         """Serve from a process whose tests are collected: changes of functions are swapped into the living modules."""
-        swaps = hot_swap.Swaps(self._room, self._config["editable"])
+        swaps = hot_swap.HotSwap(self._room, self._config["editable"])
         for name in self._config["red"]:
             if name not in plugin.items:
                 self._send(["unready", f"{name} was not collected"])
@@ -63,7 +63,7 @@ class Server:
 
         def change(job: Mapping[str, Any], attempt: Any) -> None:
             hot_swap.override(self._room, job.get("files", {}))  # none: the green tests are being measured
-            run([pytest_plugin.Plugin(self._config, attempt.screen)])
+            run([pytest_plugin.ScreeningPlugin(self._config, attempt.screen)])
 
         self._serve(requests, change)
 
@@ -166,7 +166,7 @@ def main() -> None:
     if config["cold"]:
         server.cold(requests, lambda plugins: pytest.main(args, plugins=[entrance, *plugins]))
     with contextlib.suppress(BaseException):
-        plugin = pytest_plugin.Plugin(config, lambda plugin: server.warm(requests, plugin))
+        plugin = pytest_plugin.ScreeningPlugin(config, lambda plugin: server.warm(requests, plugin))
         pytest.main(args, plugins=[entrance, plugin])
     send(["unready", "pytest did not get to the tests"])
     os._exit(3)

@@ -36,7 +36,7 @@ FILE_BYTES = 4 << 30
 CHUNK = 1 << 18
 
 
-class Output:
+class OutputSink:
     """What the process printed, head and tail: the middle is counted and dropped, whatever its size."""
 
     def __init__(self, fd: int, cap: int) -> None:
@@ -157,7 +157,7 @@ def come_first() -> None:
 
 
 def watch(
-    child: int, output: tuple[int, Output], woken: int, tolls: resource_watch.ResourceWatch, deadline: float
+    child: int, output: tuple[int, OutputSink], woken: int, tolls: resource_watch.ResourceWatch, deadline: float
 ) -> dict[str, object]:
     """Wait for the first of: the child's end, too high a toll, the deadline, jumar's end. Its output is drained."""
     pipe, sink = output
@@ -187,7 +187,7 @@ def watch(
             return {"how": "exit", "code": code}
 
 
-def drain(pipe: int, sink: Output) -> None:
+def drain(pipe: int, sink: OutputSink) -> None:
     """Take what the dead left in the pipe. A survivor may still write, so this does not wait for the end."""
     os.set_blocking(pipe, False)
     with contextlib.suppress(BlockingIOError):
@@ -223,7 +223,7 @@ def carried_out(order: dict[str, Any], woken: int, offer: Callable[[str], None])
     """Start the process, watch it, and end all that is left of it; how it went."""
     deadline = time.monotonic() + order["seconds"]
     pipe, child_output = os.pipe()
-    sink = Output(order["output"], order["cap"])
+    sink = OutputSink(order["output"], order["cap"])
     group = cgroup.Cgroup(order["nonce"])
     group.make(order["memory_bytes"], resource_watch.THREADS * order["processes"])
     offer("1000")

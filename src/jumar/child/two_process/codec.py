@@ -64,7 +64,7 @@ MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
 MADE_NAMES = {t: n for n, (t, _) in MADE.items()}
 
 
-class Values:
+class Codec:
     """Values that one side sent and received. The tests' side numbers objects from 0, the product's from 1."""
 
     def __init__(self, first: int) -> None:

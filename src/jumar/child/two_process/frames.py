@@ -26,7 +26,7 @@ class ConnectionLost(Exception):  # noqa: N818  named for what happened
     """The other side is not there any more, or does not keep to the format."""
 
 
-class Wire:
+class FrameConnection:
     """A pair of pipes. It survives no error: half a message cannot be taken back."""
 
     def __init__(self, reads: int, writes: int) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Facade(types.ModuleType):
+class ModuleFacade(types.ModuleType):
     """A module of the product, as the tests import it."""
 
     def __getattr__(self, name: str) -> Any:
@@ -28,7 +28,7 @@ class Facade(types.ModuleType):
         return peer.attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name[:2] == "__" or type(value) is Facade:
+        if name[:2] == "__" or type(value) is ModuleFacade:
             types.ModuleType.__setattr__(self, name, value)
         else:
             known(self)["_jumar_peer"].ask("set", self, name, value)
@@ -56,7 +56,7 @@ def known(module: types.ModuleType) -> dict[str, Any]:
 class ProductNames(collections.abc.Mapping):  # type: ignore[type-arg]  # no generic class before 3.9
     """The names in a module of the product."""
 
-    def __init__(self, module: Facade) -> None:
+    def __init__(self, module: ModuleFacade) -> None:
         self._module = module
 
     def __getitem__(self, name: str) -> Any:
@@ -72,7 +72,7 @@ class ProductNames(collections.abc.Mapping):  # type: ignore[type-arg]  # no gen
         return len(dir(self._module))
 
 
-class Finder:
+class ProductFinder:
     """Finds the modules of the product where pytest would find them if they were in the room."""
 
     def __init__(self, peer: Any, room: str, product: Sequence[str]) -> None:
@@ -116,7 +116,7 @@ class Finder:
 
     def create_module(self, spec: Any) -> Any:
         """An empty facade."""
-        return Facade(spec.name)
+        return ModuleFacade(spec.name)
 
     def exec_module(self, module: Any) -> None:
         """Import the module over there, anew if it was imported before."""

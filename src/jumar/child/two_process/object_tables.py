@@ -23,10 +23,10 @@ CHAIN = 4
 """So many causes of an exception cross with it."""
 
 
-class Mirrors:
+class ObjectTables:
     """The tables of one side; *side* says what may cross."""
 
-    def __init__(self, values: codec.Values, side: Any) -> None:
+    def __init__(self, values: codec.Codec, side: Any) -> None:
         self.peer: Any = None
         self.own: dict[int, Any] = {}
         self._values, self._side = values, side
@@ -218,7 +218,7 @@ class Mirrors:
             raise ValueError("a thing that cannot be")
         if kind is object:  # a sentinel: its class has no methods, and every class of mirrors will do
             kind = proxies.made("object", (), {}, self.facts(number, extends=False))
-        base: Any = next(b for b in kind.__mro__ if type(b) is not proxies.ProxyClass and b is not proxies.Mirror)
+        base: Any = next(b for b in kind.__mro__ if type(b) is not proxies.ProxyClass and b is not proxies.Proxy)
         if issubclass(kind, BaseException):
             return self._new_error(kind, number, state, depth)
         if type(kind) is not proxies.ProxyClass:

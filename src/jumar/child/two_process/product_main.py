@@ -24,14 +24,14 @@ KEPT_BYTES = 1 << 20
 def main() -> None:
     """Serve until nobody asks any more."""
     config, send, _ = join()
-    pipes = frames.Wire(*config["pipes"])
+    pipes = frames.FrameConnection(*config["pipes"])
     send(["hello", {}])
     os.closerange(200, frames.HIGH_FD)
     del send, config["pipes"]
     side = ProductSide(pipes, config["paths"])
-    known = codec.Values(1)
-    mirrors = object_tables.Mirrors(known, side)
-    peer = rpc.Peer(pipes, known, mirrors, side)
+    known = codec.Codec(1)
+    mirrors = object_tables.ObjectTables(known, side)
+    peer = rpc.RpcPeer(pipes, known, mirrors, side)
     sys.argv[:] = [""]
     sys.stdout, sys.stderr, sys.stdin = (
         product_streams.RemoteOutput(side, 1),
@@ -51,7 +51,7 @@ def main() -> None:
 class ProductSide:
     """What the tests may do here: everything."""
 
-    def __init__(self, wire: frames.Wire, paths: list[str]) -> None:
+    def __init__(self, wire: frames.FrameConnection, paths: list[str]) -> None:
         self.peer: Any = None
         self.fatal = (frames.ConnectionLost,)
         self._wire, self._paths = wire, paths

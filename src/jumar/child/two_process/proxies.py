@@ -109,7 +109,7 @@ class ProxyClass(type):
         return type.__subclasscheck__(cls, other) or peer_of(cls).belongs(cls, other)
 
 
-class Mirror:
+class Proxy:
     """What all mirrors share. It defines nothing that a class over there may define and C would find here first."""
 
     def __getattr__(self, name: str) -> Any:
@@ -191,7 +191,7 @@ def body_of(owner: int, names: list[str], refused: list[str]) -> dict[str, Any]:
 def made(name: str, bases: tuple[type, ...], body: dict[str, Any], facts: dict[str, Any]) -> Any:
     """A class of mirrors. *facts* is what a mirror must know; nobody over there can name it."""
     mirrored = any(isinstance(base, ProxyClass) for base in bases)
-    bases = bases if mirrored else (Mirror, *(base for base in bases if base is not object))
+    bases = bases if mirrored else (Proxy, *(base for base in bases if base is not object))
     kind = type.__new__(ProxyClass, name, bases, {**body, **facts, "__dict__": property(_fields)})
     type.__init__(kind, name, bases, body)
     return kind

@@ -18,7 +18,7 @@ NEST = 200
 """Questions within questions."""
 
 
-class Peer:
+class RpcPeer:
     """One side. *side* says what the other may do here, and what becomes of errors."""
 
     def __init__(self, wire: Any, values: Any, mirrors: Any, side: Any) -> None:

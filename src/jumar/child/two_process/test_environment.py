@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 
-class World:
+class ProductEnvironment:
     """What of it changed since the product last heard."""
 
     def __init__(self, room: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest.product_guard import ProductGuard
 from jumar.child.two_process import codec, frames, import_hook, object_tables, rpc, tests_side
-from jumar.child.two_process.test_environment import World
+from jumar.child.two_process.test_environment import ProductEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 def joined(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Send) -> Any:
     """Meet the product's process as *config* says; the plug-in that stands for it."""
-    side = tests_side.TestsSide(World(room), (*fatal, frames.ConnectionLost))
-    known = codec.Values(0)
-    mirrors = object_tables.Mirrors(known, side)
-    peer = rpc.Peer(frames.Wire(*config["pipes"]), known, mirrors, side)
-    sys.meta_path.insert(0, import_hook.Finder(peer, room, config["product"]))
+    side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
+    known = codec.Codec(0)
+    mirrors = object_tables.ObjectTables(known, side)
+    peer = rpc.RpcPeer(frames.FrameConnection(*config["pipes"]), known, mirrors, side)
+    sys.meta_path.insert(0, import_hook.ProductFinder(peer, room, config["product"]))
     guard = ProductGuard(room, side)
     sys.addaudithook(guard)
-    return Watch(side, guard, send)
+    return DoubtPlugin(side, guard, send)
 
 
-class Watch:
+class DoubtPlugin:
     """The plug-in. A test in which anything was doubtful fails, even where it passed."""
 
     def __init__(self, side: tests_side.TestsSide, guard: ProductGuard, send: Send) -> None:

@@ -15,7 +15,7 @@ import warnings
 from typing import Any, NoReturn
 
 from jumar.child.two_process import import_hook, proxies, rpc
-from jumar.child.two_process.test_environment import World
+from jumar.child.two_process.test_environment import ProductEnvironment
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
@@ -36,13 +36,13 @@ PLAIN = (str, int, float, complex, bytes, bytearray, BaseException)
 SAID_BYTES = 64 << 20
 
 
-class Apart(BaseException):
+class CannotRunApart(BaseException):
     """The tests cannot be run this way, or the product broke off. No Exception: tests do not take it for one."""
 
     __test__ = False
 
 
-class ProductLost(Apart):
+class ProductLost(CannotRunApart):
     """The product's process is not there any more, or does not keep to the protocol."""
 
 
@@ -51,7 +51,7 @@ class TestsSide:
 
     __test__ = False
 
-    def __init__(self, world: World, fatal: tuple[type, ...]) -> None:
+    def __init__(self, world: ProductEnvironment, fatal: tuple[type, ...]) -> None:
         outcomes = sys.modules["_pytest.outcomes"]
         self._excusing = (unittest.SkipTest, outcomes.OutcomeException, outcomes.Exit)
         self.fatal = (ProductLost, KeyboardInterrupt, *self._excusing, *fatal)
@@ -72,7 +72,7 @@ class TestsSide:
     def unable(self, why: str) -> NoReturn:
         """Give the test up: it cannot run like this."""
         self.fault(why)
-        raise Apart(why)
+        raise CannotRunApart(why)
 
     def lost(self, why: str) -> NoReturn:
         """Give the test up: nobody is there to ask."""
@@ -145,7 +145,7 @@ class TestsSide:
 
     def form(self, value: Any) -> Any:
         """The form of what has a name on both sides: modules, functions and classes of the standard library."""
-        if type(value) is import_hook.Facade:
+        if type(value) is import_hook.ModuleFacade:
             return ["y", import_hook.known(value)["_jumar_thing"]]
         if isinstance(value, types.ModuleType):
             return ["q", value.__name__, ""] if proxies.standard(value.__name__) else None
@@ -195,10 +195,10 @@ class TestsSide:
             raise ValueError("no such form")
         number, name = form[1], str(form[2])
         there = sys.modules.get(name)
-        if type(there) is import_hook.Facade:
+        if type(there) is import_hook.ModuleFacade:
             return there
         if number not in self.facades:
-            self.facades[number] = import_hook.Facade(name)
+            self.facades[number] = import_hook.ModuleFacade(name)
             import_hook.known(self.facades[number]).update(_jumar_thing=number, _jumar_peer=self.peer)
         return self.facades[number]
 

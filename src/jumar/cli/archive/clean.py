@@ -14,7 +14,7 @@ from jumar.cli.parameters.run_argument import IN_RUNS
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
 from jumar.runs.archive import cleaning
-from jumar.runs.archive.cleaning import Wanted, remove_leftovers
+from jumar.runs.archive.cleaning import CleaningRule, remove_leftovers
 from jumar.runs.archive.find import refuse_links
 from jumar.runs.archive.listing import DAMAGED, UNFINISHED
 
@@ -40,13 +40,13 @@ def clean(folder: Path | None, runs: Path, *, as_json: bool, quiet: bool, dry_ru
     (--interrupted, --stop). Conditions that are given together must all hold.
     """
     voice, runs = Console(json=as_json, quiet=quiet), folder or runs
-    wanted = Wanted(
+    wanted = CleaningRule(
         older_than=_seconds(chosen["older_than"]),
         keep_bytes=_bytes(chosen["max_size"]),
         stops=_states(chosen["stops"]),
         interrupted=bool(chosen["interrupted"]),
     )
-    if wanted == Wanted(interrupted=wanted.interrupted) and not chosen["everything"]:
+    if wanted == CleaningRule(interrupted=wanted.interrupted) and not chosen["everything"]:
         raise BadInput(
             "say which runs: --older-than 7d, --max-size 10GB, --stop attempts, or --all; --dry-run tries it"
         )

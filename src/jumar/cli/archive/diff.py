@@ -13,7 +13,7 @@ from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import environment
 from jumar.cli.parameters.run_argument import IN_RUNS, RUN, spoken
 from jumar.runs.archive.find import find_run
-from jumar.workspace.patch import Counted
+from jumar.workspace.patch import DiffStat
 
 
 @click.command(epilog="Example: jumar diff last --stat, or jumar diff 20261121-101500-gcd-1a2b3c | git apply")
@@ -48,7 +48,7 @@ def diff(run_name: str, runs: Path, *, stat: bool, as_json: bool, quiet: bool) -
     return 0
 
 
-def _stat(files: tuple[Counted, ...]) -> str:
+def _stat(files: tuple[DiffStat, ...]) -> str:
     width = max(len(printable(f.path)) for f in files)
     rows = [
         f" {printable(f.path):<{width}} | " + ("binary" if f.added is None else f"+{f.added} -{f.removed}")

@@ -10,7 +10,7 @@ import click
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.run_argument import IN_RUNS
-from jumar.runs.archive.listing import Row, list_runs, shared_bytes
+from jumar.runs.archive.listing import RunRow, list_runs, shared_bytes
 
 TITLES = ("RUN", "TASK", "STOP", "PASSED", "COST", "TIME", "SIZE")
 THOUSAND = 1000
@@ -37,7 +37,7 @@ def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bo
     return 0
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: RunRow) -> tuple[str, ...]:
     """The row as texts."""
     passed = "-" if row.passed is None else f"{row.passed}/{row.total}"
     cost = f"${row.usd:.4f}" if row.usd else "-"

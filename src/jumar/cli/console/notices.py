@@ -20,7 +20,7 @@ BLIND = "localisation failed, so every line is searched alike"
 """What it means that no line is suspicious."""
 
 
-class Notices:
+class NoticePrinter:
     """Finds them in what the kernel is about to do; each is said once."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from jumar.cli.console.notices import LONGEST, Notices
+from jumar.cli.console.notices import LONGEST, NoticePrinter
 from jumar.cli.console.output import Console, printable
 from jumar.cli.console.status_line import StatusLine
 from jumar.cli.parameters.environment import environment
@@ -33,7 +33,7 @@ USUAL_COLUMNS, PLAIN_COLUMNS = 80, 200
 """Of a terminal that does not know, and where there is none."""
 
 
-class Live:
+class ProgressDisplay:
     """Follows one run, or several after each other, on standard error."""
 
     def __init__(self, voice: Console, title: str = "") -> None:
@@ -48,7 +48,7 @@ class Live:
         self._lock = threading.RLock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._draw_on, name="jumar-progress", daemon=True)
-        self._notices = Notices()
+        self._notices = NoticePrinter()
 
     def __enter__(self) -> Self:
         self._voice.before = self._clear

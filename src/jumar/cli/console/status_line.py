@@ -18,7 +18,7 @@ MINUTE = 60
 
 
 @dataclass
-class Count:
+class PartCount:
     """How many of one part are done."""
 
     since: float
@@ -45,7 +45,7 @@ class StatusLine:
     since: float = 0.0
     best: tuple[int, int] | None = None
     """Tests that the best tree passes, of how many."""
-    counts: dict[ProgressPart, Count] = field(default_factory=dict)
+    counts: dict[ProgressPart, PartCount] = field(default_factory=dict)
 
     def begin(self, work: str, now: float) -> None:
         """Another work begins; what was counted of the one before is over."""
@@ -56,7 +56,7 @@ class StatusLine:
         """So many of *part* are done. A smaller number is that of another process: its rate is its own."""
         known = self.counts.get(part)
         if known is None or done < known.done:
-            known = self.counts[part] = Count(now)
+            known = self.counts[part] = PartCount(now)
         if part is ProgressPart.ROUND:
             self.counts.pop(ProgressPart.TESTS, None)
         known.done, known.total = done, total
@@ -84,7 +84,7 @@ class StatusLine:
         ]
         return [part for part in parts if part[1]]
 
-    def _inner(self) -> Count | None:
+    def _inner(self) -> PartCount | None:
         """What is counted in the smallest steps."""
         found = [
             self.counts[part]
@@ -101,7 +101,7 @@ class StatusLine:
             yield (6, f"round {of}") if part is ProgressPart.ROUND else (7, f"{of} {part}" if units else of)
 
 
-def bar(count: Count) -> str:
+def bar(count: PartCount) -> str:
     """A bar of what is done; nothing where nobody knows how much there is."""
     if not count.total:
         return ""

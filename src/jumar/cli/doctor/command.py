@@ -16,7 +16,7 @@ import click
 import msgspec
 
 from jumar.cli.console.output import Console
-from jumar.cli.doctor.gate import Check, plans, runners, tests
+from jumar.cli.doctor.gate import GateCheck, plans, runners, tests
 from jumar.cli.doctor.pytest_version import brought, pytest_in
 from jumar.cli.doctor.sandbox import sandboxes
 from jumar.cli.doctor.settings import settings_for_run
@@ -64,7 +64,7 @@ def doctor(task: Path, python: str | None, runs: Path, test_command: str | None,
     return int(bool(broken))
 
 
-def _checks(task: Path, python: str | None, runs: Path, test_command: str | None, *, anew: bool) -> Iterator[Check]:
+def _checks(task: Path, python: str | None, runs: Path, test_command: str | None, *, anew: bool) -> Iterator[GateCheck]:
     yield _python()
     yield from _tests(task, python, test_command)
     yield from plans(runs)
@@ -77,27 +77,27 @@ def _checks(task: Path, python: str | None, runs: Path, test_command: str | None
     yield from sandboxes(runs, environment(), anew=anew)
 
 
-def _python() -> Check:
+def _python() -> GateCheck:
     found = f"{platform.python_version()} at {sys.executable}"
     ok = sys.version_info >= (3, 11)
-    return Check("python", ok=ok, found=found, mend="" if ok else "install Python 3.11 or newer")
+    return GateCheck("python", ok=ok, found=found, mend="" if ok else "install Python 3.11 or newer")
 
 
-def _tests(task: Path, flag: str | None, test_command: str | None) -> Iterator[Check]:
+def _tests(task: Path, flag: str | None, test_command: str | None) -> Iterator[GateCheck]:
     try:
         loaded = with_command(load_task(task), Options(test_command=test_command))
         python = interpreter(loaded, flag)
     except BadInput as bad:
-        yield Check("task", ok=False, found=str(bad), mend="name a folder with tests or a task file")
+        yield GateCheck("task", ok=False, found=str(bad), mend="name a folder with tests or a task file")
         yield from runners(None, environment())
         return
-    yield Check("task", ok=True, found=str(task.resolve()))
+    yield GateCheck("task", ok=True, found=str(task.resolve()))
     yield from tests(loaded, environment())
     yield _pytest(loaded, python)
     yield from runners(loaded, environment())
 
 
-def _pytest(loaded: Task, python: Path) -> Check:
+def _pytest(loaded: Task, python: Path) -> GateCheck:
     """Check that *python* has pytest. One that comes with the task is not started: no sandbox confines it here."""
     if brought(python, loaded.root):
         found = pytest_in(python)
@@ -107,39 +107,39 @@ def _pytest(loaded: Task, python: Path) -> Check:
         found, ok = _said([str(python), "-I", "-c", probe])
     mend = "" if ok else f"{python} -m pip install pytest, or pass --python"
     found = f"{found} at {python}" if ok else f"{python} has no pytest"
-    return Check("pytest", ok=ok, found=found, mend=mend, needed=loaded.suite.runner == "pytest")
+    return GateCheck("pytest", ok=ok, found=found, mend=mend, needed=loaded.suite.runner == "pytest")
 
 
-def _git() -> Check:
+def _git() -> GateCheck:
     git = shutil.which("git")
     found, ok = _said([git, "--version"]) if git else ("not found", False)
-    return Check("git", ok=ok, found=found, mend="" if ok else "install git: best.patch is made with it")
+    return GateCheck("git", ok=ok, found=found, mend="" if ok else "install git: best.patch is made with it")
 
 
-def _disk(runs: Path) -> Check:
+def _disk(runs: Path) -> GateCheck:
     free = shutil.disk_usage(_existing(runs)).free
     ok = free >= ENOUGH_BYTES
     mend = "" if ok else "free some space, or keep runs elsewhere with --runs"
-    return Check("disk", ok=ok, found=f"{free / 1024**3:.1f} GiB free for {runs}", mend=mend)
+    return GateCheck("disk", ok=ok, found=f"{free / 1024**3:.1f} GiB free for {runs}", mend=mend)
 
 
-def _permissions(runs: Path) -> Iterator[Check]:
+def _permissions(runs: Path) -> Iterator[GateCheck]:
     for name, folder in (("runs", _existing(runs)), ("temporary", Path(tempfile.gettempdir()))):
         ok = os.access(folder, os.W_OK | os.X_OK)
         mend = "" if ok else f"make {folder} writable" + (", or pass --runs" if name == "runs" else ", or set TMPDIR")
-        yield Check(name, ok=ok, found=f"{folder} is {'' if ok else 'not '}writable", mend=mend)
+        yield GateCheck(name, ok=ok, found=f"{folder} is {'' if ok else 'not '}writable", mend=mend)
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         mend = "run as an ordinary user where tests are not yours"
-        yield Check("user", ok=False, needed=False, found="root: in sandbox S0 tests have all rights", mend=mend)
+        yield GateCheck("user", ok=False, needed=False, found="root: in sandbox S0 tests have all rights", mend=mend)
 
 
-def _system() -> Check:
+def _system() -> GateCheck:
     linux = sys.platform == "linux"
     mend = "" if linux else "use Linux: elsewhere a process that leaves its group may survive a kill"
-    return Check("processes", ok=linux, needed=False, found=f"{platform.system()} {platform.release()}", mend=mend)
+    return GateCheck("processes", ok=linux, needed=False, found=f"{platform.system()} {platform.release()}", mend=mend)
 
 
-def _commands(task: Path, flag: str | None) -> Check:
+def _commands(task: Path, flag: str | None) -> GateCheck:
     try:
         python = interpreter(load_task(task), flag)
     except BadInput:  # which has a line of its own
@@ -147,22 +147,22 @@ def _commands(task: Path, flag: str | None) -> Check:
     why = anyio.run(confinable, python.absolute(), environment())
     mend = "install bubblewrap, or pip install 'jumar[sandbox]', where user namespaces are allowed" if why else ""
     found = why or "commands of a model can be confined: no network, no home, a copy of the tree"
-    return Check("commands", ok=not why, needed=False, found=found, mend=mend)
+    return GateCheck("commands", ok=not why, needed=False, found=found, mend=mend)
 
 
-def _models() -> Check:
+def _models() -> GateCheck:
     """Check that a provider can be asked. Keys are named by their variables, never shown."""
     try:
         check_installed()
     except BadInput as bad:
-        return Check("models", ok=False, needed=False, found=str(bad), mend="pip install 'jumar[llm]'")
+        return GateCheck("models", ok=False, needed=False, found=str(bad), mend="pip install 'jumar[llm]'")
     environ = environment()
     variables = [v for p in PROVIDERS if p.needs_key for v in p.keys if environ.get(v, "").strip()]
     if not variables:
         mend = "set one such as ANTHROPIC_API_KEY, or pass --base-url of a local server, or --model repair"
-        return Check("models", ok=False, needed=False, found="no key of a provider is set", mend=mend)
+        return GateCheck("models", ok=False, needed=False, found="no key of a provider is set", mend=mend)
     found = f"{', '.join(variables)} set: {keyed_model(environ)[0]} where no model is chosen"
-    return Check("models", ok=True, needed=False, found=found)
+    return GateCheck("models", ok=True, needed=False, found=found)
 
 
 def _existing(folder: Path) -> Path:

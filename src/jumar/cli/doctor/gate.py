@@ -24,7 +24,7 @@ UNTESTED = "no test file: jumar run -i '...' begins in refactor mode, in which e
 OFFER = f"{SET_VERIFY}; {ELSE}; or pass --gate strict, and the agent writes the first failing test"
 
 
-class Check(msgspec.Struct, frozen=True):
+class GateCheck(msgspec.Struct, frozen=True):
     """Result of one check."""
 
     name: str
@@ -37,7 +37,7 @@ class Check(msgspec.Struct, frozen=True):
     """More of what was found, for programs."""
 
 
-def runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Check]:
+def runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[GateCheck]:
     """Check which runners work for *task*; only its own is needed. pytest's interpreter is checked elsewhere."""
     root = task.root if task else Path.cwd()
     for name in names("runners"):
@@ -48,10 +48,10 @@ def runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[Check]:
         why = around.missing or unreachable(around, environ)
         what, _, mend = why.rpartition(": ") if why else ("", "", "")
         found = what if why else f"{around.probe[0]} works in a sandbox" if around.probe else "is there"
-        yield Check(f"runner {name}", ok=not why, found=found, mend=mend, needed=needed)
+        yield GateCheck(f"runner {name}", ok=not why, found=found, mend=mend, needed=needed)
 
 
-def tests(task: Task, environ: Mapping[str, str]) -> Iterator[Check]:
+def tests(task: Task, environ: Mapping[str, str]) -> Iterator[GateCheck]:
     """Check whether *task* has tests at all, and else what could guard a refactoring of it."""
     if task.suite.single:
         yield _command(task, environ)
@@ -59,16 +59,16 @@ def tests(task: Task, environ: Mapping[str, str]) -> Iterator[Check]:
     files = tuple(tree_files(task.root, task.withheld))
     there = runner_of(task.suite.runner).test_files(files, task.suite.select)
     if there:
-        yield Check("tests", ok=True, needed=False, found=f"{len(there)} test files for {task.suite.runner}")
+        yield GateCheck("tests", ok=True, needed=False, found=f"{len(there)} test files for {task.suite.runner}")
     else:
         guards = (task.verify,) if task.verify else verify_commands(task, environ)
         said = f"; [gate] verify: {guards[0]}" if task.verify else ""
         said = said or (f"; guarded by the first that succeeds: {', '.join(guards)}" if guards else "")
         facts = {"verify": list(guards)}
-        yield Check("tests", ok=False, needed=False, found=UNTESTED + said, mend=OFFER, facts=facts)
+        yield GateCheck("tests", ok=False, needed=False, found=UNTESTED + said, mend=OFFER, facts=facts)
 
 
-def _command(task: Task, environ: Mapping[str, str]) -> Check:
+def _command(task: Task, environ: Mapping[str, str]) -> GateCheck:
     """Check that the test command of *task* can be started."""
     try:
         argv_of(task.suite.command)
@@ -77,10 +77,10 @@ def _command(task: Task, environ: Mapping[str, str]) -> Check:
         why = str(bad)
     what, _, mend = why.partition(": ")
     found = what if why else f"{task.suite.command}: one test, passed if it exits with status 0"
-    return Check("tests", ok=not why, found=found, mend=mend)
+    return GateCheck("tests", ok=not why, found=found, mend=mend)
 
 
-def plans(runs: Path) -> Iterator[Check]:
+def plans(runs: Path) -> Iterator[GateCheck]:
     """Report what the plan of the newest run below *runs* leaves open, if it has one."""
     folders = sorted((path.parent for path in runs.glob("*/events.jsonl")), key=lambda path: path.name)
     for folder in reversed(folders):
@@ -89,8 +89,10 @@ def plans(runs: Path) -> Iterator[Check]:
         except JumarError:  # `jumar log verify` tells
             continue
         for said in warnings(book.plan):
-            yield Check("plan", ok=False, needed=False, found=f"{folder.name}: {said}", mend="submit the plan again")
+            yield GateCheck(
+                "plan", ok=False, needed=False, found=f"{folder.name}: {said}", mend="submit the plan again"
+            )
         if book.plan:
             where = ", ".join(f"{step.title}: {stands(step, book.newest)}" for step in book.plan)
-            yield Check("plan", ok=True, needed=False, found=f"{folder.name}: {where}")
+            yield GateCheck("plan", ok=True, needed=False, found=f"{folder.name}: {where}")
         return

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import anyio
 
-from jumar.cli.doctor.gate import Check
+from jumar.cli.doctor.gate import GateCheck
 from jumar.errors import JumarError
 from jumar.runs.setup.choose_sandbox import CandidateFindings, forbidden, surveyed
 from jumar.sandbox.probes.catalogue import LACKS, PROBES, beyond
 from jumar.sandbox.request import TIERS
 
 
-def sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> Iterator[Check]:
+def sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> Iterator[GateCheck]:
     """The strongest tier that was shown below *runs*, which need not exist, and each other candidate.
 
     With *anew* all of them are tried now, and that is what is remembered.
@@ -24,18 +24,22 @@ def sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> Iterator
     try:
         found = survey(runs, environ, anew=anew)
     except (JumarError, OSError) as fault:
-        yield Check("sandbox", ok=False, needed=False, found=f"could not be tried: {fault}", mend="see the lines above")
+        yield GateCheck(
+            "sandbox", ok=False, needed=False, found=f"could not be tried: {fault}", mend="see the lines above"
+        )
         return
     best = min((f.tier for f in found if f.tier), key=TIERS.index, default="S0")
     said = next((_said(f) for f in found if f.tier == best), "no other sandbox works here")
     strong = best == "S3"
-    yield Check(
+    yield GateCheck(
         "sandbox", ok=strong, needed=False, found=f"{best} is the strongest here; {said}; not covered: {LACKS[best]}",
         mend="" if strong else "; ".join(_stronger(found, best)), facts={"tier": best, "candidates": list(found)},
     )  # fmt: skip
     for each in found:
         if each.tier != best or each.candidate != best:
-            yield Check(f"sandbox {each.candidate}", ok=not each.why, needed=False, found=state(each), mend=each.why)
+            yield GateCheck(
+                f"sandbox {each.candidate}", ok=not each.why, needed=False, found=state(each), mend=each.why
+            )
 
 
 def survey(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequence[CandidateFindings]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from jumar.core.state.budget import Budget
-from jumar.core.state.event_base import Fact
+from jumar.core.state.event_base import EventBase
 from jumar.core.state.mode_events import Codemod as Codemod  # noqa: PLC0414  an event like the others here
 from jumar.core.state.mode_events import Mode as Mode  # noqa: PLC0414  an event like the others here
 from jumar.core.state.mode_events import PlainRun as PlainRun  # noqa: PLC0414  an event like the others here
@@ -18,7 +18,7 @@ from jumar.core.state.test_policy import Gate, TestPolicy, Trigger
 from jumar.core.state.verdict import Blame, Outcome, Void
 
 
-class RunStart(Fact, frozen=True, kw_only=True, tag="run_start"):
+class RunStart(EventBase, frozen=True, kw_only=True, tag="run_start"):
     """The first line: what will be worked on, by whom, under which rules, judged by which ids."""
 
     run: str
@@ -33,7 +33,7 @@ class RunStart(Fact, frozen=True, kw_only=True, tag="run_start"):
     settings: Settings = Settings()
 
 
-class ModelRequest(Fact, frozen=True, kw_only=True, tag="model_request"):
+class ModelRequest(EventBase, frozen=True, kw_only=True, tag="model_request"):
     """On disk before the call is made: an open one counts as spent after a crash."""
 
     tier: str
@@ -45,7 +45,7 @@ class ModelRequest(Fact, frozen=True, kw_only=True, tag="model_request"):
     """How many messages the prompt has."""
 
 
-class ModelCall(Fact, frozen=True, kw_only=True, tag="model_call"):
+class ModelCall(EventBase, frozen=True, kw_only=True, tag="model_call"):
     """Settles a request: every billed call, failed and unparsable ones too."""
 
     reply: Reply
@@ -67,7 +67,7 @@ class ModelCall(Fact, frozen=True, kw_only=True, tag="model_call"):
     """Whether no usage was reported and what was reserved counts as spent."""
 
 
-class ActionTaken(Fact, frozen=True, kw_only=True, tag="action"):
+class ActionTaken(EventBase, frozen=True, kw_only=True, tag="action"):
     """Every action of a turn, refused or not. File bodies are named by hash, not repeated."""
 
     name: str
@@ -78,7 +78,7 @@ class ActionTaken(Fact, frozen=True, kw_only=True, tag="action"):
     """Whether it was the last action of its turn."""
 
 
-class Write(Fact, frozen=True, kw_only=True, tag="write"):
+class Write(EventBase, frozen=True, kw_only=True, tag="write"):
     """A file changed. Hashes are sha256 of the bytes; empty means absent."""
 
     path: str
@@ -92,14 +92,14 @@ class Write(Fact, frozen=True, kw_only=True, tag="write"):
     """Whether it writes tests of the agent's own."""
 
 
-class EditClaim(Fact, frozen=True, kw_only=True, tag="edit_claim"):
+class EditClaim(EventBase, frozen=True, kw_only=True, tag="edit_claim"):
     """The model says which red test an edit advances."""
 
     test_id: str
     edit_target: str
 
 
-class TestRun(Fact, frozen=True, kw_only=True, tag="test_run"):
+class TestRun(EventBase, frozen=True, kw_only=True, tag="test_run"):
     """One test in a verification."""
 
     __test__ = False
@@ -127,7 +127,7 @@ CHECK = "gate.verify"
 """Stands for a test: the command that must be green before refactor mode is left. It is no expected id."""
 
 
-class Tests(Fact, frozen=True, kw_only=True, tag="tests"):
+class Tests(EventBase, frozen=True, kw_only=True, tag="tests"):
     """One verification."""
 
     __test__ = False
@@ -155,7 +155,7 @@ class Tests(Fact, frozen=True, kw_only=True, tag="tests"):
     """What no channel closes, with file and line."""
 
 
-class Observation(Fact, frozen=True, kw_only=True, tag="observation"):
+class Observation(EventBase, frozen=True, kw_only=True, tag="observation"):
     """What the model is shown; `driver.run_tests` for test results."""
 
     name: str
@@ -163,7 +163,7 @@ class Observation(Fact, frozen=True, kw_only=True, tag="observation"):
     content: dict[str, object]
 
 
-class Localisation(Fact, frozen=True, kw_only=True, tag="localisation"):
+class Localisation(EventBase, frozen=True, kw_only=True, tag="localisation"):
     """Which lines the red tests run and the green ones do not: path, line, suspiciousness, most suspicious first."""
 
     tree: str
@@ -173,14 +173,14 @@ class Localisation(Fact, frozen=True, kw_only=True, tag="localisation"):
     duration_ms: int = 0
 
 
-class BestFound(Fact, frozen=True, kw_only=True, tag="best"):
+class BestFound(EventBase, frozen=True, kw_only=True, tag="best"):
     """The ratchet moved up (or a tie kept the newer tree)."""
 
     tree: str
     score: Score
 
 
-class Revert(Fact, frozen=True, kw_only=True, tag="revert"):
+class Revert(EventBase, frozen=True, kw_only=True, tag="revert"):
     """The workspace went back."""
 
     to: str
@@ -192,7 +192,7 @@ class Revert(Fact, frozen=True, kw_only=True, tag="revert"):
     """Whether only what was changed around the tools went back: the tree that is known stays."""
 
 
-class Repair(Fact, frozen=True, kw_only=True, tag="repair"):
+class Repair(EventBase, frozen=True, kw_only=True, tag="repair"):
     """A claimed edit did not turn green."""
 
     test_ids: tuple[str, ...]
@@ -208,20 +208,20 @@ class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     test_file_path: str = ""
 
 
-class Plan(Fact, frozen=True, kw_only=True, tag="plan"):
+class Plan(EventBase, frozen=True, kw_only=True, tag="plan"):
     """A plan was submitted."""
 
     steps: tuple[PlanStep, ...]
 
 
-class Guardrail(Fact, frozen=True, kw_only=True, tag="guardrail"):
+class Guardrail(EventBase, frozen=True, kw_only=True, tag="guardrail"):
     """A hard rule was hit; the run ends."""
 
     rule: str
     what: str
 
 
-class Final(Fact, frozen=True, kw_only=True, tag="final", omit_defaults=True):
+class Final(EventBase, frozen=True, kw_only=True, tag="final", omit_defaults=True):
     """Written on every exit path. `test_result` is of the tree that is shipped; absent under `never`."""
 
     message: str
@@ -229,7 +229,7 @@ class Final(Fact, frozen=True, kw_only=True, tag="final", omit_defaults=True):
     test_result: dict[str, object] | None = None
 
 
-class RunEnd(Fact, frozen=True, kw_only=True, tag="run_end"):
+class RunEnd(EventBase, frozen=True, kw_only=True, tag="run_end"):
     """The last line of a segment."""
 
     stop: StopReason
@@ -243,13 +243,13 @@ class RunEnd(Fact, frozen=True, kw_only=True, tag="run_end"):
     """One sentence where the reason alone does not tell: which cap, which fault."""
 
 
-class Resume(Fact, frozen=True, kw_only=True, tag="resume"):
+class Resume(EventBase, frozen=True, kw_only=True, tag="resume"):
     """A new segment began; what an open request had reserved counts as spent."""
 
     from_seq: int
 
 
-class Limit(Fact, frozen=True, kw_only=True, tag="limit"):
+class Limit(EventBase, frozen=True, kw_only=True, tag="limit"):
     """A cap was changed."""
 
     name: str

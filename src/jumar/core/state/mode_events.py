@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from jumar.core.state.event_base import Fact
+from jumar.core.state.event_base import EventBase
 from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import Void
 
 
-class Mode(Fact, frozen=True, kw_only=True, tag="mode", rename={"from_": "from"}):
+class Mode(EventBase, frozen=True, kw_only=True, tag="mode", rename={"from_": "from"}):
     """Strict or refactor."""
 
     from_: Gate
     to: Gate
 
 
-class Refusal(Fact, frozen=True, kw_only=True, tag="refusal"):
+class Refusal(EventBase, frozen=True, kw_only=True, tag="refusal"):
     """A verdict in refactor mode was not green: the mode is not left, and the edits stay in the workspace."""
 
     why: str
     tree: str
 
 
-class PlainRun(Fact, frozen=True, kw_only=True, tag="plain_run"):
+class PlainRun(EventBase, frozen=True, kw_only=True, tag="plain_run"):
     """The tests ran once under configuration that the run edited; it precedes the `tests` that it stands beside."""
 
     paths: tuple[str, ...]
@@ -42,7 +42,7 @@ class PlainRun(Fact, frozen=True, kw_only=True, tag="plain_run"):
     tree: str = ""
 
 
-class Codemod(Fact, frozen=True, kw_only=True, tag="codemod"):
+class Codemod(EventBase, frozen=True, kw_only=True, tag="codemod"):
     """One command or one replacement changed files: the `write` events that follow are one edit."""
 
     tool: str

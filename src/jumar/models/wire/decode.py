@@ -12,7 +12,7 @@ from jumar.core.state.reply import Reply, ToolCall
 from jumar.models.wire.jsonl import MOST_TOKENS
 from jumar.models.wire.messages import JSON_OBJECT, MALFORMED
 from jumar.models.wire.redaction import clean, cleaned
-from jumar.models.wire.request_formats import CHAT, MESSAGES, Form
+from jumar.models.wire.request_formats import CHAT, MESSAGES, RequestFormat
 from jumar.models.wire.response_types import (
     AnthropicMessage,
     Chat,
@@ -54,7 +54,7 @@ class DecodedReply(msgspec.Struct, frozen=True, kw_only=True):
     """True if the answer came to its end."""
 
 
-def said(form: Form, data: bytes, *, stream: bool) -> DecodedReply | None:
+def said(form: RequestFormat, data: bytes, *, stream: bool) -> DecodedReply | None:
     """Decode the answer *data* to a request of *form*; None if it is no such answer."""
     try:
         if not stream:
@@ -101,7 +101,7 @@ def _events(data: bytes) -> Iterator[Json]:
             yield piece
 
 
-def _whole(form: Form, body: Json) -> DecodedReply:
+def _whole(form: RequestFormat, body: Json) -> DecodedReply:
     if form is CHAT:
         return _chat(_read(body, Chat))
     return _letter(_read(body, AnthropicMessage)) if form is MESSAGES else _response(_read(body, Response))

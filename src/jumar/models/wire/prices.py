@@ -22,7 +22,7 @@ QUARTERS_OF_A_DAY = 97
 """Prices may depend on the time of day, in steps of a quarter of an hour at the finest."""
 
 
-class Tariff(Protocol):
+class PriceList(Protocol):
     """Price of tokens, in usd. Cached and written tokens are part of the input."""
 
     def cost(self, input_tokens: int, cached_tokens: int, output_tokens: int, written_tokens: int = 0) -> float:
@@ -34,7 +34,7 @@ class Tariff(Protocol):
         ...
 
 
-class OwnTariff:
+class OwnPrices:
     """Price that a person gave. *surcharge* is the price of a token written to the cache, in input tokens."""
 
     def __init__(self, price: Price, surcharge: float = 1.0) -> None:
@@ -55,7 +55,7 @@ class OwnTariff:
         return max(self.cost(input_tokens, cached, output_tokens, written) for cached, written in ways)
 
 
-class TableTariff:
+class TablePrices:
     """The maintained table's price of *model*: tiers, times of day and dates of change included."""
 
     def __init__(self, model: ModelInfo) -> None:
@@ -76,10 +76,10 @@ class TableTariff:
         return max(_billed(price, way) for way in ways for price in prices.values())
 
 
-class Dearer:
+class PriceRise:
     """The higher of two prices, call by call."""
 
-    def __init__(self, *tariffs: Tariff) -> None:
+    def __init__(self, *tariffs: PriceList) -> None:
         self._tariffs = tariffs
 
     def cost(self, input_tokens: int, cached_tokens: int, output_tokens: int, written_tokens: int = 0) -> float:
@@ -91,7 +91,7 @@ class Dearer:
         return max(t.worst(input_tokens, output_tokens) for t in self._tariffs)
 
 
-def tariff(route: Route) -> Tariff:
+def tariff(route: Route) -> PriceList:
     """Return the price of calls of *route*: its own price, else nothing on this machine, else the table's price.
 
     A price that came with the task must not disarm a person's cap: it counts where it is not lower than the table's.
@@ -102,11 +102,11 @@ def tariff(route: Route) -> Tariff:
     provider = provider_of(route.model)
     if route.price is not None:
         _check(route.price, route.model)
-        own = OwnTariff(route.price, WRITE_SURCHARGE if provider.wire == "anthropic" else 1.0)
+        own = OwnPrices(route.price, WRITE_SURCHARGE if provider.wire == "anthropic" else 1.0)
         known = None if is_local(route.base_url) or not route.foreign_price else _found_for(route)
-        return own if known is None else Dearer(own, TableTariff(known))
+        return own if known is None else PriceRise(own, TablePrices(known))
     if provider.name == "ollama" or is_local(route.base_url):
-        return OwnTariff(Price(input=0.0, output=0.0, cached=0.0))
+        return OwnPrices(Price(input=0.0, output=0.0, cached=0.0))
     found = _found_for(route)
     if found is None:
         where = f" at {route.base_url}" if route.base_url else ""
@@ -114,7 +114,7 @@ def tariff(route: Route) -> Tariff:
             f"nobody knows what {route.model}{where} costs: "
             f'pass --price INPUT,OUTPUT (usd per million tokens) or set [prices."{route.model}"]'
         )
-    return TableTariff(found)
+    return TablePrices(found)
 
 
 def costs(route: Route) -> bool:

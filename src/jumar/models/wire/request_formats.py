@@ -25,7 +25,7 @@ SHARED = "model stream tools tool_choice temperature top_p metadata"
 """Fields that every form has."""
 
 
-class Form(msgspec.Struct, frozen=True, kw_only=True):
+class RequestFormat(msgspec.Struct, frozen=True, kw_only=True):
     """One request format."""
 
     name: Literal["chat", "responses", "messages"]
@@ -45,7 +45,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
 UNSEEN = "the provider would add what it keeps itself, and nobody here can count that; send the whole conversation"
 
-CHAT = Form(
+CHAT = RequestFormat(
     name="chat",
     wire="openai",
     path="/chat/completions",
@@ -61,7 +61,7 @@ CHAT = Form(
     ),
 )
 
-RESPONSES = Form(
+RESPONSES = RequestFormat(
     name="responses",
     wire="openai",
     path="/responses",
@@ -79,7 +79,7 @@ RESPONSES = Form(
     },
 )
 
-MESSAGES = Form(
+MESSAGES = RequestFormat(
     name="messages",
     wire="anthropic",
     path="/v1/messages",
@@ -117,7 +117,7 @@ class ForwardRefusal(msgspec.Struct, frozen=True):
 class ForwardedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request that may be forwarded."""
 
-    form: Form
+    form: RequestFormat
     body: bytes
     headers: Mapping[str, str] = {}
     stream: bool
@@ -132,13 +132,15 @@ class ForwardedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The most tokens that all else can be."""
 
 
-def form_at(path: str) -> Form | None:
+def form_at(path: str) -> RequestFormat | None:
     """The form that clients post to *path*, with or without the version before it."""
     plain = path.partition("?")[0].rstrip("/").removeprefix("/v1")
     return next((form for form in FORMS if form.path.removeprefix("/v1") == plain), None)
 
 
-def asked(form: Form, raw: bytes, model: str, max_output: int, base_url: str = "") -> ForwardedRequest | ForwardRefusal:
+def asked(
+    form: RequestFormat, raw: bytes, model: str, max_output: int, base_url: str = ""
+) -> ForwardedRequest | ForwardRefusal:
     """The request *raw* as it may be sent: to *model* (`PROVIDER:NAME`), with at most *max_output* tokens to come."""
     try:
         return _asked(form, json.loads(raw), model, max_output, base_url)
@@ -148,7 +150,9 @@ def asked(form: Form, raw: bytes, model: str, max_output: int, base_url: str = "
         return ForwardRefusal(400, "the body is nested too deep")
 
 
-def _asked(form: Form, body: object, model: str, max_output: int, base_url: str) -> ForwardedRequest | ForwardRefusal:
+def _asked(
+    form: RequestFormat, body: object, model: str, max_output: int, base_url: str
+) -> ForwardedRequest | ForwardRefusal:
     if not isinstance(body, dict) or not isinstance(body.get(form.turns), str | list):
         return ForwardRefusal(400, f"the body is no JSON object with `{form.turns}`")
     if why := _unmetered(form, body):
@@ -181,7 +185,7 @@ def _newer(model: str, base_url: str) -> bool:
     return own or name.startswith(ONLY_COMPLETION_TOKENS)
 
 
-def _unmetered(form: Form, body: Json) -> str:
+def _unmetered(form: RequestFormat, body: Json) -> str:
     """Return why the cost of *body* could not be known, or empty."""
     for name, why in form.refused.items():
         if body.get(name) not in (None, False, [], {}):
@@ -232,7 +236,7 @@ def _without_ttl(value: Any) -> Any:
     return [_without_ttl(v) for v in value] if isinstance(value, list) else value
 
 
-def _capped(form: Form, body: Json, most: int, *, newer: bool) -> int:
+def _capped(form: RequestFormat, body: Json, most: int, *, newer: bool) -> int:
     """Cap the output of *body* at *most* tokens, in the word that its server knows; what it may have."""
     given = [value for name in form.caps if isinstance(value := body.pop(name, None), int) and value > 0]
     cap = min([most, *given])
@@ -244,7 +248,7 @@ def _capped(form: Form, body: Json, most: int, *, newer: bool) -> int:
     return cap
 
 
-def _measures(form: Form, body: Json) -> tuple[str, tuple[tuple[str, int, int], ...], int]:
+def _measures(form: RequestFormat, body: Json) -> tuple[str, tuple[tuple[str, int, int], ...], int]:
     """The head's digest, the measures of each turn, and the most tokens of all but the turns."""
     turns = body[form.turns] if isinstance(body[form.turns], list) else [body[form.turns]]
     head = {k: v for k, v in body.items() if k not in (form.turns, *form.caps, "stream", "stream_options", "metadata")}

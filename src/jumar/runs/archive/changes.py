@@ -16,7 +16,7 @@ from jumar.languages.gitignore_globs import spec
 from jumar.runs.setup.assembly import gated, runner_of
 from jumar.runs.setup.marks import TrustedRun
 from jumar.runs.setup.result import state_of
-from jumar.workspace.patch import Counted, best_patch, changed_lines
+from jumar.workspace.patch import DiffStat, best_patch, changed_lines
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import objects_of
 from jumar.workspace.write_back import apply
@@ -30,7 +30,7 @@ class Changes(msgspec.Struct, frozen=True):
     run: str
     base: str
     best: str
-    files: tuple[Counted, ...]
+    files: tuple[DiffStat, ...]
     patch: bytes
     """For `git apply`."""
 

@@ -14,11 +14,11 @@ from jumar.core.state.stop import StopReason
 from jumar.journal.writer import EVENTS, LOCK
 from jumar.process.room import discard
 from jumar.runs.archive.find import runs_in
-from jumar.runs.archive.listing import DAMAGED, OPEN, UNFINISHED, Row, list_runs, shared_bytes
+from jumar.runs.archive.listing import DAMAGED, OPEN, UNFINISHED, RunRow, list_runs, shared_bytes
 from jumar.workspace.files import safe_paths
 from jumar.workspace.store.lease import SHARED
 from jumar.workspace.store.shared import RECORD, is_run
-from jumar.workspace.store.sweep import Freed, sweep
+from jumar.workspace.store.sweep import SweptObjects, sweep
 
 KEPT_STATES = (UNFINISHED, StopReason.INTERRUPTED, DAMAGED)
 """Not removed unless they are asked for by name."""
@@ -28,7 +28,7 @@ STALE_SECONDS = 86_400
 """After a day nobody is still making a run."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class CleaningRule(msgspec.Struct, frozen=True, kw_only=True):
     """Which runs are to be removed: all that meet every condition that is given."""
 
     older_than: float | None = None
@@ -44,7 +44,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 class Cleaned(msgspec.Struct, frozen=True, kw_only=True):
     """What was removed, or would be."""
 
-    removed: tuple[Row, ...]
+    removed: tuple[RunRow, ...]
     kept: int
     runs_bytes: int
     objects: int
@@ -59,7 +59,7 @@ class Cleaned(msgspec.Struct, frozen=True, kw_only=True):
         return self.runs_bytes + self.objects_bytes
 
 
-def clean(runs: Path, wanted: Wanted, *, dry: bool = False, now: float | None = None) -> Cleaned:
+def clean(runs: Path, wanted: CleaningRule, *, dry: bool = False, now: float | None = None) -> Cleaned:
     """Remove the runs in *runs* that are *wanted*, and the objects that no other needs; with *dry* only count.
 
     Raises:
@@ -84,7 +84,7 @@ def clean(runs: Path, wanted: Wanted, *, dry: bool = False, now: float | None = 
     )
 
 
-def _chosen(rows: Sequence[Row], wanted: Wanted, now: float) -> list[Row]:
+def _chosen(rows: Sequence[RunRow], wanted: CleaningRule, now: float) -> list[RunRow]:
     """The runs that meet the conditions but the one on bytes, the oldest first."""
     return [
         row
@@ -96,7 +96,7 @@ def _chosen(rows: Sequence[Row], wanted: Wanted, now: float) -> list[Row]:
     ]
 
 
-def _enough(runs: Path, rows: Sequence[Row], due: list[Row], most: int) -> list[Row]:
+def _enough(runs: Path, rows: Sequence[RunRow], due: list[RunRow], most: int) -> list[RunRow]:
     """The fewest of the oldest of *due* without which the rest takes at most *most* bytes; all, if that is too few."""
     shared = shared_bytes(runs)
 
@@ -113,7 +113,7 @@ def _enough(runs: Path, rows: Sequence[Row], due: list[Row], most: int) -> list[
     return due[:low]
 
 
-def _sweep(runs: Path, left: Sequence[Path], *, dry: bool) -> Freed:
+def _sweep(runs: Path, left: Sequence[Path], *, dry: bool) -> SweptObjects:
     return sweep(runs / SHARED, left, dry=dry)
 
 

@@ -16,7 +16,7 @@ from jumar.errors import BadInput, Infra
 from jumar.journal.line_format import JournalEnd
 from jumar.journal.writer import EVENTS, LOCK, still
 from jumar.runs.archive.find import runs_in
-from jumar.runs.setup.result import Best, state_in
+from jumar.runs.setup.result import BestTree, state_in
 from jumar.workspace.store.lease import SHARED
 
 OPEN, UNFINISHED, DAMAGED = "open", "unfinished", "damaged"
@@ -28,7 +28,7 @@ STAMP_LENGTH = 15
 BLOCK_BYTES = 512
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     """One run."""
 
     run: str
@@ -54,7 +54,7 @@ class _Ended(msgspec.Struct, frozen=True):
 
     task: str
     stop: str
-    best: Best
+    best: BestTree
     usd: float
     seconds: float
     head: JournalEnd
@@ -63,14 +63,14 @@ class _Ended(msgspec.Struct, frozen=True):
     passed: int | None = 0
 
 
-def list_runs(runs: Path) -> Iterator[Row]:
+def list_runs(runs: Path) -> Iterator[RunRow]:
     """The runs in *runs*, the newest first."""
     for run in runs_in(runs):
         with suppress(FileNotFoundError):  # it was removed meanwhile
             yield row_of(run)
 
 
-def row_of(run: Path) -> Row:
+def row_of(run: Path) -> RunRow:
     """The row of the run in *run*."""
     with still(run) as closed:
         is_open = not closed and (run / LOCK).exists()
@@ -81,9 +81,9 @@ def row_of(run: Path) -> Row:
         return _from_journal(run, is_open=is_open)
 
 
-def _from_journal(run: Path, *, is_open: bool) -> Row:
+def _from_journal(run: Path, *, is_open: bool) -> RunRow:
     """The row of a run that has no result, or one that is older than its journal."""
-    unknown = _Ended(run.name[STAMP_LENGTH + 1 :], "", Best(0, 0), 0.0, 0.0, JournalEnd())
+    unknown = _Ended(run.name[STAMP_LENGTH + 1 :], "", BestTree(0, 0), 0.0, 0.0, JournalEnd())
     try:
         state = state_in(run)
     except (BadInput, Infra) as fault:
@@ -92,13 +92,13 @@ def _from_journal(run: Path, *, is_open: bool) -> Row:
         return _row(run, OPEN if is_open else UNFINISHED, unknown, passed=None)
     stop = str(state.end.stop) if state.phase is Phase.ENDED and state.end else UNFINISHED
     score = state.best.score if state.best else None
-    best = Best(score.passed if score else 0, len(state.expected))
+    best = BestTree(score.passed if score else 0, len(state.expected))
     found = _Ended(state.run.task, "", best, state.spend.usd, round(state.spend.seconds, 3), JournalEnd())
     return _row(run, OPEN if is_open else stop, found, passed=best.passed if score else None)
 
 
-def _row(run: Path, stop: str, found: _Ended, *, passed: int | None, why: str = "") -> Row:
-    return Row(
+def _row(run: Path, stop: str, found: _Ended, *, passed: int | None, why: str = "") -> RunRow:
+    return RunRow(
         run=run.name, task=found.task, stop=stop, passed=passed, total=found.best.total, usd=found.usd,
         seconds=found.seconds, bytes=used_bytes(run), started=started(run), folder=str(run), why=why,
     )  # fmt: skip

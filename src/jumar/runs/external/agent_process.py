@@ -18,11 +18,11 @@ from jumar.core.state.verdict import Ended as Manner
 from jumar.errors import Infra, JumarError
 from jumar.ports import Invocation
 from jumar.process.child_process import Child, confined
-from jumar.process.freeze import Stillness, still
+from jumar.process.freeze import FrozenTree, still
 from jumar.process.launch import PATH, Confinement
 from jumar.runs.external.model_proxy import HOST, ProxyEndpoints
-from jumar.runs.external.visible_files import Outlook
-from jumar.runs.setup.assembly import Place
+from jumar.runs.external.visible_files import AgentView
+from jumar.runs.setup.assembly import RunPlace
 from jumar.sandbox.request import Reach
 from jumar.task.agent_command import filled, takes
 from jumar.workspace.files.safe_paths import disk
@@ -31,11 +31,11 @@ LAST_BYTES = 4096
 """Of the agent's output, to find its last line in."""
 
 
-class Workshop(msgspec.Struct, frozen=True, kw_only=True):
+class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
     """What every turn of a run has in common."""
 
     outside: ExternalAgentSettings
-    place: Place
+    place: RunPlace
     doors: ProxyEndpoints
     model: str
     """The name that the agent may ask for: whatever it asks for, it gets the run's."""
@@ -72,7 +72,7 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     def reach(self, prompt_file: Path) -> Reach:
         """What a turn may reach of the machine."""
         home = self.place.environ.get("HOME")
-        return Outlook(
+        return AgentView(
             argv=self.outside.argv,
             search=self.search,
             run=self.place.folder.absolute(),
@@ -119,14 +119,14 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
 Tell = Callable[[TurnEnd | JumarError], None]
 
 
-class Turn:
+class AgentTurn:
     """A process of the agent's, from its start until all of it is gone. *tree* is what it began with."""
 
-    def __init__(self, shop: Workshop, tree: str) -> None:
+    def __init__(self, shop: AgentWorkplace, tree: str) -> None:
         self.tree, self.calls, self.gone = tree, 0, anyio.Event()
         self._shop, self._scope = shop, anyio.CancelScope()
         self._child: Child | None = None
-        self._stillness: Stillness | None = None
+        self._stillness: FrozenTree | None = None
         folder = shop.place.folder / "output"
         with disk(f"cannot write to {folder}"):
             folder.mkdir(exist_ok=True)

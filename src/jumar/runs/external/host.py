@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup
 
-from jumar.agents.external import External
+from jumar.agents.external import ExternalAgent
 from jumar.core.gate.admission import Action
 from jumar.core.state import events as ev
 from jumar.core.state.external_agent import TURN_SECONDS, ExternalAgentSettings
@@ -23,10 +23,10 @@ from jumar.models.wire.providers import key_of, provider_of
 from jumar.models.wire.request_formats import ForwardedRequest, ForwardRefusal
 from jumar.ports import Push
 from jumar.process.room import discard
-from jumar.runs.external.agent_process import Turn, TurnEnd, Workshop
+from jumar.runs.external.agent_process import AgentTurn, AgentWorkplace, TurnEnd
 from jumar.runs.external.agent_requests import EscalateRequest, Wish, action_of, answer, parse
 from jumar.runs.external.model_proxy import ProxyEndpoints, ProxyRequest, opened, serve, told
-from jumar.runs.setup.assembly import Place
+from jumar.runs.setup.assembly import RunPlace
 from jumar.workspace.files.safe_paths import disk
 from jumar.workspace.workspace import Workspace
 
@@ -57,12 +57,14 @@ class ExternalHost:
     See `jumar.ports.Host`. It is of use within `at_work`.
     """
 
-    def __init__(self, outside: ExternalAgentSettings, place: Place, agent: External, model: ForwardedModel) -> None:
+    def __init__(
+        self, outside: ExternalAgentSettings, place: RunPlace, agent: ExternalAgent, model: ForwardedModel
+    ) -> None:
         self._outside, self._place, self._agent, self.model = outside, place, agent, model
         self._send, self._heard = anyio.create_memory_object_stream[PendingRequest | TurnEnd | JumarError](float("inf"))
         self._tasks: TaskGroup | None = None
         self._doors = ProxyEndpoints(0, "")
-        self._turn: Turn | None = None
+        self._turn: AgentTurn | None = None
         self._visit: PendingRequest | None = None
         self._over: ForwardedReply | None = None
         self._folder = place.folder / "workspace"
@@ -166,10 +168,10 @@ class ExternalHost:
             visit.leave_with(answer(visit.wish, state))
         self.model.pending = None
 
-    def _begun(self, state: RunState) -> Turn:
+    def _begun(self, state: RunState) -> AgentTurn:
         self._forget_history()
         discard(self._folder.with_name(f"{self._folder.name}.private"))  # of a turn that was killed with jumar itself
-        shop = Workshop(
+        shop = AgentWorkplace(
             outside=self._outside,
             place=self._place,
             doors=self._doors,
@@ -177,7 +179,7 @@ class ExternalHost:
             python=state.run.settings.suite.python,
             origin=Path(state.run.settings.origin),
         )
-        cap, turn = state.run.budget.seconds, Turn(shop, state.tree)
+        cap, turn = state.run.budget.seconds, AgentTurn(shop, state.tree)
         usual = TURN_SECONDS if cap is None else max(1.0, cap - state.spend.seconds)
         seconds = self._outside.turn_seconds or usual
         if self._tasks is None:
@@ -185,7 +187,7 @@ class ExternalHost:
         self._tasks.start_soon(turn.work, self._agent.prompt(state), seconds, self._send.send_nowait)
         return turn
 
-    async def _pushed(self, heard: PendingRequest | TurnEnd | JumarError, turn: Turn) -> Push | None:
+    async def _pushed(self, heard: PendingRequest | TurnEnd | JumarError, turn: AgentTurn) -> Push | None:
         if isinstance(heard, JumarError):
             raise heard
         if isinstance(heard, TurnEnd):
@@ -203,7 +205,7 @@ class ExternalHost:
         self.model.pending, self.model.given = heard.wish, None
         return Push(action=Action("ask_model", args={"form": heard.wish.form.name}), last=False)
 
-    def _ended(self, ended: TurnEnd, turn: Turn) -> Push:
+    def _ended(self, ended: TurnEnd, turn: AgentTurn) -> Push:
         self._turn = None
         if not turn.calls and not self._changed(turn) and ended.exit != 0:
             raise Infra(f"the agent's command did nothing ({ended.said}); see {turn.output}")
@@ -211,7 +213,7 @@ class ExternalHost:
         args: dict[str, object] = {"exit": ended.exit} | ({"why": ended.why} if ended.why else {})
         return Push(action=Action("turn_end", args=args))
 
-    def _changed(self, turn: Turn) -> bool:
+    def _changed(self, turn: AgentTurn) -> bool:
         """Whether a turn without a call changed files, which must have been paid for elsewhere.
 
         Raises:
@@ -238,7 +240,7 @@ class ExternalHost:
                 discard(history)
 
 
-def host_of(run: ev.RunStart, place: Place, agent: External) -> ExternalHost:
+def host_of(run: ev.RunStart, place: RunPlace, agent: ExternalAgent) -> ExternalHost:
     """The host of *run*, whose agent may ask the model of the tier `mid`.
 
     Raises:

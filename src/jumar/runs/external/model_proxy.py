@@ -18,7 +18,7 @@ import msgspec
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from jumar.models.metered_forward import ForwardedReply
-from jumar.models.wire.request_formats import Form, form_at
+from jumar.models.wire.request_formats import RequestFormat, form_at
 from jumar.runs.external.agent_requests import KINDS
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ CHUNK = 1 << 16
 class ProxyRequest(msgspec.Struct, frozen=True):
     """A request that has the token: for a model (of some form), or to the run itself (none)."""
 
-    form: Form | None
+    form: RequestFormat | None
     headers: Mapping[str, str]
     body: bytes
     gone: Callable[[], bool]

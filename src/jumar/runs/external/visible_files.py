@@ -20,7 +20,7 @@ LINE_BYTES = 256
 """Of a script, to find the program that runs it."""
 
 
-class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+class AgentView(msgspec.Struct, frozen=True, kw_only=True):
     """One turn of an agent, as seen by the machine around it."""
 
     argv: Sequence[str]

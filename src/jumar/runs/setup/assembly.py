@@ -43,7 +43,7 @@ from jumar.workspace.store.shared import objects_of
 from jumar.workspace.workspace import Workspace
 
 
-class Place(msgspec.Struct, frozen=True):
+class RunPlace(msgspec.Struct, frozen=True):
     """Directory of a run, its object store, and the environment of which its processes see a little."""
 
     folder: Path
@@ -55,7 +55,7 @@ class Place(msgspec.Struct, frozen=True):
     """Is told of progress."""
 
     @classmethod
-    def at(cls, folder: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None) -> Place:
+    def at(cls, folder: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None) -> RunPlace:
         """The run directory *folder*."""
         return cls(folder, Store(objects_of(folder)), environ, sandbox or Unconfined())
 
@@ -110,7 +110,7 @@ def sealed(settings: Settings, files: Iterable[str]) -> Settings:
     return replace(settings, protected=(*settings.protected, *lines))
 
 
-def files_with(ids: Sequence[str], place: Place, tree: str, runner: Runner) -> tuple[str, ...]:
+def files_with(ids: Sequence[str], place: RunPlace, tree: str, runner: Runner) -> tuple[str, ...]:
     """The files of *tree* in which the tests *ids* stand, each once."""
     if not any(map(is_slug, ids)):
         return tuple(dict.fromkeys(i.partition("::")[0] for i in ids))
@@ -119,7 +119,7 @@ def files_with(ids: Sequence[str], place: Place, tree: str, runner: Runner) -> t
     return files_of(ids, {path: place.store.get(manifest[path].sha256) for path in paths}, runner)
 
 
-def workspace_of(place: Place, run: RunStart) -> Workspace:
+def workspace_of(place: RunPlace, run: RunStart) -> Workspace:
     """Return the workspace for the agent of *run*: a folder of the run's own, or the repository itself."""
     folder, settings = place.folder / "workspace", run.settings
     place.store.limit_bytes = allowed_bytes(settings.tree_bytes)
@@ -130,7 +130,7 @@ def workspace_of(place: Place, run: RunStart) -> Workspace:
 
 
 def verifier_of(
-    place: Place, settings: Settings, base: str, expected: tuple[str, ...], own: Matches = nothing
+    place: RunPlace, settings: Settings, base: str, expected: tuple[str, ...], own: Matches = nothing
 ) -> TrustedVerifier:
     """The verifier of a task whose untouched tree is *base*; *own* are the tests that a candidate wrote itself."""
     guard: WriteRules = guard_of(settings)
@@ -200,7 +200,7 @@ def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> WriteRule
     return unshadowed(with_modes(replace(guard, authorable=authorable), settings, runner), settings, came)
 
 
-def judges_of(run: RunStart, place: Place) -> tuple[Runner, WriteRules, TrustedVerifier]:
+def judges_of(run: RunStart, place: RunPlace) -> tuple[Runner, WriteRules, TrustedVerifier]:
     """Build the judges of *run*: its runner, write rules, and the verifier that knows which tests the run may write."""
     settings = run.settings
     runner = runner_of(settings.suite.runner)
@@ -219,7 +219,7 @@ def targets_of(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
     return tuple(p for p in both if guard.editable(p) and not guard.protected(p))
 
 
-def agent_of(run: RunStart, place: Place) -> Strategy:
+def agent_of(run: RunStart, place: RunPlace) -> Strategy:
     """The agent of *run*. It knows the files of the run's first tree, so that a resumed one knows no more.
 
     Raises:
@@ -227,8 +227,8 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
     """
     # Here, as a verdict alone needs no agent, and they take longer to import than all that judges.
     from jumar.agents.driver import Driver  # noqa: PLC0415  as above
-    from jumar.agents.external import External  # noqa: PLC0415  as above
-    from jumar.agents.hosted import Hosted  # noqa: PLC0415  as above
+    from jumar.agents.external import ExternalAgent  # noqa: PLC0415  as above
+    from jumar.agents.hosted import HostedAgent  # noqa: PLC0415  as above
     from jumar.agents.repair import RepairAgent  # noqa: PLC0415  as above
 
     manifest, runner = place.store.manifest(run.tree), runner_of(run.settings.suite.runner)
@@ -240,15 +240,15 @@ def agent_of(run: RunStart, place: Place) -> Strategy:
     if run.agent == REPAIR:
         return RepairAgent()
     if run.agent == HOST:
-        return Hosted()
+        return HostedAgent()
     if run.agent == EXTERNAL:
-        return External(closed, metered=run.settings.outside.metered)
+        return ExternalAgent(closed, metered=run.settings.outside.metered)
     if run.agent == DRIVER:
         return Driver(files, closed, run.settings.switches, run.gate)
     return pipeline_of(run, place.store, targets_of(run.settings, files), tests)
 
 
-async def commands_of(run: RunStart, place: Place) -> Commands | None:
+async def commands_of(run: RunStart, place: RunPlace) -> Commands | None:
     """Return the executor of the model's commands, if it may run any.
 
     Raises:

@@ -19,7 +19,7 @@ from jumar.models.recording import resumed, started
 from jumar.models.replay import parse_cassette, read_cassette
 from jumar.models.router import ByTier, keys_in, routes
 from jumar.models.script import ScriptModel, parse_script, read_script
-from jumar.runs.setup.assembly import Place, runner_of
+from jumar.runs.setup.assembly import RunPlace, runner_of
 from jumar.task.model_routes import tiers_of
 from jumar.task.resolve import asks_provider
 from jumar.task.task import Task, targets
@@ -83,7 +83,7 @@ def _asked(by_tier: ByTier, tiers: tuple[str, ...]) -> ByTier:
     return by_tier
 
 
-def answering(state: RunState, place: Place) -> ByTier:
+def answering(state: RunState, place: RunPlace) -> ByTier:
     """Tier -> the model that answers the run of *state* in *place*, by what its directory holds.
 
     Raises:
@@ -111,12 +111,12 @@ def answering(state: RunState, place: Place) -> ByTier:
     return by_tier
 
 
-def offline(place: Place) -> bool:
+def offline(place: RunPlace) -> bool:
     """Return whether a file answers the run in *place*: there is then nothing to wait for."""
     return any((place.folder / name).is_file() for name in (SCRIPT, CASSETTE))
 
 
-def _repair(run: ev.RunStart, place: Place) -> ByTier:
+def _repair(run: ev.RunStart, place: RunPlace) -> ByTier:
     from jumar.models.repair import RepairModel  # noqa: PLC0415  libcst is slow to import, and only repair needs it
     from jumar.repair.screening_client import ScreeningConfinement  # noqa: PLC0415  as above
     from jumar.repair.search import Bounds  # noqa: PLC0415  as above

@@ -18,7 +18,7 @@ from jumar.core.prompts.suggestion import suggestion
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
 from jumar.process.progress import Tell, Work, silent
-from jumar.runs.setup.selftest_cache import Memory, Passed
+from jumar.runs.setup.selftest_cache import PassedSelftest, SelftestCache
 from jumar.sandbox import landlock, other_user, seccomp
 from jumar.sandbox.bwrap import Bubblewrap, programs
 from jumar.sandbox.landlock import Landlocked
@@ -86,7 +86,7 @@ class DowngradedSandbox:
         return self.sandbox.wrap(argv, room, private, reach)
 
 
-class Around(msgspec.Struct, frozen=True):
+class SandboxSurroundings(msgspec.Struct, frozen=True):
     """Folders and environment in which a sandbox is chosen."""
 
     place: Path
@@ -101,7 +101,7 @@ class Around(msgspec.Struct, frozen=True):
     """Is told when a self-test begins: where its result is remembered, none does."""
 
 
-async def chosen(wanted: str, around: Around, *, unattended: bool) -> Sandbox:
+async def chosen(wanted: str, around: SandboxSurroundings, *, unattended: bool) -> Sandbox:
     """The sandbox of a run.
 
     Args:
@@ -132,7 +132,7 @@ async def chosen(wanted: str, around: Around, *, unattended: bool) -> Sandbox:
 
 async def surveyed(place: Path, environ: Mapping[str, str], anew: bool = True) -> tuple[CandidateFindings, ...]:  # noqa: FBT001, FBT002  anyio.run takes no keywords
     """Test every candidate here, the strongest first; without *anew*, use remembered findings where there are any."""
-    return tuple([found async for found, _ in _tried(Around(place, environ, anew=anew), CANDIDATES)])
+    return tuple([found async for found, _ in _tried(SandboxSurroundings(place, environ, anew=anew), CANDIDATES)])
 
 
 async def weakened(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> str:
@@ -144,7 +144,7 @@ async def weakened(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) ->
     again = await reprobed(sandbox, place, environ)
     worse = catalogue.beyond(sandbox.tier, again.possible)
     if again.why or worse:
-        Memory(environ).forget()
+        SelftestCache(environ).forget()
     if again.why:
         return f"sandbox {sandbox.tier} does not start any more: {again.why}"
     return f"sandbox {sandbox.tier} does not hold any more: {_named(worse)}" if worse else ""
@@ -159,9 +159,11 @@ def forbidden() -> tuple[str, ...]:
     return tuple(found)
 
 
-async def _tried(around: Around, candidates: Iterable[str]) -> AsyncIterator[tuple[CandidateFindings, Sandbox | None]]:
+async def _tried(
+    around: SandboxSurroundings, candidates: Iterable[str]
+) -> AsyncIterator[tuple[CandidateFindings, Sandbox | None]]:
     """The findings on each candidate, and the sandbox if there is one. Nothing is tried before it is asked for."""
-    memory = Memory(around.environ, (*around.apart, around.place))
+    memory = SelftestCache(around.environ, (*around.apart, around.place))
     for candidate in candidates:
         key = _key(candidate, around)
         if not around.anew and (passed := memory.recall(key)) is not None and (known := _again(candidate, passed)):
@@ -174,7 +176,7 @@ async def _tried(around: Around, candidates: Iterable[str]) -> AsyncIterator[tup
         yield found, sandbox
 
 
-def _key(candidate: str, around: Around) -> str:
+def _key(candidate: str, around: SandboxSurroundings) -> str:
     """Return the cache key of the findings on *candidate*: it changes with anything that they depend on."""
     found: tuple[Path, ...] = ()
     with suppress(BadInput):
@@ -182,15 +184,15 @@ def _key(candidate: str, around: Around) -> str:
     return f"{candidate}-{circumstances(around.place, found)}"
 
 
-def _passed(found: CandidateFindings, sandbox: Sandbox) -> Passed:
+def _passed(found: CandidateFindings, sandbox: Sandbox) -> PassedSelftest:
     box = sandbox if isinstance(sandbox, Bubblewrap) else None
-    return Passed(
+    return PassedSelftest(
         candidate=found.candidate, possible=found.possible, evidence=dict(found.evidence), tried=found.tried,
         program=str(box.program) if box else "", layered=box is not None and box.layered, at=time.time(),
     )  # fmt: skip
 
 
-def _again(candidate: str, passed: Passed) -> tuple[CandidateFindings, Sandbox] | None:
+def _again(candidate: str, passed: PassedSelftest) -> tuple[CandidateFindings, Sandbox] | None:
     """The findings and the sandbox that *passed* tells of; None if it cannot be *candidate*."""
     tier = catalogue.tier_of(passed.possible)
     if passed.candidate != candidate or _rank(tier) > _rank(candidate):
@@ -208,7 +210,7 @@ def _again(candidate: str, passed: Passed) -> tuple[CandidateFindings, Sandbox] 
     return found, sandbox
 
 
-async def _probed(candidate: str, around: Around) -> tuple[CandidateFindings, Sandbox | None]:
+async def _probed(candidate: str, around: SandboxSurroundings) -> tuple[CandidateFindings, Sandbox | None]:
     """The findings on *candidate* as its probes show them now, and the sandbox if there is one."""
     from jumar.process.sandbox_probe import probed  # noqa: PLC0415  a start that remembers needs none of it
 

@@ -16,7 +16,7 @@ from jumar.core.state.verdict import EXCUSED
 from jumar.errors import BadInput
 from jumar.process.progress import ProgressPart, Work
 from jumar.runs.setup.assembly import (
-    Place,
+    RunPlace,
     expected_ids,
     files_with,
     runner_of,
@@ -38,7 +38,7 @@ PAIR = 2
 """A single run cannot differ from itself."""
 
 
-async def first_event(task: Task, place: Place, python: str | None) -> ev.RunStart:
+async def first_event(task: Task, place: RunPlace, python: str | None) -> ev.RunStart:
     """Copy the task, find the ids that will judge it, and say so.
 
     Raises:
@@ -92,7 +92,7 @@ def _refuse_search(task: Task) -> None:
         )
 
 
-async def _untested(task: Task, place: Place, settings: Settings, tree: str) -> Task:
+async def _untested(task: Task, place: RunPlace, settings: Settings, tree: str) -> Task:
     """*task*, which has no test: in refactor mode where no gate was chosen, with a command that guards it if one can.
 
     Raises:
@@ -133,7 +133,7 @@ async def unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...], tupl
     return tuple(i for i in verifier.expected if i in ever - always), texts
 
 
-async def _held_out(task: Task, place: Place, settings: Settings, tree: str) -> Settings:
+async def _held_out(task: Task, place: RunPlace, settings: Settings, tree: str) -> Settings:
     """*settings* that know the held-out tests of *task*: their files, and the ids that they have."""
     store, hidden = place.store, place.store.capture(task.hidden) if task.hidden else ""
     files = store.manifest(hidden)

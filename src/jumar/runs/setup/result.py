@@ -19,7 +19,7 @@ from jumar.journal.writer import read_journal
 from jumar.verify.mutation_probe import MutationFindings
 
 
-class Best(msgspec.Struct, frozen=True):
+class BestTree(msgspec.Struct, frozen=True):
     """Number of the expected ids that the shipped tree passes."""
 
     passed: int
@@ -50,7 +50,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     executions: int
     seconds: float
     tree: str
-    best: Best | None
+    best: BestTree | None
     """Passed and total tests of the shipped tree; None where no test has judged the run."""
     events: str
     """Path of the journal."""
@@ -109,7 +109,7 @@ def result_of(state: RunState, folder: Path, head: JournalEnd) -> Result:
         executions=state.executions,
         seconds=round(state.spend.seconds, 3),
         tree=state.tree,
-        best=Best(score.passed, total) if score else None,
+        best=BestTree(score.passed, total) if score else None,
         events=str(folder / "events.jsonl"),
         gate=state.run.gate,
         notes=state.run.settings.notes,

@@ -25,7 +25,7 @@ MOST = 32
 MOST_BYTES = 1 << 20
 
 
-class Passed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PassedSelftest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Result of the self-test of one sandbox, and how that sandbox is made again."""
 
     candidate: str
@@ -41,7 +41,7 @@ class Passed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Time of the self-test, in seconds since 1970."""
 
 
-class Memory:
+class SelftestCache:
     """Self-test results remembered for the user whose environment is *environ*.
 
     *apart* are folders that code under test may come from or be written back to: where the file would lie in one of
@@ -56,14 +56,14 @@ class Memory:
         usable = base.is_absolute() and not any(real.is_relative_to(folder.resolve()) for folder in apart)
         self._folder = real if usable else None
 
-    def recall(self, key: str) -> Passed | None:
+    def recall(self, key: str) -> PassedSelftest | None:
         """The result that was kept under *key*; None where there is none, or somebody else may have written it."""
         found = self._read().get(key)
         if found is None or not PROBES.keys() >= set(found.possible) or found.tried != len(PROBES):
             return None
         return found
 
-    def keep(self, key: str, passed: Passed) -> None:
+    def keep(self, key: str, passed: PassedSelftest) -> None:
         """Keep *passed* under *key*, if the disk takes it; without it the next start runs the self-test again."""
         if self._folder is None:
             return
@@ -88,7 +88,7 @@ class Memory:
             with suppress(OSError):
                 (self._folder / NAME).unlink(missing_ok=True)
 
-    def _read(self) -> dict[str, Passed]:
+    def _read(self) -> dict[str, PassedSelftest]:
         if self._folder is None or not _own(self._folder):
             return {}
         try:
@@ -100,7 +100,7 @@ class Memory:
             if not (stat.S_ISREG(found.st_mode) and _private(found) and found.st_nlink == 1):
                 return {}
             try:
-                return msgspec.json.decode(file.read(MOST_BYTES), type=dict[str, Passed])
+                return msgspec.json.decode(file.read(MOST_BYTES), type=dict[str, PassedSelftest])
             except (OSError, msgspec.MsgspecError, UnicodeError):
                 return {}
 

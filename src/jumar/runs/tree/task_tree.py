@@ -11,7 +11,7 @@ from jumar.core.gate.write_rules import unmade
 from jumar.languages.gitignore_globs import literal, spec
 from jumar.task.settings.task_files import TASK_FILE
 from jumar.task.task import Task
-from jumar.workspace.files.tree_size import Weight, weigh
+from jumar.workspace.files.tree_size import TreeSize, weigh
 from jumar.workspace.files.trees import SKIPPED
 from jumar.workspace.git_ignored import HOSTS, Ignored, left_out
 from jumar.workspace.store.object_store import LIMIT_BYTES
@@ -59,7 +59,7 @@ def allowed_bytes(tree_bytes: int) -> int:
     return max(LIMIT_BYTES, GROWTH * tree_bytes)
 
 
-def announcement(weight: Weight, runs: Path) -> str:
+def announcement(weight: TreeSize, runs: Path) -> str:
     """One line on a large tree, before it is stored; empty: it is not large."""
     if weight.bytes <= LIMIT_BYTES:
         return ""

@@ -15,8 +15,8 @@ from jumar.verify.challenge.closed_vocabulary import Vocabulary, other_answer
 from jumar.verify.challenge.constants import EQUAL, RAISES, NameBindings, witnessed
 from jumar.verify.challenge.literals import is_scalar, value_of
 from jumar.verify.challenge.negation import CONTRARY, denied, turned
-from jumar.verify.challenge.reachable_statements import STANDARD, Reached
-from jumar.verify.challenge.source_edits import Edits, ParsedSource, Way, dotted
+from jumar.verify.challenge.reachable_statements import STANDARD, ReachableStatement
+from jumar.verify.challenge.source_edits import Edits, FalsifyingEdit, ParsedSource, dotted
 
 MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_awaited_with", "assert_awaited_once_with"})
 TWO = 2
@@ -40,7 +40,7 @@ class AssertionFalsifier:
     known: Vocabulary
     """What its file expects of functions."""
 
-    def ways(self, place: Reached) -> Iterator[Way]:
+    def ways(self, place: ReachableStatement) -> Iterator[FalsifyingEdit]:
         """All ways to falsify what stands at *place*."""
         match place.node:
             case ast.Assert(test=test):
@@ -54,7 +54,7 @@ class AssertionFalsifier:
             case _:
                 pass
 
-    def _held(self, test: ast.expr) -> Iterator[Way]:
+    def _held(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
         """*test* is true, and certainly evaluated."""
         if not _says_something(test):
             return
@@ -67,7 +67,7 @@ class AssertionFalsifier:
         instead = list(self._decoyed(pair))
         yield from instead or self._weak(lambda: denied(self.source, test), self._certainty(_identity(test)))
 
-    def _expecting(self, test: ast.expr) -> Iterator[Way]:
+    def _expecting(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
         """By what *test* expects."""
         if isinstance(test, ast.Compare):
             sides = [test.left, *test.comparators]
@@ -83,25 +83,25 @@ class AssertionFalsifier:
         elif isinstance(test, ast.Call) and expected.is_affix(test) and self.candid and not self._mocking:
             yield from self._way(expected.changed(self.source, test.args[:1], every=True))
 
-    def _exchanged(self, pair: decoys.Pair | None) -> Iterator[Way]:
+    def _exchanged(self, pair: decoys.Comparison | None) -> Iterator[FalsifyingEdit]:
         """By another answer of the same function."""
         if pair is not None and pair.operator is ast.Eq and self.candid and not self._peculiar(pair):
             yield from self._way(lambda random: other_answer(self.source, pair, self.known, random))
 
-    def _decoyed(self, pair: decoys.Pair | None) -> Iterator[Way]:
+    def _decoyed(self, pair: decoys.Comparison | None) -> Iterator[FalsifyingEdit]:
         """By a decoy in the place of a comparison, where none that is right affirms it."""
         if pair is None or not self.candid:
             return
         if pair.operator is ast.Eq:
             if not self._peculiar(pair):
-                yield Way(Strength.WEAK, lambda random: decoys.unequal(pair, random))
+                yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.unequal(pair, random))
         elif pair.operator is ast.In:
             if not is_scalar(pair.left) or type(value_of(pair.left)) in (str, bytes):
-                yield Way(Strength.WEAK, lambda random: decoys.absent(pair, random))
+                yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.absent(pair, random))
         elif pair.operator in decoys.ORDERS:
-            yield Way(Strength.WEAK, lambda random: decoys.beyond(pair, random))
+            yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.beyond(pair, random))
 
-    def _peculiar(self, pair: decoys.Pair) -> bool:
+    def _peculiar(self, pair: decoys.Comparison) -> bool:
         """Whether one of the two may be equal to more than the other is."""
         sides = ((pair.left, pair.right), (pair.right, pair.left))
         return any(expected.is_peculiar(other, side, self.names) for other, side in sides)
@@ -111,14 +111,14 @@ class AssertionFalsifier:
         """Whether its file knows things that say yes to everything."""
         return any("mock" in name for name in (*self.imported.values(), *self.imported))
 
-    def _equal(self, left: ast.expr, right: ast.expr) -> Iterator[Way]:
+    def _equal(self, left: ast.expr, right: ast.expr) -> Iterator[FalsifyingEdit]:
         for side, other in ((right, left), (left, right)):
             if isinstance(side, ast.Call) and expected.is_approximate(side):
                 yield from self._near(side, side.args[:1], ("rel", "abs"))
             elif not expected.is_lenient(other, side, self.names):
                 yield from self._literal(side)
 
-    def _near(self, call: ast.Call, sides: Sequence[ast.expr], margins: Sequence[str]) -> Iterator[Way]:
+    def _near(self, call: ast.Call, sides: Sequence[ast.expr], margins: Sequence[str]) -> Iterator[FalsifyingEdit]:
         """By a number that is not near one of *sides*; what follows them in *call* are the *margins*."""
         words = {word.arg or "": word.value for word in call.keywords}
         words |= dict(zip(margins, call.args[len(sides) :], strict=False))
@@ -126,7 +126,7 @@ class AssertionFalsifier:
         for side in sides:
             yield from self._way(expected.far(self.source, side, given))
 
-    def _literal(self, node: ast.expr) -> Iterator[Way]:
+    def _literal(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
         """By another value of *node*, a literal or what stands for some."""
         if isinstance(node, ast.Name):
             bound = self.names.compared(node.id)
@@ -134,11 +134,11 @@ class AssertionFalsifier:
         else:
             yield from self._way(expected.changed(self.source, [node], every=True))
 
-    def _contained(self, node: ast.expr) -> Iterator[Way]:
+    def _contained(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from self._way(expected.other_word(self.source, node, node.value))
 
-    def _called(self, call: ast.Call) -> Iterator[Way]:
+    def _called(self, call: ast.Call) -> Iterator[FalsifyingEdit]:
         name = dotted(call.func)
         receiver, _, last = name.rpartition(".")
         if last in MOCKED and receiver:
@@ -153,7 +153,7 @@ class AssertionFalsifier:
         elif receiver == self.unittest != "" and last not in self.bound:
             yield from self._asserted(call, last)
 
-    def _asserted(self, call: ast.Call, name: str) -> Iterator[Way]:
+    def _asserted(self, call: ast.Call, name: str) -> Iterator[FalsifyingEdit]:
         """By an assertion of unittest's."""
         args = call.args
         if any(isinstance(arg, ast.Starred) for arg in args) or not any(map(_says_something, args)):
@@ -174,9 +174,9 @@ class AssertionFalsifier:
             yield from self._way(expected.other_type(self.source, args[1], self.bound))
         yield from self._turned(call, name)
 
-    def _turned(self, call: ast.Call, name: str) -> Iterator[Way]:
+    def _turned(self, call: ast.Call, name: str) -> Iterator[FalsifyingEdit]:
         """By the contrary of an assertion of unittest's, or what comes nearer to it."""
-        args, instead = call.args, list[Way]()
+        args, instead = call.args, list[FalsifyingEdit]()
         if name in decoys.ASSERTIONS and len(args) >= TWO and "assertTrue" not in self.bound:
             instead = list(self._decoyed(decoys.asserted(self.source, call)))
         elif name in ("assertTrue", "assert_") and args:
@@ -200,7 +200,7 @@ class AssertionFalsifier:
         built_in = isinstance(node, ast.Name) and hasattr(builtins, root) and root not in self.bound
         return isinstance(node, ast.Constant) or (built_in and not rest)
 
-    def _raising(self, call: ast.Call) -> Iterator[Way]:
+    def _raising(self, call: ast.Call) -> Iterator[FalsifyingEdit]:
         """By an exception or a warning that is expected."""
         receiver, _, last = dotted(call.func).rpartition(".")
         ours = self.imported.get(receiver or last) == "pytest" or (receiver == self.unittest != "")
@@ -216,13 +216,13 @@ class AssertionFalsifier:
         strength = Strength.STRONG if known_to_all else Strength.WEAK
         yield from self._way(expected.other_classes(self.source, classes, pool), strength)
 
-    def _way(self, edits: Callable[[Random], Edits], strength: Strength = Strength.STRONG) -> Iterator[Way]:
+    def _way(self, edits: Callable[[Random], Edits], strength: Strength = Strength.STRONG) -> Iterator[FalsifyingEdit]:
         if edits(Random(0)):  # noqa: S311  whether there is a way, not which
-            yield Way(strength, edits)
+            yield FalsifyingEdit(strength, edits)
 
-    def _weak(self, edits: Callable[[], Edits], strength: Strength) -> Iterator[Way]:
+    def _weak(self, edits: Callable[[], Edits], strength: Strength) -> Iterator[FalsifyingEdit]:
         if found := edits():
-            yield Way(strength, lambda _: found)
+            yield FalsifyingEdit(strength, lambda _: found)
 
 
 def _says_something(node: ast.expr) -> bool:

@@ -24,19 +24,19 @@ from jumar.verify.challenge.closed_vocabulary import vocabulary
 from jumar.verify.challenge.constants import NameBindings, Witnesses, constants
 from jumar.verify.challenge.eligibility import FalsifiableTest, Uses, excusing, modules, open_to_it, tests, uses
 from jumar.verify.challenge.reachable_statements import reached
-from jumar.verify.challenge.source_edits import ParsedSource, SourceEdit, Way
+from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit
 from jumar.verify.challenge.type_safe_negation import is_candid, is_odd, is_open
 
 
 @dataclass(frozen=True, slots=True)
-class Challenge:
+class SuiteChallenge:
     """The tests of a suite, and how each can be made false."""
 
     strengths: Mapping[str, Strength]
     """Test function, `path::Class::name` without parameters -> how it can be falsified."""
     _files: Mapping[str, bytes] = field(repr=False, default_factory=dict)
     _sources: Mapping[str, ParsedSource] = field(repr=False, default_factory=dict)
-    _ways: Mapping[str, tuple[Way, ...]] = field(repr=False, default_factory=dict)
+    _ways: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
 
     def falsified(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
         """Every test file, by path, in which exactly the tests *chosen* are false.
@@ -53,7 +53,7 @@ class Challenge:
         return {path: rewritten.get(path, data) for path, data in self._files.items()}
 
 
-def challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None = None) -> Challenge:
+def challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None = None) -> SuiteChallenge:
     """How the tests in *sources* can be falsified.
 
     Args:
@@ -65,7 +65,7 @@ def challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None 
     used, company = uses(trees.values()), HelperIndex(trees)
     odd = frozenset(path for path, tree in trees.items() if is_odd(tree))
     strengths: dict[str, Strength] = {}
-    ways: dict[str, tuple[Way, ...]] = {}
+    ways: dict[str, tuple[FalsifyingEdit, ...]] = {}
     for path, source in read.items():
         starred = PurePosixPath(path).stem in used.starred
         # What is in helpers, fixtures may bring anywhere; what is in tests, those who import it.
@@ -78,7 +78,7 @@ def challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None 
             best = max((way.strength for way in known), default=Strength.NONE)
             strengths[f"{path}::{test.name}"] = best
             ways[f"{path}::{test.name}"] = tuple(way for way in known if way.strength is best)
-    return Challenge(strengths, dict(sources), read, ways)
+    return SuiteChallenge(strengths, dict(sources), read, ways)
 
 
 def _read(files: Mapping[str, bytes]) -> dict[str, ParsedSource]:
@@ -116,14 +116,14 @@ class _File:
         self._open = candid and is_open(source.tree, self._modules)
         self._known = vocabulary(source.tree)
 
-    def ways(self, test: FalsifiableTest) -> list[Way]:
+    def ways(self, test: FalsifiableTest) -> list[FalsifyingEdit]:
         """All ways to falsify *test*; none if it is nested too deeply to be looked at."""
         with suppress(RecursionError):
             if not self._starred and open_to_it(test, self._used, self._modules, self._excusing):
                 return list(self._found(test))
         return []
 
-    def _found(self, test: FalsifiableTest) -> Iterator[Way]:
+    def _found(self, test: FalsifiableTest) -> Iterator[FalsifyingEdit]:
         function = test.function
         within = Counter(n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
         own = {name: value for name, value in self._constants.items() if self._used.names[name] == within[name] > 0}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from jumar.verify.challenge.constants import EQUAL
 from jumar.verify.challenge.literals import another
 from jumar.verify.challenge.source_edits import Edits, ParsedSource, dotted
-from jumar.verify.challenge.type_safe_negation import Pair
+from jumar.verify.challenge.type_safe_negation import Comparison
 
 WORDS = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
 """A text of natural words."""
@@ -40,7 +40,7 @@ def vocabulary(tree: ast.Module) -> Vocabulary:
     return found
 
 
-def other_answer(source: ParsedSource, pair: Pair, known: Vocabulary, random: Random) -> Edits:
+def other_answer(source: ParsedSource, pair: Comparison, known: Vocabulary, random: Random) -> Edits:
     """A text is expected that the same function gives in another case; of what is no text, one of another letter."""
     for call, said, name in ((pair.left, pair.right, "a"), (pair.right, pair.left, "b")):
         old, asked = _words(said), ast.dump(call)

@@ -25,7 +25,7 @@ ROWED = 2
 """`parametrize` takes names and rows."""
 
 
-class Bound(NamedTuple):
+class Binding(NamedTuple):
     """What a name stands for."""
 
     literals: tuple[ast.expr, ...]
@@ -75,7 +75,7 @@ class NameBindings:
         self._expected = Counter(_called(operand) for operand in _expected(nodes))
         self._tables = _tables(function, constants)
 
-    def compared(self, name: str) -> Bound | None:
+    def compared(self, name: str) -> Binding | None:
         """What *name* stands for, if all that is done with it is to compare it for equality."""
         return self._bound(name) if self.only_compared(name) else None
 
@@ -83,7 +83,7 @@ class NameBindings:
         """Whether *name* is read for nothing but to be compared for equality, and to be printed."""
         return self._reads[name] == self._equated[name]
 
-    def raised(self, name: str) -> Bound | None:
+    def raised(self, name: str) -> Binding | None:
         """What *name* stands for, if all that is done with it is to expect it as an exception."""
         return self._bound(name) if self._reads[name] == self._expected[name] else None
 
@@ -112,16 +112,16 @@ class NameBindings:
             return self.rows(held) if isinstance(held, ast.Dict | ast.Name) else []
         return []
 
-    def _bound(self, name: str) -> Bound | None:
+    def _bound(self, name: str) -> Binding | None:
         if name in parameters(self.function):
             kept = name not in self._shared and not self._stored[name]
             cells = self._tables.get(name, ()) if kept else ()
-            return Bound(cells, every=True) if cells else None
+            return Binding(cells, every=True) if cells else None
         known = self._assigned(name) if self._stored[name] else self._constants.get(name)
         if known is not None:
-            return Bound((known,), every=True)
+            return Binding((known,), every=True)
         cells = self._looped(name) if self._stored[name] == 1 else ()
-        return Bound(cells, every=False) if cells else None
+        return Binding(cells, every=False) if cells else None
 
     def _assigned(self, name: str) -> ast.expr | None:
         """What *name* is bound to, once, by a plain assignment."""

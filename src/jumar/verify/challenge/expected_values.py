@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 
-from jumar.verify.challenge.constants import Bound, NameBindings
+from jumar.verify.challenge.constants import Binding, NameBindings
 from jumar.verify.challenge.literals import Accepts, Scalar, another, is_scalar, scalars, value_of, values_in
 from jumar.verify.challenge.source_edits import Edits, ParsedSource, dotted
 
@@ -64,7 +64,7 @@ def changed(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool) -> 
     return choose
 
 
-def rebound(source: ParsedSource, bound: Bound) -> Chooses:
+def rebound(source: ParsedSource, bound: Binding) -> Chooses:
     """As `changed`, for what a name stands for. The cells of a column are each compared with one value alone."""
     if not bound.every:
         return changed(source, bound.literals, every=False)

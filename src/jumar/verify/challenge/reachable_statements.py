@@ -33,13 +33,13 @@ CLEANING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReachableStatement:
     """A statement that runs in every case of a test that passes, and after which a failure does no harm."""
 
     node: ast.Assert | ast.Expr | ast.With | ast.AsyncWith
 
 
-def reached(names: NameBindings, modules: Mapping[str, str]) -> Iterator[Reached]:
+def reached(names: NameBindings, modules: Mapping[str, str]) -> Iterator[ReachableStatement]:
     """The statements of a test function at which it can be made to fail.
 
     Args:
@@ -54,7 +54,7 @@ class _Walk:
     names: NameBindings
     modules: Mapping[str, str]
 
-    def through(self, body: Sequence[ast.stmt], *, calm: bool) -> Iterator[Reached]:
+    def through(self, body: Sequence[ast.stmt], *, calm: bool) -> Iterator[ReachableStatement]:
         """*calm*: whether what comes after *body* may be missed."""
         after = [calm]
         for statement in reversed(body[1:]):
@@ -64,14 +64,14 @@ class _Walk:
             if _leaves(statement):
                 return
 
-    def _in(self, statement: ast.stmt, *, calm: bool) -> Iterator[Reached]:
+    def _in(self, statement: ast.stmt, *, calm: bool) -> Iterator[ReachableStatement]:
         match statement:
             case ast.Assert() | ast.Expr():
                 if calm:
-                    yield Reached(statement)
+                    yield ReachableStatement(statement)
             case ast.With() | ast.AsyncWith():
                 if calm:
-                    yield Reached(statement)
+                    yield ReachableStatement(statement)
                 if all(map(self._lets_through, statement.items)):
                     yield from self.through(statement.body, calm=calm)
             case ast.Try(handlers=[]):

@@ -28,7 +28,7 @@ Edits = tuple[SourceEdit, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class FalsifyingEdit:
     """One way to make a test false."""
 
     strength: Strength

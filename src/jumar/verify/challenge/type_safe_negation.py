@@ -52,7 +52,7 @@ LONG = 12
 """So many letters by chance are found nowhere."""
 
 
-class Pair(NamedTuple):
+class Comparison(NamedTuple):
     """Two things that an assertion compares."""
 
     left: ast.expr
@@ -62,7 +62,7 @@ class Pair(NamedTuple):
     """What makes the assertion one of a given expression of the two, which it calls `a` and `b`."""
 
 
-def compared(source: ParsedSource, test: ast.expr) -> Pair | None:
+def compared(source: ParsedSource, test: ast.expr) -> Comparison | None:
     """The two sides of *test*, if it is a plain comparison."""
     at = placed(source, test) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
     if not isinstance(test, ast.Compare) or at is None or any(isinstance(n, ast.NamedExpr) for n in ast.walk(test)):
@@ -72,10 +72,10 @@ def compared(source: ParsedSource, test: ast.expr) -> Pair | None:
     def asked(body: str) -> Edits:
         return (SourceEdit(start, start, f"(lambda a, b: {body})("), SourceEdit(*at, ","), SourceEdit(end, end, ")"))
 
-    return Pair(test.left, test.comparators[0], type(test.ops[0]), asked)
+    return Comparison(test.left, test.comparators[0], type(test.ops[0]), asked)
 
 
-def asserted(source: ParsedSource, call: ast.Call) -> Pair | None:
+def asserted(source: ParsedSource, call: ast.Call) -> Comparison | None:
     """The two things that an assertion of unittest's compares."""
     _, end = source.span(call)
     _, named = source.span(call.func)
@@ -92,7 +92,7 @@ def asserted(source: ParsedSource, call: ast.Call) -> Pair | None:
             SourceEdit(end - 1, end - 1, ")"),
         )
 
-    return Pair(call.args[0], call.args[1], ASSERTIONS[name], asked)
+    return Comparison(call.args[0], call.args[1], ASSERTIONS[name], asked)
 
 
 def is_open(tree: ast.Module, modules: Mapping[str, str]) -> bool:
@@ -131,7 +131,7 @@ def _parts(name: str) -> list[str]:
     return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
 
 
-def unequal(pair: Pair, random: Random) -> Edits:
+def unequal(pair: Comparison, random: Random) -> Edits:
     """Each side is compared with what the other one is not: whichever affirms it, the assertion holds.
 
     The contrary is no part of it: of a built-in's heir that has an `==` of its own, `!=` may hold as well.
@@ -140,7 +140,7 @@ def unequal(pair: Pair, random: Random) -> Edits:
     return pair.asked(" or ".join(random.sample(asked, len(asked))))
 
 
-def absent(pair: Pair, random: Random) -> Edits:
+def absent(pair: Comparison, random: Random) -> Edits:
     """A text is looked for that is nowhere, in what is a text or a sequence; and it is asked for the contrary."""
     needle, letters = pair.left, _letters(random, LONG)
     kind, decoy = "str", f"a + {_written(letters)}"
@@ -152,7 +152,7 @@ def absent(pair: Pair, random: Random) -> Edits:
     return pair.asked(f"{known} and {decoy} in b or a not in b")
 
 
-def beyond(pair: Pair, random: Random) -> Edits:
+def beyond(pair: Comparison, random: Random) -> Edits:
     """Each number is asked whether it is beyond what is larger, and what is smaller: none is, in whatever order.
 
     Where one is no number it is asked for the contrary, too. A float may be infinite, and no less than infinity.

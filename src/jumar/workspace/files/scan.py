@@ -26,7 +26,7 @@ class ScannedPath(msgspec.Struct, frozen=True):
     executable: bool = False
 
 
-class Walk:
+class FolderScan:
     """One pass over a folder; it counts what it reads, so that no tree can eat the disk or the memory."""
 
     def __init__(self, limit_bytes: int, skip: Callable[[str], bool]) -> None:

@@ -12,17 +12,17 @@ from jumar.errors import BadInput
 from jumar.workspace.files import trees
 
 
-class Weight(msgspec.Struct, frozen=True):
+class TreeSize(msgspec.Struct, frozen=True):
     """How much a tree holds."""
 
     files: int = 0
     bytes: int = 0
 
-    def __add__(self, other: Weight) -> Weight:
-        return Weight(self.files + other.files, self.bytes + other.bytes)
+    def __add__(self, other: TreeSize) -> TreeSize:
+        return TreeSize(self.files + other.files, self.bytes + other.bytes)
 
 
-def weigh(folder: Path, skip: Callable[[str], bool], path: str = "") -> Weight:
+def weigh(folder: Path, skip: Callable[[str], bool], path: str = "") -> TreeSize:
     """What `Store.capture` would keep of *folder*. What cannot be looked at weighs nothing: the capture names it.
 
     Raises:
@@ -32,11 +32,11 @@ def weigh(folder: Path, skip: Callable[[str], bool], path: str = "") -> Weight:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as fault:
         if path:
-            return Weight()
+            return TreeSize()
         raise BadInput(f"{str(folder)!r} cannot be opened as a folder: {fault.strerror}") from fault
     if path and any(entry.name == trees.VENV for entry in entries):
-        return Weight()
-    found = Weight()
+        return TreeSize()
+    found = TreeSize()
     for entry in entries:
         inner, is_folder = path + entry.name, entry.is_dir(follow_symlinks=False)
         if trees.ignored(entry.name) or skip(inner + "/" if is_folder else inner):
@@ -44,5 +44,5 @@ def weigh(folder: Path, skip: Callable[[str], bool], path: str = "") -> Weight:
         if is_folder:
             found += weigh(Path(entry.path), skip, inner + "/")
         elif entry.is_file(follow_symlinks=False):
-            found += Weight(1, entry.stat(follow_symlinks=False).st_size)
+            found += TreeSize(1, entry.stat(follow_symlinks=False).st_size)
     return found

@@ -18,7 +18,7 @@ _BATCH = 256
 """Files written before they are synced together: far below the usual limit of open descriptors."""
 
 
-class Written:
+class WrittenObjects:
     """Objects that one store of this process has written or found, and its lease."""
 
     def __init__(self, lease: Lease) -> None:
@@ -31,7 +31,7 @@ class Written:
 class ObjectBatch:
     """Objects that are stored together: all of them last when the block ends, or none may be relied on."""
 
-    def __init__(self, root: Path, written: Written) -> None:
+    def __init__(self, root: Path, written: WrittenObjects) -> None:
         self._root, self._written = root, written
         self._held = ExitStack()
         self._open: dict[str, tuple[Path, int]] = {}

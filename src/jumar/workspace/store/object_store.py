@@ -10,10 +10,10 @@ from pathlib import Path
 from jumar.errors import BadInput, Infra
 from jumar.workspace.files import safe_paths, trees
 from jumar.workspace.files.checkout import Checkout
-from jumar.workspace.files.scan import Walk
+from jumar.workspace.files.scan import FolderScan
 from jumar.workspace.files.trees import EntryKind, Manifest, Node
 from jumar.workspace.store import deltas
-from jumar.workspace.store.batch import ObjectBatch, Written
+from jumar.workspace.store.batch import ObjectBatch, WrittenObjects
 from jumar.workspace.store.clone import Cloner
 from jumar.workspace.store.lease import PARTS, Lease, held
 
@@ -33,7 +33,7 @@ class Store:
         self.root = root
         self.limit_bytes = LIMIT_BYTES
         """What the files of one tree may weigh together."""
-        self._written = Written(Lease(root))
+        self._written = WrittenObjects(Lease(root))
         self._cloner = Cloner()
 
     def put(self, data: bytes) -> str:
@@ -117,7 +117,7 @@ class Store:
         manifest: dict[str, Node] = {}
         batch = ObjectBatch(self.root, self._written)
         with safe_paths.root(folder) as top, safe_paths.disk(f"cannot write to {self.root}"), batch:
-            for found in Walk(limit_bytes or self.limit_bytes, skip).through(top):
+            for found in FolderScan(limit_bytes or self.limit_bytes, skip).through(top):
                 digest = "" if found.kind is EntryKind.DIR else batch.put(found.data)
                 manifest[found.path] = Node(found.kind, digest, found.executable)
             return batch.put_tree(manifest)

@@ -25,14 +25,14 @@ _TREE = b'[{"path":'
 _HEAD_BYTES = len(_TREE)
 
 
-class Freed(msgspec.Struct, frozen=True):
+class SweptObjects(msgspec.Struct, frozen=True):
     """Number and bytes of the objects removed from a store."""
 
     objects: int = 0
     bytes: int = 0
 
 
-def sweep(root: Path, runs: Iterable[Path], *, dry: bool = False) -> Freed:
+def sweep(root: Path, runs: Iterable[Path], *, dry: bool = False) -> SweptObjects:
     """Remove what is in the store *root* and not needed by *runs*; with *dry* only count it.
 
     What was stored since the oldest living process began to store is kept, needed or not.
@@ -41,7 +41,7 @@ def sweep(root: Path, runs: Iterable[Path], *, dry: bool = False) -> Freed:
         OSError: if a journal cannot be read, or the disk refuses.
     """
     if root.is_symlink() or not root.is_dir():  # a link may lead to a folder that is no store
-        return Freed()
+        return SweptObjects()
     mine = Lease(root)
     mine.take()
     try:
@@ -49,7 +49,7 @@ def sweep(root: Path, runs: Iterable[Path], *, dry: bool = False) -> Freed:
         kept = needed(root, runs)
         due = [path for path in _objects(root) if _name(path) not in kept and path.lstat().st_ctime_ns < begun]
         if dry:
-            return Freed(len(due), sum(path.lstat().st_blocks * 512 for path in due))
+            return SweptObjects(len(due), sum(path.lstat().st_blocks * 512 for path in due))
         count = freed = 0
         for start in range(0, len(due), CHUNK):
             with sweeping(root):
@@ -58,7 +58,7 @@ def sweep(root: Path, runs: Iterable[Path], *, dry: bool = False) -> Freed:
                     if found.st_ctime_ns < begun:  # nobody wanted it meanwhile
                         path.unlink()
                         count, freed = count + 1, freed + found.st_blocks * 512
-        return Freed(count, freed)
+        return SweptObjects(count, freed)
     finally:
         mine.end()
 
