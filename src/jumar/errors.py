@@ -1,4 +1,4 @@
-"""Two ways a request can fail that are no verdict: the person asked for something impossible, or the machine is broken.
+"""Exceptions that are no verdict: the person asked for something impossible, or the machine is broken.
 
 JumarError
  +-- BadInput   one sentence that names the thing and the fix; nothing was run (exit 2)
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 
 class JumarError(Exception):
-    """What jumar itself raises; any other exception is a bug."""
+    """Base class of jumar's own exceptions; any other exception is a bug."""
 
 
 class BadInput(JumarError):  # noqa: N818  it is an answer to a person, named for what it says
@@ -23,9 +23,9 @@ class Infra(JumarError):  # noqa: N818  named like the stop reason it leads to
 
 
 class Stopped(BaseException):
-    """A person wants the program to stop, and what it is doing leaves it no time to be asked."""
+    """Raised when a person wants the program to stop and its work leaves it no time to be asked."""
 
 
 def is_stopped(group: BaseExceptionGroup[BaseException]) -> bool:
-    """Whether *group* holds nothing but `Stopped`, at any depth."""
+    """Return whether *group* holds only `Stopped`, at any depth."""
     return group.split(Stopped)[1] is None

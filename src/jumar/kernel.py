@@ -1,4 +1,4 @@
-"""The loop: ask the core what to do, do it, write down what happened. It decides nothing."""
+"""Runs the loop: asks the core what to do, does it, writes down what happened. It decides nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Heard = Callable[[Sequence[Entry]], None]
 
 
 class Kernel(Stoppable):
-    """One run. Its state is nothing but the fold of its journal."""
+    """Loop of one run. Its state is only the fold of its journal."""
 
     def __init__(self, journal: Journal, shell: EffectRunner, agent: Strategy, state: RunState) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Kernel(Stoppable):
 
     @property
     def ended(self) -> bool:
-        """Whether the run has ended, and what comes after the end."""
+        """Return whether the run, and what comes after its end, is over."""
         return self.state.phase is Phase.ENDED and self._flight is None
 
     def record(self, events: Sequence[Event]) -> None:

@@ -23,7 +23,10 @@ def names(kind: Kind) -> tuple[str, ...]:
 
 
 def exists(kind: Kind, name: str) -> bool:
-    """Whether there is an extension called *name*. Other packages are only asked where we have none of that name."""
+    """Return whether there is an extension called *name*.
+
+    Other packages are only asked if jumar has none of that name.
+    """
     return _is_ours(kind, name) or name in names(kind)
 
 

@@ -1,4 +1,4 @@
-"""Every extension point on one page. Implement one Protocol in one file; it is found by its module's name."""
+"""Extension points, one Protocol each. Implement one in one file; it is found by its module's name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sandbox(Protocol):
-    """One way to keep a process from the rest of the machine. It starts none itself."""
+    """Confines processes, keeping them from the rest of the machine. It starts none itself."""
 
     @property
     def tier(self) -> str:
@@ -45,13 +45,13 @@ class Sandbox(Protocol):
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """The ids a suite has, found without judging anything."""
+    """Test ids of a suite, found without judging anything."""
 
     ids: tuple[str, ...]
     broken: Mapping[str, Broken] = {}
     """Path of each test file that could not be collected -> why."""
     anomaly: str = ""
-    """Why the collection is no evidence at all (no pytest in that interpreter, a usage error), or empty."""
+    """Reason that the collection is no evidence at all (no pytest in that interpreter, a usage error), or empty."""
 
 
 Record = list[object]
@@ -69,7 +69,7 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a runner needs beside the tree: it is no part of any tree, and the same for every verification of a run."""
+    """Needs of a runner beside the tree: no part of any tree, and the same for every verification of a run."""
 
     env: Mapping[str, str] = {}
     """Added to the scrubbed environment: where toolchains and their caches lie."""
@@ -77,9 +77,9 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Path in the room, absent from the tree -> target of a symbolic link there, where relative also in the room."""
     readable: tuple[Path, ...] = ()
     own: tuple[Path, ...] = ()
-    """What must be seen at its own path, as toolchains are; of it, what is the task's own (no runner says it)."""
+    """Paths that must be seen at their own place, as toolchains; of them, those of the task (no runner says it)."""
     missing: str = ""
-    """Why this runner cannot work here, and what to do, in one sentence; empty: it can."""
+    """Reason that this runner cannot work here, and what to do, in one sentence; empty: it can."""
     probe: tuple[str, ...] = ()
     """A quick command that succeeds where a sandbox shows the toolchain; empty: there is none."""
 
@@ -92,15 +92,15 @@ class Runner(Protocol):
     """Of the evidence it gives: `D` authenticated by a plug-in of ours inside it, `X` what the runner itself says."""
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """What it needs of the folder the task came from and of the person's *environ*; a shim on PATH is asked."""
+        """Return the needs of the runner, from the task's folder and the person's *environ*; asks a shim on PATH."""
         ...
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
-        """What to run to list the ids of the suite in *room*."""
+        """Return the invocation that lists the ids of the suite in *room*."""
         ...
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:
-        """What to run to judge *ids* in *room*."""
+        """Return the invocation that judges *ids* in *room*."""
         ...
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
@@ -112,7 +112,7 @@ class Runner(Protocol):
         ...
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
-        """Which of the task's files hold tests, by name alone."""
+        """Return those of the task's files that hold tests, by name alone."""
         ...
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
@@ -121,7 +121,7 @@ class Runner(Protocol):
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is asked: messages for a language model, and the same facts in a structured view."""
+    """Request to a model: messages for a language model, and the same facts in a structured view."""
 
     request: Request
     messages: tuple[Message, ...]
@@ -137,7 +137,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """`Action.digest` of every proposal that was verified or refused already."""
     seed: int
     seconds: float | None
-    """What the answer may take of the run's time; None is no cap."""
+    """Seconds of the run's time that the answer may take; None is no cap."""
     tried: int = 0  # candidates that were screened in this run before
     output: str = ""
     """The output of the red tests on the best tree, for an agent that localises."""
@@ -158,7 +158,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     """One of `jumar.core.run.retry.ERRORS`, or empty."""
     detail: str = ""
-    """What the provider said of the error, in one line, without keys."""
+    """Message of the provider about the error, in one line, without keys."""
     retry_after: float | None = None
     """Seconds to wait before another try, as the provider asked; None: it did not."""
     assumed: bool = False
@@ -166,7 +166,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model(Protocol):
-    """One way to get a completion."""
+    """Source of completions."""
 
     name: str
 
@@ -180,14 +180,14 @@ class Model(Protocol):
 
 
 class Ledger(Protocol):
-    """What many runs, in many processes, may spend together. Rows are keyed by (run, seq of the `model_request`)."""
+    """Shared budget of many runs in many processes. Rows are keyed by (run, seq of the `model_request`)."""
 
     def reserve(self, seq: int, worst: Cost) -> str:
         """Set *worst* aside before the request is written down; the name of the cap that refuses it, or empty."""
         ...
 
     def settle(self, seq: int, cost: Cost) -> None:
-        """What the call cost in the end, after that was written down. Settling twice changes nothing."""
+        """Record what the call cost in the end, after that was written down. Settling twice changes nothing."""
         ...
 
     def seconds_left(self) -> float | None:
@@ -196,7 +196,7 @@ class Ledger(Protocol):
 
 
 class Push(msgspec.Struct, frozen=True, kw_only=True):
-    """What comes from outside: one action of a host's agent.
+    """One action of a host's agent, from outside.
 
     Beside the driver's tools an action may be `look` (only compare the workspace with the tree that is known),
     `ask_model` (the agent wants an answer of its model) and `turn_end` (a command-line agent's process has ended).
@@ -204,11 +204,11 @@ class Push(msgspec.Struct, frozen=True, kw_only=True):
 
     action: Action
     last: bool = True
-    """Whether its turn is over: edits that were not judged yet are judged then."""
+    """True if its turn is over: edits that were not judged yet are judged then."""
 
 
 class Host(Protocol):
-    """Where the actions of an agent come from that is not ours."""
+    """Source of the actions of an agent that is not ours."""
 
     async def next(self, state: RunState) -> Push | None:
         """Wait for what is asked next; None: the host leaves, and the run stays open.
@@ -219,7 +219,7 @@ class Host(Protocol):
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """A command of the model's that was run."""
+    """Result of a command of the model's."""
 
     exit: int | None
     """Exit status; None: it did not end by itself."""
@@ -252,9 +252,9 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: str = "S0"
     """The tier that the processes ran under."""
     bits: int = 0
-    """How many coins a forger had to guess: 0 where nothing was challenged."""
+    """Number of coins a forger had to guess: 0 where nothing was challenged."""
     warnings: tuple[str, ...] = ()
-    """What no channel closes, with file and line."""
+    """Warnings about code that looks written for the tests, with file and line."""
     natives: Mapping[str, str] = {}
     """Of the ids that an annotation gives: the id that the runner knows the test by."""
     command: str = ""
@@ -296,5 +296,5 @@ class Verifier(Protocol):
     async def localise(
         self, tree: str, red: Sequence[str], green: Sequence[str], seconds: float | None = None
     ) -> Localisation:
-        """Which lines the red tests run and the green ones do not; what was seen after *seconds* has to do."""
+        """Find the lines that the red tests run and the green ones do not, from what was seen within *seconds*."""
         ...

@@ -1,4 +1,4 @@
-"""The contract of every runner, held against the sample projects that its module brings along."""
+"""Contract of every runner, checked on the sample projects that its module brings along."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 
 WHOLE_SECONDS = 3.0
-"""As long the last test of the sample `several` may go on before the whole is killed."""
+"""Seconds that the last test of the sample `several` may go on before the whole is killed."""
 
 
 async def check_runner(
@@ -88,7 +88,7 @@ class _Trial:
         )
 
     async def collect(self, name: str) -> Collected:
-        """What is found in a sample."""
+        """Collect the tests of a sample."""
         return await self.verifier().collect(self._trees[name])
 
     async def judge(self, name: str, ids: Sequence[str], suite: Suite | None = None) -> Verification:

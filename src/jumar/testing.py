@@ -41,7 +41,7 @@ Judge = Callable[[Mapping[str, bytes]], Mapping[str, str | TestResult] | Void]
 
 
 class FakeClock:
-    """Advances *tick* seconds a reading."""
+    """Clock that advances *tick* seconds a reading."""
 
     def __init__(self, tick: float = 1.0) -> None:
         self.now, self.tick = 0.0, tick
@@ -89,7 +89,7 @@ class FakeVerifier:
         return self
 
     async def plain(self, tree: str, accepted: Mapping[str, Outcome] | None, also: Sequence[str] = ()) -> Verification:
-        """As `verify`; remembered apart."""
+        """Judge like `verify`, but remember the tree apart."""
         self.plainly.append(tree)
         done = await self.verify(tree, accepted, control=tree, also=also)
         self.asked.pop()
@@ -106,7 +106,7 @@ class FakeVerifier:
         green: Sequence[str],  # noqa: ARG002  as above
         seconds: float | None = None,  # noqa: ARG002  as above
     ) -> Localisation:
-        """Nothing is suspicious."""
+        """Return no suspects."""
         return Localisation(tree=tree, suspects=())
 
 

@@ -24,14 +24,14 @@ TOTAL_BYTES = 256 << 20
 """More than this on one channel is junk: it bounds what one process can cost the reader."""
 
 ANOMALIES = 10
-"""As many are kept; the first one already voids the verdict."""
+"""Most anomalies that are kept; the first one already voids the verdict."""
 
 HIGH_FD = 200
 """The channel moves above the numbers that tests open, close and hand on."""
 
 
 class Reader:
-    """The reading end: bytes in, authenticated records out, everything else is an anomaly."""
+    """Reading end of the channel: turns bytes into authenticated records; everything else is an anomaly."""
 
     def __init__(self, key: bytes) -> None:
         self.anomalies: list[str] = []

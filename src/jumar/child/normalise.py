@@ -1,4 +1,4 @@
-"""What a failing test says, without what differs from run to run.
+"""Normalises the report of a failing test: removes what differs from run to run.
 
 Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
 """

@@ -1,4 +1,4 @@
-"""The envoy of a runner that is no Python program: it alone holds the channel, and says what the runner said.
+"""Bridge to a runner that is no Python program: it alone holds the channel, and reports what the runner said.
 
 Runs under jumar's own interpreter; standard library only. What the
 runner reports can be written by the code it runs, so evidence that comes this way has grade X.

@@ -1,4 +1,4 @@
-"""Downloads that are run as they come: what a command fetches and prints, and which programs run what they are fed."""
+"""Detects downloads that are run as they come: commands that fetch and print, and programs that run their input."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOWHERE = frozenset({"-", "/dev/stdout", "/dev/fd/1"})
 
 
 def fetches(words: Sequence[str]) -> bool:
-    """Whether the command *words* prints what a download brings."""
+    """Return whether the command *words* prints what a download brings."""
     program, args = (words[0].rpartition("/")[2], words[1:]) if words else ("", ())
     if program == "curl":
         return _printed(args)
@@ -34,7 +34,7 @@ def fetches(words: Sequence[str]) -> bool:
 
 
 def _printed(args: Sequence[str]) -> bool:
-    """Whether curl with *args* writes to no file."""
+    """Return whether curl with *args* writes to no file."""
     for at, word in enumerate(args):
         if word.startswith(("--output=", "--remote-name")) or word == "--output":
             place = word.partition("=")[2] or (*args, "")[at + 1]
@@ -49,7 +49,7 @@ def _printed(args: Sequence[str]) -> bool:
 
 
 def _saved_to(word: str, after: str) -> str:
-    """Where wget writes to by its option *word*, which *after* follows; empty: that option does not say."""
+    """Return the file that wget writes to by its option *word*, followed by *after*; empty if it names none."""
     if word.startswith("--output-document"):
         return word.partition("=")[2] or after
     letters, found, place = word.partition("O")
@@ -57,7 +57,7 @@ def _saved_to(word: str, after: str) -> str:
 
 
 def runs_input(words: Sequence[str]) -> bool:
-    """Whether the command *words* runs what it is fed: a shell or an interpreter that is given no program otherwise."""
+    """Return whether the command *words* runs its input: a shell or an interpreter that is given no other program."""
     program, args = words[0].rpartition("/")[2], words[1:]
     shell = program in SHELLS
     if not shell and not _INTERPRETER.fullmatch(program):
@@ -75,7 +75,7 @@ def runs_input(words: Sequence[str]) -> bool:
 
 
 def runs_download(words: Sequence[str]) -> bool:
-    """Whether the command *words* is what a download brings, or runs it."""
+    """Return whether the command *words* is what a download brings, or runs it."""
     program, args = words[0].rpartition("/")[2], words[1:]
     if program in SHELLS or program in ("source", ".") or _INTERPRETER.fullmatch(program):
         return next((word for word in args if word[:1] not in ("-", "+")), "") == FETCHED

@@ -1,4 +1,4 @@
-"""What a shell makes of one word: quotes, escapes, variables, braces. What only a run can tell is a hole."""
+"""Expands one word as a shell does: quotes, escapes, variables, braces. Parts known only at run time are holes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ANSI = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _DEFAULT = re.compile(r"\$\{(\w+)(:?[-=+]|[@*:#%/^,]|$|\})")
 _HIDDEN = {ord(char): 0xF0000 + ord(char) for char in "{},\\ \t\n"}
-"""Where characters of quoted text hide from the splitting of words: in a private plane."""
+"""Mapping of characters of quoted text to a private plane, which hides them from word splitting."""
 _SPACES = {char: hidden for char, hidden in _HIDDEN.items() if chr(char).isspace()}
 _SEEN = {hidden: chr(char) for char, hidden in _HIDDEN.items()}
 
@@ -44,9 +44,9 @@ class WordPiece(msgspec.Struct, frozen=True):
 
     text: str
     quoted: bool = False
-    """Whether it is taken as it stands: no spaces in it end the word, no braces mean anything."""
+    """True if it is taken literally: no spaces in it end the word, no braces mean anything."""
     split: bool = False
-    """Whether it comes out of a variable: spaces in it end the word."""
+    """True if it comes out of a variable: spaces in it end the word."""
 
 
 def fields(node: Node, values: Values) -> list[str]:
@@ -62,7 +62,7 @@ def fields(node: Node, values: Values) -> list[str]:
 
 
 def text_of(node: Node, values: Values) -> str:
-    """What the word at *node* says where it is not split: on the right of an assignment, in a here-document."""
+    """Return the word at *node* expanded without splitting: on the right of an assignment, in a here-document."""
     return _together(piece.text for piece in pieces(node, values))
 
 
@@ -149,7 +149,7 @@ def _string(node: Node, values: Values) -> Iterator[WordPiece]:
 
 
 def printed(words: Sequence[str]) -> str:
-    """What the command *words* prints, where its words tell; empty: they do not."""
+    """Return what the command *words* prints, as far as its words tell; empty: they do not."""
     match words:
         case ("pwd",):
             return "."
@@ -168,7 +168,7 @@ def printed(words: Sequence[str]) -> str:
 
 
 def brings(node: Node, values: Values) -> bool:
-    """Whether what the command at *node* prints is a download, or made of one."""
+    """Return whether the output of the command at *node* is a download, or made of one."""
     if node.type == "command":
         named = (child for child in node.named_children if not child.type.endswith(("_redirect", "_assignment")))
         return printed([word for child in named for word in fields(child, values)]) == FETCHED
@@ -178,7 +178,7 @@ def brings(node: Node, values: Values) -> bool:
 
 
 def _substituted(node: Node, values: Values) -> str:
-    """What the command in the substitution at *node* prints, or a hole."""
+    """Return what the command in the substitution at *node* prints, or a hole."""
     inner, said = node.named_children, node.text or b""
     if said.count(b"$(") + said.count(b"`") > 2:  # noqa: PLR2004  nothing in it is run before it
         return HOLE
@@ -195,7 +195,7 @@ def _plain(said: bytes) -> str:
 
 
 def _value(node: Node, said: str, values: Values) -> str:
-    """What the variable at *node* holds, or a hole."""
+    """Return the value of the variable at *node*, or a hole."""
     name = said[1:] if node.type == "simple_expansion" else ""
     if name:
         return _known(name, values)

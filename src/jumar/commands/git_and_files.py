@@ -1,4 +1,4 @@
-"""Commands that may never be given: git's history, deploys, the machine. A pure table over the words of one command.
+"""Forbidden commands: on git's history, deploys, the machine. A pure table over the words of one command.
 
 What the rules cannot see (a script, an interpreter's own text) is not what keeps a run in: that is what commands cannot
 reach. These words are for a clear message and an early stop. The standard library alone: hooks read this file by path.
@@ -35,7 +35,7 @@ class GitArguments(NamedTuple):
     short: frozenset[str]
     """Letters."""
     plain: tuple[str, ...]
-    """What is no option."""
+    """Arguments that are no options."""
 
 
 def forbidden(words: Sequence[str], *, moved: bool = False) -> Forbidden | None:
@@ -65,7 +65,7 @@ Test = Callable[[GitArguments], bool]
 
 
 class Ban(NamedTuple):
-    """When a git command is forbidden: any of what is named here is given, and nothing that makes it harmless."""
+    """Condition that forbids a git command: any argument named here is given, and none that makes it harmless."""
 
     why: str
     long: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ def _always(_: GitArguments) -> bool:
 
 
 def _whole(given: GitArguments) -> bool:
-    """Whether the paths that are named are all there are."""
+    """Return whether the named paths are all there are."""
     return any(word.rstrip("/") in (".", ":", "*", ":/*", ":.", "./*", "..") or word == "/" for word in given.plain)
 
 
@@ -98,7 +98,7 @@ def _unstages(given: GitArguments) -> bool:
 
 
 def _given(option: str, long: frozenset[str]) -> bool:
-    """Whether one of *long* is *option* or a beginning of it, as git takes them."""
+    """Return whether one of *long* is *option* or a prefix of it, as git accepts them."""
     return any(option.startswith(word) and len(word) > 2 for word in long)  # noqa: PLR2004  more than the dashes
 
 
@@ -178,7 +178,7 @@ HOSTS = frozenset({"heroku", "dokku", "piku", "production", "prod", "live", "dep
 
 
 def verb_of(args: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """What the *args* of git set with `-c` (keys in small letters), and its command with the arguments of that."""
+    """Return the settings of `-c` in the *args* of git (keys in lower case), and its command with its arguments."""
     settings: dict[str, str] = {}
     at = 0
     while at < len(args) and args[at].startswith("-"):
@@ -192,7 +192,7 @@ def verb_of(args: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
 
 
 def _git(args: tuple[str, ...]) -> str:
-    """Why the command of git with *args* is forbidden, or empty."""
+    """Return why the command of git with *args* is forbidden, or empty."""
     settings, command = verb_of(args)
     verb, rest = command[0] if command else "", command[1:]
     for ban in GIT.get(verb, ()):
@@ -248,7 +248,7 @@ _DISKS = ("/dev/sd", "/dev/nvme", "/dev/vd", "/dev/hd", "/dev/xvd", "/dev/mapper
 
 
 def moves(words: Sequence[str], *, moved: bool) -> bool:
-    """Whether what follows the command *words* runs in another folder than the line began in, given if it did."""
+    """Return whether commands after *words* run in another folder than the line began in, given *moved* before."""
     if words[0] not in ("cd", "pushd"):
         return moved
     place = next((word for word in words[1:] if not word.startswith("-")), "~" if len(words) == 1 else ".")
@@ -256,7 +256,7 @@ def moves(words: Sequence[str], *, moved: bool) -> bool:
 
 
 def _ruin(program: str, args: tuple[str, ...], *, moved: bool) -> Forbidden | None:
-    """What files of git or of the machine a command would destroy."""
+    """Return the rule that a command breaks by destroying files of git or of the machine, or None."""
     plain = tuple(word for word in args if not word.startswith("-"))
     changed = plain if program in _REMOVERS else plain[-1:] if program in _LAST and len(plain) > 1 else ()
     if program == "find" and {"-delete"} & set(args):
@@ -284,7 +284,7 @@ def _history(path: str) -> bool:
 
 
 def _everything(path: str) -> bool:
-    """Whether *path* is the root, a home or a folder of the system as a whole."""
+    """Return whether *path* is the root, a home or a folder of the system as a whole."""
     bare = path.rstrip("*").rstrip("/") or "/"
     if path.startswith("~"):
         return "/" not in bare
@@ -293,5 +293,5 @@ def _everything(path: str) -> bool:
 
 
 def _all_here(path: str) -> bool:
-    """Whether *path* is the folder that a command runs in, one above it, or all that lies there."""
+    """Return whether *path* is the folder that a command runs in, one above it, or all that lies there."""
     return bool(path) and path[0] != "/" and {"", ".", "..", "*", ".*", "**"}.issuperset(path.split("/"))

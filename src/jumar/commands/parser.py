@@ -1,4 +1,4 @@
-"""A line for a shell, read without running it: every simple command that its text shows, through what hides one.
+"""Parses a shell line without running it: every simple command in its text, also inside commands that hide one.
 
 A grammar (tree-sitter's for bash) finds the commands, `words` what their words become. What a script, an interpreter
 or an encoded text does is not seen: what a command cannot reach is the guarantee, this is for a clear early stop.
@@ -39,7 +39,7 @@ _SHOWN = 200
 
 
 class Unreadable(Exception):  # noqa: N818  an answer, not an error
-    """A line is nested too deep, or too long, to be read."""
+    """Raised for a line that is nested too deep, or too long, to be read."""
 
 
 def hit(line: str) -> Hit | None:
@@ -58,7 +58,7 @@ def hit(line: str) -> Hit | None:
 
 
 def commanded(line: str) -> Ruling:
-    """Whether the shell command *line* may be run; what cannot be read is refused, and no hit."""
+    """Return whether the shell command *line* may be run; an unreadable line is refused without a hit."""
     try:
         found = hit(line)
     except Unreadable as why:
@@ -83,7 +83,7 @@ def commands(line: str) -> list[tuple[str, ...]]:
 
 
 class _Reader:
-    """One pass over a line and the texts in it; it knows what was assigned so far."""
+    """One pass over a line and the texts in it; records the assignments made so far."""
 
     def __init__(self) -> None:
         from tree_sitter import Language, Parser  # noqa: PLC0415  a run without commands loads no grammar
@@ -246,7 +246,7 @@ class _Reader:
             self._all(node.named_children, "")
 
     def _fed(self, redirect: Node) -> str:
-        """What *redirect* puts on the standard input, or empty."""
+        """Return what *redirect* puts on the standard input, or empty."""
         wanted = {"heredoc_redirect": ("heredoc_body",), "file_redirect": ("process_substitution",)}
         for child in redirect.named_children:
             if redirect.type == "herestring_redirect" or child.type in wanted.get(redirect.type, ()):
@@ -254,7 +254,7 @@ class _Reader:
         return ""
 
     def _says(self, node: Node, fed: str) -> str:
-        """What the command at *node* prints, where its words tell; empty: they do not."""
+        """Return what the command at *node* prints, as far as its words tell; empty: they do not."""
         if node.type == "redirected_statement" and (body := node.child_by_field_name("body")) is not None:
             return self._says(body, fed)
         if node.type != "command":

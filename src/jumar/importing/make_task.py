@@ -1,4 +1,4 @@
-"""A task made from a past fix: the source from before it, the tests from after it, nothing of the fix itself."""
+"""Makes a task from a past fix: the source from before it, the tests from after it, nothing of the fix itself."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ REFERENCE = "reference"
 CHECKS = "task.checks.json"
 
 LEFTOVERS = (".git/", "__pycache__/", "*.pyc", ".jumar/")
-"""What is never taken over from either side."""
+"""Files that are never taken over from either side."""
 
 PROSE = ("*.md", "*.rst", "docs/", "doc/", "PKG-INFO", "CHANGE*", "HISTORY*", "NEWS*", "README*", "LICEN[CS]E*", ".*")
-"""What a release changes without changing the program: no repair begins there."""
+"""Files that a release changes without changing the program: no repair begins there."""
 
 
 class Blob(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ Tree = Mapping[str, Blob]
 
 
 class TaskDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said of an imported task."""
+    """Description of an imported task."""
 
     name: str
     """The folder's name."""
@@ -62,14 +62,14 @@ class TaskSides(msgspec.Struct, frozen=True):
 
 
 class TaskLayout(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes into a task folder."""
+    """Contents of a task folder."""
 
     start: Tree
     """The old source under the new tests."""
     reference: Tree
     """The new text of each source file that the fix changed."""
     editable: tuple[str, ...]
-    """Those of them that are text, and the text files that the fix removed."""
+    """Changed source files that are text, and the text files that the fix removed."""
 
 
 def laid_out(old: Tree, new: Tree, about: TaskDescription) -> TaskLayout:
@@ -95,7 +95,7 @@ def laid_out(old: Tree, new: Tree, about: TaskDescription) -> TaskLayout:
 
 
 def _is_text(blob: Blob) -> bool:
-    """Whether an agent could write it: no link, and no compiled catalogue or picture."""
+    """Return whether an agent could write the file: no link, and no compiled catalogue or picture."""
     return not blob.link and b"\0" not in blob.data
 
 
@@ -138,7 +138,7 @@ def task_tables(layout: TaskLayout, about: TaskDescription) -> dict[str, dict[st
 
 
 def python_path(tree: Tree) -> str:
-    """Where the room's own copy of the package is imported from, relative to the room."""
+    """Return where the room's own copy of the package is imported from, relative to the room."""
     inside = any(p.startswith("src/") and p.endswith(".py") and p.count("/") <= 2 for p in tree)  # noqa: PLR2004  src/a/b.py
     return "src:." if inside else "."
 
@@ -165,12 +165,12 @@ def write_tree(tree: Tree, folder: Path) -> None:
 
 
 def _astray(path: str, links: set[str]) -> bool:
-    """Whether *path* leaves by its name, or passes through a link: what a link in there points to, no name tells."""
+    """Return whether *path* leaves by its name, or passes through a link, whose target no name tells."""
     above = (parent.as_posix() for parent in PurePosixPath(path).parents)
     return escape(path) is not None or posixpath.normpath(path) != path or not links.isdisjoint(above)
 
 
 def _leaves(path: str, target: str) -> bool:
-    """Whether a link at *path* to *target* leads out of the tree."""
+    """Return whether a link at *path* to *target* leads out of the tree."""
     end = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
     return target.startswith("/") or end.split("/")[0] == ".."

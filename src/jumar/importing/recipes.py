@@ -1,4 +1,7 @@
-"""The demo's bugs are named, never shipped: a recipe says what to fetch, and a planted bug says that it is planted."""
+"""Recipes of the demo's bugs, which are never shipped.
+
+Each says what to fetch, and a planted bug says that it is planted.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class Pin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RecipeEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every recipe says."""
+    """Fields of every recipe."""
 
     name: str
     new: Pin
@@ -37,7 +40,7 @@ class RecipeEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     drop: tuple[str, ...] = ()
     """Files left out: configuration that asks for plug-ins of pytest which nothing here needs."""
     beyond: bool = False
-    """Whether mutation search does not reach the fix: the demo passes it over unless asked for all."""
+    """True if mutation search does not reach the fix: the demo passes it over unless asked for all."""
 
 
 class FixedBug(RecipeEntry, frozen=True, kw_only=True):
@@ -52,7 +55,7 @@ class FixedBug(RecipeEntry, frozen=True, kw_only=True):
 
 
 class PlantedBug(RecipeEntry, frozen=True, kw_only=True):
-    """A bug of ours: one line of a sound release replaced."""
+    """Planted bug: one line of a sound release replaced."""
 
     file: str
     line: int
@@ -70,14 +73,14 @@ Recipe = FixedBug | PlantedBug
 
 
 class Recipes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The shipped list, most telling first."""
+    """Shipped recipes, most telling first."""
 
     fixed: tuple[FixedBug, ...]
     planted: tuple[PlantedBug, ...]
 
 
 class PreparedRecipe(msgspec.Struct, frozen=True):
-    """What became of a recipe."""
+    """Result of preparing a recipe."""
 
     recipe: Recipe
     folder: Path | None

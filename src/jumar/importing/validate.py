@@ -1,4 +1,4 @@
-"""An imported task is only kept if it was seen red without the fix and green with it."""
+"""Checks an imported task. It is only kept if it was seen red without the fix and green with it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from jumar.task.task import Task, load_task
 from jumar.verify.verifier import TrustedVerifier
 
 ROUNDS = 2
-"""How often each side is judged: an id that does not answer the same each time can judge nobody."""
+"""Times that each side is judged; an id that does not answer the same each time cannot judge."""
 
 
 class TaskChecks(msgspec.Struct, frozen=True, kw_only=True):
-    """What the tests of an imported task do on its two sides."""
+    """Results of an imported task's tests on its two sides."""
 
     fail_to_pass: tuple[str, ...]
     """Red at the start, green with the reference."""
@@ -50,7 +50,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportResources(msgspec.Struct, frozen=True, kw_only=True):
-    """What an import may use of the person's machine."""
+    """Parts of the person's machine that an import may use."""
 
     python: str | None = None
     """The interpreter of the tests; None is the task's own, else ours."""
@@ -111,7 +111,7 @@ async def checked(folder: Path, means: ImportResources) -> TaskChecks:
 
 
 def sorted_out(ids: Iterable[str], with_fix: list[frozenset[str]], without: list[frozenset[str]]) -> TaskChecks:
-    """Which *ids* judge, given the green ones of each round with and without the fix."""
+    """Select the *ids* that judge, given the green ones of each round with and without the fix."""
     always = frozenset.intersection(*with_fix)
     red_to_green: list[str] = []
     green: list[str] = []

@@ -1,4 +1,4 @@
-"""What is wrong with a journal is named line by line: a line is genuine if the next one, or the anchor, names it."""
+"""Finds what is wrong with a journal, line by line: a line is genuine if the next one, or the anchor, names it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from jumar.journal.writer import EVENTS, remembered
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that is not as it was written. Lines count from 1, as editors do."""
+    """One difference from what was written. Lines count from 1, as editors do."""
 
     line: int
     what: str
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """A line as it was met. An unreadable one has no number (-1) and a fault."""
+    """Line as it was read. An unreadable one has no number (-1) and a fault."""
 
     number: int
     hash: str
@@ -112,7 +112,7 @@ class _Audit:
         self._found.append(Finding(number, what))
 
     def _vouched(self, line: _Seen) -> bool:
-        """Whether the next line or the anchor names this one's hash, or it is so new that none can."""
+        """Return whether the next line or the anchor names this one's hash, or it is so new that none can."""
         if (line.hash, line.seq) in self._named:
             return True
         linked = self._hashes.get(line.prev) == line.seq - 1 if line.seq else not line.prev

@@ -1,4 +1,4 @@
-"""Many runs, many processes, one purse: what is spent and what is set aside never pass its caps, kill -9 or not.
+"""Ledger of many runs in many processes: what is spent and set aside never passes its caps, kill -9 or not.
 
 A call takes five steps: reserve here, write `model_request`, call, write `model_call`, settle here. After a crash the
 journal tells how far it got: a row that no `model_request` names was never called and is released; one whose request
@@ -49,7 +49,9 @@ class SqliteLedger:
         return ledger
 
     def drawn_by(self, run: str, folder: Path) -> LedgerAccount:
-        """What the run named *run* draws on; the caller holds the lock of its journal, which lies in *folder*.
+        """Return the `Drawing` of the run named *run*.
+
+        The caller holds the lock of its journal, which lies in *folder*.
 
         Raises:
             BadInput: if a run of that name draws on this ledger from another folder, where its journal still is.
@@ -81,7 +83,7 @@ class SqliteLedger:
                     self._purse.put_right(run, billed)
 
     def total(self) -> LedgerTotals:
-        """What was drawn so far.
+        """Return what was drawn so far.
 
         Raises:
             Infra: if the ledger cannot be read.

@@ -1,4 +1,4 @@
-"""One SQLite file, one short transaction at a time: what its rows add up to never passes its caps."""
+"""Stores a ledger in one SQLite file, in short transactions, one at a time: its rows never exceed its caps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MARK, LAYOUT = 0x6A756D72, 1
 """SQLite's application id (`jumr`) and user version of such a file: one without them is none of ours."""
 
 PATIENCE_SECONDS = 10.0
-"""How long one waits for others to let go of the file; they hold it for about a millisecond."""
+"""Seconds to wait for others to let go of the file; they hold it for about a millisecond."""
 
 MOST = 2**50
 """Micro-dollars or tokens in a row. A provider that claims more has passed every cap; what a row cannot hold would
@@ -59,12 +59,12 @@ TOTAL = """SELECT coalesce(sum(micro_usd * settled), 0), coalesce(sum(tokens * s
 
 
 class Caps(msgspec.Struct, frozen=True):
-    """What all runs on a ledger may spend together; None is no cap."""
+    """Caps on what all runs on a ledger may spend together; None is no cap."""
 
     usd: float | None = None
     tokens: int | None = None
     seconds: float | None = None
-    """In which a run on the ledger was at work, each moment once: no call is begun later."""
+    """Seconds in which a run on the ledger was at work, each moment once: no call is begun later."""
 
     def __str__(self) -> str:
         said = [f"{name} {value:,}" for name in self.__struct_fields__ if (value := getattr(self, name)) is not None]
@@ -72,7 +72,7 @@ class Caps(msgspec.Struct, frozen=True):
 
 
 class LedgerTotals(msgspec.Struct, frozen=True):
-    """What was drawn on a ledger so far. Money is in micro-dollars."""
+    """Amounts drawn on a ledger so far. Money is in micro-dollars."""
 
     micro_usd: int
     tokens: int
@@ -80,7 +80,7 @@ class LedgerTotals(msgspec.Struct, frozen=True):
     """Set aside for calls in flight, and for those of dead runs that left no journal to tell what became of them."""
     held_tokens: int
     seconds: float
-    """In which a run was at work."""
+    """Seconds in which a run was at work."""
     runs: int
 
     @property
@@ -90,7 +90,7 @@ class LedgerTotals(msgspec.Struct, frozen=True):
 
 
 class LedgerRows:
-    """The rows of a ledger. It knows nothing of journals. It belongs to one thread."""
+    """Rows of a ledger, without access to journals. It belongs to one thread."""
 
     def __init__(self, path: Path, caps: Caps | None = None, clock: Callable[[], float] = time.time) -> None:
         """Open the file *path*, or make it with *caps*.
@@ -114,7 +114,7 @@ class LedgerRows:
             raise
 
     def enter(self, run: str, folder: Path) -> Path:
-        """Where the journal of *run* lies: in *folder*, or where it was said to be before."""
+        """Enter *run*, and return where its journal lies: in *folder*, or where it was said to be before."""
         with self._alone() as db:
             db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (run, str(folder)))
             self._span = begin_span(db, self._clock()) if self._span is None else self._span
@@ -163,7 +163,7 @@ class LedgerRows:
             db.execute("DELETE FROM calls WHERE run = ? AND NOT settled", (run,))
 
     def total(self) -> LedgerTotals:
-        """What was drawn so far."""
+        """Return what was drawn so far."""
         with self._told():
             paid, paid_tokens, held, held_tokens, runs = self._db.execute(TOTAL).fetchone()
             return LedgerTotals(paid, paid_tokens, held, held_tokens, self._worked(self._db), runs)

@@ -1,4 +1,4 @@
-"""A line of the journal: one event, its number, its time, the hash of the line before. What is written reads back."""
+"""Format of a journal line: one event, its number, its time, the hash of the line before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class JournalLine(msgspec.Struct, frozen=True):
 
     entry: Entry
     more: int
-    """How many lines of the same group follow."""
+    """Number of lines of the same group that follow."""
     prev: str
     """The hash of the line before; empty on the first."""
 
@@ -75,7 +75,7 @@ def _body(event: Event) -> bytes:
 
 
 def parse(line: bytes) -> JournalLine:
-    """What *line* (without its newline) says.
+    """Parse *line* (without its newline).
 
     Raises:
         ValueError: one clause on why it is no line of a journal.
@@ -121,7 +121,7 @@ def _event(facts: dict[str, object]) -> Event:
 
 
 class TornLine(msgspec.Struct, frozen=True):
-    """An end of a journal that was never finished: the bytes of an interrupted group."""
+    """Unfinished end of a journal: the bytes of an interrupted group."""
 
     seq: int
     """The number its first line has or would have had."""

@@ -22,7 +22,7 @@ def extend_span(db: sqlite3.Connection, span: int, now: float) -> None:
 
 
 def worked_seconds(db: sqlite3.Connection, span: int | None, now: float) -> float:
-    """How long somebody was at work; *span*, if given, lasts until *now*."""
+    """Sum the seconds in which somebody was at work; *span*, if given, lasts until *now*."""
     rows = db.execute(
         "SELECT began, CASE id WHEN ? THEN max(ended, ?) ELSE ended END FROM spans ORDER BY 1", (span, now)
     )

@@ -1,4 +1,4 @@
-"""One run, one writer, one file: a group of events is wholly on the disk before anyone believes it, or not at all."""
+"""Writes a run's journal: one writer, one file. A group of events is on the disk wholly before it counts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from jumar.journal.line_format import JournalEnd, TornLine, digest, group, group
 from jumar.workspace.files import safe_paths
 
 EVENTS, LOCK, ANCHOR, BALLAST = "events.jsonl", "lock", "head", "ballast"
-"""What lies in a run's directory: the lines, who may write them, the newest line's hash, space for the last words."""
+"""Files in a run's directory: the lines, the lock of their writer, the newest line's hash, space for the last words."""
 
 BALLAST_BYTES = 256 * 1024
 
 READERS_SECONDS = 2.0
-"""How long one who wants to write waits for those who hold the journal still."""
+"""Seconds that a writer waits for those who hold the journal still."""
 
 Write = Callable[[int, bytes], int]
 """`os.write`, or what a test puts in its place."""
@@ -227,7 +227,7 @@ class Journal:
 
 
 def remembered(folder: Path) -> JournalEnd | None:
-    """What the anchor beside the journal remembers of its end; None if there is none that can be read."""
+    """Read what the anchor beside the journal says of its end; None if there is none that can be read."""
     try:
         return msgspec.json.decode((folder / ANCHOR).read_bytes(), type=JournalEnd)
     except (OSError, msgspec.DecodeError):

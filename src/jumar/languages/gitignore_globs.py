@@ -1,4 +1,4 @@
-"""Globs have gitignore semantics, everywhere: what may be edited, what is protected, what never enters a tree."""
+"""Globs with gitignore semantics: for editable files, protected files, and files that never enter a tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jumar.errors import BadInput
 
 
 def spec(lines: Iterable[str]) -> Matches:
-    """Whether a path is matched by *lines*, with gitignore semantics.
+    """Return a function that tells whether *lines* match a path, with gitignore semantics.
 
     Raises:
         BadInput: if a line is no valid pattern.

@@ -1,4 +1,4 @@
-"""The outline of a file in a language that tree-sitter reads: a grammar decides, never a pattern."""
+"""Outline of a file in a language that tree-sitter reads: a grammar decides, never a pattern."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WRAPPERS = frozenset({
     "export_statement", "lexical_declaration", "variable_declaration", "ambient_declaration", "type_declaration",
     "const_declaration", "var_declaration", "var_spec_list", "expression_statement",
 })  # fmt: skip
-"""What may stand between the top of a file and a definition."""
+"""Node types allowed between the top of a file and a definition."""
 PROSE = frozenset(["labeled_statement", "empty_statement"])
 WORDS = frozenset({
     "identifier", "sequence_expression", "binary_expression", "ternary_expression", "number", "string",
@@ -41,7 +41,7 @@ BINDERS = frozenset({
     "tuple_pattern", "tuple_struct_pattern", "rest_pattern", "assignment_pattern", "for_in_statement",
     "for_expression", "match_pattern",
 })  # fmt: skip
-"""Where an identifier is a new name rather than the use of one."""
+"""Node types in which an identifier is a new name rather than the use of one."""
 NEAR = 200
 """Bytes beside a comment that tell whether it stands in the place of code."""
 CALLERS = frozenset(["binary_expression", "call_expression", "new_expression", "macro_invocation", "composite_literal"])
@@ -97,7 +97,7 @@ def read(name: str, text: str) -> tuple[Outline, int]:
 
 
 class _Seen:
-    """One walk over all nodes, without recursion."""
+    """Collects names in one walk over all nodes, without recursion."""
 
     def __init__(self, root: Node) -> None:
         found: dict[str, set[str]] = {key: set() for key in ("bound", "used", "members", "sources", "imported")}

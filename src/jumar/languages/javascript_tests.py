@@ -1,4 +1,4 @@
-"""Where the tests stand in a file of JavaScript or TypeScript, by its syntax tree: it need not even be importable."""
+"""Finds the tests in a JavaScript or TypeScript file by its syntax tree: it need not even be importable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TESTS = frozenset(["test", "it", "fit", "xit", "xtest"])
 MODIFIERS = frozenset({
     "only", "skip", "todo", "fails", "failing", "concurrent", "sequential", "shuffle", "each", "for", "skipIf", "runIf",
 })  # fmt: skip
-"""What may stand between the word and its call: `test.skip.each(table)(name, body)`."""
+"""Names allowed between the test function and its call: `test.skip.each(table)(name, body)`."""
 
 SEPARATOR = " > "
 
@@ -75,7 +75,7 @@ def _word(node: Node) -> str:
 
 
 def _title(node: Node) -> str | None:
-    """What the first argument of a call says; None if it is a table (`each`) or a condition (`skipIf`)."""
+    """Return the text of a call's first argument; None if it is a table (`each`) or a condition (`skipIf`)."""
     callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     last = callee.child_by_field_name("property") if callee is not None and callee.type == "member_expression" else None
     if last is not None and _text(last) in ("each", "for", "skipIf", "runIf"):

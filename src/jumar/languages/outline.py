@@ -1,4 +1,4 @@
-"""What a file defines and what it uses, whatever its language: enough to tell a whole file from a part of one."""
+"""Outline of a file in any language: its definitions and uses, enough to tell a whole file from a part of one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """A file that parses, seen from far away."""
+    """Outline of a file that parses."""
 
     groups: dict[str, frozenset[str]] = {}
     """The names defined at the top (under "") and, by class or type, the methods."""
@@ -25,7 +25,7 @@ class Outline(msgspec.Struct, frozen=True):
     members: frozenset[str] = frozenset()
     """The attributes that are read."""
     sources: frozenset[str] = frozenset()
-    """What it imports from, as written."""
+    """Modules it imports from, as written."""
     tests: frozenset[str] = frozenset()
     """The tests it defines."""
     stubs: frozenset[str] = frozenset()
@@ -164,7 +164,7 @@ def _gaps(node: ast.AST) -> Iterator[int]:
 
 
 def instead(before: str, after: str) -> bool:
-    """Whether a comment may stand in the place of code, with the code *before* it on its line and that *after* it.
+    """Return whether a comment may replace code, with the code *before* it on its line and that *after* it.
 
     One beside code (`return 1  # unchanged`) speaks of that code, unless the code does nothing.
     """
@@ -193,7 +193,7 @@ def _signed(node: ast.expr) -> bool:
 
 
 def _does(node: ast.stmt) -> bool:
-    """Whether a statement could be why a file exists."""
+    """Return whether a statement could be the reason that a file exists."""
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Call | ast.Await) or _is_text(node)
     if isinstance(node, ast.AnnAssign):

@@ -1,4 +1,4 @@
-"""What kind of project a folder holds is told by the files at its root: its runner, its code and its tests."""
+"""Detects the kind of project in a folder by the files at its root: its runner, its code and its tests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEST_NAMES = (
     "*Test.java", "*Tests.java", "Test*.java", "*Test.kt", "*Tests.kt", "*Test.php", "*Test.cs", "*Tests.cs",
     "*Test.scala", "*Spec.scala", "*Test.groovy", "*Spec.groovy", "*Tests.swift", "*Spec.hs",
 )  # fmt: skip
-"""What files with tests are called, in any language."""
+"""Names of test files, in any language."""
 
 TEST_FOLDERS = frozenset(
     {"tests", "test", "__tests__", "spec", "__mocks__", "__snapshots__", "testdata", "e2e", "cypress"}
@@ -96,7 +96,7 @@ def recognised_runner(root: Path) -> str:
 
 
 def _is_python(root: Path) -> bool:
-    """Whether *root* is first of all a Python project: many of those have a `package.json` beside."""
+    """Return whether *root* is first of all a Python project: many of those have a `package.json` beside."""
     return any((root / name).is_file() for name in ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini"))
 
 

@@ -1,4 +1,4 @@
-"""The text of a Python source is what Python itself would read: by its byte order mark, its cookie, or UTF-8."""
+"""Decodes a Python source as Python itself would: by its byte order mark, its cookie, or UTF-8."""
 
 from __future__ import annotations
 

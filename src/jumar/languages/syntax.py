@@ -1,4 +1,4 @@
-"""A text is in the language of its file, or there is a sentence on why not; nothing is run and nothing crashes."""
+"""Parses a text in the language of its file, or says in a sentence why it cannot. Nothing of it is run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LABELS = {
     "mk": {"make", "makefile"}, "makefile": {"make"}, "cfg": {"ini"}, "cc": {"cpp", "c++"}, "h": {"c", "cpp"},
     "kt": {"kotlin"}, "rb": {"ruby"}, "cs": {"csharp", "c#"}, "htm": {"html"},
 }  # fmt: skip
-"""What a fence may be labelled, by language, or by extension where we know no language."""
+"""Labels allowed on a fence, by language, or by extension where the language is unknown."""
 NEUTRAL = frozenset(["", "text", "txt", "plain", "plaintext", "code", "file"])
 INVISIBLE = "\u200b\u200c\u2060\ufeff"
 """Zero-width characters that no program needs outside of strings, and that tree-sitter takes for blanks."""
@@ -50,13 +50,13 @@ def extension(path: str) -> str:
 
 
 def fits(label: str, path: str) -> bool:
-    """Whether a block with *label* may hold the file *path*; no label fits any."""
+    """Return whether a block with *label* may hold the file *path*; no label fits any."""
     kind = language(path) or extension(path)
     return label in NEUTRAL or label == kind or label in LABELS.get(kind, ())
 
 
 def parsed(path: str, text: str) -> tuple[Outline | None, str]:
-    """What *text* holds as the file *path*, and why it cannot be that file ("" if it can).
+    """Return the outline of *text* as the file *path*, and why it cannot be that file ("" if it can).
 
     There is no outline for a language without a parser, nor for Python that is wrong.
     """

@@ -1,4 +1,6 @@
-"""A comment `jumar: test-id=<slug>` above a test names it, whatever the test is called: a comment, and no look-alike.
+"""Names of tests by annotation: a comment `jumar: test-id=<slug>` above a test.
+
+Text that only looks like one is ignored.
 
 It stands on a line of its own, at most three lines above the test with its decorators or attributes. Comments come
 from Python's own tokens, or from the syntax tree of JavaScript, TypeScript, Go and Rust.
@@ -33,19 +35,19 @@ FORM = (
 )
 
 LANGUAGES = frozenset(["javascript", "typescript", "tsx", "go", "rust"])
-"""Those that tree-sitter reads."""
+"""Languages that tree-sitter reads."""
 
 MARKS = re.compile(r"^[/*!#\s]+|[*/\s]+$")
-"""What makes a line a comment, in all of these languages."""
+"""Characters that mark a line as a comment, in all of these languages."""
 
 
 def is_slug(test_id: str) -> bool:
-    """Whether *test_id* comes from an annotation: native ids have two colons between a file and a name."""
+    """Return whether *test_id* comes from an annotation: native ids have two colons between a file and a name."""
     return "::" not in test_id.partition("[")[0]
 
 
 class TestSites(Protocol):
-    """What tells where tests stand: a runner."""
+    """Finds the tests in a file: a runner."""
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
         """The tests in a test file."""
@@ -69,7 +71,7 @@ class Aliases(msgspec.Struct, frozen=True):
     """Native id -> slug."""
 
     def native(self, test_id: str) -> str:
-        """What the runner calls *test_id*; empty if it is a slug that no test bears."""
+        """Return the runner's name of *test_id*; empty if it is a slug that no test bears."""
         if not is_slug(test_id):
             return test_id
         slug, bracket, parameters = test_id.partition("[")
@@ -77,7 +79,7 @@ class Aliases(msgspec.Struct, frozen=True):
         return native and native + bracket + parameters
 
     def known(self, native: str) -> str:
-        """What a run calls the test *native*: its slug if it has one."""
+        """Return the name of the test *native* in a run: its slug if it has one."""
         name, bracket, parameters = native.partition("[")
         if native in self.slugs or name not in self.slugs:
             return self.slugs.get(native, native)

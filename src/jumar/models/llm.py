@@ -1,4 +1,4 @@
-"""A provider's model over its own client: every answer and every fault is a value, and no try goes unaccounted."""
+"""Model of a provider, called through its own client. Every answer and fault is a value, and every try is billed."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class LlmModel:
         )
 
     def _terms(self, ask: Ask) -> Any:
-        """What the request asks for beside the prompt. A seed goes where the provider takes one."""
+        """Return the request parameters beside the prompt. A seed is sent where the provider takes one."""
         terms: dict[str, object] = {"max_tokens": self._route.max_output_tokens}
         if self._provider.wire == "anthropic":
             # The breakpoint moves with the conversation and stands outside it: the messages stay as they were.
@@ -146,7 +146,7 @@ class LlmModel:
         )
 
     def _charged(self, response: ModelResponse) -> float:
-        """What OpenRouter says it took, which depends on where it went; nothing where a person set the price."""
+        """Return the cost that OpenRouter reports, which depends on its routing; 0 where a person set the price."""
         told = (response.provider_details or {}).get("cost")
         if self._provider.name != "openrouter" or self._route.price is not None or not isinstance(told, int | float):
             return 0.0

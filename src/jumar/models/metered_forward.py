@@ -1,4 +1,4 @@
-"""A provider's model for somebody else's agent: its request goes on with the key that only this side holds, metered."""
+"""Model of a provider for an external agent: forwards its requests, metered, with the key that only this side holds."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ AGENTS_OWN = ("anthropic-version", "anthropic-beta")
 """Headers of the agent's that are sent on: they say how the body is to be read."""
 
 ERROR_STATUS = {"timeout": 504, "connection": 502, "malformed": 502}
-"""What the agent is told where the provider itself did not say."""
+"""HTTP status for the agent where the provider itself gave none."""
 
 
 class ForwardedReply(msgspec.Struct, frozen=True):
-    """What an agent is answered."""
+    """HTTP answer to an agent."""
 
     status: int
     headers: Mapping[str, str]
@@ -79,7 +79,7 @@ class ForwardedModel:
             )
 
     def asked(self, form: RequestFormat, body: bytes, headers: Mapping[str, str]) -> ForwardedRequest | ForwardRefusal:
-        """What is sent for an agent's request, or why nothing is. *headers* have lower-case names."""
+        """Return the request to send for an agent's request, or the refusal. *headers* have lower-case names."""
         if form.wire != self._provider.wire:
             other = "POST /v1/messages" if self._provider.wire == "anthropic" else "POST /v1/chat/completions"
             return ForwardRefusal(404, f"the model of this run is {self.name}, which is asked with {other}")
@@ -193,7 +193,7 @@ class ForwardedModel:
         )
 
     def _charged(self, told: object) -> float:
-        """What OpenRouter says it took, which depends on where it went; nothing where a person set the price."""
+        """Return the cost that OpenRouter reports, which depends on its routing; 0 where a person set the price."""
         if self._provider.name != "openrouter" or self._route.price is not None or not isinstance(told, int | float):
             return 0.0
         return float(told) if 0 <= told <= MOST_USD else 0.0
@@ -237,7 +237,7 @@ def _refused(given: ForwardedReply) -> CallFault:
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:
-    """What the provider asked to wait."""
+    """Return the seconds that the provider asked to wait; None if it did not say."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             return min(max(0.0, float(headers.get(name, "")) / unit), 1e9)

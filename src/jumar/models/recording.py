@@ -1,4 +1,4 @@
-"""What a model answered, a JSON line a call, so that a run can be had again offline. It holds no prompt and no key."""
+"""Recording of a model's answers, one JSON line a call, for repeating a run offline. It holds no prompt and no key."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ ADDRESS = re.compile(rb"0x[0-9a-f]+")
 
 
 class RecordingHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The first line."""
+    """The first line of a recording."""
 
     format: str
     version: int
     model: str
-    """What the run calls its model."""
+    """Name of the model in the run."""
     routes: dict[str, Route] = {}
     """Tier -> route of the run's settings."""
 
 
 class RecordedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every other line: what a call would cost, before it is made, and once more with its answer.
+    """Every other line: the reserved cost of a call, before it is made, and the same once more with its answer.
 
     A run that its caps end has asked what the next call would cost, and not made it: a replay must hear the same.
     """
@@ -51,13 +51,13 @@ class RecordedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     digest: str
     """Of what was sent: see `Digests`."""
     worst: Cost
-    """What was set aside for the call: the journal tells it, so the repeated one must."""
+    """Cost reserved for the call: the journal holds it, so the repeated call must reserve the same."""
     answer: Answer | None = None
-    """None: it was not made yet, or never."""
+    """The answer; None if the call was not made yet, or never."""
 
 
 class CallNumbers(msgspec.Struct, frozen=True):
-    """Those of an answer, or of the worst case of one, that are added up."""
+    """Numbers of an answer, or of the worst case of one, that are added up."""
 
     usd: Usd = 0.0
     input_tokens: Tokens = 0
@@ -105,7 +105,7 @@ class Recorder:
 
 
 class RecordingModel:
-    """*model*, recorded."""
+    """Records the calls of *model*."""
 
     def __init__(self, model: Model, recorder: Recorder) -> None:
         self.name = model.name

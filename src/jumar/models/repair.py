@@ -1,4 +1,4 @@
-"""A model that asks nobody: it searches for a small change that turns the red tests green. It knows only the tests."""
+"""Model without a provider: searches for a small change that turns the red tests green. It knows only the tests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RepairModel:
         self._search: MutationSearch | None = None
 
     def worst(self, ask: Ask) -> Cost:  # noqa: ARG002  the port's signature
-        """Nothing: it calls nobody."""
+        """Return no cost: it calls no provider."""
         return Cost()
 
     async def complete(self, ask: Ask) -> Answer:
@@ -73,7 +73,7 @@ class RepairModel:
         return Answer(reply=Reply(text, (call,), counters))
 
     def _place(self, ask: Ask, sources: Sources) -> tuple[ScreeningTree, Bounds]:
-        """Where the candidates for *ask* are screened, and what that may take."""
+        """Return the ground on which the candidates for *ask* are screened, and the limits of the search."""
         bounds = self._bounds
         if ask.seconds is not None:
             bounds = Bounds(max(min(bounds.seconds, ask.seconds - SPARE_SECONDS), 0.0), bounds.attempts, bounds.workers)
@@ -101,7 +101,7 @@ def _ending(tried: int, sources: Sources, *, finished: bool) -> tuple[str, str]:
 
 
 def fingerprint(path: str, text: str) -> str:
-    """How a run names the proposal to write *text* to *path*."""
+    """Return the name by which a run knows the proposal to write *text* to *path*."""
     return Action("write_files", {path: text}).digest
 
 
@@ -113,7 +113,7 @@ def _suspected(ask: Ask, files: Mapping[str, str]) -> SuspectTree:
 
 
 async def _unwrapped(work: Awaitable[Candidate | None]) -> Candidate | None:
-    """What *work* finds; a broken machine is said as plainly as elsewhere, not as a group of errors."""
+    """Return the result of *work*; raise a broken machine as a plain `Infra`, not as a group of errors."""
     try:
         return await work
     except ExceptionGroup as several:

@@ -27,7 +27,7 @@ class ReplayModel:
         self._made = {position: take for (position, _, _), take in takes.items() if take.answer}
 
     def worst(self, ask: Ask) -> Cost:
-        """What the call would have cost when it was recorded, whether or not it was made then."""
+        """Return the cost recorded for the call, whether or not it was made then."""
         take = self._takes.get(_place(ask.position, ask.request))
         return Cost() if take is None else take.worst
 
@@ -49,7 +49,7 @@ class ReplayModel:
 
 
 class Recording:
-    """A recording that was read."""
+    """A parsed recording."""
 
     def __init__(self, model: str, routes: Mapping[str, Route], takes: tuple[RecordedCall, ...]) -> None:
         self.model = model

@@ -1,4 +1,4 @@
-"""Models by tier. The core decides which tier is asked when: `frontier` for the plan alone."""
+"""Models by tier. The core decides which tier is asked at which stage: `frontier` for the plan alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def routes(settings: Settings, environ: Mapping[str, str]) -> ByTier:
 
 
 def check_route(route: Route) -> PriceList:
-    """What the calls of *route* cost, if it can be used at all.
+    """Return the prices of calls to *route*, if it can be used at all.
 
     Raises:
         BadInput: on an unknown provider or price, a base URL that is none, or room for no output.

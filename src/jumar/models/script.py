@@ -1,4 +1,4 @@
-"""A model that answers from a file: JSON lines, one reply a call. It asks nobody and reads no prompt."""
+"""A model that answers from a file: JSON lines, one reply a call. It calls no provider and reads no prompt."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class ScriptLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScriptModel:
-    """Replays *lines*; where it goes on comes from the journal, so that a resumed run gets the same replies."""
+    """Replays *lines*; the position comes from the journal, so that a resumed run gets the same replies."""
 
     def __init__(self, lines: tuple[ScriptLine, ...], name: str = "script") -> None:
         self.name = name
         self._lines = lines
 
     def worst(self, ask: Ask) -> Cost:
-        """What the next line says it costs."""
+        """Return the cost of the next line."""
         line = self.line(ask.position)
         if line is None:
             return Cost()

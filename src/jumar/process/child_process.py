@@ -1,4 +1,7 @@
-"""The only door to a process: it is fed a config, it answers in authenticated records, and nothing of it is left."""
+"""Runs confined processes: sends a config, receives authenticated records, and kills all that is left.
+
+The only way to a process.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +57,12 @@ class Child:
 
     @property
     def anomalies(self) -> tuple[str, ...]:
-        """What the channel should not have carried, and what should not have happened to the supervisor."""
+        """Return what the channel should not have carried, and what should not have happened to the supervisor."""
         return (*self._faults, *self._reader.anomalies)
 
     @property
     def family(self) -> tuple[str, int]:
-        """What all that it starts can be found by: the mark in its environment, and the process they are all below."""
+        """Return what identifies the process tree: the mark in its environment, and the process that all are below."""
         return self._pipes.nonce, self._reaper.pid
 
     async def receive(self) -> Record | None:
@@ -153,7 +156,7 @@ class Child:
             self.ended, self.detail = Ended.UNSTARTED, why + self._said()
 
     def _said(self) -> str:
-        """What a sandbox said of itself that could not be set up."""
+        """Return the message of a sandbox that could not be set up."""
         if not self._signalled or self._output is None:
             return ""
         with disk(f"cannot read {self._output}"):

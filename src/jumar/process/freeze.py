@@ -1,4 +1,4 @@
-"""While an agent's work is looked at, nothing of it moves: all its processes are stopped, and go on afterwards."""
+"""Stops all processes of an agent while its work is inspected, and continues them afterwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAIT_SECONDS = 0.2
 """For one that waits within the system: longer is for a child that it was about to start, and that is stopped."""
 
 AGAIN_SECONDS = 0.05
-"""How often those that move on are stopped anew: one that was not stopped yet may have set another one going."""
+"""Interval for stopping running processes anew: one that was not stopped yet may have continued another."""
 
 MOVING, WAITING, DEAD = frozenset("RSD"), "D", frozenset("ZX")
 """States of a thread that can run; a stopped or traced one is `T` or `t`, a dead one `Z` or `X`."""
@@ -31,7 +31,7 @@ Steps = Mapping[tuple[int, int], tuple[str, ...]]
 
 
 class FrozenTree(msgspec.Struct, frozen=True):
-    """A family that was stopped. It may break out: the kernel's own timers and descriptors can send SIGCONT, too."""
+    """A stopped process tree. It may resume: the kernel's own timers and descriptors can send SIGCONT, too."""
 
     root: int
     stopped: frozenset[int] = frozenset()
@@ -39,7 +39,7 @@ class FrozenTree(msgspec.Struct, frozen=True):
 
     @property
     def lasts(self) -> bool:
-        """Whether nobody who is still there has moved since, and nobody is new."""
+        """Return whether no remaining process has moved since, and none is new."""
         begun = time.monotonic()
         # Somebody else may kill one, the system for its memory most of all: it is awake while it dies.
         while not (same := _steps(self.root).items() <= self.steps.items()) and time.monotonic() < begun + WAIT_SECONDS:
@@ -76,7 +76,7 @@ def still(kin: tuple[str, int]) -> FrozenTree:
 
 
 def _moves(pid: int, *, patient: bool) -> bool:
-    """Whether any thread of *pid* can run."""
+    """Return whether any thread of *pid* can run."""
     states = set(_states(pid))
     return bool(states & MOVING if patient else (states & MOVING) - {WAITING})
 
@@ -89,7 +89,7 @@ def _states(pid: int) -> Iterator[str]:
 
 
 def _steps(root: int) -> Steps:
-    """Where all threads below *root* stand, but for the dead."""
+    """Return the state and switch counts of all threads below *root*, except the dead."""
     steps: dict[tuple[int, int], tuple[str, ...]] = {}
     for pid in process_tree.descendants(root):
         with suppress(OSError):

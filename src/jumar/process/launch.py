@@ -1,4 +1,4 @@
-"""How a confined process is started: below a supervisor, in a sandbox, with descriptors of ours and nothing else."""
+"""Starts a confined process: below a supervisor, in a sandbox, with our descriptors and no others."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from jumar.sandbox.request import Reach, Wrapped
 from jumar.sandbox.unconfined import Unconfined
 
 OUTPUT_BYTES = 8 << 20
-"""As much is kept of the start of the output, and as much of its end."""
+"""Bytes kept of the start of the output, and as many of its end."""
 
 
 _SEALABLE = getattr(os, "MFD_CLOEXEC", 0) | getattr(os, "MFD_ALLOW_SEALING", 0)
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
-"""Where programs are found if the caller lets no PATH through."""
+"""PATH for finding programs if the caller lets none through."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confinement:
-    """How one process is confined."""
+    """Settings that confine one process."""
 
     room: Path
     """The working directory, an absolute path."""
@@ -49,19 +49,19 @@ class Confinement:
     environ: Mapping[str, str] = field(default_factory=dict)
     """The environment to choose from; PATH, LANG, LC_* and TZ are let through."""
     sandbox: Sandbox = field(default_factory=Unconfined)
-    """What keeps it from the rest of the machine."""
+    """Sandbox that separates it from the rest of the machine."""
     reach: Reach = field(default_factory=Reach)
-    """What it may reach of the rest of the machine all the same."""
+    """Parts of the rest of the machine that it may reach all the same."""
     fds: tuple[int, ...] = ()
     """Descriptors that it gets, under their own numbers."""
     ceiling: ResourceLimits = field(default_factory=usual)
-    """What it and all that it starts may take of the machine."""
+    """Resource limits of the process and all that it starts."""
     heard: Callable[[list[Record]], None] = lambda _records: None
     """Is told of its records as they come: for display, nothing is decided by it."""
 
     @property
     def private(self) -> Path:
-        """Where its home and its temporary files lie. It is gone with the process."""
+        """Return the folder of its home and its temporary files. It is removed with the process."""
         return self.room.with_name(self.room.name + ".private")
 
 

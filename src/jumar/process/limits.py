@@ -1,4 +1,4 @@
-"""What a confined process and all that it starts may take of the machine, at most: generous, and never all of it."""
+"""Resource limits of a confined process and all that it starts: generous, and never the whole machine."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ PROCESSES_EACH = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceLimits:
-    """The most that one process and all it starts may have at a time; more ends them all."""
+    """Resource limits of one process and all it starts, at a time; exceeding one kills them all."""
 
     memory_bytes: int
-    """What is resident or swapped out, pages that several share counted once."""
+    """Memory that is resident or swapped out, with shared pages counted once."""
     processes: int
     """Four threads may run for each of them."""
 

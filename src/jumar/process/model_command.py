@@ -1,4 +1,4 @@
-"""A command of a model's runs confined in a copy of a tree, or not at all; what comes out is text, and nothing else."""
+"""Runs a model's command confined in a copy of a tree, or not at all. Only text comes out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ refuse() { echo "$1"; exit 1; }
 
 
 class CommandTrees(TreeStore, Protocol):
-    """Where trees lie, and where the tree of a folder is kept."""
+    """Store of trees, which also keeps the tree of a folder."""
 
     def capture(self, folder: Path) -> str:
         """Keep the tree of *folder*; its hash."""
@@ -78,7 +78,7 @@ class ConfinedCommands:
             return await self._in(room, (command,), seconds)
 
     async def edit(self, tree: str, command: str, seconds: float) -> tuple[Ran, str]:
-        """As `run`, and the tree that the command left: what is kept of it is for the caller to say.
+        """Run *command* like `run`, and return the tree that it left; the caller decides what is kept of it.
 
         Raises:
             Infra: as `run`.
@@ -91,7 +91,7 @@ class ConfinedCommands:
             return ran, await to_thread.run_sync(self.store.capture, room)
 
     async def probed(self) -> str:
-        """Why commands cannot run here, in one sentence; empty if they can."""
+        """Return why commands cannot run here, in one sentence; empty if they can."""
         async with laid_out(_Empty(), "", self.folder / "rooms") as room:
             try:
                 ran = await self._in(room, (_PROBE, str(self.folder), str(self.python)), PROBE_SECONDS)
@@ -154,7 +154,7 @@ async def confined_commands(
 
 
 async def confinable(python: Path, environ: Mapping[str, str]) -> str:
-    """Why commands of a model cannot be confined on this machine, in one sentence; empty if they can."""
+    """Return why commands of a model cannot be confined on this machine, in one sentence; empty if they can."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             await confined_commands(_Empty(), Path(folder), python, environ)
@@ -174,7 +174,7 @@ class _Empty:
 
 
 def _unfit(command: str) -> str:
-    """Why *command* cannot be handed to a shell, or empty."""
+    """Return why *command* cannot be handed to a shell, or empty."""
     try:
         size = len(command.encode("utf-8"))
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What a process printed is data: capped, its middle left out, and without what only a terminal understands."""
+"""Reads the output of a process as data: capped, its middle left out, and without terminal control codes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 OUTPUT_BYTES = 1 << 20
-"""As much of the output is kept, half of it from the start and half from the end."""
+"""Bytes kept of the output, half of it from the start and half from the end."""
 
 OMITTED = "\n[jumar: the middle of the output is left out here]\n"
 
@@ -27,7 +27,7 @@ def plain(text: str) -> str:
 
 
 def printed(path: Path) -> str:
-    """What the file at *path* says, its middle left out where it is long."""
+    """Return the content of the file at *path*, its middle left out where it is long."""
     half = OUTPUT_BYTES // 2
     with path.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)

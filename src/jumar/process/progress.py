@@ -1,4 +1,4 @@
-"""Progress of slow work, for display alone: no decision depends on it, and nobody is waited for."""
+"""Progress of slow work, for display alone: no decision depends on it, and it waits for no reader."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 
 class Work(StrEnum):
-    """Slow work that begins, in the words that a person is shown."""
+    """Kind of slow work that begins, in the words that a person is shown."""
 
     STARTING = "starting"
     COPYING = "copying the files"
@@ -21,7 +21,7 @@ class Work(StrEnum):
 
 
 class ProgressPart(StrEnum):
-    """Parts of the work at hand that are counted, each in its own unit."""
+    """Unit in which parts of the current work are counted."""
 
     FILES = "files"
     ROUND = "round"
@@ -39,13 +39,13 @@ def silent(_what: Work | ProgressPart, _done: int = 0, _total: int = 0) -> None:
 
 @runtime_checkable
 class Telling(Protocol):
-    """Whoever follows a run and wants to know of its progress too."""
+    """Follower of a run that also receives its progress."""
 
     tell: Tell
 
 
 def teller(follower: object) -> Tell:
-    """What *follower* wants to be told by."""
+    """Return the function that tells *follower* the progress; it does nothing if the follower wants none."""
     return follower.tell if isinstance(follower, Telling) else silent
 
 

@@ -1,4 +1,4 @@
-"""What a runner's end of the channel says, decoded. All runners speak the same records.
+"""Decodes the records of a runner. All runners send the same records.
 
 | record | says |
 | --- | --- |
@@ -82,7 +82,7 @@ def report(records: Iterable[Record], ended: Ended, detail: str, *, serial: bool
 
 
 def disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
-    """What no honest run of a runner gives, a sentence each: records out of place, too many or too few of them."""
+    """Yield faults that no honest run of a runner has, a sentence each: records out of place, too many or too few."""
     kinds = [str(record[0]) for record in records]
     for kind, place in (("hello", 0), ("end", len(kinds) - 1)):
         if kind in kinds and (kinds.count(kind) > 1 or kinds[place] != kind):

@@ -1,4 +1,4 @@
-"""A room is a tree laid out afresh for one process, and gone afterwards, whatever that process left in it."""
+"""Rooms: a tree laid out afresh for one process and removed afterwards, whatever that process left in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anyio import to_thread
 
 
 class TreeStore(Protocol):
-    """Where trees lie."""
+    """Store of trees."""
 
     def materialise(self, tree: str, dest: Path) -> None:
         """Write the files of *tree* into the new directory *dest*."""

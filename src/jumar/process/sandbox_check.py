@@ -1,4 +1,4 @@
-"""A sandbox is believed when it was seen to confine: what a process can reach in it is tried, where runs really lie."""
+"""Checks that a sandbox confines: tries what a process can reach in it, in the place where runs really lie."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def bubblewrap(folder: Path, environ: Mapping[str, str]) -> Bubblewrap:
 
 
 async def wanting(sandbox: Sandbox, folder: Path) -> str:
-    """Why *sandbox* does not confine what runs in a room in *folder*, in one sentence; empty if it does."""
+    """Return why *sandbox* does not confine a process in a room in *folder*, in one sentence; empty if it does."""
     decoy = _Decoy(secrets.token_hex(8))
     async with laid_out(decoy, "", folder) as room:
         with disk(f"cannot write to {folder}"), tempfile.NamedTemporaryFile(dir=folder) as output:
@@ -80,7 +80,7 @@ async def wanting(sandbox: Sandbox, folder: Path) -> str:
 
 
 class _Decoy:
-    """A store whose only tree is one file that says *word*."""
+    """A store whose only tree is one file that contains *word*."""
 
     def __init__(self, word: str) -> None:
         self.word = word
@@ -91,7 +91,7 @@ class _Decoy:
         (dest / "kept").write_text(self.word, "ascii")
 
     def untouched(self, room: Path) -> bool:
-        """Whether *room* is as it was laid out."""
+        """Return whether *room* is as it was laid out."""
         return (room / "kept").read_text("ascii") == self.word and not (room / "written").exists()
 
 

@@ -1,4 +1,4 @@
-"""Lets the prober loose in a sandbox, with a decoy beside it, and says what was possible."""
+"""Runs the prober in a sandbox, with a decoy beside it, and reports what was possible."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SECONDS = 20.0
 
 
 class ProbeFindings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a prober found in one sandbox."""
+    """Findings of a prober in one sandbox."""
 
     possible: tuple[str, ...] = ()
     """Names of `jumar.sandbox.probes.catalogue.PROBES`, in their order; what could not be tried is among them."""
@@ -37,7 +37,7 @@ class ProbeFindings(msgspec.Struct, frozen=True, kw_only=True):
     """Name of what was possible -> how it was seen."""
     tried: int = 0
     why: str = ""
-    """Why there is no answer: the sandbox does not start here. Empty: there is one."""
+    """Reason for having no answer: the sandbox does not start here. Empty: there is one."""
     seconds: float = 0.0
 
 
@@ -110,7 +110,7 @@ def _judged(
     traps: Decoys,
     expected: Collection[str],
 ) -> ProbeFindings:
-    """What the prober said, but for what its victims know better. What was not tried counts as possible."""
+    """Return the prober's answers, corrected by what its victims know better. Untried probes count as possible."""
     if prober.ended is not Ended.NORMAL or prober.anomalies:
         said = printed(traps.output).strip().splitlines()
         return ProbeFindings(

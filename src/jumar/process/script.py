@@ -1,4 +1,4 @@
-"""What has to be read in a hostile text is asked of a confined script: the parent gets records, and nothing of it."""
+"""Reads hostile text in a confined script: the parent gets records only, and nothing of the text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jumar.workspace.files.safe_paths import disk
 
 
 class StandaloneScript(NamedTuple):
-    """A standalone script and who runs it."""
+    """A standalone script and the interpreter that runs it."""
 
     program: ModuleType
     python: str
@@ -33,7 +33,7 @@ class StandaloneScript(NamedTuple):
 async def asked(
     script: StandaloneScript, config: Mapping[str, object], rooms: Path, confinement: Callable[[Path], Confinement]
 ) -> tuple[list[Record], str]:
-    """What *script* says to *config*, in an empty room below *rooms*; and why it came to a bad end, or nothing.
+    """Return the records of *script* for *config*, run in an empty room below *rooms*, and why it failed, or nothing.
 
     Raises:
         Infra: if the machine cannot start a process.

@@ -1,4 +1,4 @@
-"""A command that must succeed runs like a suite, in a room of its own and confined. Its status is all it says."""
+"""Runs a command that must succeed like a suite, in a room of its own and confined. Only its exit status counts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NO_ENV: Mapping[str, str] = MappingProxyType({})
 
 
 def shell(command: str, *arguments: str) -> Invocation:
-    """What runs *command* with a shell, whose `$1` and so on are *arguments*."""
+    """Return the invocation that runs *command* with a shell, whose `$1` and so on are *arguments*."""
     envoy = (sys.executable, "-I", "-S", "-B", *start.command(check_main))
     return Invocation(argv=envoy, config={"command": [command, "sh", *arguments]})
 
 
 async def checked(command: str, confinement: Confinement, env: Mapping[str, str] = NO_ENV) -> Checked:
-    """Whether the shell *command* succeeds; what it prints goes to the output of *confinement*.
+    """Check that the shell *command* succeeds; its output goes to the output of *confinement*.
 
     *env* is added to its environment: where toolchains and their caches lie.
 

@@ -1,4 +1,4 @@
-"""Toolchains: the real program behind a name on PATH, through links and, where that is a shim, by asking it.
+"""Toolchains: finds the real program behind a name on PATH, through links and, for a shim, by asking it.
 
 A shim (asdf, goenv, nodenv, volta, a script of pip's, a wrapper that execs another path) works only where its own
 files are. A sandbox shows the toolchain itself instead, so the shim is asked once, outside, which one that is.
@@ -33,16 +33,16 @@ CHOICES = (".tool-versions", ".go-version", ".node-version", ".nvmrc", ".rust-ve
 """Files in which a project names the versions that shims start."""
 
 VERSIONS = re.compile(r"[\w.+\s-]*")
-"""What such a file may hold: words and numbers. With a path in it, a shim would start a program of the project's."""
+"""Permitted content of such a file: words and numbers. A path would make a shim start the project's program."""
 
 
 class ShimAnswer(NamedTuple):
-    """What a program answered."""
+    """Answer of a program."""
 
     said: str = ""
     """The last line of its standard output."""
     why: str = ""
-    """Why it did not answer; empty: it did."""
+    """Reason for giving no answer; empty: it did answer."""
 
 
 def binary(program: Path, names: Sequence[str]) -> Path | None:
@@ -55,7 +55,7 @@ def binary(program: Path, names: Sequence[str]) -> Path | None:
 
 
 def ask(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = None) -> ShimAnswer:
-    """What *argv* prints, run in the person's *environ* (None: ours) with the versions that the project *origin* chose.
+    """Return the output of *argv*, run in the person's *environ* (None: ours) with the versions that *origin* chose.
 
     It is not run in *origin* itself: nothing there may decide which program is started outside of a sandbox.
     """
@@ -79,7 +79,7 @@ def ask(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = N
 
 
 def ask_folder(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = None) -> ShimAnswer:
-    """As `ask`, for the path of a folder or file that must exist."""
+    """Ask like `ask`, for the path of a folder or file that must exist."""
     asked = ask(argv, origin, environ)
     there = not asked.why and Path(asked.said).is_absolute() and Path(asked.said).exists()
     return (
@@ -103,7 +103,7 @@ def python_behind(python: Path, origin: Path) -> Path:
 
 
 def unusable(program: Path, question: str, why: str) -> str:
-    """Why a toolchain cannot be had, in one sentence with its mend, as `Surroundings.missing`."""
+    """Explain why a toolchain cannot be had, in one sentence with its fix, as `Surroundings.missing`."""
     return (
         f"{program} does not tell where its toolchain is ({why.replace(': ', ' - ')}): "
         f"make `{question}` work in a shell, or put the toolchain's own bin folder first on PATH"
@@ -117,7 +117,7 @@ def search_path(first: Sequence[Path], path: str, last: Path) -> str:
 
 
 def beyond(root: Path) -> tuple[Path, ...]:
-    """What symbolic links directly in the folder *root* lead to outside of it: distributions split toolchains up."""
+    """Return targets outside the folder *root* of symbolic links directly in it: distributions split toolchains up."""
     with suppress(OSError):
         links = [entry.resolve() for entry in root.iterdir() if entry.is_symlink()]
         return tuple(dict.fromkeys(path for path in links if path.exists() and not path.is_relative_to(root)))

@@ -1,4 +1,4 @@
-"""Tier S3, bubblewrap and a filter of system calls: what is not shown to a process does not exist for it.
+"""Tier S3, bubblewrap and a seccomp filter: files that are not shown to a process do not exist for it.
 
 No home folder, no run, no repository, no socket, no network but an empty loopback, no process but its own. What it may
 write lies in memory, with a size, and is gone with it; only what a caller names as writable is real. Not bounded by
@@ -26,7 +26,7 @@ WORKSPACE = Path("/jumar/workspace")
 _TREE = Path("/jumar/tree")
 
 ROOM_BYTES = 1 << 30
-"""What may be written to the room and the private folder together, or, where the room is copied, to each of them."""
+"""Most bytes written to the room and the private folder together; to each of them where the room is copied."""
 
 TMP_BYTES = 256 << 20
 SHM_BYTES = 64 << 20
@@ -39,7 +39,7 @@ SYSTEM = tuple(map(Path, (
     *(f"/etc/{name}" for name in ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types")),
     *(f"/etc/{name}" for name in ("os-release", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "crypto-policies")),
 )))  # fmt: skip
-"""What programs read. Not the whole of /usr: images are known to keep the project itself in /usr/src."""
+"""System folders that programs read. Not the whole of /usr: images are known to keep the project itself in /usr/src."""
 
 _ISOLATION = (
     "--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
@@ -84,11 +84,11 @@ class Bubblewrap:
     filter: bytes
     """Of system calls, see `sandbox.seccomp.program`."""
     layered: bool = False
-    """Whether the room is shown through an overlay, which costs the same for any tree; else it is copied. Bubblewrap
-    0.11 and a kernel that lets users mount overlays are needed. In one, a folder of the tree cannot be renamed, only
-    moved (EXDEV)."""
+    """True if the room is shown through an overlay, which costs the same for any tree; else it is copied. Bubblewrap
+    0.11 and a kernel that lets users mount overlays are needed. In one, a folder of the tree cannot be renamed,
+    only moved (EXDEV)."""
     place: Path | None = None
-    """Where the room is shown; None is its own path. The private folder lies beside it."""
+    """Path at which the room is shown; None is its own path. The private folder lies beside it."""
     tier: str = "S3"
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
@@ -164,7 +164,7 @@ def _check(room: Path, readable: Iterable[Path], place: Path | None) -> None:
 
 
 def _mounts(readable: Iterable[Path], reach: Reach, empty: Iterable[Path]) -> Iterator[str]:
-    """What shows all that can be reached, the outer before the inner, and what is only to be there as *empty* folders.
+    """Yield the arguments that mount all reachable paths, outer before inner, and create the *empty* folders.
 
     A link stays a link, so that what it leads to is seen only if it may be.
     """

@@ -23,7 +23,7 @@ from jumar.sandbox.request import Reach, Wrapped
 
 @dataclass(frozen=True, slots=True)
 class Landlocked:
-    """Landlock and seccomp (see `ports.Sandbox`)."""
+    """Confines by Landlock and seccomp (see `ports.Sandbox`)."""
 
     tier: str = "S2"
 
@@ -36,7 +36,7 @@ class Landlocked:
 
 
 def missing() -> str:
-    """Why there is no such tier on this machine, and what would mend it; empty: there may be one."""
+    """Return why this tier is not available on this machine, and what would mend it; empty if it may be."""
     if sys.platform != "linux":
         return "Landlock is Linux's: use a Linux machine, a container or a virtual machine"
     if locks.version() < 1:

@@ -1,4 +1,4 @@
-"""What the tiers S2 and S1 have in common: the order that `enter_main.py` carries out before it becomes the argv."""
+"""Parts shared by the tiers S2 and S1: the order that `enter_main.py` carries out before it becomes the argv."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """Seccomp programs, as hexadecimal digits; all of them are applied."""
 
     private: tuple[str, ...] = ()
-    """Where the process has namespaces of its own."""
+    """For a process that has namespaces of its own."""
     shared: tuple[str, ...] = ()
-    """Where it shares the network, shared memory and mounts of the machine."""
+    """For a process that shares the network, shared memory and mounts of the machine."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process does to itself before it becomes another program."""
+    """Steps that a process applies to itself before it becomes another program."""
 
     room: str
     readable: tuple[str, ...]
@@ -40,9 +40,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     uid: int | None
     """The user to become; None: it stays who it is."""
     owners: tuple[int, int] = OWNERS
-    """Whose files may be given to that user, beside root's: those that such users left there before."""
+    """Owners whose files may be given to that user, beside root's: files that such users left there before."""
     namespaces: bool
-    """Whether it may not run without namespaces of its own."""
+    """True if it may not run without namespaces of its own."""
     landlock: bool
     filters: Filters
 

@@ -1,4 +1,4 @@
-"""Tier S1, another user: a process is nobody on this machine, in a network of its own, and sees what anybody may see.
+"""Tier S1, another user: an unprivileged user in a network of its own, who sees only files that all users may see.
 
 Only root can become another user. It reads what everybody may read, and writes where everybody may write, but for
 /tmp and the like, which are its own. Where the machine's system calls are known, seccomp refuses some of them as well.
@@ -21,7 +21,7 @@ from jumar.sandbox.request import Reach, Wrapped
 
 @dataclass(frozen=True, slots=True)
 class AnotherUser:
-    """Another user, in a network of its own (see `ports.Sandbox`)."""
+    """Runs as another user, in a network of its own (see `ports.Sandbox`)."""
 
     tier: str = "S1"
 
@@ -40,7 +40,7 @@ class AnotherUser:
 
 
 def missing() -> str:
-    """Why there is no such tier on this machine, and what would mend it; empty: there may be one."""
+    """Return why this tier is not available on this machine, and what would mend it; empty if it may be."""
     if sys.platform != "linux":
         return "namespaces are Linux's: use a Linux machine, a container or a virtual machine"
     if os.geteuid() != 0:

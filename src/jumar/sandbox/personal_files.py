@@ -1,4 +1,4 @@
-"""What is the person's own and shown in no sandbox: their home as a whole, and its dot-folders but for toolchains.
+"""Private files, shown in no sandbox: the person's home as a whole, and its dot-folders except toolchains.
 
 Every path that a sandbox shows as readable passes `shown`, whoever named it: a runner, a link of a repository, a PATH.
 """
@@ -68,7 +68,7 @@ TOOLCHAINS = (
     ),
     ShownFolder(".jumar", "what jumar keeps"),
 )  # fmt: skip
-"""What lies directly below a home and begins with a dot is shown only if it stands here."""
+"""Entries of a home beginning with a dot that may be shown; all others are hidden."""
 
 _KEPT: Mapping[str, ShownFolder] = MappingProxyType(
     {name: kept for kept in TOOLCHAINS for name in kept.folders.split()}
@@ -76,7 +76,7 @@ _KEPT: Mapping[str, ShownFolder] = MappingProxyType(
 
 
 def shown(python: Path, reach: Reach, homes: Iterable[Path] | None = None) -> tuple[Path, ...]:
-    """What *python* is made of, which is to run, and what *reach* says, without what is the person's own.
+    """Return the files of *python*, which is to run, and those of *reach*, without private files of the person.
 
     Told by where a path really lies. What belongs to the task or was named by the person (*reach.own*) may lie
     anywhere, and so may the environment of *python*, but neither is ever a whole home. *homes* are the person's, unless
@@ -101,13 +101,13 @@ def person() -> tuple[Path, ...]:
 
 
 def _jumar() -> tuple[Path, ...]:
-    """What jumar itself runs from."""
+    """Return the paths that jumar itself runs from."""
     places = (Path(sys.executable).parent.parent, Path(sys.prefix), Path(sys.base_prefix))
     return (*(part for place in places for part in parts(place)), Path(start.FOLDER).parents[1])
 
 
 def _ways(path: Path, real: _Real) -> Iterator[str]:
-    """Where *path* really lies, and where the kernel goes: back out of what a link leads to, after it."""
+    """Yield the real location of *path*, and the kernel's: for `..` it follows a link first, then goes up."""
     yield real(path)
     if ".." in path.parts:
         yield os.path.realpath(path)
@@ -120,12 +120,12 @@ def _withheld(path: str, homes: Iterable[str], own: Iterable[str]) -> bool:
 
 
 def _whole(path: str, homes: Iterable[str]) -> bool:
-    """Whether *path* is a home, or one lies in it."""
+    """Return whether *path* is a home or contains one."""
     return any(_below(home, path) for home in homes)
 
 
 def _private(path: str, home: str) -> bool:
-    """Whether *path* lies among the dot-folders of *home* and is none of a toolchain, or holds what is not."""
+    """Return whether *path* lies in a dot-folder of *home* that is no toolchain's, or holds files that are private."""
     if not _below(path, home):
         return False
     top, _, inner = path[len(home.rstrip("/")) + 1 :].partition("/")
@@ -144,7 +144,7 @@ def _private(path: str, home: str) -> bool:
 
 
 def _matches(inner: str, pattern: str) -> bool:
-    """Whether *inner* is what *pattern* means, or lies in it."""
+    """Return whether *inner* matches *pattern*, or lies in a folder that does."""
     depth = pattern.count("/") + 1
     return fnmatch("/".join(inner.split("/")[:depth]), pattern)
 
@@ -154,7 +154,7 @@ def _below(path: str, folder: str) -> bool:
 
 
 class _Real:
-    """Where a path really lies. Most of many lie in the same folders, which are looked up once."""
+    """Resolves the real locations of paths. It caches the folders, as many paths share one."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}

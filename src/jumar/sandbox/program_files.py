@@ -1,4 +1,4 @@
-"""What a program is made of on this machine: the folders that must be seen for it to work, and as little else."""
+"""Finds the files that a program needs: the folders that must be seen for it to work, and as little else."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _OF_PYTHON = ("share", "ssl", "pyvenv.cfg")
 _PYTHON = re.compile(r"(?:python|pypy|graalpy)[\w.-]*")
 
 _CODE = (b"\x7fELF", b"#!")
-"""How a program begins, one of machine code or of a script."""
+"""First bytes of a program, of machine code or of a script."""
 
 
 def interpreter(python: Path) -> tuple[Path, ...]:
-    """What the interpreter *python* is made of: each link that leads to it, and each installation on the way.
+    """Return the files of the interpreter *python*: each link that leads to it, and each installation on the way.
 
     What lies elsewhere, such as a package that was installed as editable, is not part of it. A repository may bring the
     links and the `pyvenv.cfg`: they count where they lead to interpreters, and parts of an installation lie in it.
@@ -60,7 +60,7 @@ def parts(place: Path, names: Iterable[str] = PARTS) -> Iterator[Path]:
 
 
 def _is_python(program: Path) -> bool:
-    """Whether *program* is an interpreter of Python, as far as its name and its first bytes tell."""
+    """Return whether *program* is a Python interpreter, judged by its name and its first bytes."""
     try:
         real = program.resolve(strict=True)
         if not (real.is_file() and os.access(real, os.X_OK) and _PYTHON.fullmatch(real.name)):
@@ -72,7 +72,7 @@ def _is_python(program: Path) -> bool:
 
 
 def is_base(python: Path) -> bool:
-    """Whether *python* is an interpreter with the standard library beside it, there or where a link to it leads.
+    """Return whether *python* is an interpreter with its standard library beside it, there or behind a link.
 
     A virtual environment is none: that of another project would be shown with all that is installed in it.
     """
@@ -83,7 +83,7 @@ def is_base(python: Path) -> bool:
 
 
 def installation(program: Path) -> tuple[Path, ...]:
-    """What *program*, in some `PREFIX/bin`, is made of: each link that leads to it, and parts of that prefix."""
+    """Return the files of *program*, in some `PREFIX/bin`: each link that leads to it, and parts of that prefix."""
     found: list[Path] = []
     while program not in found and os.path.lexists(program):
         found.append(program)
@@ -96,12 +96,12 @@ def installation(program: Path) -> tuple[Path, ...]:
 
 
 def leads_away(folder: Path, origin: Path) -> bool:
-    """Whether *folder* is named as one of the project *origin* and lies elsewhere: the project chose where."""
+    """Return whether *folder* is named as part of the project *origin* and lies elsewhere, as the project chose."""
     return folder.is_relative_to(origin.absolute()) and not folder.resolve().is_relative_to(origin.resolve())
 
 
 def on_path(search: str, home: str, origin: Path) -> tuple[Path, ...]:
-    """What the programs in the folders of *search*, a PATH, are made of; nothing of it leads to *home* as a whole.
+    """Return the files of the programs in the folders of *search*, a PATH; none of them leads to *home* as a whole.
 
     Of folders in the project *origin*, where links are its own, only the interpreters' are followed.
     """

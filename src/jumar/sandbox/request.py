@@ -1,4 +1,4 @@
-"""What a sandbox is asked for, and what it answers."""
+"""Request (`Reach`) and answer (`Wrapped`) of a sandbox."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ AUTO = "auto"
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """What a confined process may reach beside the system's programs, its room and its private folder."""
+    """Paths that a confined process may reach beside the system's programs, its room and its private folder."""
 
     readable: tuple[Path, ...] = ()
     """Shown to it, read only, at their own paths, where they exist and are not private (`sandbox.personal`)."""
     own: tuple[Path, ...] = ()
     """Folders of the task, and files that the person named: of *readable*, what lies in them is not private."""
     writable: tuple[Path, ...] = ()
-    """What it may change for good. Empty: nothing that it writes outlives it, not even in its room."""
+    """Paths that it may change for good. Empty: nothing that it writes outlives it, not even in its room."""
     sockets: tuple[Path, ...] = ()
     """Unix sockets of ours that it may talk to."""
 
@@ -35,5 +35,5 @@ class Wrapped(msgspec.Struct, frozen=True, kw_only=True):
     signalled: int = 0
     """An exit status of this plus n stands for a death by signal n; 0: a signal arrives as one."""
     start: Path | None = None
-    """Where the argv is started, unless in the room: there, a relative path in the environment (of libraries, mostly)
-    could lead what confines to a file of the code it is to confine."""
+    """Folder in which the argv is started, unless in the room. There, a relative path in the environment (of
+    libraries, mostly) could lead the confining program to a file of the code it is to confine."""

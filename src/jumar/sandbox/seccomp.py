@@ -1,4 +1,4 @@
-"""What no code under test may ask of the kernel, as a program that the kernel itself runs before each system call.
+"""Seccomp filter for code under test: a program that the kernel itself runs before each system call.
 
 The tiers S3 and S2 use it. It takes nothing away that honest suites were seen to need; it takes away what reaches into
 other processes, makes namespaces and mounts, or goes round the other walls. What is refused fails with EPERM, unless
@@ -52,7 +52,7 @@ REFUSED: Mapping[str, Mapping[str, Machines]] = MappingProxyType({
         "setdomainname": (171, 162),
     },
 })  # fmt: skip
-"""Why -> the system calls that are refused for it."""
+"""Reason -> the system calls that are refused for it."""
 
 UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
 

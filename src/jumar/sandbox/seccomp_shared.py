@@ -1,4 +1,4 @@
-"""What a process may not ask of the kernel while it shares its user or its network with jumar.
+"""Seccomp filter for a process that shares its user or its network with jumar.
 
 A second filter beside `jumar.sandbox.seccomp`'s, for what own namespaces and an own user make needless. Of several
 filters, the kernel follows the strictest answer.
@@ -21,7 +21,7 @@ _SHARED: Mapping[str, tuple[int, int]] = MappingProxyType({
     "semctl": (66, 191), "semtimedop": (220, 192), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
     "msgctl": (71, 187), "mq_open": (240, 180), "mq_unlink": (241, 181),
 })  # fmt: skip
-"""What reaches memory, semaphores and queues of every process of the same user."""
+"""System calls that reach memory, semaphores and queues of every process of the same user."""
 
 _SOCKET, _PRLIMIT = (41, 198), (302, 261)
 

@@ -1,4 +1,4 @@
-"""Tier S0, no sandbox: the process runs as the person, sees what they see, and is only supervised."""
+"""Tier S0, no sandbox: the process runs as the person, sees the same files, and is only supervised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the driver's model may call, by name and argument. The descriptions are all that a model knows of a tool."""
+"""Tools that the driver's model may call. A model knows of a tool what its description says."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Argument(msgspec.Struct, frozen=True):
     about: str
     required: bool = True
     default: object = None
-    """What an optional argument is where it is absent."""
+    """Value of an optional argument that is absent."""
 
     @property
     def schema(self) -> dict[str, object]:
@@ -52,7 +52,7 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
     @property
     def tool(self) -> Tool:
-        """As a model is told of it."""
+        """Return the tool as a model is told of it."""
         schema: dict[str, object] = {
             "type": "object",
             "properties": {a.name: a.schema for a in self.arguments},

@@ -1,4 +1,4 @@
-"""From tool calls to actions. A call that makes no sense becomes an action with a fault that the model can mend."""
+"""Turns tool calls into actions. A call that makes no sense becomes an action with a fault that the model can mend."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"\s*([0-9]{1,18})(?:\.0)?\s*", re.ASCII)
 
 
 def action(call: ToolCall, offers: Sequence[ToolSpec]) -> Action:
-    """What *call* asks for, if it is one of *offers* and its arguments are right; else an action with a fault."""
+    """Parse *call* into an action, if it is one of *offers* and its arguments are right; else one with a fault."""
     if not (encodable(call.name) and encodable(call.id)):
         return faulty(call, "the name or the id of the call holds characters that are not valid Unicode")
     offer = next((o for o in offers if o.name == call.name), None)
@@ -57,7 +57,7 @@ def none(reason: str, reply: Reply, place: int = 0) -> Action:
 
 
 def encodable(text: str) -> bool:
-    """Whether *text* can be written as UTF-8 (JSON may carry lone surrogates)."""
+    """Return whether *text* can be written as UTF-8 (JSON may carry lone surrogates)."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
@@ -146,14 +146,14 @@ def _asked(call: ToolCall, values: dict[str, object]) -> Action | str:
 
 
 def _unedited(edit: Edit) -> str:
-    """Why *edit* can be made in no file; empty: it may."""
+    """Return why *edit* can be made in no file; empty: it may."""
     if not edit.old:
         return "`old` is empty: give the text that is to be replaced, or write the whole file with write_file"
     return "`old` and `new` are the same: nothing would change" if edit.old == edit.new else ""
 
 
 def _unread(path: str) -> str:
-    """Why nothing below *path* can be read, whatever there is; empty: it may."""
+    """Return why nothing below *path* can be read, whatever there is; empty: it may."""
     if escape(path):
         return f"{path[:EXCERPT]!r} leads outside the workspace; paths are relative to its root"
     return f"{path[:EXCERPT]}... is too long for the name of a file" if len(path.encode()) > PATH_BYTES else ""

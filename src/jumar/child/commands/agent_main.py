@@ -1,4 +1,4 @@
-"""The envoy of an agent that is not ours: it makes the history the agent may play with, starts it, and reports its end.
+"""Bridge of an external agent: makes the git history for its use, starts the agent, and reports its end.
 
 Standard library only. Its config names the argv, the text for the agent's standard input, the git
 that is used, if there is one, and the door to the model: where the agent has a loopback of its own, what comes to that
@@ -31,7 +31,7 @@ PR_SET_DUMPABLE = 4
 HOST = "127.0.0.1"
 
 CONNECTIONS = 64
-"""As many are passed on at a time; further ones wait."""
+"""Connections forwarded at a time; further ones wait."""
 
 CHUNK = 1 << 16
 

@@ -1,4 +1,4 @@
-"""Runs one shell command in the room and leaves with its status: for what must succeed, and for commands of a model.
+"""Runs one shell command in the room and exits with its status: for required commands, and for those of a model.
 
 Standard library only. What the command leaves running, or lets hold its output, is not waited for.
 """

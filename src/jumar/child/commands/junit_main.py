@@ -1,4 +1,4 @@
-"""Runs a command that writes JUnit XML and says what the report says: it is text, nothing that it names is opened.
+"""Runs a command that writes JUnit XML and parses the report as text: nothing that it names is opened.
 
 Run by path under jumar's own interpreter; standard library only. The format has no standard: what is read here is what
 Jenkins takes, as pytest, Node.js, Surefire, Gradle, jest-junit, nextest, gotestsum, mocha, PHPUnit and others write it.
@@ -38,24 +38,24 @@ TAIL = 60
 """Lines of output that tell why there is no report."""
 
 WORST_FIRST = ("failed", "error", "skipped", "xfailed", "passed")
-"""What decides a case that is reported more than once: by pytest if its clean-up fails, by others if it is repeated."""
+"""Outcomes by precedence for a case reported more than once: by pytest if its clean-up fails, by others if repeated."""
 
 UNLOADED = re.compile(r"collection failure|Test suite failed to run")
-"""How pytest and Jest tell, as if it was a test, that a file could not be loaded."""
+"""Message by which pytest and Jest report, as if it was a test, that a file could not be loaded."""
 
 ARRANGING = re.compile(r"failed on (setup|teardown)")
-"""How pytest tells that a fixture broke."""
+"""Message by which pytest reports that a fixture broke."""
 
 MISSING = re.compile(
     r"No module named '([\w.]+)'"
     r"|Cannot find module '([^'\s]+)'"
     r"|(?:ClassNotFoundException|NoClassDefFoundError): ([\w.$/]+)"
 )
-"""How Python, Node.js and Java say that a module is not there."""
+"""Messages by which Python, Node.js and Java report a missing module."""
 
 
 class UnreadableReport(Exception):  # noqa: N818  it says what is wrong with the report
-    """The report is no JUnit XML."""
+    """The report is not JUnit XML."""
 
 
 class JunitCase(NamedTuple):
@@ -63,7 +63,7 @@ class JunitCase(NamedTuple):
 
     id: str
     names: tuple[str, ...]
-    """What it says of where it comes from: its file, its class, its name."""
+    """Its origin in the report: its file, its class, its name."""
     outcome: str
     ms: int
     why: str
@@ -212,7 +212,7 @@ def heads(ids: Sequence[str]) -> list[str]:
 
 
 def stands_for(case: JunitCase, head: str) -> bool:
-    """Whether *case*, which is no test, tells of the file or class *head* that could not be loaded."""
+    """Return whether *case*, which is no test, reports that the file or class *head* could not be loaded."""
     spelled = (spelling for name in case.names if name for spelling in (name, name.replace(".", "/") + ".py"))
     return any(head == name or head.startswith(name + ".") for name in spelled)
 

@@ -1,4 +1,4 @@
-"""Runs a command of its own for each asked test, one after the other; its exit status decides, nothing it prints does.
+"""Runs a separate command for each asked test, one after the other; its exit status decides, its output does not.
 
 Run by path under jumar's own interpreter; standard library only.
 """
@@ -49,7 +49,7 @@ def errand(config: dict[str, Any], send: Send) -> int:
 
 
 def verdict(status: int | None, ms: int, said: str, limit: float) -> Sequence[object]:
-    """What a status says: the rest of a `result`. A status that is not 0 does not tell what the test fell over."""
+    """Return the outcome for a status: the rest of a `result`. A status that is not 0 does not tell the cause."""
     if status == 0:
         return "passed", ms, "", "", ""
     if status is None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Send = Callable[[list[object]], None]
 
 ASSIGNMENT = re.compile(r"\w+=")
-"""What may stand before the program: a variable for it."""
+"""Assignment of a variable before the program."""
 
 WORD = re.compile(r"[\w./+-]+")
 """A program that is named plainly; what a shell must expand first is left to the shell."""
@@ -35,7 +35,7 @@ BUILTINS = frozenset(
         "ulimit", "umask", "unset", "until", "wait", "while",
     }
 )  # fmt: skip
-"""What a shell runs without a program."""
+"""Shell words that run without a program."""
 
 
 def main() -> None:
@@ -68,7 +68,10 @@ def errand(config: dict[str, Any], send: Send) -> int:
 
 
 def unstartable(command: str, search: str, folder: Path) -> str:
-    """Why the first program of *command* cannot be started in *folder* with *search* as its PATH; empty: it can."""
+    """Return why the first program of *command* cannot be started in *folder* with *search* as its PATH.
+
+    Empty if it can.
+    """
     program = first_program(command)
     if not program or program in BUILTINS:
         return ""

@@ -1,4 +1,4 @@
-"""Tells a toolchain that does not work in its sandbox from tests that do not build, by building what always builds.
+"""Tells a toolchain that does not work in its sandbox from tests that do not build, with a control build.
 
 Loaded by path by the boots of go, cargo and node; standard library only. A control is run only after a build failed in
 a way that a toolchain could be the cause of.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CONTROL_SECONDS = 60.0
 
 LINES = 2
-"""As many lines of a control that failed are told: those that speak of an error, else the last ones."""
+"""Most lines shown of a control build that failed: those that mention an error, else the last ones."""
 
 GO_MODULE = "module control\n\ngo 1.18\n"
 GO_TEST = 'package control\n\nimport (\n\t"fmt"\n\t"testing"\n)\n\nfunc TestIt(t *testing.T) { fmt.Sprint(t.Name()) }\n'
@@ -48,7 +48,7 @@ def prepare_go_cache() -> None:
 
 
 def go_fault(go: str, said: str) -> str:
-    """Why go builds nothing here, if what it *said* of a failed build can have that reason; empty: it builds."""
+    """Return why go builds nothing here, if that can explain what it *said* of a failed build; empty if it builds."""
     if any(GO_POSITION.match(line) for line in said.splitlines()):
         return ""
     folder = _control({"go.mod": GO_MODULE, "control_test.go": GO_TEST})
@@ -56,7 +56,7 @@ def go_fault(go: str, said: str) -> str:
 
 
 def rust_fault(cargo: str, messages: Iterable[Mapping[str, Any]]) -> str:
-    """Why rustc builds nothing here, if the compiler's *messages* can have that reason; empty: it builds."""
+    """Return why rustc builds nothing here, if the compiler's *messages* can have that reason; empty if it builds."""
     told = [m["message"] for m in messages if not str(m["message"].get("message", "")).startswith(ABORTING)]
     if told and all(m.get("spans") and (m.get("code") or {}).get("code") != NO_CRATE for m in told):
         return ""
@@ -67,12 +67,12 @@ def rust_fault(cargo: str, messages: Iterable[Mapping[str, Any]]) -> str:
 
 
 def node_fault(node: str) -> str:
-    """Why node does not start here; empty: it does."""
+    """Return why node does not start here; empty if it does."""
     return fault([node, "-e", "0"], Path(os.environ["TMPDIR"]))
 
 
 def fault(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> str:
-    """Why *argv* does not work here, in one sentence; empty: it does."""
+    """Return why *argv* does not work here, in one sentence; empty if it does."""
     try:
         done = subprocess.run(  # noqa: S603  a toolchain of the person's, without a shell
             list(argv), cwd=cwd, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,

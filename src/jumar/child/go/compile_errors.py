@@ -1,4 +1,4 @@
-"""Who is to blame where a Go package does not build: told from the compiler's own positions and sentences.
+"""Attributes the errors of a Go package that does not build, by the compiler's own positions and messages.
 
 Loaded by path by `go_main.py`; standard library only. The sentences are those of go/types and cmd/go.
 """
@@ -25,7 +25,7 @@ UNFOUND = re.compile(
     r"(?:package (\S+) is not in (?:std|GOROOT)|no required module provides package (\S+?)[;:]"
     r"|cannot find (?:package|module providing package) \"?([^\s\":]+)|module \S+ .*does not contain package (\S+))"
 )
-"""What an import leads to is not there."""
+"""Messages about an import whose target is not there."""
 
 BARREN = re.compile(r"^(?:package )?(\S+): (?:no non-test Go files|build constraints exclude all Go files|no Go files)")
 """A package is imported that has no code yet."""
@@ -50,7 +50,7 @@ IMPORT = re.compile(r"(?:([\w.]+)\s+)?\"([^\"\n]+)\"")
 
 
 class GoPackages:
-    """The packages of the room: what belongs to it, and where it lies."""
+    """The packages of the room: membership, and folders."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
         self._modules = modules
@@ -70,7 +70,7 @@ class GoPackages:
 
 
 def blamed(said: str, folder: str, base: str, project: GoPackages) -> Blamed:
-    """Who is to blame for what the build *said* about the tests in *folder*.
+    """Return the blame for what the build *said* about the tests in *folder*.
 
     A fault of the code comes first: nothing else shows before it is mended. Then a fault of a test, which no code can
     answer, and last an absence.
@@ -129,7 +129,7 @@ def _unplaced(message: str, project: GoPackages) -> Blamed:
 
 
 def _disagreement(path: Path, message: str, folder: str, project: GoPackages) -> Blamed:
-    """Who is to blame for an error of types in a test file; what is no disagreement with the code is the test's own."""
+    """Return the blame for a type error in a test file; unless it disagrees with the code, the test is to blame."""
     about = next((m for m in (pattern.match(message) for pattern in LACKING) if m), None)
     if about is None:
         return TEST

@@ -1,4 +1,4 @@
-"""Runs `go test` once for all that is asked, and tells its events as records.
+"""Runs `go test` once for all requested tests, and sends its events as records.
 
 Standard library only.
 """
@@ -34,7 +34,7 @@ ARGUMENT_BYTES = 100_000
 """A longer argument is not made: no kernel takes one of 128 KiB."""
 
 LOOK_SECONDS = 0.05
-"""How often somebody looks whether a test runs longer than it may."""
+"""Interval for checking whether a test runs longer than it may."""
 
 KILL_SECONDS = 1.0
 """A test binary has as long to print its stacks before it is killed."""
@@ -42,7 +42,7 @@ KILL_SECONDS = 1.0
 MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 GO = re.compile(r"^go\s+(\d+(?:\.\d+)*)", re.MULTILINE)
 FAILED = re.compile(r"^FAIL\s+(\S+) \[(?:build|setup) failed\]", re.MULTILINE)
-"""How go tells a package that does not build where it has no event for that, before 1.24."""
+"""Output of go for a package that does not build where it has no event for that, before 1.24."""
 
 
 def errand(config: dict[str, Any], send: Send) -> int:
@@ -67,7 +67,7 @@ def errand(config: dict[str, Any], send: Send) -> int:
 
 
 class GoWorkspace:
-    """Where go is started, so that it finds the modules of the room, and none above it."""
+    """Folder to start go in, so that it finds the modules of the room, and none above it."""
 
     def __init__(self, homes: Iterable[str]) -> None:
         self.homes = list(homes)
@@ -90,7 +90,7 @@ class GoWorkspace:
         return [f"./{os.path.relpath(folder, self.base)}" for folder in self.homes]
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """What go calls the package in *folder*."""
+        """Return the names that go uses for the package in *folder*."""
         found = [f"./{os.path.relpath(folder, self.base)}"]
         for module, owner in self.modules.items():
             inner = os.path.relpath(folder, owner)
@@ -109,7 +109,7 @@ class GoWorkspace:
 
 
 class GoTestStream(ABC):
-    """Hears one `go test`: a line of JSON is an event, any other line comes from go itself."""
+    """Reads the output of one `go test`: a line of JSON is an event, any other line comes from go itself."""
 
     def __init__(self, config: dict[str, Any], send: Send, workplace: GoWorkspace, go: str) -> None:
         self._go = go
@@ -124,10 +124,10 @@ class GoTestStream(ABC):
             self._packages.update(dict.fromkeys(workplace.names(folder), own))
 
     def __enter__(self) -> None:  # noqa: B027  not every session is watched
-        """Nothing is watched."""
+        """Do nothing: this session is not watched."""
 
     def __exit__(self, *_: object) -> None:  # noqa: B027  as above
-        """Nothing was."""
+        """Do nothing: this session was not watched."""
 
     def hear(self, line: str) -> None:
         """Take a line."""
@@ -192,7 +192,7 @@ class GoListing(GoTestStream):
         return ("-list", ".")
 
     def told(self, package: Any, event: dict[str, Any]) -> list[Record]:
-        """What a package prints is the names of its tests."""
+        """Record the lines that a package prints as the names of its tests."""
         if event.get("Action") == "output":
             self._listed.setdefault(package.folder, set()).add(str(event.get("Output", "")).strip())
         return super().told(package, event)
@@ -214,7 +214,7 @@ class GoListing(GoTestStream):
 
 
 class GoTestRun(GoTestStream):
-    """Runs what was asked for, and stops a package in which a test runs longer than it may."""
+    """Runs the requested tests, and stops a package in which a test runs longer than it may."""
 
     def options(self) -> tuple[str, ...]:
         """No result from a cache, no timeout of go's own, and for each package its own selection of tests."""
@@ -280,7 +280,7 @@ def _event(line: str) -> dict[str, Any] | None:
 
 
 def _text(line: str) -> str:
-    """What a line of the stream has for people."""
+    """Return the human-readable text of a line of the stream."""
     event = _event(line)
     return line if event is None else str(event.get("Output", ""))
 

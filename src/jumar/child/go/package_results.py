@@ -1,4 +1,4 @@
-"""What is heard of the tests of one Go package, and what became of those that were asked for, each told once.
+"""Collects the events of the tests of one Go package, and the result of each requested test, reported once.
 
 Loaded by path by `go_main.py`; standard library only. Events are those of `go doc test2json`.
 """
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     Record = list[object]
 
 TEXT_CHARS = 8_000
-"""As much of what a test prints is held, of its start and of its end."""
+"""Characters kept of what a test prints, of its start and of its end."""
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
 WORST = ("failed", "skipped", "passed")
-"""What counts where two tests of a package have one name."""
+"""Order of precedence of outcomes where two tests of a package have one name."""
 
 NOISE = re.compile(r"\s*(?:=== (?:RUN|PAUSE|CONT|NAME|ATTR|ARTIFACTS)\b|--- (?:PASS|SKIP): )")
 
@@ -34,11 +34,11 @@ VARYING = (
     (re.compile(r"\bgoroutine \d+(?: gp=\S+)?(?: m=\S+)?(?: mp=\S+)?"), "goroutine N"),
     (re.compile(r"^((?:ok|FAIL|\?)\s+\S+)\s+\d+\.\d+s$", re.MULTILINE), r"\1"),
 )
-"""What differs from run to run, and what stands for it."""
+"""Patterns of text that differs from run to run, and their replacements."""
 
 
 class BoundedText:
-    """What was printed, head and tail."""
+    """Printed text, head and tail."""
 
     def __init__(self) -> None:
         self._head, self._tail = "", ""
@@ -54,7 +54,7 @@ class BoundedText:
 
 
 class PackageResults:
-    """The tests of one folder. Whatever it takes in, it answers with the records that are to be sent."""
+    """The tests of one folder. Each event it takes in is answered with the records to send."""
 
     def __init__(self, folder: str, homes: Mapping[str, Sequence[str]], ids: Iterable[str], limit: float) -> None:
         self.folder, self.homes, self.ended, self.late = folder, homes, False, ""
@@ -122,7 +122,7 @@ class PackageResults:
         return records
 
     def said(self, test: str) -> str:
-        """What *test* and its subtests printed, or, for an empty name, the package outside of its tests."""
+        """Return the output of *test* and its subtests, or, for an empty name, of the package outside of its tests."""
         names = [n for n in self._texts if n == test or (test and n.startswith(f"{test}/"))]
         text = "".join(str(self._texts[name]) for name in names)
         for varying, constant in VARYING:
@@ -130,7 +130,7 @@ class PackageResults:
         return text
 
     def broken_by(self, room: str) -> str:
-        """Who is to blame if it ended before its first test: whose code in *room* the stack shows first."""
+        """Return the blame if it ended before its first test: whose code in *room* the stack shows first."""
         files = [path for path in FRAME.findall(self.said("")) if path.startswith(f"{room}/")]
         return "test" if not files or files[0].endswith("_test.go") else "code"
 
@@ -173,7 +173,7 @@ class PackageResults:
         return pending
 
     def _fate(self, name: str) -> Record:  # noqa: PLR0911  one line per fate
-        """What became of a test that was asked for and did not end."""
+        """Return the record of a test that was asked for and did not end."""
         culprit = self.late or next((n for n, waits in self._open.items() if "/" not in n and not waits), "")
         running = name in self._open and not self._open[name]
         if not running and culprit:

@@ -1,4 +1,4 @@
-"""The decoy: a process outside every sandbox, with a secret, that says what was done to it.
+"""Decoy process outside every sandbox: it holds a secret and reports what was done to it.
 
 Standard library only. Its config names the secret and the paths of its sockets and files; it
 answers `["ready", {...}]` with where all of it is to be found, and to each request `["seen", {...}]`.

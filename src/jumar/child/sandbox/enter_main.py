@@ -1,4 +1,4 @@
-"""Becomes what it is told to start, after it has locked itself in: namespaces, another user, Landlock, seccomp.
+"""Locks this process in (namespaces, another user, Landlock, seccomp), then becomes the given program.
 
 Standard library only. Its first argument is the number of the descriptor that holds the order
 (see `jumar.sandbox.launch_order.Order`), the others are the argv. What cannot be had and may be missing is done

@@ -1,4 +1,4 @@
-"""Namespaces and mounts: a process gets a view of the machine in which little is left, and nothing can be changed.
+"""Gives a process its own namespaces and mounts: it sees little of the machine and can change nothing.
 
 Loaded by name by `enter_main.py`, in whose process it runs; standard library only.
 """
@@ -58,7 +58,7 @@ def change(path: str, what: tuple[int, int], reach: int) -> None:
 
 
 def separated(uid: int | None) -> bool:
-    """Whether this process has a network, mounts and shared memory of its own now. It gets all of them, or none.
+    """Unshare network, mounts and shared memory, all or none; return whether this process has its own now.
 
     One that will not become another user, *uid*, gets a user namespace too, without which it may make none of them.
 
@@ -87,7 +87,7 @@ def loopback() -> None:
 
 
 def below(path: str, folder: str) -> bool:
-    """Whether *path* is *folder* or lies in it."""
+    """Return whether *path* is *folder* or lies in it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -148,7 +148,7 @@ def show(path: str, handle: int) -> None:
 
 
 def terminals() -> list[str]:
-    """Where there are terminals of our own now, and none of anybody else's; empty: nowhere."""
+    """Mount terminals of our own, with none of anybody else's, and return where they are; empty: nowhere."""
     try:
         mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, "newinstance,ptmxmode=0666,mode=620")
         mount("/dev/pts/ptmx", "/dev/ptmx", None, BIND)

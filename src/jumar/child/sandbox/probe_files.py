@@ -75,13 +75,13 @@ def link_outside(aims: Aims) -> str:
 
 
 def change_modes(aims: Aims) -> str:
-    """Who may open a file."""
+    """Change who may open a file."""
     os.chmod(aims["moded"], 0o640)
     return str(aims["moded"])
 
 
 def see_files(aims: Aims) -> str:
-    """Whether a journal is there, and how long it is: that very file, not one that an earlier probe left in there."""
+    """Look for a journal and its length: that very file, not one that an earlier probe left there."""
     return str(aims["journal"]) if os.stat(aims["journal"]).st_ino == aims["journal_number"] else ""
 
 
@@ -91,7 +91,7 @@ def read_home(aims: Aims) -> str:
 
 
 def list_home(aims: Aims) -> str:
-    """Which files there are in the person's home."""
+    """List the files in the person's home."""
     return str(aims["home"]) if "jumar-decoy" in os.listdir(aims["home"]) else ""
 
 

@@ -157,7 +157,7 @@ def change_kernel(aims: Aims) -> str:  # noqa: ARG001  # as the others
 
 
 def read_kernel_log(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """What the kernel has logged, addresses among it."""
+    """Read the log of the kernel, addresses among it."""
     held = ctypes.create_string_buffer(64)
     if LIBC.klogctl(3, held, 64) >= 0:
         return "its log"

@@ -1,4 +1,4 @@
-"""The prober: tries every bad thing in the sandbox that it was started in, and says which were possible.
+"""Runs the probes in the sandbox that it was started in, and reports which were possible.
 
 Standard library only. Its first request names the aims; it answers
 `["tried", name, "possible" | "impossible" | "untried", evidence]` for each probe. Probes that change what they run in
@@ -24,7 +24,7 @@ Probe = Callable[[dict[str, Any]], str]
 
 
 class Slow(Exception):  # noqa: N818  # no TimeoutError, which is what an OSError is
-    """A probe hangs."""
+    """Raised when a probe hangs."""
 
 
 def hang(*_: object) -> None:
@@ -33,7 +33,7 @@ def hang(*_: object) -> None:
 
 
 def judged(probe: Probe, aims: dict[str, Any]) -> tuple[str, str]:
-    """How *probe* went, and its evidence."""
+    """Run *probe*, and return how it went and its evidence."""
     signal.alarm(PATIENCE_SECONDS)
     try:
         evidence = probe(aims)
@@ -47,7 +47,7 @@ def judged(probe: Probe, aims: dict[str, Any]) -> tuple[str, str]:
 
 
 def apart(probe: Probe, aims: dict[str, Any]) -> tuple[str, str]:
-    """As `judged`, in a process of its own."""
+    """Run *probe* in a process of its own, and return how it went and its evidence."""
     told, tells = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -29,7 +29,7 @@ CHANNEL = (200, 201)
 
 
 def see_processes(aims: Aims) -> str:
-    """With which words another process was started."""
+    """Read the command line of another process."""
     with open(f"/proc/{aims['decoy']}/cmdline", "rb") as file:
         return f"process {aims['decoy']}" if aims["started_as"].encode() in file.read() else ""
 
@@ -209,7 +209,7 @@ def reach_internet(aims: Aims) -> str:  # noqa: ARG001  # as the others
 
 
 def open_raw(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """What others send, below every protocol."""
+    """Open a raw socket, which shows what others send, below every protocol."""
     socket.socket(PACKET, socket.SOCK_RAW, 0).close()
     return "a packet socket"
 

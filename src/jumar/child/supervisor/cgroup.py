@@ -1,4 +1,4 @@
-"""A cell is a control group of one process's own: where the kernel lets one be made, it counts and ends by itself.
+"""Creates a cgroup per process where the kernel permits it: the kernel then counts, limits and kills by itself.
 
 Nothing relies on it. It sees what no sum over processes does: memory without a process, and what happens between two
 looks. Standard library only: the reaper loads it by path. Formats: cgroups(7), proc_pid_mountinfo(5).
@@ -14,7 +14,7 @@ import os
 _CONTROLLERS = frozenset({"memory", "pids", "cpu"})
 
 MEMORY = ("memory.max", "memory.limit_in_bytes")
-"""What bounds the memory of a group, in the second and in the first version of control groups."""
+"""Files that bound the memory of a group, in the second and in the first version of control groups."""
 
 _SETTINGS = (
     ("memory.max", "{memory_bytes}"), ("memory.swap.max", "0"), ("memory.oom.group", "1"),
@@ -48,7 +48,7 @@ def folders() -> list[str]:
 
 
 class Cgroup:
-    """The groups of one process and all that it starts: none, where this machine does not let one be made."""
+    """The cgroups of one process and all that it starts; none where this machine does not let one be made."""
 
     def __init__(self, nonce: str) -> None:
         self._name = f"jumar-{nonce}"
@@ -93,7 +93,7 @@ class Cgroup:
                 members.write("0")
 
     def burst(self) -> str:
-        """Which bound was met, `memory` or `processes`, or empty."""
+        """Return which bound was met, `memory` or `processes`, or empty."""
         for group in self.groups:
             for name, word, how in (
                 ("memory.events", "oom_kill", "memory"),

@@ -1,4 +1,4 @@
-"""All that one process started, and all that those started: found whatever they call themselves, and ended together.
+"""Finds and kills a process tree: a process and all its descendants, whatever they call themselves.
 
 Standard library only: the reaper loads it by path, and jumar imports it to do what a reaper cannot do any more.
 """
@@ -13,8 +13,8 @@ import signal
 import time
 
 KILL_SECONDS = 5.0
-"""How long killing may take; what is left then is reported. A thousand processes take a second to go, and
-several where the machine is busy."""
+"""Time limit for killing; what is left then is reported. A thousand processes take a second to go, and several where
+the machine is busy."""
 
 DYING_SECONDS = 0.005
 """A pause for the dying, who need a processor, too, before it is looked who is left; twice as long as looking took."""
@@ -25,7 +25,7 @@ pages. Format: proc_pid_stat(5)."""
 
 
 class TreeProcess:
-    """A living process of a family."""
+    """A living process of a process tree."""
 
     __slots__ = ("group", "pages", "threads")
 
@@ -111,7 +111,7 @@ def signal_to(target: int, number: int) -> None:
 
 
 def stopped(pid: int) -> bool:
-    """Whether *pid* was stopped, or traced: it will not do anything until somebody lets it."""
+    """Return whether *pid* was stopped, or traced: it will not do anything until it is continued."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[0] in b"Tt"

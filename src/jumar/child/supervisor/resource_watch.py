@@ -1,4 +1,4 @@
-"""What a family takes of the machine is looked at all the time, and too much of it ends the family.
+"""Samples the memory, processes and disk use of a process tree, and kills the tree past a limit.
 
 Standard library only: the reaper loads it by path. Limits of the kernel are per process or per user, and runtimes
 reserve far more than they use, so what is really there is counted.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Members = Mapping[int, Any]
 
 LOOK_SECONDS = 0.1
-"""How often it is looked, if that is cheap."""
+"""Interval between samples, if sampling is cheap."""
 
 SHARE = 20
 """A look that took long is followed by a pause this many times as long: looking costs about 5 % of a processor."""
@@ -29,22 +29,22 @@ PAUSE_SECONDS = 0.4
 """No pause is longer: much can be taken in a second."""
 
 THREADS = 4
-"""As many threads as this may run for each process that may."""
+"""Threads that may run for each process that may."""
 
 WEIGH_SECONDS = 0.1
 """A look weighs no longer than this."""
 
 SPARE_BYTES, SPARE_INODES = 256 << 20, 4096
-"""What must be left on the disks, so that a journal can still be written; half of what there is, if that is less."""
+"""Disk space that must be left, so that a journal can still be written; half of the free space, if that is less."""
 
 SPARE_MEMORY = 256 << 20
-"""What must be left of the machine's memory, as above: files in memory belong to no process."""
+"""Memory of the machine that must be left, as above: files in memory belong to no process."""
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class ResourceWatch:
-    """What one family takes, against what it may.
+    """Resource use of one process tree, against its limits.
 
     *order* is the reaper's; *family* counts it, *burst* asks its cell.
     """
@@ -81,12 +81,12 @@ class ResourceWatch:
         return found
 
     def burst(self) -> dict[str, object] | None:
-        """How the family ends, if the kernel counted too much."""
+        """Return how the process tree ends, if the kernel counted too much."""
         how = self._burst()
         return self._over(how) if how else None
 
     def _crowd(self) -> dict[str, object] | None:
-        """Whether it is too many, or they hold too much."""
+        """Return how the process tree ends if its processes are too many or hold too much memory, or None."""
         members = self._family()
         threads = sum(member.threads for member in members.values())
         if len(members) > self._processes or threads > THREADS * self._processes:
@@ -113,7 +113,7 @@ class ResourceWatch:
         return sum(self._weights[pid] for pid in self._weights.keys() & members.keys())
 
     def _full(self) -> dict[str, object] | None:
-        """Whether the machine's memory or the disks are as good as full, whoever filled them."""
+        """Return how it ends if the machine's memory or the disks are nearly full, whoever filled them, or None."""
         left = _available()
         if left is not None and left < self._reserve:
             return _ended("memory", f"less than {_size(self._reserve)} of the machine's memory was left")
@@ -132,7 +132,7 @@ class ResourceWatch:
 
 
 def crowd(user: int) -> int:
-    """How many threads of *user* run on this machine: what limits them counts those, too."""
+    """Return how many threads of *user* run on this machine: the limit on threads counts those, too."""
     threads = 0
     for name in os.listdir("/proc"):
         if name.isdigit():

@@ -1,4 +1,4 @@
-"""Between jumar and a confined process: when that process ends, or jumar does, everything it started is killed.
+"""Supervises a confined process: when that process or jumar ends, everything it started is killed.
 
 Standard library only. Its standard input is a lifeline: the end of it means that jumar is gone.
 Its arguments are numbers of file descriptors: the order (marshalled), and where the status (JSON) goes.
@@ -28,7 +28,7 @@ PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 
 PARENT_SECONDS = 0.5
-"""How often the reaper looks whether jumar, its parent, still lives."""
+"""Interval at which the supervisor checks that jumar, its parent, still lives."""
 
 FILE_BYTES = 4 << 30
 """No file may grow beyond this: what pytest captures of a test that prints without end lies in one."""
@@ -37,7 +37,7 @@ CHUNK = 1 << 18
 
 
 class OutputSink:
-    """What the process printed, head and tail: the middle is counted and dropped, whatever its size."""
+    """Output of the process, head and tail: the middle is counted and dropped, whatever its size."""
 
     def __init__(self, fd: int, cap: int) -> None:
         self._fd = fd

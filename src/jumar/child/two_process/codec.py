@@ -1,4 +1,4 @@
-"""How values cross: exact built-in ones by value, containers that change as one shared thing, all else by reference.
+"""Encodes values: exact built-in ones by value, mutable containers as one shared thing, all else by reference.
 
 | on the wire | is |
 | --- | --- |
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 DEPTH = 60
-"""What is nested deeper does not cross."""
+"""Deepest nesting of a value that can be sent."""
 
 WORD = 1 << 63
 
@@ -115,7 +115,7 @@ class Codec:
             self.numbers.pop(id(entry.thing), None)
 
     def changes(self) -> list[Any]:
-        """What changed of all that is shared, as `settle` or `undo` is about to decide: `[number, items]` each."""
+        """Return the changes of all shared containers, as `[number, items]` each; `settle` or `undo` must follow."""
         self._new, self._told = [], []
         found = []
         for number, entry in list(self.shared.items()):
@@ -126,13 +126,13 @@ class Codec:
         return found
 
     def settle(self) -> None:
-        """What was encoded since `changes` has been sent."""
+        """Accept what was encoded since `changes` as sent."""
         for entry, now in self._told:
             entry.seen = now
         self._new, self._told = [], []
 
     def undo(self) -> None:
-        """What was encoded since `changes` will not be sent."""
+        """Discard what was encoded since `changes`: it will not be sent."""
         for number in self._new:
             self.forget(number)
             self.things.forget(number)
@@ -200,7 +200,7 @@ class Codec:
         return self.things.tell(value, depth)
 
     def _plain(self, value: Any) -> bool:
-        """Whether nothing of *value* is lost: a time zone may be any object."""
+        """Return whether *value* is encoded without loss: a time zone may be any object."""
         zone = getattr(value, "tzinfo", None)
         return (zone is None or type(zone) is dt.timezone) and not getattr(value, "fold", 0)
 

@@ -1,4 +1,4 @@
-"""Messages between the tests' process and the product's: JSON in frames with a size, or the end of the connection.
+"""Messages between the tests' process and the product's: JSON in frames with a size. An error ends the connection.
 
 Loaded by path on both sides; standard library only, Python 3.8 or newer.
 """
@@ -23,7 +23,7 @@ HIGH_FD = 210
 
 
 class ConnectionLost(Exception):  # noqa: N818  named for what happened
-    """The other side is not there any more, or does not keep to the format."""
+    """The remote process is gone, or does not keep to the format."""
 
 
 class FrameConnection:

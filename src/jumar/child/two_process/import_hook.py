@@ -1,4 +1,4 @@
-"""The product's modules as the tests' process imports them: found where they would lie, and asked over there.
+"""Imports the product's modules as proxies: found where they would lie, and loaded in the remote process.
 
 Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ModuleFacade(types.ModuleType):
-    """A module of the product, as the tests import it."""
+    """Proxy of a module of the product, as the tests import it."""
 
     def __getattr__(self, name: str) -> Any:
         peer = known(self).get("_jumar_peer")
@@ -48,13 +48,13 @@ class ModuleFacade(types.ModuleType):
 
 
 def known(module: types.ModuleType) -> dict[str, Any]:
-    """What a module of this process itself holds."""
+    """Return the attributes that a module holds in this process itself."""
     held: dict[str, Any] = vars(types.ModuleType)["__dict__"].__get__(module)
     return held
 
 
 class ProductNames(collections.abc.Mapping):  # type: ignore[type-arg]  # no generic class before 3.9
-    """The names in a module of the product."""
+    """Mapping of the names in a module of the product."""
 
     def __init__(self, module: ModuleFacade) -> None:
         self._module = module
@@ -73,7 +73,7 @@ class ProductNames(collections.abc.Mapping):  # type: ignore[type-arg]  # no gen
 
 
 class ProductFinder:
-    """Finds the modules of the product where pytest would find them if they were in the room."""
+    """Import finder for the product's modules, at the paths where pytest would find them if they were in the room."""
 
     def __init__(self, peer: Any, room: str, product: Sequence[str]) -> None:
         self._peer = peer

@@ -1,4 +1,4 @@
-"""What one side knows of the other's things, and the other of its own; each thing has one mirror while it is looked at.
+"""Object tables of one side: its own things that the other knows, and one proxy for each of the other's in use.
 
 Loaded by path on both sides; standard library only, Python 3.8 or newer.
 """
@@ -17,7 +17,7 @@ SPARE = 256
 """Mirrors beyond those of the last look before it is looked again which of them nobody refers to."""
 
 EXTRAS = ("filename", "filename2", "name", "path")
-"""What built-in exceptions keep beside their arguments."""
+"""Attributes that built-in exceptions keep beside their arguments."""
 
 CHAIN = 4
 """So many causes of an exception cross with it."""
@@ -48,7 +48,7 @@ class ObjectTables:
         return number
 
     def holds(self, number: int) -> bool:
-        """Whether *number* is more than a container: its mirror or original is kept here."""
+        """Return whether *number* is more than a container: its proxy or original is kept here."""
         return number in self._known or number in self.own
 
     def forget(self, number: int) -> None:
@@ -189,7 +189,7 @@ class ObjectTables:
         return kind
 
     def facts(self, number: int, *, extends: bool) -> dict[str, Any]:
-        """What a mirrored class knows of itself."""
+        """Return the attributes that a proxy class holds about itself."""
         return {"_jumar_peer": self.peer, proxies.NUMBER: number, "_jumar_extends": extends, "_jumar_checks": False}
 
     def extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The product's process: it imports the code under test and does what the tests' process asks for. It judges nothing.
+"""Process of the product: it imports the code under test and does what the tests' process asks for. It judges nothing.
 
 Standard library only, Python 3.8 or newer. Nothing of the tests is
 in its room, and the channel for records is closed before the first line of the product runs.
@@ -18,7 +18,7 @@ from jumar.child.channel import join
 from jumar.child.two_process import codec, frames, object_tables, product_streams, rpc
 
 KEPT_BYTES = 1 << 20
-"""What is printed is handed over with the next message, or when it is as much as this."""
+"""Most printed output that is buffered, in bytes; it is sent with the next message, or at this size."""
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 class ProductSide:
-    """What the tests may do here: everything."""
+    """Rights of the tests in the product's process: they may do everything."""
 
     def __init__(self, wire: frames.FrameConnection, paths: list[str]) -> None:
         self.peer: Any = None
@@ -104,7 +104,7 @@ class ProductSide:
     unable = lost
 
     def broken(self, error: BaseException) -> None:
-        """Nothing is left to do here."""
+        """Do nothing: there is nothing left to do here."""
 
     def gone(self, why: str) -> Exception:
         """The exception for tests that do not keep to the rules."""
@@ -118,7 +118,7 @@ class ProductSide:
         """The tests print for themselves."""
 
     def readable(self, name: str) -> bool:
-        """What may be asked of the tests' things."""
+        """Return whether an attribute of the tests' things may be read."""
         return not name.startswith("_")
 
     def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
@@ -130,7 +130,7 @@ class ProductSide:
         return answer
 
     def belongs(self, kind: Any, other: type) -> bool:  # noqa: ARG002  the tests' side looks at them
-        """What does not extend a class of the tests does not belong to it."""
+        """Return False: a class that does not extend a class of the tests does not belong to it."""
         return False
 
     def form(self, value: Any) -> Any:
@@ -154,11 +154,11 @@ class ProductSide:
         """All may leave."""
 
     def names(self, name: str) -> bool:
-        """Which attributes of a class of the product are told."""
+        """Return whether an attribute of a product's class is sent to the tests' process."""
         return name.isidentifier()
 
     def title(self, kind: type) -> list[str]:
-        """What a class is called, and where it stands."""
+        """Return the name, module and qualified name of a class."""
         return [kind.__name__, str(kind.__module__), kind.__qualname__]
 
     def own_class(self, module: Any, qualname: Any) -> Any:
@@ -169,7 +169,7 @@ class ProductSide:
         return {"__get__": _bound} if (name, module) == ("function", "builtins") else {}
 
     def resolve(self, form: list[Any]) -> Any:
-        """What has a name on both sides."""
+        """Import an object that has a name on both sides."""
         if form[0] != "q":
             raise ValueError("no such form")
         thing: Any = importlib.import_module(form[1])
@@ -181,11 +181,11 @@ class ProductSide:
         """All may come."""
 
     def admitted(self, error: Any) -> Any:
-        """What the tests raised."""
+        """Return the exception that the tests raised, unchanged."""
         return error
 
     def perform(self, op: str, values: list[Any]) -> Any:  # noqa: PLR0911  one line per operation
-        """What the tests ask for."""
+        """Perform an operation that the tests ask for."""
         if op == "import":
             return self._imported(*values)
         if op in ("set", "restore"):

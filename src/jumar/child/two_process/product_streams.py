@@ -1,4 +1,4 @@
-"""The standard streams of the product's process, which are those of the tests' process.
+"""Standard streams of the product's process, forwarded to those of the tests' process.
 
 Loaded by path in the product's process; standard library only, Python 3.8 or newer.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class RemoteOutput(io.TextIOBase):
-    """A standard stream that the tests' process prints."""
+    """Standard output stream that the tests' process prints."""
 
     encoding = "utf-8"
     errors = "strict"
@@ -35,7 +35,7 @@ class RemoteOutput(io.TextIOBase):
 
 
 class RemoteInput(io.TextIOBase):
-    """The standard input that the tests' process has."""
+    """Standard input, read from that of the tests' process."""
 
     def __init__(self, peer: Any) -> None:
         self._peer = peer

@@ -1,4 +1,4 @@
-"""A thing of the other side has a mirror here, whose class mirrors its class.
+"""Proxies of remote objects: the class of a proxy is itself a proxy of the remote class.
 
 What C decides is decided here, on the content that crossed; what Python code of the other side decides is asked there.
 
@@ -23,7 +23,7 @@ ATTRIBUTES = frozenset(
                  "defaults", "doc", "file", "func", "kwdefaults", "members", "mro_entries", "name", "origin",
                  "path", "qualname", "self", "slots", "version", "wrapped")
 )  # fmt: skip
-"""What of the double-underscored attributes may be read over there."""
+"""Double-underscored attributes that may be read in the remote process."""
 
 METHODS = frozenset(
     f"__{name}__"
@@ -41,18 +41,18 @@ METHODS = frozenset(
 COMPARING = frozenset(f"__{name}__" for name in ("contains", "eq", "ge", "gt", "le", "lt", "ne"))
 
 RESERVED = ("_jumar", "_pytest", "pytest_", "pytestmark", "_hypothesis", "_mock_")
-"""What frameworks look for in things. No mirror has it."""
+"""Prefixes of attributes that frameworks look for in objects. No proxy has them."""
 
 NUMBER = "_jumar_number"
 
 
 def peer_of(kind: type) -> Any:
-    """Whom to ask about *kind*, a mirrored class, and its instances."""
+    """Return the peer that answers for *kind*, a proxy class, and its instances."""
     return type.__getattribute__(kind, "_jumar_peer")
 
 
 class ProxyClass(type):
-    """The class of mirrors of classes. A class of this side that extends one is mirrored over there in turn."""
+    """Metaclass of proxy classes. A local class that extends one gets a proxy in the remote process in turn."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **keywords: Any) -> Any:
         """Extend mirrored classes."""
@@ -110,7 +110,7 @@ class ProxyClass(type):
 
 
 class Proxy:
-    """What all mirrors share. It defines nothing that a class over there may define and C would find here first."""
+    """Base of all proxies. It defines nothing that a remote class may define and C would find here first."""
 
     def __getattr__(self, name: str) -> Any:
         return peer_of(type(self)).attribute(self, name)
@@ -141,7 +141,7 @@ class Proxy:
 
 
 class ProxyMember:
-    """An attribute of a mirrored class."""
+    """An attribute of a proxy class."""
 
     def __init__(self, owner: int, name: str) -> None:
         self._owner, self._name = owner, name
@@ -170,7 +170,7 @@ def special(owner: int, name: str) -> Any:
 
 
 def described(kind: type, names: Any) -> tuple[list[str], list[str]]:
-    """Those attributes of *kind* that *names* admits, and of them those that are None: a class refuses them so."""
+    """Return the attributes of *kind* that *names* admits, and those of them that are None: a class refuses them so."""
     chosen = [name for name in vars(kind) if names(name)]
     return chosen, [name for name in chosen if vars(kind)[name] is None and name in METHODS]
 
@@ -202,7 +202,7 @@ def _fields(self: Any) -> Any:
 
 
 def standard(module: str) -> bool:
-    """Whether *module* is of the standard library, and no framework for tests."""
+    """Return whether *module* is of the standard library and no test framework."""
     top = module.partition(".")[0]
     if top in ("unittest", "doctest", "test", "bdb", "__main__"):
         return False
@@ -214,7 +214,7 @@ def standard(module: str) -> bool:
 
 
 def found(module: str, qualname: str) -> Any:
-    """What *qualname* is in *module*, if that is loaded here and of the standard library; else None."""
+    """Return the object *qualname* in *module*, if that is loaded here and of the standard library; else None."""
     thing: Any = sys.modules.get(module) if standard(module) else None
     for part in qualname.split(".") if qualname else ():
         thing = getattr(thing, part, None)

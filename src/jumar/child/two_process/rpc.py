@@ -1,4 +1,4 @@
-"""One side of a conversation in which only one speaks at a time: who asks, serves the other until it answers.
+"""One side of a remote procedure call protocol: the side that asks serves requests of the other until it answers.
 
 A message is `["ask", word, news, op, arguments]`, `["answer", word, news, value]`, `["error", word, news, exception]`
 or `["said", stream, text]`. An answer repeats the word of what was asked, which nobody can know before. *News* is what
@@ -19,7 +19,7 @@ NEST = 200
 
 
 class RpcPeer:
-    """One side. *side* says what the other may do here, and what becomes of errors."""
+    """One side of the connection. *side* says what the other may do here, and handles errors."""
 
     def __init__(self, wire: Any, values: Any, mirrors: Any, side: Any) -> None:
         self.mirrors, self.wire, self.side = mirrors, wire, side
@@ -68,15 +68,15 @@ class RpcPeer:
         return self.ask("get", thing, name)
 
     def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
-        """What a comparison says that the other side decides."""
+        """Return the result of a comparison that the other side decides."""
         return self.side.compared(name, owner, thing, others)
 
     def left(self, answer: Any, error: tuple[Any, ...]) -> Any:
-        """What `__exit__` of a thing of the other side says of *error*."""
+        """Return the result of `__exit__` of a remote object for *error*."""
         return self.side.left(answer, error)
 
     def belongs(self, kind: Any, other: type) -> bool:
-        """Whether *other*, which does not extend *kind*, belongs to it all the same."""
+        """Return whether *other*, which does not extend *kind*, belongs to it all the same."""
         return bool(self.side.belongs(kind, other))
 
     def serve(self, message: list[Any]) -> None:
@@ -145,7 +145,7 @@ class RpcPeer:
 
 
 def perform(op: str, values: list[Any]) -> Any:  # one line per operation
-    """What both sides do for each other.
+    """Perform an operation that both sides offer each other.
 
     Raises:
         LookupError: if there is no such operation.

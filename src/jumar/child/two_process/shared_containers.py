@@ -1,4 +1,4 @@
-"""Containers that change: both sides have one, and tell each other with each message what became of it.
+"""Mutable containers: each side keeps a copy, and every message carries the changes made to it.
 
 Loaded by path on both sides; standard library only, Python 3.8 or newer.
 """
@@ -19,7 +19,7 @@ WALKED: dict[str, Any] = {"list": list, "set": set, "deque": collections.deque}
 
 
 class SharedContainer:
-    """A container that both sides know, and what it held when they last spoke of it."""
+    """A container that both sides know, and its content when they last exchanged it."""
 
     __slots__ = ("kind", "seen", "thing")
 
@@ -28,7 +28,7 @@ class SharedContainer:
         self.seen: list[Any] = []
 
     def held(self) -> list[Any]:
-        """What it holds now, as C sees it: no method of a subclass is asked."""
+        """Return its current content, as C sees it: no method of a subclass is called."""
         thing, kind = self.thing, self.kind
         if kind in ("dict", "defaultdict", "Counter"):
             return [part for pair in dict.items(thing) for part in pair]
@@ -39,7 +39,7 @@ class SharedContainer:
         return list(WALKED[kind].__iter__(thing))
 
     def changed(self) -> list[Any] | None:
-        """What it holds, if that is not what it held."""
+        """Return its content if that has changed, else None."""
         now = self.held()
         same = len(now) == len(self.seen) and all(map(operator.is_, now, self.seen))
         if same or (self.kind == "bytearray" and now == self.seen):

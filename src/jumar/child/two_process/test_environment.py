@@ -1,4 +1,4 @@
-"""What a test may arrange for the product beside its arguments: place, environment, arguments of the program, input.
+"""Environment that a test may arrange for the product: working directory, environment variables, argv, input.
 
 The product never hears which test runs. Loaded by path inside the tested interpreter; standard library only, Python 3.8
 or newer.
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class ProductEnvironment:
-    """What of it changed since the product last heard."""
+    """Tracks the changes of the environment since the product was last told."""
 
     def __init__(self, room: str) -> None:
         self.room = os.path.realpath(room) + os.sep

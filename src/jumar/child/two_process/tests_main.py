@@ -1,4 +1,4 @@
-"""Runs pytest where the product is in another process. Standard library and pytest only, Python 3.8 or newer."""
+"""Runs pytest while the product is in another process. Standard library and pytest only, Python 3.8 or newer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pytest gets where the product is another process: its modules are found there, and every doubt fails a test.
+"""Pytest plug-in for a product in another process: it finds the modules there, and every doubt fails a test.
 
 Runs inside the tested interpreter; standard library and pytest only, Python 3.8 or newer.
 """
@@ -36,7 +36,7 @@ def joined(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Sen
 
 
 class DoubtPlugin:
-    """The plug-in. A test in which anything was doubtful fails, even where it passed."""
+    """The plug-in. It fails a test in which anything was doubtful, even if the test passed."""
 
     def __init__(self, side: tests_side.TestsSide, guard: ProductGuard, send: Send) -> None:
         self._side, self._guard, self._send = side, guard, send
@@ -65,7 +65,7 @@ class DoubtPlugin:
         yield from self._watched("")
 
     def close(self) -> None:
-        """What was doubtful beside the tests makes all of them so."""
+        """Report a doubt outside of the tests: it makes all of them doubtful."""
         if self._side.faults > self._blamed:
             self._send(["stopped", self._side.why[:1000]])
 
@@ -79,7 +79,7 @@ class DoubtPlugin:
             outcome.force_exception(AssertionError(f"not evident in two processes: {self._side.why}"[:1000]))
 
     def _foreign(self, item: pytest.Item) -> bool:
-        """Whether a function of a test, or of a fixture that it takes, is not the tests' own."""
+        """Return whether a function of a test, or of a fixture that it takes, is not the tests' own."""
         functions = [getattr(item, "obj", None)]
         for found in getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values():
             functions += [fixture.func for fixture in found]

@@ -1,4 +1,4 @@
-"""The tests' side: it believes values and classes of the product, and never lets the product decide a comparison.
+"""Side of the tests: it believes values and classes of the product, and never lets the product decide a comparison.
 
 What cannot be done that way makes the test fail in which it is tried, whatever that test does with the exception.
 Loaded by path inside the tested interpreter; standard library and pytest only, Python 3.8 or newer.
@@ -25,7 +25,7 @@ FRAMEWORKS = ("_pytest", "pytest", "pluggy", "hypothesis", "unittest", "doctest"
 """Packages whose objects say what becomes of a test."""
 
 INNER = ("_", "gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
-"""How the names of attributes begin that the product does not get to see."""
+"""Prefixes of attribute names that are hidden from the product."""
 
 PRIVATE = frozenset(("__init__", "__set_name__", "__set__", "__delete__", "__post_init__"))
 """Special methods of the tests' classes that are not the product's to call."""
@@ -37,17 +37,20 @@ SAID_BYTES = 64 << 20
 
 
 class CannotRunApart(BaseException):
-    """The tests cannot be run this way, or the product broke off. No Exception: tests do not take it for one."""
+    """The tests cannot be run this way, or the product broke off.
+
+    No `Exception`, so that tests do not catch it as one.
+    """
 
     __test__ = False
 
 
 class ProductLost(CannotRunApart):
-    """The product's process is not there any more, or does not keep to the protocol."""
+    """The product's process is gone, or does not keep to the protocol."""
 
 
 class TestsSide:
-    """What the product may do here, and what becomes of what it sends."""
+    """Rights of the product in the tests' process, and checks of what it sends."""
 
     __test__ = False
 
@@ -106,14 +109,17 @@ class TestsSide:
         (sys.stderr if stream == 2 else sys.stdout).write(str(text))  # noqa: PLR2004  the number of the stream
 
     def state(self) -> Any:
-        """What changed of the world that a test may have arranged for the product."""
+        """Return the changes of the environment that a test may have arranged for the product."""
         return self.world.news()
 
     def follow(self, state: Any) -> None:
         """The product arranges nothing here."""
 
     def readable(self, name: str) -> bool:
-        """Whether the tests' process asks for an attribute of that name: not what frameworks look for."""
+        """Return whether the tests' process asks for an attribute of that name.
+
+        Not for names that frameworks look for.
+        """
         if name[:2] == "__" and name[-2:] == "__":
             return name in proxies.ATTRIBUTES or name in proxies.METHODS
         return not name.startswith(proxies.RESERVED)
@@ -172,11 +178,11 @@ class TestsSide:
         self._handed.add(kind)
 
     def names(self, name: str) -> bool:
-        """Which attributes of a class of the tests are told: special methods alone."""
+        """Return whether an attribute of a tests' class is sent to the product: special methods alone are."""
         return name in proxies.METHODS and name not in PRIVATE
 
     def title(self, kind: type) -> list[str]:
-        """What a class is called. Where it stands is not told, as that names the test."""
+        """Return the name of a class, without its module, as that names the test."""
         return [kind.__name__, "builtins" if kind.__module__ == "builtins" else "__main__", kind.__name__]
 
     def own_class(self, module: Any, qualname: Any) -> Any:
@@ -186,7 +192,7 @@ class TestsSide:
         return known if raised and type(known) is not proxies.ProxyClass else None
 
     def extras(self, name: str, module: str) -> dict[str, Any]:  # noqa: ARG002  the other side needs them
-        """Nothing is added to a mirrored class."""
+        """Return no additions to a proxy class."""
         return {}
 
     def resolve(self, form: list[Any]) -> Any:
@@ -222,7 +228,7 @@ class TestsSide:
         return error
 
     def perform(self, op: str, values: list[Any]) -> Any:
-        """What the product may ask for: methods and public attributes of what it was given, and its input."""
+        """Perform an operation for the product: methods and public attributes of its objects, and its input."""
         if op == "input":
             return builtins.input(*values)
         if op == "stdin":
@@ -243,13 +249,13 @@ class TestsSide:
         return rpc.perform(op, values)
 
     def _speaks(self, thing: Any) -> bool:
-        """Whether *thing* says what it is in words of its own; those of Python name the test that it was made in."""
+        """Return whether *thing* has a text of its own; Python's default `repr` names the test that it was made in."""
         own = type(thing).__repr__, type(thing).__str__
         written = any(isinstance(how, types.FunctionType) for how in own)
         return not isinstance(thing, type) and (written or isinstance(thing, PLAIN))
 
     def _may_make(self, kind: type) -> bool:
-        """Whether *kind* was handed out as a class, or is the tests' own."""
+        """Return whether *kind* was handed out as a class, or is the tests' own."""
         file = str(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
         return kind in self._handed or os.path.realpath(file).startswith(self.world.room)
 
@@ -263,7 +269,7 @@ def _own(thing: Any) -> Any:
 
 
 def _may_set(thing: Any, name: Any, value: Any) -> bool:
-    """Whether the product may change an object that it was given: only what is data already, as in a list or dict."""
+    """Return whether the product may set an attribute of an object it was given: only data, as in a list or dict."""
     if isinstance(thing, (type, types.ModuleType, types.FunctionType, types.MethodType)) or type(name) is not str:
         return False
     held = getattr(thing, "__dict__", {})

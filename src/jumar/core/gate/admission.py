@@ -1,4 +1,4 @@
-"""Which edits are admitted: those that a red test asks for, whoever makes them. No model is asked."""
+"""Admits the edits that a red test asks for, whoever makes them. No model is asked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 class Action(msgspec.Struct, frozen=True):
-    """What the model asks for in a turn. A file body of None deletes the file."""
+    """Request of the model in a turn. A file body of None deletes the file."""
 
     name: str
     files: dict[str, str | None] = {}
@@ -41,9 +41,9 @@ class Action(msgspec.Struct, frozen=True):
     call_id: str = ""
     edit: Edit | None = None
     args: dict[str, object] = {}
-    """What else was asked: of reads, test runs and commands."""
+    """Other arguments: of reads, test runs and commands."""
     fault: str = ""
-    """Why it cannot be performed whatever the state, told to the model; empty: it can."""
+    """Reason that it cannot be performed in any state, told to the model; empty: it can."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class Action(msgspec.Struct, frozen=True):
 
 
 class Ruling(msgspec.Struct, frozen=True):
-    """Whether an action may be performed, and if not, why."""
+    """Decision whether an action may be performed, and the reason if not."""
 
     admitted: bool
     reason: str = ""
@@ -112,7 +112,7 @@ def steps_of(action: Action) -> tuple[PlanStep, ...]:
 
 
 def _unclaimed(path: str, book: GateState) -> str:
-    """Why an edit of *path* is refused that no claim covers, and what would admit it."""
+    """Return why an edit of *path* that no claim covers is refused, and what would admit it."""
     other = [f"{c.test_id} for {c.path}" for c in book.claims]
     red = [i for i in red_ids(book.newest) if i not in book.ended]
     if other:

@@ -1,4 +1,4 @@
-"""What makes a green one that is kept: rounds in which tests are secretly falsified, and exactly those must fail.
+"""Challenge rounds of a green tree: tests are secretly falsified, and exactly those must fail.
 
 The rounds of a challenge come in pairs. In the first round of a pair a coin decides for each test whether it is
 falsified, in the second one each coin is turned round: so every test was seen to pass, and to fail when it had to, and
@@ -17,7 +17,7 @@ from jumar.core.state.verdict import Ended, Outcome, Report, counts_as_pass
 
 
 class Grade(StrEnum):
-    """How much the evidence of a verdict is worth, best first."""
+    """Strength of the evidence of a verdict, best first."""
 
     A = "A"
     """The tests ran in a process of their own, beside that of the code under test."""
@@ -28,21 +28,21 @@ class Grade(StrEnum):
     D = "D"
     """Authenticated and reconciled."""
     X = "X"
-    """What the runner says."""
+    """Report of the runner itself."""
 
 
 STRONG_BITS = 20
 
 
 class Strength(IntEnum):
-    """How a test can be falsified."""
+    """Way in which a test can be falsified."""
 
     NONE = 0
     """It cannot: no statement of it can be turned so that it certainly fails."""
     WEAK = 1
     """Its comparison can be negated: an object that equals everything would follow."""
     STRONG = 2
-    """What it expects can be changed."""
+    """The value that it expects can be changed."""
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -72,14 +72,14 @@ def rounds(strengths: Mapping[str, Strength], confirm: int, heads: Iterable[bool
 
 
 class RoundResult(msgspec.Struct, frozen=True):
-    """What one round showed."""
+    """Result of one round."""
 
     forged: tuple[str, ...] = ()
     """Tests that had to fail and did not: a report that is not made by running the tests."""
     unsteady: tuple[str, ...] = ()
     """Expected ids that passed before and did not now."""
     void: str = ""
-    """Why the round is no evidence."""
+    """Reason that the round is no evidence."""
     unproved: frozenset[str] = frozenset()
     """Falsified functions of which nothing was learnt: they hung, or only some of their cases are expected."""
 
@@ -120,12 +120,15 @@ def _passed(
 
 
 def _partly(ids: list[str], seen: list[Outcome]) -> bool:
-    """Whether the task expects only some cases of a function."""
+    """Return whether the task expects only some cases of a function."""
     return len(ids) != len(seen) and not (len(ids) == 1 and "[" not in ids[0])
 
 
 def bits_of(strengths: Mapping[str, Strength], done: Iterable[Round], unproved: Iterable[str]) -> int:
-    """How many strong coins a forger of all rounds in *done* had to guess; the second round of a pair tosses none."""
+    """Count the strong coins that a forger of all rounds in *done* had to guess.
+
+    The second round of a pair tosses none.
+    """
     strong = {name for name, strength in strengths.items() if strength is Strength.STRONG}.difference(unproved)
     return len(strong) * (sum(r.challenge for r in done) // 2)
 

@@ -1,4 +1,4 @@
-"""An edit replaces what stands there exactly once. What is merely close is shown, never changed."""
+"""Replaces text that occurs exactly once in a file. A merely close match is shown, never changed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _several(text: str, old: str, at: int) -> str:
 
 
 def _absent(text: str, old: str) -> str:
-    """What *old* may have meant."""
+    """Describe what *old* may have meant."""
     if not text.strip():
         return "`old` does not occur: the file is empty; use write_file"
     if not old.strip():
@@ -158,7 +158,7 @@ def _likest(lines: list[str], wanted: str) -> int | None:
 
 
 def reapplied(before: bytes | None, after: bytes | None, now: bytes | None) -> bytes | EditRefused | None:
-    """What the edit that made *after* of *before* makes of *now*; None stands for no file.
+    """Apply the edit that made *after* of *before* to *now*; None stands for no file.
 
     What was replaced, with as many whole lines around it as make it stand once in *before*, must stand once in *now*.
     """
@@ -181,6 +181,6 @@ def reapplied(before: bytes | None, after: bytes | None, now: bytes | None) -> b
 
 
 def _line_end(text: bytes, at: int) -> int:
-    """Where the line that *at* lies in ends; of a line that ends there, where the next one does."""
+    """Return the end of the line that *at* lies in; if that line ends at *at*, the end of the next one."""
     found = text.find(b"\n", at)
     return len(text) if found < 0 else found + 1

@@ -11,18 +11,18 @@ from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import Outcome
 
 REFUSALS = 3
-"""As many refusals in a row take back all edits since the mode was entered, and end the run."""
+"""Number of refusals in a row that takes back all edits since the mode was entered, and ends the run."""
 
 RULE = "refactor mode is left green or not at all"
 
 
 def leaves(name: str, args: Mapping[str, object]) -> bool:
-    """Whether the action *name* with *args* would leave refactor mode: `final`, or `set_mode("strict")`."""
+    """Return whether the action *name* with *args* would leave refactor mode: `final`, or `set_mode("strict")`."""
     return (name == "final" and "asked" not in args) or (name == "set_mode" and args.get("mode") == Gate.STRICT)
 
 
 def is_judged(state: RunState) -> bool:
-    """Whether the newest verdict is of the tree in the workspace, and of the command in `[gate] verify`."""
+    """Return whether the newest verdict is of the tree in the workspace, and of the command in `[gate] verify`."""
     judged = state.judged
     if judged is None or judged.tests.tree != state.tree:
         return False
@@ -30,19 +30,19 @@ def is_judged(state: RunState) -> bool:
 
 
 def needs_verdict(state: RunState, name: str, args: Mapping[str, object]) -> bool:
-    """Whether the tests must run before it can be ruled on the action *name*: it would leave refactor mode unjudged."""
+    """Return whether the tests must run before a ruling on the action *name*: it would leave refactor mode unjudged."""
     if state.book.mode is not Gate.REFACTOR or not leaves(name, args) or is_judged(state):
         return False
     return name == "final" or not is_untouched(state)
 
 
 def is_untouched(state: RunState) -> bool:
-    """Whether nothing was edited since refactor mode was entered."""
+    """Return whether nothing was edited since refactor mode was entered."""
     return state.best is not None and state.tree == state.best.tree
 
 
 def why_red(state: RunState) -> str:
-    """Why the tree in the workspace, which was judged, is not green; empty: it is."""
+    """Return why the tree in the workspace, which was judged, is not green; empty: it is."""
     judged = state.judged
     if judged is None or not is_judged(state):
         return "the files as they are were not judged yet"
@@ -62,7 +62,7 @@ def why_red(state: RunState) -> str:
 
 
 def why_no_codemod(state: RunState) -> str:
-    """Why codemod mode cannot be entered; empty: it can."""
+    """Return why codemod mode cannot be entered; empty: it can."""
     if not state.run.settings.switches.allow_codemod:
         return "codemod mode is the person's switch, and it is off: pass --allow-codemod"
     if state.book.mode is Gate.REFACTOR and not is_untouched(state):
@@ -73,7 +73,10 @@ def why_no_codemod(state: RunState) -> str:
 
 
 def why_not_kept(state: RunState) -> str:
-    """Why a codemod goes back: an expected id whose outcome it changed, or no usable evidence; empty: it stays."""
+    """Return why a codemod is taken back: an expected id whose outcome it changed, or no usable evidence; empty.
+
+    It stays.
+    """
     judged = state.judged
     if judged is None:
         return "it was not judged"
@@ -93,13 +96,13 @@ def why_not_kept(state: RunState) -> str:
 
 
 def _differing(plain: PlainRun) -> str:
-    """What a plain run under edited configuration has against it."""
+    """Describe what went wrong in a plain run under edited configuration."""
     what = f"{named(plain.differs)} came out differently" if plain.differs else "there was no usable evidence"
     return f"with {named(plain.paths)} as edited, {what}"
 
 
 def refused_leave(state: RunState, name: str, args: Mapping[str, object]) -> str:
-    """Why the action *name*, which would leave refactor mode, is refused, and what comes of it; empty: it is not."""
+    """Return why the action *name*, which would leave refactor mode, is refused, and what follows; empty: it is not."""
     if state.book.mode is not Gate.REFACTOR or not leaves(name, args):
         return ""
     if name == "set_mode" and is_untouched(state):

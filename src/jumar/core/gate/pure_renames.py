@@ -1,4 +1,4 @@
-"""Pure renames: a file is what it was, but for identifiers, each of which has another name everywhere in it."""
+"""Recognises pure renames: a file changed only in identifiers, each of which is renamed everywhere in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 WORD = re.compile(r"(\w+)")
 
 SPECIAL = ("test", "pytest", "setup", "teardown", "__", "describe", "before", "after")
-"""How names begin that runners take for their own: a rename to one could switch a test off."""
+"""Prefixes of names that have a meaning for runners: a rename to one could switch a test off."""
 
 OF_LANGUAGES = frozenset({
     *dir(builtins), *keyword.kwlist, *keyword.softkwlist,
@@ -51,7 +51,7 @@ def renames_between(old: str, new: str) -> dict[str, str] | str:  # noqa: PLR091
 def why_impure(
     path: str, renamed: Mapping[str, str], first: Mapping[str, str], sides: tuple[Mapping[str, str], Mapping[str, str]]
 ) -> str:
-    """Why what is *renamed* in the test file *path* is not a rename of the code under test; empty: it is.
+    """Return why *renamed*, in the test file *path*, is not a rename of the code under test; empty: it is.
 
     *first* is the code that the run began with, *sides* the code before and after the edit: path -> text.
     """
@@ -69,7 +69,7 @@ def why_impure(
 
 
 def _alike(path: str, files: Mapping[str, str]) -> dict[str, str]:
-    """Those of *files* that are in the language of *path*."""
+    """Return those of *files* that are in the language of *path*."""
     suffixes = SCRIPTS if (own := _suffix(path)) in SCRIPTS else {own}
     return {other: text for other, text in files.items() if _suffix(other) in suffixes}
 
@@ -79,7 +79,7 @@ def _suffix(path: str) -> str:
 
 
 def _defined(name: str, files: Mapping[str, str]) -> bool:
-    """Whether one of *files* is a module called *name*, or defines it."""
+    """Return whether one of *files* is a module called *name*, or defines it."""
     opening = (
         r"\b(?:def|class|func|fn|function\*?|struct|enum|trait|interface|type|const|static|let|var|mod|namespace)\s+"
         rf"(?:\([^)\n]*\)\s*)?(?:mut\s+)?{re.escape(name)}\b"
@@ -93,7 +93,7 @@ def _defined(name: str, files: Mapping[str, str]) -> bool:
 
 
 def _is_module(path: str, name: str) -> bool:
-    """Whether *path* is a module, or lies in a package, called *name*."""
+    """Return whether *path* is a module, or lies in a package, called *name*."""
     *folders, file = path.split("/")
     return name in (*folders, file.partition(".")[0])
 

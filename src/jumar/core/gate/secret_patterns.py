@@ -1,4 +1,4 @@
-"""What may stand in no file that is written: keys to other people's services, known by their exact formats.
+"""Finds secrets, which no written file may hold: keys to other people's services, known by their exact formats.
 
 Only what a checksum, a marker or the structure of a key bears out counts: placeholders, examples and names of variables
 are honest code. A run's own keys are no business of this module: they are struck out wherever they are met.
@@ -34,7 +34,7 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def _checked(token: str) -> bool:
-    """Whether the last six characters are the checksum of the others, as GitHub and npm make them.
+    """Return whether the last six characters are the checksum of the others, as GitHub and npm make them.
 
     Format: github.blog/engineering/behind-githubs-new-authentication-token-formats
     """
@@ -130,6 +130,6 @@ def secrets(text: str, *, fixture: bool = False) -> Iterator[Secret]:
 
 
 def _random(text: str) -> bool:
-    """Whether *text* looks as if it came out of a generator, not out of somebody's head."""
+    """Return whether *text* looks as if a generator made it, not a person."""
     least = min(len(text) // _DISTINCT, 10)
     return len(set(text)) >= least and not _PRETENDS.search(text)

@@ -1,4 +1,4 @@
-"""What becomes of the edits of a turn: all that were claimed for and turned green stay, and nothing else does."""
+"""Decides which edits of a turn stay: all that were claimed for and turned green, and no others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMED = 3
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What a verification says of the edits that lay in the workspace."""
+    """Result of a verification for the edits that lay in the workspace."""
 
     green: frozenset[str] = frozenset()
     """Claimed tests that did turn green."""
@@ -27,11 +27,11 @@ class Judgement(msgspec.Struct, frozen=True):
     wrong: Mapping[str, str] = {}
     """Written test file -> why it is not one that was seen red."""
     void: str = ""
-    """Why there is no usable evidence."""
+    """Reason that there is no usable evidence."""
 
     @property
     def good(self) -> bool:
-        """Whether the edits may stay."""
+        """Return whether the edits may stay."""
         return not (self.red or self.lost or self.wrong or self.void)
 
     @property
@@ -44,7 +44,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 class TurnTrial(msgspec.Struct, frozen=True):
-    """Which edits are judged next, and what is remembered meanwhile: see `GateState`."""
+    """Edits that are judged next, and what is remembered meanwhile: see `Book`."""
 
     left: tuple[int, ...]
     settled: tuple[int, ...] = ()
@@ -57,7 +57,7 @@ class TurnTrial(msgspec.Struct, frozen=True):
 
 
 def judgement(state: RunState) -> Judgement:
-    """What the newest verification says of the edits that lie in the workspace."""
+    """Return what the newest verification says of the edits in the workspace."""
     judged, book = _judged(state), state.book
     edits = [book.turn[n] for n in book.trying]
     if judged.tests.void is not None:
@@ -90,7 +90,7 @@ def _unfulfilled(book: GateState, green: frozenset[str]) -> tuple[str, ...]:
 
 
 def next_trial(book: GateState, found: Judgement) -> TurnTrial | None:
-    """What is judged next, given what was *found* of the edits that lie in the workspace; None: they stay.
+    """Choose what is judged next, given what was *found* of the edits in the workspace; None: they stay.
 
     First all edits together. Then without those whose own tests stayed red; if there are several of these, one may have
     kept another from turning green, and each is tried on top of the rest. Where the rest is not good either, every
@@ -114,7 +114,7 @@ def next_trial(book: GateState, found: Judgement) -> TurnTrial | None:
 
 
 def _without_red(book: GateState, found: Judgement, parts: Sequence[tuple[int, ...]]) -> TurnTrial | None:
-    """Those whose own tests stayed red go back first, for a while if there are several; None: that leaves nothing."""
+    """Take back the edits whose own tests stayed red, for a while if there are several; None: that leaves nothing."""
     bad = [part for part in parts if _is_bad(book.turn, part, found)]
     rest = _flat(part for part in parts if part not in bad)
     if len(bad) == 1 and _is_mixed(book.turn, bad[0], found):
@@ -128,7 +128,7 @@ def _without_red(book: GateState, found: Judgement, parts: Sequence[tuple[int, .
 
 
 def _without_newest(book: GateState, found: Judgement) -> TurnTrial:
-    """What was tried last goes back, or is tried edit by edit; what waits is tried next."""
+    """Take back the edits tried last, or try them one by one; then try those that wait."""
     newest = tuple(n for n in book.trying if n not in book.settled)
     waiting, apart, dropped = book.waiting, book.apart, newest
     if newest and newest[0] not in apart and _is_mixed(book.turn, newest, found):
@@ -142,7 +142,7 @@ def _without_newest(book: GateState, found: Judgement) -> TurnTrial:
 
 
 def _is_mixed(turn: tuple[Edited, ...], part: tuple[int, ...], found: Judgement) -> bool:
-    """Whether several edits were claimed for the same tests, of which some turned green and some did not."""
+    """Return whether several edits were claimed for the same tests, of which some turned green and some did not."""
     claims = set(turn[part[0]].claims)
     return len(part) > 1 and bool(claims & found.green) and bool(claims.intersection(found.red))
 
@@ -166,12 +166,12 @@ def _lost(state: RunState, green: frozenset[str]) -> tuple[str, ...]:
 
 
 def _turned_red(state: RunState, edits: Sequence[Edited]) -> bool:
-    """Whether *edits* are new tests alone, which a test command can only show by turning red as a whole."""
+    """Return whether *edits* are new tests alone, which a test command can only show by turning red as a whole."""
     return state.run.settings.suite.single and bool(edits) and all(edit.test for edit in edits)
 
 
 def _unseen(edit: Edited, state: RunState) -> str:
-    """Why a test command did not turn red by the test file that *edit* wrote; empty: it did."""
+    """Return why a test command did not turn red by the test file that *edit* wrote; empty: it did."""
     before = _green_before(state)
     for test_id, run in state.book.latest.items():
         if test_id not in before and edit.path not in state.book.authored:
@@ -182,7 +182,7 @@ def _unseen(edit: Edited, state: RunState) -> str:
 
 
 def _wrong(edit: Edited, state: RunState) -> str:
-    """Why the test file that *edit* wrote is not one whose new tests were seen red; empty: it is."""
+    """Return why the new tests of the file that *edit* wrote do not count as seen red; empty: they do."""
     if state.run.settings.suite.single:
         return _unseen(edit, state)
     before = _green_before(state)
@@ -198,7 +198,7 @@ def _wrong(edit: Edited, state: RunState) -> str:
 
 
 def _no_red(test_id: str, run: TestRun) -> str:
-    """Why the result *run* of a new test is no red; empty: it is."""
+    """Return why the result *run* of a new test is not red; empty: it is."""
     if run.status == "pass":
         return f"{test_id} passes at once: a new test must be seen red before the code is written"
     if run.outcome is Outcome.TIMEOUT:

@@ -1,4 +1,4 @@
-"""What may be written. A refusal is a sentence for the model; a guardrail hit ends the run."""
+"""Write rules of a task. A refusal is a sentence for the model; a guardrail hit ends the run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 import msgspec
 
 Matches = Callable[[str], bool]
-"""Whether a path (relative, with forward slashes) is one of a set of globs."""
+"""Predicate that tells whether a path (relative, with forward slashes) is one of a set of globs."""
 
 CONFIGURATION = (
     "conftest.py", "conftest/", "conftest.*", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml",
@@ -21,14 +21,14 @@ CONFIGURATION = (
     "Cargo.toml", "Cargo.lock", "build.rs", ".cargo/", ".config/nextest.toml", "rust-toolchain*",
     "__pycache__/", "*.pyc", ".git/", ".jumar/",
 )  # fmt: skip
-"""What steers the runner or the interpreter: it is the task's, never a candidate's, whatever `editable` says."""
+"""Files that steer the runner or the interpreter: always the task's, whatever `editable` says."""
 
 
 OUTSIDE = "write-outside-workspace"
 """The rule that a write which would leave the workspace breaks."""
 
 NAME_BYTES, PATH_BYTES, DEEPEST = 255, 2048, 50
-"""What file systems take for a name, what is sure to fit below the folder of a run, and folders within folders."""
+"""Most bytes of a name on file systems, of a path that surely fits below a run's folder, and most nested folders."""
 
 
 def nothing(_path: str) -> bool:
@@ -42,13 +42,13 @@ class WriteRules(msgspec.Struct, frozen=True):
     editable: Matches
     protected: Matches
     authorable: Matches = nothing
-    """Which files may be written as new tests: test files by their names that did not come with the task."""
+    """Files that may be written as new tests: test files by their names that did not come with the task."""
     refactorable: Matches = nothing
-    """Which files refactor mode may edit: all but tests, and what is jumar's own."""
+    """Files that refactor mode may edit: all but tests and jumar's own files."""
     renamable: Matches = nothing
-    """In which tests a codemod may rename identifiers: those the person named."""
+    """Tests in which a codemod may rename identifiers: those the person named."""
     steering: Matches = nothing
-    """Which files steer the runner: in a verdict they are those that the run began with."""
+    """Files that steer the runner: a verdict uses those that the run began with."""
 
 
 def unmade(editable: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def unmade(editable: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """A guardrail was hit: the run ends."""
+    """Guardrail hit, which ends the run."""
 
     rule: str
     what: str
@@ -101,7 +101,7 @@ def _folded(path: str) -> str:
 
 
 def misnamed(path: str) -> str | None:  # noqa: PLR0911  one line per reason
-    """Why *path* cannot name a file, or None."""
+    """Return why *path* cannot name a file, or None."""
     if not path or path.endswith("/") or any(part in ("", ".") for part in path.split("/")):
         return f"{path!r} is not the path of a file; give it relative to the workspace, without ./"
     if "\\" in path:
@@ -120,7 +120,7 @@ def misnamed(path: str) -> str | None:  # noqa: PLR0911  one line per reason
 
 
 def refusal(path: str, guard: WriteRules) -> str | None:
-    """Why a write to *path* is refused, or None. The run goes on; the sentence is told to the model."""
+    """Return why a write to *path* is refused, or None. The run goes on; the sentence is told to the model."""
     if why := misnamed(path):
         return why
     if guard.protected(path):

@@ -1,4 +1,4 @@
-"""From state to messages, purely. What does not change comes first, so that a prefix cache pays for it."""
+"""Builds prompt messages from the state, purely. Constant parts come first, to be served from the prefix cache."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ FOCUS = 12_000
 """Characters of a test file above which a fix is not shown the tests in it that pass."""
 
 NO_TEST = "There is no test yet."
-"""What a model is shown of a verification in a repository without tests."""
+"""Text shown to a model for a verification in a repository without tests."""
 
 OUTPUT_LIMIT = 12_000
 """Characters of test output a model is shown at most; the full text is in the run's `output/`."""
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """What a prompt may show of the tree: path -> text."""
+    """Files of the tree that a prompt may show: path -> text."""
 
     files: Mapping[str, str]
     """The files to be written, as they are now; of a draft, as it has them."""
@@ -117,7 +117,7 @@ def _messages(system: str, *parts: str) -> tuple[Message, ...]:
 
 
 def _given(state: RunState, texts: Texts) -> tuple[str, ...]:
-    """What whoever writes the first version is given, whatever there is so far."""
+    """Return the prompt parts for writing the first version, whatever there is so far."""
     settings = state.run.settings
     return (*_context(settings.context), _tests(texts.tests), settings.instruction or "Make the tests pass.")
 
@@ -197,7 +197,7 @@ def _results(state: RunState) -> str:
 
 
 def feedback(verdict: Verdict, only: Collection[str] = ()) -> dict[str, object]:
-    """What the model is shown of *verdict*: `ok` and `output`, the red ids and their tracebacks alone, no timings.
+    """Return the model's view of *verdict*: `ok` and `output`, the red ids and their tracebacks alone, no timings.
 
     *only* counts those ids apart and leaves out the tracebacks of all others; empty is all.
     """

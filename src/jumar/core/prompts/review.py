@@ -1,4 +1,4 @@
-"""A review judges structure, before any test runs: CLEAN or violations. What it says unusably is no violation."""
+"""Parses a review, which judges structure before any test runs: CLEAN or violations. Unusable text is no violation."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ DEFAULT_RULES = (
     "No forbidden imports: nothing of the tests or a test framework, and nothing that the instruction rules out.",
     "Entry points present: main functions, registrations and exports that other files or the tests use are there.",
 )
-"""What a draft is held against where the task gives no rules of its own."""
+"""Rules for the review of a draft where the task gives none of its own."""
 
 MOST, LONGEST = 20, 400
 """Violations that are read, and characters of each."""
 
 CLEAN = frozenset({"clean", "no violations", "no violations found"})
 CLEARED = CLEAN | {"ok", "pass", "passed"}
-"""What a line may say of one rule that is kept."""
+"""Words by which a line may say that one rule is kept."""
 APPROVAL = "✅✔☑✓🟢👍\ufe0f"
-"""What models put beside their approval."""
+"""Marks that models put beside their approval."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"(?:[-*+•]|\(?\d{1,2}[.):])\s+")
@@ -39,7 +39,7 @@ _EXCUSE = re.compile(
 
 
 def violations(reply: str) -> tuple[str, ...] | None:
-    """What *reply* objects to, one sentence each; () for a clean draft; None where it says nothing usable.
+    """Return the objections in *reply*, one sentence each; () for a clean draft; None where it says nothing usable.
 
     A first or last line that is CLEAN and nothing else (in whatever emphasis or case) settles it, whatever else is
     said: the tests judge next, and a needless rewrite costs more than a violation that they will show anyhow.
@@ -105,7 +105,7 @@ def _clean(line: str) -> bool:
 
 
 def _clears(line: str) -> bool:
-    """Whether *line* says that a rule is kept, or all: `imports resolve: CLEAN`, `The code is CLEAN.`, and so on."""
+    """Return whether *line* clears one rule or all: `imports resolve: CLEAN`, `The code is CLEAN.`, and so on."""
     last = _word(re.split(r"[:–—|]|\s->?\s", line.rstrip("| "))[-1])
     return last in CLEARED or _APPROVES.fullmatch(_word(_bare(line))) is not None
 

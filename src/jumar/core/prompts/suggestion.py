@@ -1,4 +1,4 @@
-"""The suggestion in every refusal of an unknown word: the nearest known one, and the known ones."""
+"""Suggestions for refusals of an unknown word: the nearest known word, and all known ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _plain(word: str) -> str:
 
 
 def _rank(word: str, known: str) -> tuple[int, int] | None:
-    """How near *known* is, lower is nearer; None: it is not."""
+    """Return the distance of *known* from *word*, lower is nearer; None: it is not near."""
     edits = _edits(word, known)
     if edits <= min(MOST_EDITS, max(len(word), len(known)) // 3):
         return 0, edits
@@ -44,7 +44,7 @@ def _rank(word: str, known: str) -> tuple[int, int] | None:
 
 
 def _within(word: str, known: str) -> bool:
-    """Whether *known* has each part of *word*, one typing error apart at most."""
+    """Return whether *known* has each part of *word*, one typing error apart at most."""
     return all(
         any(part == each or (len(part) > LEAST_PREFIX and _edits(part, each) <= 1) for each in known.split("_"))
         for part in word.split("_")

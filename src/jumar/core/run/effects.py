@@ -1,4 +1,4 @@
-"""Everything the core can ask the shell to do: imperatives, performed one at a time."""
+"""Effects that the core can ask the shell for: imperatives, performed one at a time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from jumar.core.state.test_policy import Gate, Trigger
 
 
 class Halt(msgspec.Struct, frozen=True):
-    """Why the run must stop now, from outside the state: an interrupt, a cap hit in flight, a broken disk."""
+    """Reason from outside the state to stop the run now: an interrupt, a cap hit in flight, a broken disk."""
 
     stop: StopReason
     why: str = ""
     unverifiable: bool = False
-    """Whether even a verification failed: then none is tried at the end."""
+    """True if even a verification failed: then none is tried at the end."""
     patient: bool = False
-    """Whether there is the time to judge the edits of the turn first."""
+    """True if there is time to judge the edits of the turn first."""
 
 
 class Verify(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Verify(msgspec.Struct, frozen=True):
 
     @property
     def asked(self) -> bool:
-        """Whether the model asked for it: where it fails, the last verification is still owed."""
+        """Return whether the model asked for it: if it fails, the last verification is still owed."""
         return self.trigger is Trigger.MODEL
 
 
@@ -69,14 +69,14 @@ class Execute(msgspec.Struct, frozen=True):
 
 
 class Forgo(msgspec.Struct, frozen=True):
-    """Go on without *stage*, which improves a draft that is there."""
+    """Continue without *stage*, which improves an existing draft."""
 
     stage: str
     why: str
 
 
 class Keep(msgspec.Struct, frozen=True):
-    """The ratchet moves up to *attempt*."""
+    """Move the ratchet up to *attempt*."""
 
     attempt: Attempt
 
@@ -89,7 +89,7 @@ class GoBack(msgspec.Struct, frozen=True):
 
 
 class Rebuild(msgspec.Struct, frozen=True):
-    """Put the workspace back to where the turn began, with the edits *left* (their places in the turn) made again."""
+    """Put the workspace back to the start of the turn, and redo the edits *left* (their places in the turn)."""
 
     left: tuple[int, ...]
     dropped: tuple[int, ...]
@@ -110,11 +110,11 @@ class Switch(msgspec.Struct, frozen=True):
 
 
 class Await(msgspec.Struct, frozen=True):
-    """Wait for what a host asks for next; what changed around the tools is ruled on before it is performed."""
+    """Wait for the next request of a host; changes around the tools are ruled on before it is performed."""
 
 
 class Finish(msgspec.Struct, frozen=True):
-    """Write the last word; the workspace is what will be shipped."""
+    """Write the `final` event; the workspace is what will be shipped."""
 
     halt: Halt
 

@@ -1,4 +1,7 @@
-"""Reasons of a run to stop by itself: green, a cap, a stall, the agent's last word. The shell has others, as `Halt`."""
+"""Reasons of a run to stop by itself: green, a cap, a stall, the agent's `final` action.
+
+The shell has others, as `Halt`.
+"""
 
 from __future__ import annotations
 
@@ -69,14 +72,14 @@ def _is_green(state: RunState, agent: Strategy) -> bool:
 
 
 def _is_leaving(state: RunState, agent: Strategy) -> bool:
-    """Whether the next action is a `final` that a green verdict on this very tree admits: no cap comes between."""
+    """Return whether the next action is a `final` that a green verdict on this tree admits: no cap intervenes."""
     actions = agent.actions(state)
     final = state.actions_done < len(actions) and actions[state.actions_done].name == "final"
     return final and state.book.mode is Gate.REFACTOR and is_judged(state) and not why_red(state)
 
 
 def _unchecked(state: RunState) -> bool:
-    """Whether `[gate] verify` was not seen green on the tree in the workspace, in refactor mode."""
+    """Return whether `[gate] verify` was not seen green on the tree in the workspace, in refactor mode."""
     if state.book.mode is not Gate.REFACTOR or not state.run.settings.verify:
         return False
     return not is_judged(state) or bool(why_red(state))
@@ -89,7 +92,7 @@ def _unplanned(state: RunState) -> bool:
 
 
 def _given_up(state: RunState) -> str:
-    """Why no claim can be made any more; empty: one can, or none was given up."""
+    """Return why no claim can be made any more; empty: one can, or none was given up."""
     book = state.book
     if not book.ended or book.claims or book.turn or set(red_ids(book.newest)) - book.ended:
         return ""

@@ -1,4 +1,4 @@
-"""What to do next. `next_effect` is the whole control flow of a run on one page, and it does no I/O."""
+"""Chooses the next effect. `next_effect` is the whole control flow of a run on one page, and it does no I/O."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from jumar.core.state.verdict import Cause
 
 
 def next_effect(state: RunState, agent: Strategy, halt: Halt | None = None) -> Effect:
-    """What to do next. *halt* is the shell's own reason to stop; it wins over everything but writing the end down.
+    """Return the next effect. *halt* is the shell's own reason to stop; it overrides everything but recording the end.
 
     Raises:
         IllegalEvent: in the phases where nothing can be done: before the start and after the end.
@@ -82,7 +82,7 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # 
 
 
 def _due(state: RunState, ending: Halt | None) -> Effect | None:
-    """What the gate still has to do: judge the edits of a turn that is over, or a refactoring."""
+    """Return what the gate still has to do: judge the edits of a turn that is over, or a refactoring."""
     book, best = state.book, state.best
     if best is None or not state.coalesces:
         return None
@@ -106,7 +106,7 @@ _PATIENT = (StopReason.GREEN, StopReason.FINAL, StopReason.ESCALATED, StopReason
 
 
 def _owed(state: RunState, ending: Halt) -> bool:
-    """Whether a draft must still be written: without it the run would ship less than it has.
+    """Return whether a draft must still be written: without it the run would ship less than it has.
 
     Where writes are verified there is no time for that; the draft is taken up when the run goes on.
     """
@@ -172,7 +172,7 @@ def _gate(state: RunState, judged: Judged) -> Effect:
 
 
 def _not_kept(state: RunState, judged: Judged) -> str:
-    """Why the ratchet does not move up to the newest verdict."""
+    """Return why the ratchet does not move up to the newest verdict."""
     deleted = state.removals.deleted
     if not (deleted and ties(judged.attempt, state.best)):
         return _lower(state)
@@ -189,5 +189,5 @@ def _lower(state: RunState) -> str:
 
 
 def _home(state: RunState) -> str:
-    """Where the workspace goes back to: the best tree, or the untouched one."""
+    """Return the tree that the workspace goes back to: the best one, or the untouched one."""
     return state.best.tree if state.best is not None else state.run.tree

@@ -1,4 +1,4 @@
-"""The planning turn: the first of a gated driver, which the frontier tier makes where it has a route."""
+"""The planning turn: the first turn of a gated driver, made by the frontier tier where that has a route."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PLAN = "plan"
 
 
 def has_planner(run: RunStart) -> bool:
-    """Whether the frontier tier makes the plan of *run*."""
+    """Return whether the frontier tier makes the plan of *run*."""
     return FRONTIER in run.settings.routes and run.agent == DRIVER and run.gate is not Gate.OFF
 
 
 def plans_now(state: RunState) -> bool:
-    """Whether the next turn is the planning turn: nothing was answered yet, and the call was not forgone."""
+    """Return whether the next turn is the planning turn: nothing was answered yet, and the call was not forgone."""
     return has_planner(state.run) and not state.spend.turns and not state.actions_done

@@ -1,4 +1,4 @@
-"""Caps that a resume has to raise, so that a run which stopped at one goes on."""
+"""Caps that a resume has to raise for a run to continue after it stopped at one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PASSED = re.compile(rf"cap on (\w+)(?! of the ledger)\b(?:[^;]*?{_COST})?")
 
 
 def refusal(cap: str, worst: Cost) -> str:
-    """Why a call that can cost *worst* is not made."""
+    """Return why a call that can cost *worst* is not made."""
     most = {"usd": f", as it costs up to ${worst.usd:.6f}", "tokens": f", as it costs up to {worst.tokens} tokens"}
     return f"the next call could pass the cap on {cap}{most.get(cap, '')}"
 

@@ -1,4 +1,4 @@
-"""A fault of the provider that may pass is tried again, each try reserved and billed alone; any other ends the run."""
+"""Retries transient faults of the provider, each try reserved and billed alone; any other fault ends the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_PAUSE = 600.0
 
 
 def again(error: str, tries: int, retry_after: float | None) -> bool:
-    """Whether a call that failed with *error*, *tries* times in a row, is made once more."""
+    """Return whether to retry a call that failed with *error*, *tries* times in a row."""
     return error in TRANSIENT and tries <= RETRIES and (retry_after or 0.0) <= LONGEST_PAUSE
 
 

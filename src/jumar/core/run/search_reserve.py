@@ -1,4 +1,4 @@
-"""The time that a search sets aside for the verification of what it finds. Pure."""
+"""Time that a search reserves for the verification of what it finds. Pure."""
 
 from __future__ import annotations
 

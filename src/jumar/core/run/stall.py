@@ -1,4 +1,4 @@
-"""A run that repeats itself has stalled: the same action, where it can tell nothing new, three times in six."""
+"""Detects a stalled run: the same action, where it can tell nothing new, three times in six."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def remembered(recent: tuple[str, ...], newest: str) -> tuple[str, ...]:
 
 
 def stalled(recent: tuple[str, ...]) -> bool:
-    """Whether one mark stands among *recent* too often."""
+    """Return whether one mark stands among *recent* too often."""
     return any(count >= REPEATS for count in Counter(recent).values())

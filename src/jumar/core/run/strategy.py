@@ -1,4 +1,4 @@
-"""An agent is a pure strategy: from state to a request, from a reply to actions. It never sees the world."""
+"""Agents as pure strategies: from state to a request, from a reply to actions. They do no I/O."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What an agent wants to ask: which tier, at which stage of its work."""
+    """Request of an agent to a model: the tier, and the stage of its work."""
 
     tier: str
     stage: str
     optional: bool = False
-    """Whether the work goes on without the answer where it cannot be paid for or had."""
+    """True if the work goes on without the answer where it cannot be paid for or had."""
 
 
 class Strategy(Protocol):
@@ -58,16 +58,16 @@ class Strategy(Protocol):
 
     name: str
     localises: bool
-    """Whether its model wants to know which lines the red tests run."""
+    """True if its model wants to know which lines the red tests run."""
     note: str
-    """What it always adds to its last word; empty is nothing."""
+    """Text that it always adds to its final message; empty is nothing."""
     loops: bool
-    """Whether it acts turn by turn: then the same action three times in six ends the run as stalled."""
+    """True if it acts turn by turn: then the same action three times in six ends the run as stalled."""
     tools: tuple[Tool, ...]
-    """What its model may call; empty is none."""
+    """Tools that its model may call; empty is none."""
 
     def request(self, state: RunState) -> Request | None:
-        """What to ask next, or None when the agent has nothing left to try."""
+        """Return the next request, or None when the agent has nothing left to try."""
         ...
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:
@@ -75,5 +75,5 @@ class Strategy(Protocol):
         ...
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
-        """What `state.reply` asks for; at least one action."""
+        """Return the actions that `state.reply` asks for; at least one."""
         ...

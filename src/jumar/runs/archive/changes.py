@@ -1,4 +1,4 @@
-"""The best tree of a run against the tree that it began with: compared, counted, written onto the original."""
+"""Diff of a run's best tree against its first tree: compared, counted, written onto the original."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BINARY = b"GIT binary patch"
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What a run changed."""
+    """Changes that a run made."""
 
     run: str
     base: str
@@ -41,7 +41,7 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 def changes_of(folder: Path) -> Changes:
-    """What the run in *folder* changed.
+    """Return the changes that the run in *folder* made.
 
     Raises:
         BadInput: if there is no run, its objects are not there, or git is not.
@@ -104,7 +104,7 @@ def _state(folder: Path, entries: tuple[ev.Entry, ...]) -> RunState:
 
 
 def _closed(state: RunState, store: Store, written: frozenset[str]) -> Callable[[str], bool]:
-    """Whether a path is a test of the task's own that no admitted edit of the run named."""
+    """Return a predicate for paths: true for a test of the task's own that no admitted edit of the run named."""
     settings = state.run.settings
     guard = gated(settings, runner_of(settings.suite.runner), store.manifest(state.run.tree))
     tests = spec(line for line in settings.protected if line not in CONFIGURATION)

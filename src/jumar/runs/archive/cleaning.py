@@ -1,4 +1,4 @@
-"""Removes runs, and the shared objects that no run needs any more. What is open stays."""
+"""Removes runs, and the shared objects that no run needs any more. Open runs stay."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ STALE_SECONDS = 86_400
 
 
 class CleaningRule(msgspec.Struct, frozen=True, kw_only=True):
-    """Which runs are to be removed: all that meet every condition that is given."""
+    """Conditions for the runs to remove: a run must meet all that are given."""
 
     older_than: float | None = None
     """Seconds since it began."""
     stops: tuple[str, ...] = ()
     """Reasons to stop, or states, of which it has one; empty: any but those that are kept."""
     interrupted: bool = False
-    """Whether runs that `jumar resume` would go on with are removed, too."""
+    """True if runs that `jumar resume` would continue are removed, too."""
     keep_bytes: int | None = None
     """The oldest are removed until the runs and their objects take no more."""
 
 
 class Cleaned(msgspec.Struct, frozen=True, kw_only=True):
-    """What was removed, or would be."""
+    """Report of what was removed, or would be."""
 
     removed: tuple[RunRow, ...]
     kept: int
@@ -55,7 +55,7 @@ class Cleaned(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bytes(self) -> int:
-        """What was freed."""
+        """Return the bytes freed."""
         return self.runs_bytes + self.objects_bytes
 
 

@@ -1,4 +1,4 @@
-"""The table of runs: read from their results, and from a journal only where a run has no end."""
+"""Table of runs, read from their results, and from a journal only where a run has no end."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ BLOCK_BYTES = 512
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One run."""
+    """One row of the table: a run."""
 
     run: str
     task: str
     stop: str
-    """Why it stopped, or `open`, `unfinished`, `damaged`."""
+    """Reason that it stopped, or `open`, `unfinished`, `damaged`."""
     passed: int | None
-    """None: nothing was verified, or it is damaged."""
+    """Number of passed tests; None if nothing was verified, or it is damaged."""
     total: int
     usd: float
     seconds: float
     bytes: int
     """Of its directory on the disk; the objects that it shares with others are not counted."""
     started: float
-    """When, in seconds since 1970."""
+    """Start time, in seconds since 1970."""
     folder: str
     why: str = ""
-    """What is wrong with it."""
+    """Description of what is wrong with it."""
 
 
 class _Ended(msgspec.Struct, frozen=True):
-    """What a table needs of `result.json`."""
+    """Fields of `result.json` that a table needs."""
 
     task: str
     stop: str
@@ -105,7 +105,7 @@ def _row(run: Path, stop: str, found: _Ended, *, passed: int | None, why: str = 
 
 
 def _ended(run: Path) -> _Ended | None:
-    """What `result.json` says, if it is of the end of the journal."""
+    """Return the content of `result.json`, if it belongs to the end of the journal."""
     try:
         found = msgspec.json.decode((run / "result.json").read_bytes(), type=_Ended)
         with (run / EVENTS).open("rb") as journal:
@@ -117,7 +117,7 @@ def _ended(run: Path) -> _Ended | None:
 
 
 def started(run: Path) -> float:
-    """When the run in *run* began: by its name, else by its files."""
+    """Return the start time of the run in *run*: by its name, else by its files."""
     try:
         return time.mktime(time.strptime(run.name[:STAMP_LENGTH], STAMP))
     except (ValueError, OverflowError):
@@ -125,7 +125,7 @@ def started(run: Path) -> float:
 
 
 def used_bytes(folder: Path) -> int:
-    """What *folder* takes of the disk; links are not followed."""
+    """Return the bytes that *folder* takes on the disk; links are not followed."""
     total, due = 0, [str(folder)]
     while due:
         with suppress(OSError), os.scandir(due.pop()) as entries:
@@ -138,5 +138,5 @@ def used_bytes(folder: Path) -> int:
 
 
 def shared_bytes(runs: Path) -> int:
-    """What the objects that the runs in *runs* share take of the disk."""
+    """Return the bytes on the disk of the objects that the runs in *runs* share."""
     return used_bytes(runs / SHARED)

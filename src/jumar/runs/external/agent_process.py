@@ -1,4 +1,4 @@
-"""One turn of an agent that is not ours: a supervised process in the workspace, without anything of the person's."""
+"""Runs one turn of an external agent: a supervised process in the workspace, without anything of the person's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAST_BYTES = 4096
 
 
 class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
-    """What every turn of a run has in common."""
+    """Settings that all turns of a run share."""
 
     outside: ExternalAgentSettings
     place: RunPlace
@@ -50,7 +50,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
         return self.place.folder / "workspace"
 
     def invocation(self, prompt: str, prompt_file: Path) -> Invocation:
-        """How a turn is started.
+        """Return the invocation of a turn.
 
         Raises:
             BadInput: if *prompt* does not fit the command.
@@ -70,7 +70,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def reach(self, prompt_file: Path) -> Reach:
-        """What a turn may reach of the machine."""
+        """Return what a turn may reach of the machine."""
         home = self.place.environ.get("HOME")
         return AgentView(
             argv=self.outside.argv,
@@ -106,12 +106,12 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a turn's process ended. All it had started is gone."""
+    """End of a turn's process. All it had started is gone."""
 
     exit: int | None
     """Its exit status; None: it was stopped."""
     why: str = ""
-    """Why it has no status of its own."""
+    """Reason for having no status of its own."""
     said: str = ""
     """Its last line, and how it ended, for a person."""
 
@@ -120,7 +120,7 @@ Tell = Callable[[TurnEnd | JumarError], None]
 
 
 class AgentTurn:
-    """A process of the agent's, from its start until all of it is gone. *tree* is what it began with."""
+    """A process of the agent, from its start until all of it is gone. *tree* is the tree it began with."""
 
     def __init__(self, shop: AgentWorkplace, tree: str) -> None:
         self.tree, self.calls, self.gone = tree, 0, anyio.Event()

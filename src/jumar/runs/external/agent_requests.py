@@ -51,7 +51,7 @@ def action_of(wish: Wish) -> Action:
 
 
 def answer(wish: Wish, state: RunState) -> ForwardedReply:
-    """What became of *wish*, the newest of its kind, and of what was found around the tools when it was made."""
+    """Return what became of *wish*, the newest of its kind, and of what was found around the tools when it was made."""
     said: list[str] = []
     cell, admitted, name = state.talk, False, ACTIONS[type(wish)]
     while cell is not None and not (isinstance(cell.event, ev.ActionTaken) and cell.event.name == name):

@@ -1,4 +1,4 @@
-"""An agent that is not ours moves only while the kernel waits for it: while its work is looked at, it stands still."""
+"""Hosts an external agent: it runs only while the kernel waits for it, and is stopped while its work is inspected."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ GRACE_SECONDS = 2.0
 """For an agent that was told that the run is over, to say so and to leave."""
 
 PAYMENT_REQUIRED = 402
-"""What the agent is told where no further call is paid for: clients do not try that again."""
+"""Status sent to the agent when no further call is paid for: clients do not retry it."""
 
 
 class PendingRequest:
-    """Somebody at the door, who waits."""
+    """A client's request at the proxy that waits for its answer."""
 
     def __init__(self, wish: ForwardedRequest | Wish, gone: Callable[[], bool]) -> None:
         self.wish, self.gone = wish, gone
@@ -52,7 +52,7 @@ class PendingRequest:
 
 
 class ExternalHost:
-    """Starts the agent turn by turn, and brings its calls, its claims and its end before the kernel, one by one.
+    """Starts the agent turn by turn, and passes its calls, its claims and its end to the kernel, one by one.
 
     See `jumar.ports.Host`. It is of use within `at_work`.
     """
@@ -96,7 +96,7 @@ class ExternalHost:
             raise failed
 
     async def next(self, state: RunState) -> Push:
-        """What the agent does next. What it waited for it has by then.
+        """Return the agent's next event. Anything it waited for has been answered by then.
 
         Raises:
             Infra: if it cannot be started or stopped, did nothing at all, or worked without the proxy.
@@ -118,7 +118,7 @@ class ExternalHost:
         return push
 
     async def answer(self, knock: ProxyRequest) -> ForwardedReply:
-        """What is answered to *knock*: at once where it cannot be brought before the kernel."""
+        """Return the answer to *knock*: at once where it cannot be passed to the kernel."""
         if self._over is not None:
             return self._over
         if self._turn is None:
@@ -214,7 +214,7 @@ class ExternalHost:
         return Push(action=Action("turn_end", args=args))
 
     def _changed(self, turn: AgentTurn) -> bool:
-        """Whether a turn without a call changed files, which must have been paid for elsewhere.
+        """Return whether a turn without a call changed files, which must have been paid for elsewhere.
 
         Raises:
             Infra: if nobody allowed that.

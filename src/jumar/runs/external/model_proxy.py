@@ -1,4 +1,4 @@
-"""A door on loopback for one run's agent: who has not its token, or comes by another name, is heard by nobody."""
+"""Model proxy on loopback for one run's agent: refuses clients without its token or with another host name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AGAIN_SECONDS = 0.1
 """After a connection could not be taken."""
 
 CONNECTIONS = 100
-"""As many are served at a time; further ones wait, as descriptors are few."""
+"""Number of connections served at a time; further ones wait, as descriptors are few."""
 
 IDLE_SECONDS = 300.0
 """A connection that says nothing for so long is closed."""
@@ -45,22 +45,22 @@ CHUNK = 1 << 16
 
 
 class ProxyRequest(msgspec.Struct, frozen=True):
-    """A request that has the token: for a model (of some form), or to the run itself (none)."""
+    """A request with the token: for a model (*form* is its wire format), or to the run itself (None)."""
 
     form: RequestFormat | None
     headers: Mapping[str, str]
     body: bytes
     gone: Callable[[], bool]
-    """Whether whoever asked has hung up."""
+    """Function that returns whether the client has hung up."""
     wish: str = ""
-    """Which of `jumar.runs.external.agent_requests` is made to the run itself; empty: none."""
+    """Request of `jumar.runs.external.agent_requests` that is made to the run itself; empty: none."""
 
 
 Answering = Callable[[ProxyRequest], Awaitable[ForwardedReply]]
 
 
 class ProxyEndpoints(msgspec.Struct, frozen=True):
-    """Where the proxy is."""
+    """Addresses of the proxy."""
 
     port: int
     token: str
@@ -184,7 +184,7 @@ class _Visits:
             self._held -= len(body)
 
     def _barred(self, request: h11.Request) -> ForwardedReply | None:
-        """What is answered to who does not belong here."""
+        """Return the refusal of a client that does not belong here, or None."""
         headers = _headers(request)
         if not self._is_ours(headers.get("host", "")):
             return told(421, "wrong_host", "this is a door of one run's agent, not a server of that name")
@@ -193,7 +193,7 @@ class _Visits:
         return None
 
     def _wish(self, request: h11.Request) -> str:
-        """Which request to the run itself this is, by its path, which holds the token; empty: none."""
+        """Return which request to the run itself this is, by its path, which holds the token; empty: none."""
         path = request.target.partition(b"?")[0]
         ours = {kind: f"/{self._doors.token}/{kind}".encode() for kind in KINDS}
         return next((kind for kind, own in ours.items() if hmac.compare_digest(path, own)), "")
@@ -212,7 +212,7 @@ class _Visits:
         return await self._answering(ProxyRequest(form, _headers(request), body, lambda: _hung_up(raw), wish))
 
     def _is_ours(self, host: str) -> bool:
-        """Whether the client meant this machine: a name that was bent to lead here is another."""
+        """Return whether the client addressed this machine; a name rebound to this address is refused."""
         name, _, port = host.rpartition(":")
         try:
             here = name == "localhost" or ip_address(name).is_loopback

@@ -1,4 +1,4 @@
-"""What an agent that is not ours must see to work: its program, what is on its PATH, and what its words name.
+"""Files that an external agent must see to work: its program, what is on its PATH, and those its arguments name.
 
 Nothing of it leads to the home folder as a whole, or to the run.
 """
@@ -21,7 +21,7 @@ LINE_BYTES = 256
 
 
 class AgentView(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn of an agent, as seen by the machine around it."""
+    """Files and folders of one turn of an agent on this machine."""
 
     argv: Sequence[str]
     """The agent's, as the person wrote it."""
@@ -39,7 +39,7 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
     """The folder of the task."""
 
     def reach(self) -> Reach:
-        """What is to be shown to it; its workspace alone can be changed for good."""
+        """Return what is to be shown to it; only its workspace can be changed for good."""
         named = tuple(Path(word) for word in self.argv[1:] if Path(word).is_absolute() and "\0" not in word)
         found = (
             *self._programs(),
@@ -88,7 +88,7 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
                     yield from parts(folder.parent)
 
     def _harmless(self, path: Path) -> bool:
-        """Whether *path* leads neither to the run nor to all that the person has."""
+        """Return whether *path* leads neither to the run nor to all that the person has."""
         run, home = self.run.resolve(), self.home.resolve() if self.home else None
         for seen in {path, path.resolve()}:
             if run.is_relative_to(seen) or seen.is_relative_to(run) or (home and home.is_relative_to(seen)):
@@ -97,12 +97,12 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _links(program: Path) -> Iterable[Path]:
-    """What *program* is in the end, if it is a link."""
+    """Return the target of *program*, if it is a link."""
     return (program.resolve(),) if program.is_symlink() else ()
 
 
 def _runs(script: Path) -> Iterator[Path]:
-    """What the interpreter that *script* names in its first line is made of."""
+    """Yield the files of the interpreter that *script* names in its first line."""
     try:
         with script.open("rb") as stream:
             line = stream.read(LINE_BYTES).partition(b"\n")[0]

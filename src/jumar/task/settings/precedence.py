@@ -17,7 +17,7 @@ from jumar.task.settings.run_settings import CAPS, OFFLINE, SETTINGS, Setting, V
 
 
 class Authority(IntEnum):
-    """Whose word a value is; the higher one stays where two settings contradict each other."""
+    """Authority behind a value; the higher one stays where two settings contradict each other."""
 
     DEFAULT = 0
     TASK = 1
@@ -34,7 +34,7 @@ class FileSettings(msgspec.Struct, frozen=True):
     where: str
     """Its path."""
     own: bool
-    """Whether it is the person's, and no part of the task."""
+    """True if it is the person's, and no part of the task."""
     values: Mapping[str, Value]
 
 
@@ -43,7 +43,7 @@ class SettingValue(msgspec.Struct, frozen=True):
 
     name: str
     value: Value | None
-    """None: not set; of a cap: there is none."""
+    """Value, or None: not set; of a cap: there is none."""
     source: str = "default"
     authority: Authority = Authority.DEFAULT
     overridden: tuple[str, ...] = ()

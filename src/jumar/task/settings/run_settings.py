@@ -32,7 +32,10 @@ LARGEST = 2**53
 
 
 class Stricter(StrEnum):
-    """How two values of a setting compare: a file that came with a task may only make a person's value stricter."""
+    """Rule by which two values of a setting compare.
+
+    A file that came with a task may only make a person's value stricter.
+    """
 
     LATER = "later"
     """The value that stands later in `Setting.values` is stricter."""
@@ -67,7 +70,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return "JUMAR_RUN_" + self.flag.removeprefix("--").replace("-", "_").upper()
 
     def tightens(self, wish: Value, own: Value) -> bool:
-        """Whether *wish* is at least as strict as *own*."""
+        """Return whether *wish* is at least as strict as *own*."""
         match self.stricter:
             case Stricter.LATER:
                 return self.values.index(str(wish)) >= self.values.index(str(own))
@@ -158,7 +161,7 @@ ROWS = (
 SETTINGS: Mapping[str, Setting] = {row.name: row for row in ROWS}
 
 CAPS = ("attempts", "turns", "test_runs", "usd", "tokens", "seconds")
-"""Those that `[budget]` may hold, too."""
+"""Settings that `[budget]` may hold, too."""
 
 TYPED_ONLY = (
     "agent_command", "agent_env", "allow_codemod", "allow_refactor", "allow_unmetered", "base_url", "codemod_renames",

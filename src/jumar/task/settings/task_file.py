@@ -1,4 +1,4 @@
-"""A configuration file is read whole or refused whole: one sentence names the key, its table and what was meant."""
+"""Reads a configuration file whole or refuses it; one sentence names the key, its table and what was meant."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Texts = str | tuple[str, ...]
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What all tables share: they are decoded strictly."""
+    """Base class of all tables: they are decoded strictly."""
 
 
 class TaskTable(Table, frozen=True, kw_only=True):
@@ -56,8 +56,8 @@ class TestsTable(Table, frozen=True, kw_only=True):
     runner: str = ""
     """Absent: told by the files at the root."""
     command: str = ""
-    """What runs the tests. With `report`, for runner `junit`: `{ids}` and `{report}` are filled in. Without, it is one
-    test, whose outcome is the exit status (runner `command`)."""
+    """Command that runs the tests. With `report`, for runner `junit`: `{ids}` and `{report}` are filled in. Without,
+    it is one test, whose outcome is the exit status (runner `command`)."""
     report: str = ""
     """Of runner `junit`: the report it writes."""
     select: tuple[str, ...] = ()
@@ -207,7 +207,7 @@ def _refuse_seen(root: Path, inside: str, hidden: str, where: str) -> None:
 
 
 def _type_sentence(message: str) -> str:
-    """What msgspec says of a wrong type, in the words of the file."""
+    """Translate what msgspec says of a wrong type into the words of the file."""
     what, _, place = message.partition(" - at `$.")
     place = re.sub(r"\[(\d+|\.\.\.)\]", " (one entry)", place.removesuffix("`"))
     if match := re.fullmatch(r"Expected `(.+)`, got `(.+)`", what):

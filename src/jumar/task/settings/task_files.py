@@ -17,7 +17,7 @@ DEFAULTS_FILE = "jumar.toml"
 
 
 class TaskTables(msgspec.Struct, frozen=True):
-    """What the files of a task say."""
+    """Contents of the files of a task."""
 
     root: Path
     """The task's folder."""
@@ -69,7 +69,7 @@ HISTORIES = (".git", ".hg", ".svn")
 
 
 def _versioned(folder: Path) -> bool:
-    """Whether *folder* lies in a repository: a file in it may have come with the tasks that lie there."""
+    """Return whether *folder* lies in a repository: a file in it may have come with the tasks that lie there."""
     here = folder.resolve()
     return any((above / name).exists() for above in (here, *here.parents) for name in HISTORIES)
 

@@ -38,7 +38,7 @@ def refuse_unknown(raw: Mapping[str, Any], whole: type[msgspec.Struct], where: s
 
 
 def _hint(key: str, table: str, keys: Keys) -> str:
-    """What was meant: a key of this table, else the same or a near one of another table; else what there is."""
+    """Suggest what was meant: a key of this table, else the same or a near one of another; else the known keys."""
     if near := nearest(key, keys[table]):
         return f"did you mean {near!r}?"
     others = [(other, each) for other, known in keys.items() if other and other != table for each in known]

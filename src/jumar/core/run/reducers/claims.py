@@ -1,4 +1,4 @@
-"""How events change what the gate knows. Pure, as all folds are."""
+"""Reducers of the gate's claims. Pure, as all folds are."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def wrote(state: RunState, write: ev.Write) -> GateState:
 
 
 def tested(state: RunState, tests: ev.Tests, runs: Mapping[str, ev.TestRun]) -> GateState:
-    """Which tests are red, and why. What a trial of edits shows is of no tree that edits begin from."""
+    """Record which tests are red, and why.
+
+    Results of a trial of edits do not count for the tree that edits begin from.
+    """
     book = state.book
     if book.mode is Gate.OFF or tests.void is not None:
         return book

@@ -1,4 +1,4 @@
-"""What each event changes in the state of a run. Pure: a fold reads nothing but the state and the event."""
+"""Reducers of all events: the changes of a run's state. Pure: a fold reads nothing but the state and the event."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _called(state: RunState, call: ev.ModelCall) -> RunState:
 
 
 def _screened(call: ev.ModelCall) -> int:
-    """How many candidates a search tried for its answer."""
+    """Return the number of candidates that a search tried for its answer."""
     tried = call.reply.opaque.get("tried") if call.stage == REPAIR else None
     return tried if isinstance(tried, int) else 0
 
@@ -113,7 +113,7 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
 
 
 def _shows_nothing(state: RunState) -> bool:
-    """Whether an agent that has ended a turn would be shown nothing that it could mend in another one."""
+    """Return whether an agent that has ended a turn would see nothing that it could mend in another one."""
     unguarded = not state.expected and state.book.mode is Gate.REFACTOR and not state.run.settings.verify
     return unguarded or state.run.test_policy is not TestPolicy.ON_WRITE
 
@@ -277,4 +277,4 @@ FOLDS: dict[type[ev.Event], Callable[[RunState, Any], RunState]] = {
     ev.Final: _closed,
     ev.RunEnd: _ended,
 }
-"""What each event changes; the others are facts for readers of the journal and change nothing here."""
+"""Event type -> its fold; all other events are facts for readers of the journal and change nothing here."""

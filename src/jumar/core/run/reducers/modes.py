@@ -1,4 +1,4 @@
-"""Folds of the gate's modes: entering, leaving, and refusals to leave. Pure, as all folds are."""
+"""Reducers of the gate's modes: entering, leaving, and refusals to leave. Pure, as all folds are."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _turned(state: RunState) -> RunState:
 
 
 def kept(state: RunState) -> RunState:
-    """What was judged stays: an end that waited for it is admitted, and tests in which names changed are the task's."""
+    """Keep the judged edits: admit an end that waited for it; tests in which names changed become the task's."""
     book = state.book
     leaving, renamed = book.leaving, book.renaming or book.renamed
     state = replace(state, book=replace(book, leaving="", renaming="", renamed=renamed))

@@ -1,4 +1,4 @@
-"""Reducers of the events that begin a new segment of a run: a cap that was changed, and the resume itself."""
+"""Reducers of the events that begin a new segment of a run: a changed cap, and the resume itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run is a fold over its journal. Every rule about what may follow what lives in this file."""
+"""Reduces the journal to the state of a run. Every rule on the order of events lives in this file."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ TRANSITIONS: dict[Phase, dict[type[ev.Event], Phase | None]] = {
 
 
 _SPOKEN = ev.ModelRequest | ev.ModelCall | ev.ActionTaken | ev.Observation | ev.Revert | ev.Refusal
-"""What a conversation is rebuilt from."""
+"""Events from which a conversation is rebuilt."""
 
 
 def reduce(state: RunState, entry: ev.Entry) -> RunState:
@@ -115,5 +115,5 @@ def _picked(state: RunState, event: ev.Event) -> Phase:
 
 
 def _at_once(state: RunState) -> bool:
-    """Whether a write is verified before anything else happens."""
+    """Return whether a write is verified before anything else happens."""
     return state.run.test_policy is TestPolicy.ON_WRITE and not state.coalesces
