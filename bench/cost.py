@@ -27,11 +27,11 @@ from jumar.child.commands import check_main
 from jumar.core.state.settings import Suite
 from jumar.errors import BadInput
 from jumar.ports import Invocation, Sandbox
-from jumar.process.child_process import confined
+from jumar.process.child_process import run_confined
 from jumar.process.launch import Confinement
-from jumar.process.room import laid_out
+from jumar.process.room import lay_out
 from jumar.runners.pytest import PytestRunner
-from jumar.runs.setup.choose_sandbox import SandboxSurroundings, chosen
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
@@ -211,13 +211,13 @@ async def where(subject: Subject, rounds: int) -> None:
         subprocess.run([python, *options], check=True)  # noqa: ASYNC221, S603  it is alone
 
     async def laid() -> None:
-        async with laid_out(store, subject.tree, rooms):
+        async with lay_out(store, subject.tree, rooms):
             pass
 
     async def held(tier: str) -> None:
-        async with laid_out(store, subject.tree, rooms) as room:
+        async with lay_out(store, subject.tree, rooms) as room:
             confinement = Confinement(room=room, seconds=20.0, sandbox=subject.sandboxes[tier])
-            async with confined(nothing, confinement) as child:
+            async with run_confined(nothing, confinement) as child:
                 while await child.receive() is not None:
                     pass
 
@@ -240,7 +240,7 @@ async def main(rounds: int, *, explain: bool) -> bool:
         place = Path(folder)
         sandboxes: dict[str, Sandbox] = {"S0": Unconfined()}
         try:
-            sandboxes["S3"] = await chosen("S3", SandboxSurroundings(place, dict(os.environ)), unattended=False)
+            sandboxes["S3"] = await choose_sandbox("S3", SandboxSurroundings(place, dict(os.environ)), unattended=False)
         except BadInput as missing:
             print(f"S3 is not measured: {missing}")
         for number, (name, files) in enumerate(SUITES.items()):

@@ -27,7 +27,7 @@ import tomli_w
 
 from jumar.agents.pipeline import Pipeline
 from jumar.core.prompts.feedback import OUTPUT_LIMIT, RULES
-from jumar.core.quoting import fenced, head_and_tail, plain
+from jumar.core.quoting import cut_middle, fence_text, strip_control_sequences
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget, Cost
@@ -36,7 +36,7 @@ from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
 from jumar.models.script import ScriptLine, ScriptModel
 from jumar.ports import Answer, Ask
-from jumar.runs.setup.assembly import RunPlace, sealed, settings_of, tree_of, verifier_of
+from jumar.runs.setup.assembly import RunPlace, build_settings, build_verifier, protect_expected_files, store_tree
 from jumar.runtime.dependencies import RunDependencies
 from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.task import Task, guard_of, load_task
@@ -131,10 +131,10 @@ def measured(task: Mapping[str, Any], data: Path, scratch: Path, count: Count) -
     made = load_task(folder)
     red, prompt = anyio.run(focused, made, scratch)
     texts = {p.relative_to(folder).as_posix(): p.read_text("utf-8") for p in sorted(folder.rglob("*.py"))}
-    files = "\n\n".join(fenced(text, path) for path, text in texts.items())
+    files = "\n\n".join(fence_text(text, path) for path, text in texts.items())
     full, cut = (
-        "\n".join([RULES, INSTRUCTION, files, "The output of the tests:", fenced(shown)])
-        for shown in (output, head_and_tail(output, OUTPUT_LIMIT))
+        "\n".join([RULES, INSTRUCTION, files, "The output of the tests:", fence_text(shown)])
+        for shown in (output, cut_middle(output, OUTPUT_LIMIT))
     )
     return Row(task["id"], red, len(made.expected), count(prompt), count(full), count(cut))
 
@@ -152,15 +152,15 @@ def plain_output(task: Mapping[str, Any], folder: Path) -> str:
     )
     if done.returncode != 1:
         raise SystemExit(f"{task['id']}: pytest ended with {done.returncode}: {(done.stdout + done.stderr)[-500:]}")
-    return plain(done.stdout)
+    return strip_control_sequences(done.stdout)
 
 
 async def focused(task: Task, scratch: Path) -> tuple[int, str]:
     """How many tests are red on the start state, and the prompt of the first fix: of a real run, as it was sent."""
     place = RunPlace.at(scratch / "run", {"PATH": os.environ.get("PATH", "")})
     place.folder.mkdir()
-    tree = tree_of(place.store, task)
-    settings = sealed(settings_of(task, place.store, tree, None), task.expected)
+    tree = store_tree(place.store, task)
+    settings = protect_expected_files(build_settings(task, place.store, tree, None), task.expected)
     workspace = Workspace(place.folder / "workspace", place.store)
     workspace.reset(tree)
     guard, model = guard_of(settings), Listening()
@@ -169,7 +169,7 @@ async def focused(task: Task, scratch: Path) -> tuple[int, str]:
     targets = tuple(p for p in place.store.manifest(tree) if guard.editable(p) and not guard.protected(p))
     agent = Pipeline(targets, None, tests)
     parts = RunDependencies(
-        workspace=workspace, verifier=verifier_of(place, settings, tree, task.expected), route=lambda _: model,
+        workspace=workspace, verifier=build_verifier(place, settings, tree, task.expected), route=lambda _: model,
         agent=agent, guard=guard, clock=anyio.current_time,
     )  # fmt: skip
     first = ev.RunStart(

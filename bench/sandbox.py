@@ -28,12 +28,12 @@ COLUMNS = (
 SURVEY = """
 import anyio, json, os, sys
 from pathlib import Path
-from jumar.runs.setup.choose_sandbox import surveyed
+from jumar.runs.setup.choose_sandbox import survey_sandboxes
 from jumar.sandbox.unconfined import Unconfined
-from jumar.process.sandbox_probe import probed
+from jumar.process.sandbox_probe import probe_sandbox
 place, environ = Path(sys.argv[1]), dict(os.environ)
-found = {f.candidate: f.possible for f in anyio.run(surveyed, place, environ) if f.tier}
-print(json.dumps({**found, "S0": anyio.run(probed, Unconfined(), place, environ).possible}))
+found = {f.candidate: f.possible for f in anyio.run(survey_sandboxes, place, environ) if f.tier}
+print(json.dumps({**found, "S0": anyio.run(probe_sandbox, Unconfined(), place, environ).possible}))
 """
 
 

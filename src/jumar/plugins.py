@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 
-from jumar.core.prompts.suggestion import suggestion
+from jumar.core.prompts.suggestion import build_suggestion
 from jumar.errors import BadInput
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Kind = Literal["runners"]
 
 
-def names(kind: Kind) -> tuple[str, ...]:
+def list_names(kind: Kind) -> tuple[str, ...]:
     """The extensions of *kind* that are installed."""
     own = {m.name for m in pkgutil.iter_modules(import_module(f"jumar.{kind}").__path__) if m.name[0] != "_"}
     return tuple(sorted(own | {e.name for e in _others(kind)}))
@@ -27,7 +27,7 @@ def exists(kind: Kind, name: str) -> bool:
 
     Other packages are only asked if jumar has none of that name.
     """
-    return _is_ours(kind, name) or name in names(kind)
+    return _is_ours(kind, name) or name in list_names(kind)
 
 
 def load(kind: Kind, name: str) -> object:
@@ -41,7 +41,7 @@ def load(kind: Kind, name: str) -> object:
         return plugin
     for entry in _others(kind).select(name=name):
         return entry.load()
-    raise BadInput(f"unknown {kind[:-1]} {name!r}; {suggestion(name, names(kind))}")
+    raise BadInput(f"unknown {kind[:-1]} {name!r}; {build_suggestion(name, list_names(kind))}")
 
 
 def _is_ours(kind: Kind, name: str) -> bool:

@@ -642,7 +642,7 @@ def test_whatever_is_called_with_whatever_is_performed_or_refused_and_can_be_wri
             state = replace(made.world.kernel.state, reply=Reply(tool_calls=tuple(calls)))
             found = made.agent.actions(state)
             assert len(found) == len(calls)
-            for action in (*found, *tool_calls.actions(calls)):
+            for action in (*found, *tool_calls.parse_actions(calls)):
                 if action.name != "run_command" or action.fault:
                     msgspec.json.encode(list(actions.act(made.parts, action, state, last=False)))
 
@@ -681,7 +681,7 @@ def test_the_actions_of_a_reply_are_found_once_and_those_of_another_anew(tmp_pat
 
 @pytest.mark.parametrize("internal", [(), ("out_of_time",)])
 def test_only_our_own_search_ends_a_run_for_its_time(internal: tuple[str, ...]) -> None:
-    (found,) = tool_calls.actions((ToolCall("out_of_time", {"message": "now"}),), internal)
+    (found,) = tool_calls.parse_actions((ToolCall("out_of_time", {"message": "now"}),), internal)
 
     if internal:
         assert found == Action("out_of_time", message="now")
@@ -702,7 +702,7 @@ def test_only_our_own_search_ends_a_run_for_its_time(internal: tuple[str, ...]) 
     ],
 )
 def test_a_call_of_a_script_that_cannot_be_performed_is_told(asked: ToolCall, why: str) -> None:
-    (found,) = tool_calls.actions((asked,))
+    (found,) = tool_calls.parse_actions((asked,))
 
     assert found.name == "unparsable"
     assert why in found.message

@@ -583,7 +583,7 @@ PATHS = ("a.py", "pkg/b.py", "pkg/c.py", "pkg/d.py", "pkg/__init__.py")
 
 
 def test_the_names_that_tests_import_from_each_file_are_known() -> None:
-    assert infer_path.imports(IMPORTING, PATHS) == {
+    assert infer_path.collect_test_imports(IMPORTING, PATHS) == {
         "a.py": {"mean"},
         "pkg/b.py": {"total"},
         "pkg/c.py": {"count"},
@@ -601,7 +601,7 @@ def test_the_names_that_tests_import_from_each_file_are_known() -> None:
     ],
 )
 def test_a_single_fence_without_a_path_is_the_file_that_the_tests_import_its_names_from(text: str, path: str) -> None:
-    imported = infer_path.imports(IMPORTING, PATHS)
+    imported = infer_path.collect_test_imports(IMPORTING, PATHS)
 
     assert extract(fenced(text), PATHS, {}, imported) == {path: text}
     assert "preceded" in extract(fenced(text + "\n\ndef count(x):\n    return x\n"), PATHS, {}, imported)

@@ -14,7 +14,7 @@ import pytest
 
 from jumar.agents.pipeline import LARGEST, Pipeline, too_large
 from jumar.core.gate.write_rules import WriteRules
-from jumar.core.quoting import fenced
+from jumar.core.quoting import fence_text
 from jumar.core.run.effects import Effect, Halt
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
@@ -396,9 +396,9 @@ def test_an_interrupt_anywhere_changes_nothing_but_the_time(tmp_path: Path, effe
 
 def test_a_rewrite_of_one_file_keeps_the_draft_of_the_other(tmp_path: Path) -> None:
     def both(n: int, note: str) -> str:
-        return f"app.py\n\n{fenced(program(n))}\n\nnotes.py\n\n{fenced(note)}"
+        return f"app.py\n\n{fence_text(program(n))}\n\nnotes.py\n\n{fence_text(note)}"
 
-    lines = (both(8, "NOTE = 1\n"), "app.py: no", f"app.py\n\n{fenced(program(TOTAL))}")
+    lines = (both(8, "NOTE = 1\n"), "app.py: no", f"app.py\n\n{fence_text(program(TOTAL))}")
     made = story(tmp_path, lines, Terms(files={"app.py": program(3), "notes.py": "NOTE = 0\n"}))
 
     assert made.run() is StopReason.GREEN
@@ -494,7 +494,7 @@ def test_a_half_of_the_best_version_is_no_fix_after_an_interrupt(tmp_path: Path,
 @pytest.mark.slow
 def test_a_file_that_a_fix_leaves_out_stays_known_as_it_was_kept(tmp_path: Path) -> None:
     def named(**texts: str) -> str:
-        return "\n".join(f"{path}.py\n\n{fenced(text)}" for path, text in texts.items())
+        return "\n".join(f"{path}.py\n\n{fence_text(text)}" for path, text in texts.items())
 
     lines = (
         named(app=whole(8), notes=whole(0, "uvwx")), "CLEAN", named(app=whole(9)), named(notes=whole(0, "u")),
@@ -525,7 +525,7 @@ def test_a_target_that_does_not_exist_is_asked_for_until_it_does(tmp_path: Path,
 
     assert "The file app.py does not exist yet" in absent
     assert "does not exist yet" not in there
-    state = msgspec.structs.replace(state, reply=Reply(fenced(program(9), "app.py")), stage="fix")
+    state = msgspec.structs.replace(state, reply=Reply(fence_text(program(9), "app.py")), stage="fix")
     assert agent.actions(state)[0].files == {"app.py": program(9)}
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.agents.extraction.text_protocol import EXAMPLES, calls, guide
+from jumar.agents.extraction.text_protocol import EXAMPLES, describe_actions, parse_calls
 from jumar.agents.tools import tool_calls
-from jumar.agents.tools.catalogue import ALL, offers
-from jumar.agents.tools.tool_calls import action, none
+from jumar.agents.tools.catalogue import ALL, list_offers
+from jumar.agents.tools.tool_calls import build_null_action, parse_action
 from jumar.core.gate.admission import Action, Edit
 from jumar.core.state.reply import Reply, ToolCall
 from jumar.core.state.settings import Switches
@@ -19,7 +19,7 @@ from jumar.models.wire import messages
 
 def asked(content: str) -> tuple[ToolCall | str, ...]:
     """The actions in *content*, all tools offered."""
-    return calls(content, ALL)
+    return parse_calls(content, ALL)
 
 
 def test_every_example_of_the_guide_is_an_action_of_its_name() -> None:
@@ -27,12 +27,12 @@ def test_every_example_of_the_guide_is_an_action_of_its_name() -> None:
         (call,) = asked(EXAMPLES[offer.name])
         assert isinstance(call, ToolCall)
         assert call.name == offer.name
-        assert not action(call, ALL).fault
-    assert [c.name for c in asked(guide(ALL)) if isinstance(c, ToolCall)] == [o.name for o in ALL]
+        assert not parse_action(call, ALL).fault
+    assert [c.name for c in asked(describe_actions(ALL)) if isinstance(c, ToolCall)] == [o.name for o in ALL]
 
 
 def test_the_guide_tells_of_what_is_offered_alone() -> None:
-    told = guide(offers(Switches()))
+    told = describe_actions(list_offers(Switches()))
 
     assert "run_tests" not in told
     assert "run_command" not in told
@@ -136,8 +136,8 @@ def test_an_unknown_action_is_a_fault_that_names_what_there_is() -> None:
     (call,) = asked("```action write_files\n```")
 
     assert isinstance(call, ToolCall)
-    assert "there is no tool 'write_files'; there are list_files, read_file" in action(call, ALL).fault
-    assert action(call, ALL).name == "none"
+    assert "there is no tool 'write_files'; there are list_files, read_file" in parse_action(call, ALL).fault
+    assert parse_action(call, ALL).name == "none"
 
 
 lines = st.lists(
@@ -171,7 +171,7 @@ def test_a_reply_that_was_cut_off_performs_nothing_of_its_last_block(body: list[
 @given(st.text(st.sampled_from("`~action finl=<>-\n \t'\"\\x\ud800\0"), max_size=80))
 def test_whatever_a_model_says_comes_to_something(content: str) -> None:
     for said in asked(content):
-        assert said if isinstance(said, str) else isinstance(action(said, ALL), Action)
+        assert said if isinstance(said, str) else isinstance(parse_action(said, ALL), Action)
 
 
 def test_models_and_agents_mean_the_same_by_arguments_that_are_no_object() -> None:
@@ -179,7 +179,7 @@ def test_models_and_agents_mean_the_same_by_arguments_that_are_no_object() -> No
 
 
 def test_replies_that_differ_stand_for_different_actions() -> None:
-    one, other, again = (none("why", Reply(text)) for text in ("a", "b", "a"))
+    one, other, again = (build_null_action("why", Reply(text)) for text in ("a", "b", "a"))
 
     assert one.args != other.args
     assert one == again
@@ -209,7 +209,7 @@ def test_replies_that_differ_stand_for_different_actions() -> None:
     ],
 )
 def test_a_call_with_right_arguments_is_an_action(call: ToolCall, wanted: Action) -> None:
-    assert action(call, ALL) == wanted
+    assert parse_action(call, ALL) == wanted
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_call_with_right_arguments_is_an_action(call: ToolCall, wanted: Action
     ],
 )
 def test_what_is_told_of_a_call_that_is_no_valid_unicode_can_be_written_down(call: ToolCall) -> None:
-    found = action(call, ALL)
+    found = parse_action(call, ALL)
 
     assert found.fault
     assert msgspec.json.encode(found)
@@ -242,7 +242,7 @@ def test_what_is_told_of_a_call_that_is_no_valid_unicode_can_be_written_down(cal
     ],
 )
 def test_a_call_with_wrong_arguments_is_an_action_of_its_name_with_a_fault(arguments: dict[str, object]) -> None:
-    found = action(ToolCall("write_file", arguments, "id"), ALL)
+    found = parse_action(ToolCall("write_file", arguments, "id"), ALL)
 
     assert (found.name, found.call_id, found.files) == ("write_file", "id", {})
     assert found.fault

@@ -29,7 +29,7 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.verdict import Cause, TestResult, Void
 from jumar.journal.line_format import JournalEnd
 from jumar.models.script import ScriptLine
-from jumar.runs.setup.result import result_of
+from jumar.runs.setup.result import build_result
 from jumar.testing import FakeVerifier
 from support.worlds.driver_world import Heard, both, ended, swift
 from support.worlds.gate_scenarios import ADD, DONE, RUN, Story, played
@@ -117,9 +117,9 @@ def test_what_wavered_in_a_verdict_is_named_while_the_run_works_and_in_its_resul
     made, _ = told(tmp_path, Terms(judge=wavering))
 
     assert f"app: 16 of 17 passed: kept; flaky: {IDS[16]}\n" in capsys.readouterr().err
-    assert result_of(made.replayed(), made.folder, JournalEnd()).flaky == (IDS[16],)
+    assert build_result(made.replayed(), made.folder, JournalEnd()).flaky == (IDS[16],)
     steady, _ = told(tmp_path / "steady", Terms(), ("12",))
-    assert result_of(steady.replayed(), steady.folder, JournalEnd()).flaky == ()
+    assert build_result(steady.replayed(), steady.folder, JournalEnd()).flaky == ()
 
 
 SHAKY = """from pathlib import Path

@@ -13,7 +13,7 @@ from jumar.cli.run import UNGATED
 from jumar.core.state.budget import PROFILES
 from jumar.core.state.test_policy import Gate
 from jumar.models.wire.providers import PROVIDERS
-from jumar.runs.setup.choose_model import prepared
+from jumar.runs.setup.choose_model import prepare_model
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import Task, load_task
 
@@ -181,7 +181,7 @@ def test_what_nobody_meters_has_a_cap_on_time(tmp_path: Path, chosen: dict[str, 
 ])  # fmt: skip
 def test_a_script_that_the_driver_cannot_read_is_named(tmp_path: Path, line: Any, agent: str, *, noted: bool) -> None:
     script = lay(tmp_path, {"s.jsonl": json.dumps(line)}) / "s.jsonl"
-    task = prepared(settled(tmp_path, model=f"script:{script}", agent=agent), {}).task
+    task = prepare_model(settled(tmp_path, model=f"script:{script}", agent=agent), {}).task
 
     assert any("--agent pipeline reads content" in note for note in task.notes) is noted
 

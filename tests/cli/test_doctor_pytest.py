@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jumar.cli.doctor.pytest_version import brought, pytest_in
+from jumar.cli.doctor.pytest_version import find_pytest_version, is_project_python
 from jumar.cli.main import call
 from support.processes.sandboxes import environment_of
 
@@ -35,29 +35,29 @@ def test_versions_are_read_from_the_environment_s_files(tmp_path: Path, settings
     python = environment_of(tmp_path)
     (tmp_path / "pyvenv.cfg").write_text(settings, "utf-8")
     installed(tmp_path)
-    assert pytest_in(python) == found
+    assert find_pytest_version(python) == found
 
 
 def test_an_environment_may_share_packages(tmp_path: Path) -> None:
     python = environment_of(tmp_path / "own")
     installed(tmp_path / "more")
-    assert pytest_in(python) == ""
+    assert find_pytest_version(python) == ""
     file = installed(tmp_path / "own", "more.pth", f"{tmp_path}/more/lib/python3.12/site-packages\n")
-    assert pytest_in(python).startswith("8.3.2")
+    assert find_pytest_version(python).startswith("8.3.2")
     file.write_text("", "utf-8")
     (tmp_path / "base" / "bin").mkdir(parents=True)
     (tmp_path / "base" / "bin" / "python3").symlink_to(python)
     installed(tmp_path / "base")
     settings = f"home = {tmp_path}/base/bin\ninclude-system-site-packages = true\n"
     (tmp_path / "own" / "pyvenv.cfg").write_text(settings, "utf-8")
-    assert pytest_in(python).startswith("8.3.2")
+    assert find_pytest_version(python).startswith("8.3.2")
 
 
 @pytest.mark.parametrize("text", ["", "Version: \x1b[31m\n", "Version: " + "1" * 100])
 def test_a_record_without_a_version_is_none(tmp_path: Path, text: str) -> None:
     python = environment_of(tmp_path)
     os.mkfifo(installed(tmp_path, text=text).with_name("x.pth"))
-    assert pytest_in(python) == ""
+    assert find_pytest_version(python) == ""
 
 
 def test_an_interpreter_comes_with_the_task_by_its_name_or_its_place(tmp_path: Path) -> None:
@@ -65,10 +65,10 @@ def test_an_interpreter_comes_with_the_task_by_its_name_or_its_place(tmp_path: P
     (tmp_path / "task" / "led").symlink_to(elsewhere.parent)
     (tmp_path / "led").symlink_to(python.parent)
     task = tmp_path / "task"
-    assert brought(python, task)
-    assert brought(task / "led" / "python", task)
-    assert brought(tmp_path / "led" / "python", task)
-    assert not brought(elsewhere, task)
+    assert is_project_python(python, task)
+    assert is_project_python(task / "led" / "python", task)
+    assert is_project_python(tmp_path / "led" / "python", task)
+    assert not is_project_python(elsewhere, task)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jumar.cli.doctor.sandbox import state
+from jumar.cli.doctor.sandbox import describe_sandbox
 from jumar.runs.setup.choose_sandbox import CandidateFindings
 
 ROOM, MORE = ("write_room",), ("write_room", "see_processes")
@@ -38,10 +38,10 @@ ROOM, MORE = ("write_room",), ("write_room", "see_processes")
     ],
 )
 def test_a_candidate_is_told_by_name_and_strength(found: CandidateFindings, said: str) -> None:
-    assert state(found) == said
+    assert describe_sandbox(found) == said
 
 
 def test_what_is_remembered_is_told_with_its_time() -> None:
-    said = state(CandidateFindings(candidate="S3", tier="S3", possible=ROOM, tried=65, remembered=1.0))
+    said = describe_sandbox(CandidateFindings(candidate="S3", tier="S3", possible=ROOM, tried=65, remembered=1.0))
     assert "(tested on 19" in said
     assert "--probe tests again" in said

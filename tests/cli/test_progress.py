@@ -21,7 +21,7 @@ from jumar.cli.console.output import Console
 from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.console.status_line import StatusLine, clock, columns
-from jumar.process.progress import Counter, ProgressPart, Work, silent
+from jumar.process.progress import Counter, ProgressPart, Work, ignore_progress
 from jumar.workspace.files.safe_paths import replace_file
 
 
@@ -89,7 +89,7 @@ def test_tests_are_counted_as_their_records_come() -> None:
     counter.hear([["result", "a", "passed", 1, "", "", ""], ["start", "b"]])
 
     assert told == [(ProgressPart.TESTS, 0, 2), (ProgressPart.TESTS, 0, 2), (ProgressPart.TESTS, 1, 2)]
-    silent(Work.COPYING)
+    ignore_progress(Work.COPYING)
 
 
 def test_a_clock() -> None:
@@ -115,16 +115,16 @@ def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 SLOW = """
 import threading
-from jumar.process.progress import Part, Work
-from jumar.cli.console.signals import Attendant
-from jumar.cli.console.output import Voice
-from jumar.cli.console.progress import Live
+from jumar.process.progress import ProgressPart, Work
+from jumar.cli.console.signals import SignalWatcher
+from jumar.cli.console.output import Console
+from jumar.cli.console.progress import ProgressDisplay
 
-voice = Voice()
-with Live(voice) as live:
+voice = Console()
+with ProgressDisplay(voice) as live:
     live.tell(Work.COLLECTING)
     for done in range(1, 13):
-        live.tell(Part.TESTS, done, 60)
+        live.tell(ProgressPart.TESTS, done, 60)
         threading.Event().wait(0.15)
     voice.say("in between")
     threading.Event().wait(0.3)

@@ -21,9 +21,9 @@ from jumar.core.state.budget import Budget
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
 from jumar.importing.demo import DemoBug
-from jumar.importing.recipes import PreparedRecipe, shipped
+from jumar.importing.recipes import PreparedRecipe, load_shipped
 from jumar.journal.line_format import JournalEnd
-from jumar.runs.setup.result import Result, result_of
+from jumar.runs.setup.result import Result, build_result
 from support.worlds.run_world import Terms, World, program, world
 
 NULLS = {"passed": None, "failed": None, "errors": None, "best": None}
@@ -32,7 +32,7 @@ NULLS = {"passed": None, "failed": None, "errors": None, "best": None}
 def finished(made: World) -> Result:
     anyio.run(made.kernel.run)
     made.journal.close()
-    return result_of(made.replayed(), made.folder, JournalEnd())
+    return build_result(made.replayed(), made.folder, JournalEnd())
 
 
 def counts(result: Result) -> dict[str, object]:
@@ -90,7 +90,7 @@ def test_a_stored_result_with_nulls_is_read_again(tmp_path: Path) -> None:
 def test_the_demo_shows_a_run_that_no_test_has_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = world(tmp_path, (program(9),))
     made.kernel.halt(Halt(StopReason.INTERRUPTED, "stopped by a signal"))
-    recipe = shipped().planted[0]
+    recipe = load_shipped().planted[0]
     shown = DemoBug(PreparedRecipe(recipe, None, ""), finished(made), "", 0)
 
     demo._show(Console(), shown)  # noqa: SLF001  the one place that prints it; the rest of the command needs a registry

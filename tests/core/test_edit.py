@@ -8,24 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.core.gate.exact_edit import EditRefused, replaced
+from jumar.core.gate.exact_edit import EditRefused, replace_once
 
 TEXT = "def f(a):\n    if a:\n        return 1\n    return 2\n\n\ndef g(b):\n    return f(b) + 1\n"
 SMALL = st.text("ab \n\r\t", max_size=12)
 
 
 def reason(text: str, old: str, new: str = "new") -> str:
-    found = replaced(text, old, new)
+    found = replace_once(text, old, new)
     assert isinstance(found, EditRefused)
     return found.reason
 
 
 def test_what_stands_once_is_replaced_to_the_letter() -> None:
-    assert replaced(TEXT, "        return 1\n", "\treturn 3\r\n") == TEXT.replace(
+    assert replace_once(TEXT, "        return 1\n", "\treturn 3\r\n") == TEXT.replace(
         "        return 1\n", "\treturn 3\r\n"
     )
-    assert replaced("a.b", "a.b", "") == ""
-    assert replaced("x\\1y", "\\1", "\\g<0>") == "x\\g<0>y", "nothing is a pattern"
+    assert replace_once("a.b", "a.b", "") == ""
+    assert replace_once("x\\1y", "\\1", "\\g<0>") == "x\\g<0>y", "nothing is a pattern"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_long_region_is_not_quoted_whole() -> None:
 @given(SMALL, SMALL, SMALL)
 def test_only_a_single_exact_occurrence_is_ever_replaced(text: str, old: str, new: str) -> None:
     starts = [n for n in range(len(text)) if old and text.startswith(old, n)]
-    found = replaced(text, old, new)
+    found = replace_once(text, old, new)
     if len(starts) == 1 and old != new:
         assert found == text[: starts[0]] + new + text[starts[0] + len(old) :]
     else:
@@ -101,5 +101,5 @@ BIG = "".join(f"    value_{n * 7919 % 99991} = compute(arg_{n}, {n})\n" for n in
 )
 def test_a_refusal_in_a_megabyte_takes_less_than_a_second(text: str, old: str) -> None:
     start = time.process_time()
-    assert isinstance(replaced(text, old, "new"), EditRefused)
+    assert isinstance(replace_once(text, old, "new"), EditRefused)
     assert time.process_time() - start < 1

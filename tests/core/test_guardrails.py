@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumar.cli.console.output import Console, printable
-from jumar.core.gate.secret_patterns import RULE, secrets
-from jumar.core.gate.write_rules import alike, escape, misnamed
-from jumar.core.prompts.feedback import feedback
-from jumar.core.quoting import plain
+from jumar.core.gate.secret_patterns import RULE, find_secrets
+from jumar.core.gate.write_rules import explain_misnamed, find_alike, find_escape
+from jumar.core.prompts.feedback import build_feedback
+from jumar.core.quoting import strip_control_sequences
 from jumar.core.run.effects import Finish
 from jumar.core.run.next_effect import next_effect
 from jumar.core.run.reducers.transitions import replay
@@ -29,8 +29,8 @@ from jumar.core.state import events as ev
 from jumar.core.state.stop import StopReason
 from jumar.core.state.verdict import Outcome, TestResult, Verdict
 from jumar.errors import Infra
-from jumar.runtime.outside_changes import found
-from jumar.runtime.secret_writes import leaking
+from jumar.runtime.outside_changes import rule_on_outside_changes
+from jumar.runtime.secret_writes import check_leaks
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import OutsideWorkspace, Workspace
 from support.worlds.driver_world import Turns, call, ended, swift, turns, writes
@@ -101,7 +101,7 @@ def made() -> dict[str, str]:
 @pytest.mark.parametrize("kind", sorted(made()))
 def test_a_secret_is_known_by_its_format(kind: str) -> None:
     # What is random may hold a word by chance: then it is taken for an example, as a person would take it.
-    assert any(list(secrets(f"TOKEN = '''{made()[kind]}'''\n")) for _ in range(5))
+    assert any(list(find_secrets(f"TOKEN = '''{made()[kind]}'''\n")) for _ in range(5))
 
 
 HONEST = (
@@ -124,19 +124,19 @@ HONEST = (
 
 @pytest.mark.parametrize("text", HONEST)
 def test_what_only_looks_like_a_secret_is_none(text: str) -> None:
-    assert not list(secrets(text))
+    assert not list(find_secrets(text))
 
 
 @pytest.mark.slow
 @given(st.text(max_size=400))
 def test_no_text_breaks_the_formats(text: str) -> None:
-    assert not list(secrets(text))
+    assert not list(find_secrets(text))
 
 
 def test_a_key_that_was_made_for_a_test_may_stand_in_one() -> None:
-    assert list(secrets(pem()))
-    assert not list(secrets(pem(), fixture=True))
-    assert any(list(secrets(checked("ghp_"), fixture=True)) for _ in range(5))
+    assert list(find_secrets(pem()))
+    assert not list(find_secrets(pem(), fixture=True))
+    assert any(list(find_secrets(checked("ghp_"), fixture=True)) for _ in range(5))
 
 
 def test_a_secret_in_a_write_ends_the_run_and_is_not_written(tmp_path: Path) -> None:
@@ -162,9 +162,9 @@ def test_what_the_workspace_held_before_may_be_moved_about(tmp_path: Path) -> No
     (story.parts.workspace.folder / "src" / "keys.py").write_text(key := f'KEY = """{pem()}"""\n')
     tree = story.parts.workspace.capture()
 
-    assert leaking(story.parts, {"src/other.py": key}, tree).admitted
-    assert leaking(story.parts, {"src/other.py": None}, tree).admitted
-    assert not leaking(story.parts, {"src/other.py": f'KEY = """{pem()}"""\n'}, tree).admitted
+    assert check_leaks(story.parts, {"src/other.py": key}, tree).admitted
+    assert check_leaks(story.parts, {"src/other.py": None}, tree).admitted
+    assert not check_leaks(story.parts, {"src/other.py": f'KEY = """{pem()}"""\n'}, tree).admitted
 
 
 def test_a_secret_that_comes_around_the_tools_goes_back_and_ends_the_run(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_secret_that_comes_around_the_tools_goes_back_and_ends_the_run(tmp_pat
     (folder / "app.py").write_text(program(9))
     (folder / "src" / "keys.py").write_text(f'KEY = """{pem()}"""\n')
 
-    events = found(story.parts, state)
+    events = rule_on_outside_changes(story.parts, state)
 
     assert [type(e) for e in events] == [ev.Revert, ev.Guardrail]
     assert story.parts.workspace.capture() == state.tree
@@ -240,7 +240,7 @@ def test_what_is_only_closed_is_refused_and_the_run_goes_on(tmp_path: Path) -> N
 
 @given(st.text("aA.\\/ ~:é\u0301ſ\0C", min_size=1, max_size=12))
 def test_a_path_is_a_hit_or_misnamed_or_stays_beneath(path: str) -> None:
-    if escape(path) is None and misnamed(path) is None:
+    if find_escape(path) is None and explain_misnamed(path) is None:
         parts = path.split("/")
         assert not path.startswith(("/", "~"))
         assert not {"", ".", ".."} & set(parts)
@@ -250,11 +250,11 @@ def test_a_path_is_a_hit_or_misnamed_or_stays_beneath(path: str) -> None:
 
 def test_names_that_a_disk_or_a_person_takes_for_each_other() -> None:
     files = ("tests/test_a.py", "Makefile", "src/straße.py")
-    assert alike("Tests/new.py", files) == alike("te\u017ft\u017f/new.py", files) == "tests/test_a.py"
-    assert alike("makefile", files) == "Makefile"
-    assert alike("src/STRASSE.py", files) == "src/straße.py"
+    assert find_alike("Tests/new.py", files) == find_alike("te\u017ft\u017f/new.py", files) == "tests/test_a.py"
+    assert find_alike("makefile", files) == "Makefile"
+    assert find_alike("src/STRASSE.py", files) == "src/straße.py"
     for path in ("tests/new.py", "src/new.py", "new/tests/test_a.py", "Makefile"):
-        assert alike(path, files) == ""
+        assert find_alike(path, files) == ""
 
 
 def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_the_output_of_a_test_is_shown_to_the_model_without_what_is_no_text(text
     results = {
         i: TestResult(i, Outcome.FAILED, excerpt=f"before {text} after") for i in ("t.py::a", f"t.py::b[{text}]")
     }
-    shown = str(feedback(Verdict(results))["output"])
+    shown = str(build_feedback(Verdict(results))["output"])
 
     assert not [mark for mark in OBEYED if mark in shown]
     assert "before" in shown
@@ -352,8 +352,8 @@ def test_the_output_of_a_test_is_shown_to_the_model_without_what_is_no_text(text
 @pytest.mark.slow
 @given(st.text())
 def test_plain_text_holds_nothing_that_is_obeyed(text: str) -> None:
-    assert not [mark for mark in OBEYED if mark in plain(text)]
-    assert plain(plain(text)) == plain(text)
+    assert not [mark for mark in OBEYED if mark in strip_control_sequences(text)]
+    assert strip_control_sequences(strip_control_sequences(text)) == strip_control_sequences(text)
     assert not [mark for mark in OBEYED[:-1] if mark in printable(text)]
 
 

@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from jumar.core.prompts.review import LONGEST, MOST, violations
+from jumar.core.prompts.review import LONGEST, MOST, parse_violations
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from jumar.core.prompts.review import LONGEST, MOST, violations
     ],
 )  # fmt: skip
 def test_a_clean_review(reply: str) -> None:
-    assert violations(reply) == ()
+    assert parse_violations(reply) == ()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_clean_review(reply: str) -> None:
     ],
 )
 def test_a_review_that_objects(reply: str, found: tuple[str, ...]) -> None:
-    assert violations(reply) == found
+    assert parse_violations(reply) == found
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_a_review_that_objects(reply: str, found: tuple[str, ...]) -> None:
     ],
 )
 def test_a_review_that_says_nothing_usable(reply: str) -> None:
-    assert violations(reply) is None
+    assert parse_violations(reply) is None
 
 
 @pytest.mark.slow
 def test_a_review_is_read_only_so_far() -> None:
-    found = violations("\n".join(f"- {n} {'x' * 10_000}" for n in range(1000)))
+    found = parse_violations("\n".join(f"- {n} {'x' * 10_000}" for n in range(1000)))
 
     assert found is not None
     assert len(found) == MOST
@@ -83,6 +83,6 @@ def test_a_review_is_read_only_so_far() -> None:
 @pytest.mark.parametrize("piece", ["```python\n", "<think>", "- ", "|", "`", "a: ", "1. ", "> ", "<a>", "✅"])
 def test_a_model_that_cannot_stop_is_read_in_no_time(piece: str) -> None:
     started = process_time()
-    violations(piece * 50_000)
+    parse_violations(piece * 50_000)
 
     assert process_time() - started < 2

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.test_cli import GOOD, Called, Files, jumar, lay
-from jumar.core.prompts.suggestion import nearest, suggestion
+from jumar.core.prompts.suggestion import build_suggestion, find_nearest
 from jumar.errors import BadInput
 from jumar.task.settings.run_settings import SETTINGS
 from jumar.task.settings.task_file import TaskFile, parse
@@ -43,7 +43,7 @@ NEAR = [
 
 @pytest.mark.parametrize(("word", "known", "expected"), NEAR)
 def test_did_you_mean_offers_the_nearest_known_key(word: str, known: tuple[str, ...], expected: str) -> None:
-    assert nearest(word, known) == expected
+    assert find_nearest(word, known) == expected
 
 
 @pytest.mark.slow
@@ -55,15 +55,15 @@ def test_one_typing_error_in_a_key_is_always_understood(key: str, data: st.DataO
         st.sampled_from((key[:at] + key[at + 1 :], key[:at] + "q" + key[at:], key[:at] + "q" + key[at + 1 :]))
     )
 
-    assert nearest(wrong, TESTS) == key
+    assert find_nearest(wrong, TESTS) == key
 
 
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.text(), st.lists(st.text(min_size=1), unique=True))
 def test_what_is_offered_is_known(word: str, known: list[str]) -> None:
-    assert nearest(word, known) in (*known, "")
-    assert all(each in suggestion(word, known) for each in known)
+    assert find_nearest(word, known) in (*known, "")
+    assert all(each in build_suggestion(word, known) for each in known)
 
 
 TABLES: list[tuple[dict[str, object], str]] = [

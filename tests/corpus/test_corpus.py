@@ -17,8 +17,8 @@ from jumar.cli.main import call as jumar
 from jumar.core.state import events as ev
 from jumar.core.state.reply import ToolCall
 from jumar.corpus.build_record import PathScrubber
-from jumar.corpus.export import Corpus, corpus_of, keep_bases, runs_in
-from jumar.corpus.schema import Record, line, records
+from jumar.corpus.export import Corpus, build_corpus, find_run_directories, keep_bases
+from jumar.corpus.schema import Record, encode_record, parse_records
 from jumar.errors import BadInput
 from jumar.journal.writer import read_journal
 from jumar.models.script import ScriptLine
@@ -44,7 +44,7 @@ from support.worlds.kept_edit_world import (
 
 def corpus(folder: Path, *lines: ScriptLine, files: Mapping[str, bytes] = FILES) -> Corpus:
     """The corpus of one run with these replies."""
-    return corpus_of([ran(folder, *lines, files=files)])
+    return build_corpus([ran(folder, *lines, files=files)])
 
 
 def claims(found: Corpus) -> list[tuple[str, ...]]:
@@ -257,7 +257,7 @@ def test_the_records_are_exactly_the_way_from_the_first_tree_to_the_best(
 ) -> None:
     with swift() as folder:
         run = ran(folder, *(turn(*(call for pair in some for call in pair)) for some in turns), stop=stop)
-        found = corpus_of([run])
+        found = build_corpus([run])
         entries = [e.event for e in read_journal(run)]
     best = [e.tree for e in entries if isinstance(e, ev.BestFound)]
 
@@ -280,24 +280,24 @@ class TestTheBytes:
         (tmp_path / "elsewhere" / "deep").mkdir(parents=True)
         moved = [Path(shutil.copytree(run, tmp_path / "elsewhere" / "deep" / f"x{run.name}")) for run in runs]
 
-        once = b"".join(map(line, corpus_of([tmp_path / "runs"]).records))
-        again = b"".join(map(line, corpus_of([*reversed(moved), tmp_path / "elsewhere", moved[0]]).records))
+        once = b"".join(map(encode_record, build_corpus([tmp_path / "runs"]).records))
+        again = b"".join(map(encode_record, build_corpus([*reversed(moved), tmp_path / "elsewhere", moved[0]]).records))
 
         assert once == again
-        assert [r.run for r in records(once, "it")] == ["early", "early", "late", "late", "mid", "mid"]
+        assert [r.run for r in parse_records(once, "it")] == ["early", "early", "late", "late", "mid", "mid"]
         assert str(tmp_path).encode() not in once
 
     @pytest.mark.slow
     def test_what_is_written_reads_back(self, tmp_path: Path) -> None:
         found = corpus(tmp_path, turn(*FIX_A, *FIX_C))
 
-        assert records(b"".join(map(line, found.records)), "it") == found.records
+        assert parse_records(b"".join(map(encode_record, found.records)), "it") == found.records
 
     @pytest.mark.slow
     def test_every_record_has_the_same_keys_and_types(self, tmp_path: Path) -> None:
         new = turn(claim(C, "data.bin"), claim(C, "x/new.py"), write("data.bin", "t"), write("x/new.py", ""), *FIX_C)
         found = corpus(tmp_path, turn(*FIX_A), turn(claim(B, "gone.py"), delete("gone.py"), *FIX_B), new)
-        shapes = {json.dumps(shape(json.loads(line(record)))) for record in found.records}
+        shapes = {json.dumps(shape(json.loads(encode_record(record)))) for record in found.records}
 
         assert len(found.records) == 3
         assert len(shapes) == 1
@@ -307,7 +307,7 @@ class TestTheBytes:
     def test_an_export_changes_nothing_in_a_run(self, tmp_path: Path) -> None:
         run = ran(tmp_path, turn(*FIX_A, *FIX_C))
         before = {p: p.stat().st_mtime_ns for p in run.rglob("*")}
-        corpus_of([run])
+        build_corpus([run])
 
         assert {p: p.stat().st_mtime_ns for p in run.rglob("*")} == before
 
@@ -359,11 +359,11 @@ class TestWhatIsRead:
         shutil.copytree(run, tmp_path / "copy")
         shutil.move(tmp_path / "copy", run / "workspace" / "planted")
 
-        assert runs_in([tmp_path]) == (run,)
+        assert find_run_directories([tmp_path]) == (run,)
 
     def test_a_folder_without_a_run_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="is no run and holds none"):
-            corpus_of([tmp_path])
+            build_corpus([tmp_path])
 
     def test_a_damaged_journal_is_refused_by_its_name(self, tmp_path: Path) -> None:
         run = ran(tmp_path, turn(*FIX_C))
@@ -371,7 +371,7 @@ class TestWhatIsRead:
         journal.write_bytes(journal.read_bytes().replace(b'"usd":0.25', b'"usd":9.25'))
 
         with pytest.raises(BadInput, match=f"^{run}: line .* leave this run out"):
-            corpus_of([tmp_path])
+            build_corpus([tmp_path])
 
     def test_a_changed_last_line_is_refused(self, tmp_path: Path) -> None:
         run = ran(tmp_path, turn(*FIX_C))
@@ -379,23 +379,23 @@ class TestWhatIsRead:
         (run / "events.jsonl").write_bytes(b"".join(most) + last.replace(b'"stop":"', b'"why":"x","stop":"', 1))
 
         with pytest.raises(BadInput, match=f"^{run}"):
-            corpus_of([run])
+            build_corpus([run])
 
     def test_two_runs_of_one_name_are_refused(self, tmp_path: Path) -> None:
         runs = [ran(tmp_path / "x", turn(*FIX_C)), ran(tmp_path / "y", turn(*FIX_A))]
 
         with pytest.raises(BadInput, match="two different runs of the name story"):
-            corpus_of(runs)
+            build_corpus(runs)
 
     @pytest.mark.slow
     def test_a_run_that_goes_on_counts_as_far_as_it_has_come(self, tmp_path: Path) -> None:
         run = ran(tmp_path, turn(*FIX_A), turn(*FIX_C))
-        whole = corpus_of([run]).records
+        whole = build_corpus([run]).records
         lines = (run / "events.jsonl").read_bytes().splitlines(keepends=True)
         (run / "events.jsonl").write_bytes(b"".join(lines[: whole[0].best_seq + 1]))
         (run / "head").unlink()
 
-        assert corpus_of([run]).records == whole[:1]
+        assert build_corpus([run]).records == whole[:1]
 
 
 @pytest.mark.slow
@@ -423,7 +423,7 @@ class TestTheCommand:
         assert jumar(["corpus", str(tmp_path / "runs"), "-o", str(tmp_path / "c.jsonl"), "--json", "-q"]) == 0
         said = json.loads(capfd.readouterr().out.splitlines()[-1])
         assert (said["records"], said["runs"], said["left"]) == (2, 1, [])
-        assert len(records((tmp_path / "c.jsonl").read_bytes(), "it")) == 2
+        assert len(parse_records((tmp_path / "c.jsonl").read_bytes(), "it")) == 2
 
     def test_options_may_come_first_and_a_dash_is_standard_output(
         self, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
@@ -432,7 +432,7 @@ class TestTheCommand:
 
         assert jumar(["corpus", "-o", "-", str(tmp_path / "runs")]) == 0
         out = capfdbinary.readouterr()
-        assert len(records(out.out, "it")) == 1
+        assert len(parse_records(out.out, "it")) == 1
         assert out.err == b"1 records of 1 runs\n"
 
     @pytest.mark.slow

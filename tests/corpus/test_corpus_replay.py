@@ -13,9 +13,9 @@ import pytest
 from msgspec.structs import replace
 
 from jumar.cli.main import call as jumar
-from jumar.corpus.export import corpus_of, keep_bases
-from jumar.corpus.replay import Replayed, ReplayResources, ReplayStatus, replayed, sources_of
-from jumar.corpus.schema import Record, line, records
+from jumar.corpus.export import build_corpus, keep_bases
+from jumar.corpus.replay import Replayed, ReplayResources, ReplayStatus, build_source_lookup, replay_record
+from jumar.corpus.schema import Record, encode_record, parse_records
 from jumar.errors import BadInput, Infra
 from jumar.runs.setup.marks import Trust
 from support.worlds import real_task_scripts as red_green
@@ -30,7 +30,9 @@ ANYBODY = Trust({}, anyone=True)
 def again(record: Record, run: Path, room: Path, confirm: int = 1) -> Replayed:
     """*record*, executed again with the trees of *run*."""
     return anyio.run(
-        replayed, record, ReplayResources(sources=sources_of([run], None, ANYBODY), room=room, confirm=confirm)
+        replay_record,
+        record,
+        ReplayResources(sources=build_source_lookup([run], None, ANYBODY), room=room, confirm=confirm),
     )
 
 
@@ -69,7 +71,7 @@ class TestARecordThatWasChanged:
     )
     def test_it_is_unstable(self, tmp_path: Path, tampered: Callable[[Record], Record], why: str) -> None:
         run = ran(tmp_path, turn(*FIX_C))
-        (record,) = corpus_of([run]).records
+        (record,) = build_corpus([run]).records
         told = again(tampered(record), run, tmp_path / "room")
 
         assert (told.status, told.verifications) == (ReplayStatus.UNSTABLE, 0)
@@ -78,7 +80,7 @@ class TestARecordThatWasChanged:
     @pytest.mark.slow
     def test_what_cannot_be_found_is_refused(self, tmp_path: Path) -> None:
         run = ran(tmp_path, turn(*FIX_C))
-        (record,) = corpus_of([run]).records
+        (record,) = build_corpus([run]).records
 
         with pytest.raises(BadInput, match="the run other is not here"):
             again(replace(record, run="other"), run, tmp_path / "room")
@@ -90,10 +92,10 @@ class TestARecordThatWasChanged:
             again(edited(record, tree_before="0" * 64), run, tmp_path / "room")
 
     def test_another_schema_is_refused(self, tmp_path: Path) -> None:
-        (record,) = corpus_of([ran(tmp_path, turn(*FIX_C))]).records
+        (record,) = build_corpus([ran(tmp_path, turn(*FIX_C))]).records
 
         with pytest.raises(BadInput, match=r"line 2 of it has schema 'jumar\.corpus/9'"):
-            records(line(record) + line(replace(record, schema="jumar.corpus/9")), "it")
+            parse_records(encode_record(record) + encode_record(replace(record, schema="jumar.corpus/9")), "it")
 
 
 @pytest.mark.slow
@@ -122,7 +124,7 @@ class TestAReplay:
     def test_what_differs_is_told(self, tmp_path: Path) -> None:
         bad = "A = 1\nKEPT = 'k'\nB = 0\nA = 2\nKEPT = 'z'\n"  # the journal's judge believes it, the tests do not
         run = ran(tmp_path, turn(claim(A, "one.py"), write("one.py", bad)))
-        (record,) = corpus_of([run]).records
+        (record,) = build_corpus([run]).records
         told = again(replace(record, tests=(*record.tests, replace(record.tests[0], id=OLD))), run, tmp_path / "room")
 
         assert told.status is ReplayStatus.UNSTABLE
@@ -139,7 +141,7 @@ class TestAReplay:
         self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
         run = ran(tmp_path, turn(claim(A, "one.py"), write("one.py", "A = 1\nKEPT = 'k'\nA = 2\n")))
-        (tmp_path / "c.jsonl").write_bytes(b"".join(map(line, corpus_of([run]).records)))
+        (tmp_path / "c.jsonl").write_bytes(b"".join(map(encode_record, build_corpus([run]).records)))
         arguments = [
             "corpus",
             "replay",
@@ -163,7 +165,7 @@ class TestAReplay:
         silent = tmp_path / "python"
         silent.write_text('#!/bin/sh\ncase "$*" in *sys.executable*) echo "$0";; esac\nexit 0\n')
         silent.chmod(0o755)
-        (tmp_path / "c.jsonl").write_bytes(b"".join(map(line, corpus_of([run]).records)))
+        (tmp_path / "c.jsonl").write_bytes(b"".join(map(encode_record, build_corpus([run]).records)))
         arguments = ["corpus", "replay", str(tmp_path / "c.jsonl"), "--runs", str(run), "--trust", "--json", "--python"]
 
         assert jumar([*arguments, str(silent)]) == 5
@@ -187,9 +189,9 @@ def test_a_test_that_has_a_name_of_its_own_is_found_and_reproduced(
     chosen = ["--agent", "driver", "--gate", "strict", "--model", f"script:{tmp_path / 's.jsonl'}"]
 
     assert jumar(["run", str(tmp_path / "work"), *chosen, "--runs", str(tmp_path / "runs"), "-q"]) == 0
-    (record,) = corpus_of([tmp_path / "runs"]).records
+    (record,) = build_corpus([tmp_path / "runs"]).records
     (test,) = record.tests
-    (tmp_path / "c.jsonl").write_bytes(line(record))
+    (tmp_path / "c.jsonl").write_bytes(encode_record(record))
     assert (test.id, test.id_source, test.path, test.source) == ("one-is-one", "annotation", "test_app.py", body)
     assert counted(tmp_path / "c.jsonl", tmp_path / "runs", capfd)["reproduced"] == 1
     assert jumar(["corpus", "replay", str(tmp_path / "c.jsonl"), "--runs", str(tmp_path / "runs")]) == 0
@@ -263,8 +265,8 @@ def test_it_loads_with_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     datasets = pytest.importorskip("datasets", reason="pip install datasets (about 400 MB) to load a corpus with it")
     new = turn(claim(C, "data.bin"), claim(C, "x/new.py"), write("data.bin", "t"), write("x/new.py", ""), *FIX_C)
-    found = corpus_of([ran(tmp_path, turn(*FIX_A), turn(*FIX_B), new)])
-    data = b"".join(map(line, found.records))
+    found = build_corpus([ran(tmp_path, turn(*FIX_A), turn(*FIX_B), new)])
+    data = b"".join(map(encode_record, found.records))
     (tmp_path / "c.jsonl").write_bytes(data)
     rows = datasets.load_dataset("json", data_files=str(tmp_path / "c.jsonl"), split="train")
 
@@ -274,10 +276,10 @@ def test_it_loads_with_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.slow
 def test_kept_bases_are_all_a_replay_needs_of_a_run(tmp_path: Path) -> None:
     run = ran(tmp_path, turn(*FIX_A, *FIX_C))
-    found = corpus_of([run])
+    found = build_corpus([run])
     keep_bases(found, tmp_path / "kept")
-    source = sources_of((), tmp_path / "kept", ANYBODY)("story")
+    source = build_source_lookup((), tmp_path / "kept", ANYBODY)("story")
 
     assert [source.trees.manifest(r.edit.tree_before) for r in found.records]
     with pytest.raises(BadInput, match="there is no folder"):
-        sources_of((), tmp_path / "nowhere", ANYBODY)
+        build_source_lookup((), tmp_path / "nowhere", ANYBODY)

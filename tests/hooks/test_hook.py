@@ -15,9 +15,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.child.hook.command_prefilter import telling
-from jumar.child.hook.published_state import HookRefusal, inside, root_of
-from jumar.child.hook.ruling import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, answered, commanded, refusal
+from jumar.child.hook.command_prefilter import needs_parser
+from jumar.child.hook.published_state import HookRefusal, find_root, resolve_inside
+from jumar.child.hook.ruling import (
+    BEGIN,
+    EVENTS,
+    FAILED,
+    POST,
+    PRE,
+    PROMPT,
+    STOP,
+    answer_event,
+    format_refusal,
+    rule_on_command,
+)
 from jumar.cli.main import call
 from jumar.commands import parser
 from jumar.core.state.test_policy import Gate
@@ -55,41 +66,41 @@ HARMLESS = (
 
 @pytest.mark.parametrize("line", PLAIN)
 def test_a_command_that_destroys_what_no_revert_brings_back_is_refused(line: str) -> None:
-    assert telling(line)
-    assert parser.commanded(line).hit
+    assert needs_parser(line)
+    assert parser.check_command(line).hit
 
 
 def test_the_quick_look_lets_nothing_pass_that_the_rules_forbid() -> None:
     lines: tuple[str, ...] = (*destructive.HISTORY, *destructive.FILES, *destructive.DEPLOYS, *destructive.DISGUISED)
     lines += destructive.DOWNLOADS
-    assert not [line for line in lines if not telling(line)]
+    assert not [line for line in lines if not needs_parser(line)]
 
 
 @pytest.mark.parametrize("line", HARMLESS)
 def test_any_other_command_is_not(line: str) -> None:
-    assert parser.commanded(line).admitted
+    assert parser.check_command(line).admitted
 
 
 @pytest.mark.parametrize("line", ["ls -la", "pytest -q -k deploy", "cat a.py | head", "python -m http.server", "", "'"])
 def test_what_names_no_program_of_the_rules_starts_no_process(line: str) -> None:
-    assert not telling(line)
-    commanded(line, 0.0)
+    assert not needs_parser(line)
+    rule_on_command(line, 0.0)
 
 
 @pytest.mark.slow
 def test_the_rules_are_asked_in_a_process_of_their_own() -> None:
-    commanded("git status", 60.0)
+    rule_on_command("git status", 60.0)
     with pytest.raises(HookRefusal, match="the person does that"):
-        commanded("x=git; $x push -f", 60.0)
+        rule_on_command("x=git; $x push -f", 60.0)
 
 
 @pytest.mark.slow
 def test_no_length_of_a_line_keeps_the_host_waiting() -> None:
     """A host lets through what takes a minute."""
     long = "echo " + "a" * 1_000_000
-    commanded(f"{long} git", 60.0)
+    rule_on_command(f"{long} git", 60.0)
     with pytest.raises(HookRefusal):
-        commanded(f"git push --force; {long}", 60.0)
+        rule_on_command(f"git push --force; {long}", 60.0)
 
 
 # --- paths ----------------------------------------------------------------------------------------------------------
@@ -111,10 +122,10 @@ def test_only_a_plain_file_inside_has_a_path(tmp_path: Path) -> None:
         f"{root}/\ud800.py", f"{root}/.git/config", f"{root}/.jumar/hook/state.json", f"{root}/.claude/settings.json",
     )  # fmt: skip
 
-    assert {path: inside(path, str(root)) for path in good} == good
+    assert {path: resolve_inside(path, str(root)) for path in good} == good
     for path in bad:
         with pytest.raises(HookRefusal):
-            inside(path, str(root))
+            resolve_inside(path, str(root))
 
 
 def test_the_root_is_the_repository_around_the_folder(tmp_path: Path) -> None:
@@ -122,11 +133,11 @@ def test_the_root_is_the_repository_around_the_folder(tmp_path: Path) -> None:
     (tmp_path / "repo" / ".git").mkdir()
     (tmp_path / "plain").mkdir()
 
-    assert root_of(str(tmp_path / "repo" / "src")) == str(tmp_path / "repo")
-    assert root_of(str(tmp_path / "plain")) == str(tmp_path / "plain")
+    assert find_root(str(tmp_path / "repo" / "src")) == str(tmp_path / "repo")
+    assert find_root(str(tmp_path / "plain")) == str(tmp_path / "plain")
     for folder in ("repo", "", str(tmp_path / "none"), "/a\0b"):
         with pytest.raises(HookRefusal):
-            root_of(folder)
+            find_root(folder)
 
 
 # --- the shape of answers and events --------------------------------------------------------------------------------
@@ -135,14 +146,23 @@ def test_the_root_is_the_repository_around_the_folder(tmp_path: Path) -> None:
 def test_each_event_is_refused_in_the_form_its_host_obeys() -> None:
     denied = {"hookEventName": PRE, "permissionDecision": "deny", "permissionDecisionReason": "why"}
 
-    assert refusal(PRE, "why") == {"hookSpecificOutput": denied}
+    assert format_refusal(PRE, "why") == {"hookSpecificOutput": denied}
     assert (
-        refusal(POST, "why") == refusal(STOP, "why") == refusal(PROMPT, "why") == {"decision": "block", "reason": "why"}
+        format_refusal(POST, "why")
+        == format_refusal(STOP, "why")
+        == format_refusal(PROMPT, "why")
+        == {"decision": "block", "reason": "why"}
     )
-    assert refusal(FAILED, "why") == {"hookSpecificOutput": {"hookEventName": FAILED, "additionalContext": "why"}}
-    assert refusal(BEGIN, "why") == {"systemMessage": "jumar: why"}
-    assert refusal(STOP, "why", b'{"stop_hook_active": true}') == {"systemMessage": "jumar: why"}
-    assert refusal(STOP, "why", b"{") == refusal(STOP, "why", b"[]") == {"decision": "block", "reason": "why"}
+    assert format_refusal(FAILED, "why") == {
+        "hookSpecificOutput": {"hookEventName": FAILED, "additionalContext": "why"}
+    }
+    assert format_refusal(BEGIN, "why") == {"systemMessage": "jumar: why"}
+    assert format_refusal(STOP, "why", b'{"stop_hook_active": true}') == {"systemMessage": "jumar: why"}
+    assert (
+        format_refusal(STOP, "why", b"{")
+        == format_refusal(STOP, "why", b"[]")
+        == {"decision": "block", "reason": "why"}
+    )
 
 
 def event(root: Path, **fields: object) -> dict[str, object]:
@@ -212,25 +232,25 @@ def never(*_: object) -> None:
 def test_what_is_malformed_is_refused_before_any_session_is_asked(tmp_path: Path) -> None:
     for name, raw in malformed(tmp_path).items():
         with pytest.raises(HookRefusal) as why:
-            answered(PRE, raw, str(tmp_path), 1.0, never)
+            answer_event(PRE, raw, str(tmp_path), 1.0, never)
         assert "to judge this by" not in str(why.value), name
 
 
 def test_an_unknown_event_is_refused(tmp_path: Path) -> None:
     raw = json.dumps(event(tmp_path, hook_event_name="PreCompact")).encode()
     with pytest.raises(HookRefusal, match="no event that jumar knows"):
-        answered("PreCompact", raw, "", 1.0, never)
+        answer_event("PreCompact", raw, "", 1.0, never)
 
 
 def test_reading_needs_no_session_and_writing_does(tmp_path: Path) -> None:
     def pre(tool: str, **given: object) -> bytes:
         return json.dumps(event(tmp_path, tool_name=tool, tool_input=given)).encode()
 
-    assert answered(PRE, pre("Read", file_path="/anything"), "", 1.0, never) is None
-    assert answered(PRE, pre("TodoWrite", todos=[]), "", 1.0, never) is None
+    assert answer_event(PRE, pre("Read", file_path="/anything"), "", 1.0, never) is None
+    assert answer_event(PRE, pre("TodoWrite", todos=[]), "", 1.0, never) is None
     for raw in (pre("Bash", command="ls"), pre("mcp__x__y", path="z"), pre("Novel", question="?")):
         with pytest.raises(HookRefusal, match="no session"):
-            answered(PRE, raw, "", 1.0, never)
+            answer_event(PRE, raw, "", 1.0, never)
 
 
 # --- installation ---------------------------------------------------------------------------------------------------

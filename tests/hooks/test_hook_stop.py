@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from jumar.child.hook.ruling import STOP, SUBAGENT_STOP, refusal
+from jumar.child.hook.ruling import STOP, SUBAGENT_STOP, format_refusal
 from jumar.core.state import events as ev
 from jumar.core.state.claims import Claim, Edited, GateState
 from jumar.core.state.ratchet import Attempt, Score
@@ -103,8 +103,8 @@ def test_a_subagent_is_told_for_itself() -> None:
 
 
 def test_a_hook_that_fails_does_not_block_a_subagent_s_second_stop() -> None:
-    assert refusal(SUBAGENT_STOP, "why", b'{"stop_hook_active": true}') == {"systemMessage": "jumar: why"}
-    assert refusal(SUBAGENT_STOP, "why", b"{}") == {"decision": "block", "reason": "why"}
+    assert format_refusal(SUBAGENT_STOP, "why", b'{"stop_hook_active": true}') == {"systemMessage": "jumar: why"}
+    assert format_refusal(SUBAGENT_STOP, "why", b"{}") == {"decision": "block", "reason": "why"}
 
 
 # --- a host at work -------------------------------------------------------------------------------------------------

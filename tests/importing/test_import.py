@@ -16,10 +16,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumar.errors import BadInput, Infra
-from jumar.importing.from_git import git_sides
-from jumar.importing.from_pypi import LIMIT_BYTES, Release, fetched, pypi_sides, unpacked, with_packages
-from jumar.importing.make_task import Blob, TaskDescription, TaskSides, laid_out, python_path, write_task, write_tree
-from jumar.importing.validate import ImportResources, import_task, sorted_out
+from jumar.importing.from_git import read_git_sides
+from jumar.importing.from_pypi import LIMIT_BYTES, Release, fetch_archive, fetch_pypi_sides, make_venv, unpack_archive
+from jumar.importing.make_task import (
+    Blob,
+    TaskDescription,
+    TaskSides,
+    build_layout,
+    find_python_path,
+    write_task,
+    write_tree,
+)
+from jumar.importing.validate import ImportResources, import_task, sort_ids
 from jumar.task.task import load_task
 from support.worlds.fake_releases import NEW, OLD, sdist, tree
 
@@ -30,7 +38,7 @@ class TestLayout:
     """Which side each file comes from."""
 
     def test_source_is_old_and_what_judges_is_new(self) -> None:
-        made = laid_out(tree(OLD), tree(NEW), ABOUT)
+        made = build_layout(tree(OLD), tree(NEW), ABOUT)
 
         assert made.start["thing.py"].data == OLD["thing.py"].encode()
         assert made.start["tests/test_thing.py"].data == NEW["tests/test_thing.py"].encode()
@@ -41,27 +49,27 @@ class TestLayout:
 
     def test_a_release_without_tests_is_refused(self) -> None:
         with pytest.raises(BadInput, match="thing 2 has no tests"):
-            laid_out(tree(OLD), tree({"thing.py": "", "setup.py": ""}), ABOUT)
+            build_layout(tree(OLD), tree({"thing.py": "", "setup.py": ""}), ABOUT)
 
     def test_two_equal_sources_are_refused(self) -> None:
         with pytest.raises(BadInput, match="have the same source"):
-            laid_out(tree(OLD), tree({**NEW, "thing.py": OLD["thing.py"]}), ABOUT)
+            build_layout(tree(OLD), tree({**NEW, "thing.py": OLD["thing.py"]}), ABOUT)
 
     def test_what_is_no_text_is_not_editable(self) -> None:
-        made = laid_out(tree(OLD), {**tree(NEW), "thing.mo": Blob(b"\0")}, ABOUT)
+        made = build_layout(tree(OLD), {**tree(NEW), "thing.mo": Blob(b"\0")}, ABOUT)
 
         assert (made.editable, "thing.mo" in made.reference) == (("thing.py",), True)
 
     def test_the_rooms_own_copy_is_imported(self) -> None:
-        assert python_path(tree({"src/thing/__init__.py": ""})) == "src:."
-        assert python_path(tree({"thing/src/a.py": ""})) == "."
+        assert find_python_path(tree({"src/thing/__init__.py": ""})) == "src:."
+        assert find_python_path(tree({"thing/src/a.py": ""})) == "."
 
     @pytest.mark.slow
     @given(st.dictionaries(st.sampled_from(sorted({*OLD, "a.py", "src/b.py", "tests/x.txt"})), st.text(max_size=3)))
     def test_the_fix_is_never_in_the_start(self, texts: dict[str, str]) -> None:
         new = {**NEW, **texts}
         try:
-            made = laid_out(tree(OLD), tree(new), ABOUT)
+            made = build_layout(tree(OLD), tree(new), ABOUT)
         except BadInput:
             return
 
@@ -92,7 +100,7 @@ class TestLayout:
         assert not (tmp_path / "evil").exists()
 
     def test_a_task_is_written_whole_and_again(self, tmp_path: Path) -> None:
-        made = laid_out(tree(OLD), {**tree(NEW), "run.sh": Blob(b"", executable=True)}, ABOUT)
+        made = build_layout(tree(OLD), {**tree(NEW), "run.sh": Blob(b"", executable=True)}, ABOUT)
         for _ in range(2):
             folder = write_task(made, ABOUT, tmp_path)
         task = load_task(folder)
@@ -107,14 +115,14 @@ class TestLayout:
         (tmp_path / ABOUT.name / "diary.txt").touch()
 
         with pytest.raises(BadInput, match="is there already and is no task"):
-            write_task(laid_out(tree(OLD), tree(NEW), ABOUT), ABOUT, tmp_path)
+            write_task(build_layout(tree(OLD), tree(NEW), ABOUT), ABOUT, tmp_path)
 
 
 def test_ids_that_do_not_answer_twice_the_same_are_dropped() -> None:
     fix = [frozenset("abcd"), frozenset("abc")]
     start = [frozenset("b"), frozenset("bc")]
 
-    checks = sorted_out("abcde", fix, start)
+    checks = sort_ids("abcde", fix, start)
 
     assert (checks.fail_to_pass, checks.pass_to_pass) == (("a",), ("b",))
     assert checks.dropped == {"c": "flaky at the start", "d": "flaky with the reference", "e": "red with the reference"}
@@ -128,12 +136,12 @@ class TestArchives:
         with zipfile.ZipFile(archive, "w") as made:
             made.writestr("thing-1/thing.py", "x")
 
-        assert unpacked(archive) == {"thing.py": Blob(b"x")}
-        assert unpacked(sdist(tmp_path, "2", {"a/b.py": "y"}))["a/b.py"] == Blob(b"y")
+        assert unpack_archive(archive) == {"thing.py": Blob(b"x")}
+        assert unpack_archive(sdist(tmp_path, "2", {"a/b.py": "y"}))["a/b.py"] == Blob(b"y")
 
     def test_a_member_outside_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="leads outside"):
-            unpacked(sdist(tmp_path, "1", {"../../evil.py": ""}))
+            unpack_archive(sdist(tmp_path, "1", {"../../evil.py": ""}))
 
     def test_a_bomb_is_refused(self, tmp_path: Path) -> None:
         bomb = tarfile.TarInfo("thing-1/zeros")
@@ -141,25 +149,25 @@ class TestArchives:
         (tmp_path / "thing-1.tar.gz").write_bytes(bomb.tobuf())
 
         with pytest.raises(BadInput, match="is larger than any library"):
-            unpacked(tmp_path / "thing-1.tar.gz")
+            unpack_archive(tmp_path / "thing-1.tar.gz")
 
     def test_damage_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "thing-1.tar.gz").write_bytes(b"no archive")
 
         with pytest.raises(BadInput, match=r"thing-1.tar.gz cannot be unpacked"):
-            unpacked(tmp_path / "thing-1.tar.gz")
+            unpack_archive(tmp_path / "thing-1.tar.gz")
 
     @pytest.mark.parametrize(
         ("name", "version"), [("--index", "1"), ("a b", "1"), ("a", "1 --x"), ("", "1"), ("a", "")]
     )
     def test_an_option_in_disguise_is_refused(self, tmp_path: Path, name: str, version: str) -> None:
         with pytest.raises(BadInput, match="neither a project's name nor a version"):
-            anyio.run(fetched, Release(name, version), tmp_path)
+            anyio.run(fetch_archive, Release(name, version), tmp_path)
 
     @pytest.mark.parametrize("package", ["-r x", "a @ file:b", "./here", "a==1;b"])
     def test_a_package_is_a_name_and_a_version(self, tmp_path: Path, package: str) -> None:
         with pytest.raises(BadInput, match="is not PKG or PKG==VER"):
-            anyio.run(with_packages, tmp_path, (package,))
+            anyio.run(make_venv, tmp_path, (package,))
 
 
 def git(repo: Path, *args: str) -> str:
@@ -192,14 +200,14 @@ class TestGit:
 
     @pytest.mark.parametrize("revisions", ["HEAD~1..HEAD", "HEAD", "HEAD~1.."])
     def test_a_fix_is_its_parent_and_itself(self, repo: Path, tmp_path: Path, revisions: str) -> None:
-        sides = anyio.run(git_sides, str(repo), revisions)
+        sides = anyio.run(read_git_sides, str(repo), revisions)
 
         assert (sides.old, {**sides.new, ".gitattributes": None}) == (tree(OLD), {**tree(NEW), ".gitattributes": None})
         assert sides.about.name.startswith("thing-")
         assert not (tmp_path / "hooked").exists()
 
     def test_a_url_is_cloned(self, repo: Path, tmp_path: Path) -> None:
-        assert anyio.run(git_sides, f"file://{repo}", "HEAD").old == tree(OLD)
+        assert anyio.run(read_git_sides, f"file://{repo}", "HEAD").old == tree(OLD)
         assert not (tmp_path / "hooked").exists()
 
     @pytest.mark.parametrize(
@@ -214,11 +222,11 @@ class TestGit:
     )
     def test_what_is_not_there_is_named(self, repo: Path, where: str, revisions: str, said: str) -> None:
         with pytest.raises(BadInput, match=said):
-            anyio.run(git_sides, str(repo.parent / where), revisions)
+            anyio.run(read_git_sides, str(repo.parent / where), revisions)
 
     def test_a_url_that_runs_a_program_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(BadInput):
-            anyio.run(git_sides, f"ext::sh -c touch% {tmp_path}/run://x", "HEAD")
+            anyio.run(read_git_sides, f"ext::sh -c touch% {tmp_path}/run://x", "HEAD")
         assert not (tmp_path / "run:").exists()
         assert not (tmp_path / "run").exists()
 
@@ -227,7 +235,7 @@ class TestGit:
         (repo / "thing.py").chmod(0o755)
         git(repo, "add", "-A")
         git(repo, "commit", "--quiet", "-m", "y")
-        new = anyio.run(git_sides, str(repo), "HEAD").new
+        new = anyio.run(read_git_sides, str(repo), "HEAD").new
 
         assert new["link.py"] == Blob(b"thing.py", link=True)
         assert new["thing.py"].executable
@@ -244,7 +252,7 @@ class TestPypi:
         local = ("--no-index", "--find-links", str(shelf))
 
         async def both(index: tuple[str, ...]) -> TaskSides:
-            return await pypi_sides(Release("thing", "1"), Release("thing", "2"), tmp_path / "cache", index)
+            return await fetch_pypi_sides(Release("thing", "1"), Release("thing", "2"), tmp_path / "cache", index)
 
         first, second = anyio.run(both, local), anyio.run(both, ("--no-index",))
 
@@ -256,13 +264,13 @@ class TestPypi:
         local = ("--no-index", "--find-links", str(archive.parent))
 
         with pytest.raises(Infra, match="pip could not fetch thing 1"):
-            anyio.run(fetched, Release("thing", "1", "0" * 64), tmp_path / "cache", local)
+            anyio.run(fetch_archive, Release("thing", "1", "0" * 64), tmp_path / "cache", local)
 
     def test_a_release_that_is_not_there_is_named(self, tmp_path: Path) -> None:
         local = ("--no-index", "--find-links", str(sdist(tmp_path, "1", OLD).parent))
 
         with pytest.raises(BadInput, match="there is no source distribution of thing 3"):
-            anyio.run(fetched, Release("thing", "3"), tmp_path / "cache", local)
+            anyio.run(fetch_archive, Release("thing", "3"), tmp_path / "cache", local)
 
 
 @pytest.mark.slow

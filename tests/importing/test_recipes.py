@@ -11,7 +11,15 @@ import pytest
 
 from jumar.errors import Infra
 from jumar.importing.make_task import Blob
-from jumar.importing.recipes import FixedBug, Pin, PlantedBug, PreparedRecipe, planted, recipe_tasks, shipped
+from jumar.importing.recipes import (
+    FixedBug,
+    Pin,
+    PlantedBug,
+    PreparedRecipe,
+    load_shipped,
+    plant_bug,
+    prepare_recipe_tasks,
+)
 from jumar.task.task import load_task
 from support.worlds.fake_releases import NEW, OLD, sdist
 
@@ -27,7 +35,7 @@ RECIPE = PlantedBug(
 
 
 def test_every_shipped_recipe_is_pinned() -> None:
-    listed = shipped()
+    listed = load_shipped()
     pins = [pin for fixed in listed.fixed for pin in (fixed.old, fixed.new)] + [p.new for p in listed.planted]
 
     assert len(listed.fixed) >= 8
@@ -42,10 +50,10 @@ def test_a_bug_is_planted_in_its_line_alone() -> None:
     sound = Blob(b"def f():\n    return 1\r\n    return 1\n", executable=True)
 
     with pytest.raises(Infra, match=r"line 2 of a\.py is not what the recipe for thing-1-planted says"):
-        planted(sound, RECIPE)
+        plant_bug(sound, RECIPE)
     with pytest.raises(Infra):
-        planted(None, RECIPE)
-    assert planted(Blob(b"\n    return 1\n    return 1"), RECIPE) == Blob(b"\n    return 2\n    return 1")
+        plant_bug(None, RECIPE)
+    assert plant_bug(Blob(b"\n    return 1\n    return 1"), RECIPE) == Blob(b"\n    return 2\n    return 1")
 
 
 def shelved(cache: Path, version: str, texts: dict[str, str]) -> Pin:
@@ -63,7 +71,7 @@ def test_a_recipe_becomes_a_task_and_a_bad_one_keeps_no_other_from_it(tmp_path: 
     wrong = PlantedBug(name="thing", new=fixed.new, file="thing.py", line=9, original="", replacement="x", bug="none")
     heard: list[PreparedRecipe] = []
 
-    done = anyio.run(recipe_tasks, cache, tmp_path / "out", (fixed, wrong, sown), heard.append)
+    done = anyio.run(prepare_recipe_tasks, cache, tmp_path / "out", (fixed, wrong, sown), heard.append)
 
     assert [p.fault for p in done] == ["", "line 9 of thing.py is not what the recipe for thing-2-planted says", ""]
     assert len(heard) == len(done)

@@ -26,7 +26,7 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput, Infra
 from jumar.journal.audit import verify
-from jumar.journal.line_format import JournalEnd, digest, group
+from jumar.journal.line_format import JournalEnd, format_group, hash_line
 from jumar.journal.writer import ANCHOR, BALLAST, EVENTS, Journal, read, read_journal
 
 CLAIM = ev.EditClaim(test_id="t.py::test_a", edit_target="a.py")
@@ -51,9 +51,9 @@ def written(folder: Path, sizes: list[int]) -> list[bytes]:
     mark, lines = JournalEnd(), []
     for n, size in enumerate(sizes):
         claims = [ev.EditClaim(test_id=f"t.py::test_{n}_{i}", edit_target="a.py") for i in range(size)]
-        entries, more = group(claims, 1.5 + n, mark)
+        entries, more = format_group(claims, 1.5 + n, mark)
         lines += more
-        mark = JournalEnd(entries[-1].seq, digest(more[-1]))
+        mark = JournalEnd(entries[-1].seq, hash_line(more[-1]))
     folder.mkdir()
     (folder / ANCHOR).write_bytes(msgspec.json.encode(mark))
     (folder / EVENTS).write_bytes(b"".join(line + b"\n" for line in lines))

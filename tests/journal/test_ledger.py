@@ -33,7 +33,7 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput, Infra
 from jumar.journal.ledger import Caps, LedgerAccount, SqliteLedger
-from jumar.journal.writer import EVENTS, Journal, read_journal, still
+from jumar.journal.writer import EVENTS, Journal, hold_still, read_journal
 from jumar.kernel import Kernel
 from jumar.ports import Answer, Ask
 from jumar.runtime.effect_runner import EffectRunner
@@ -434,12 +434,12 @@ def test_who_looks_at_a_journal_is_waited_for_and_who_writes_it_is_not(tmp_path:
     opened = threading.Event()
 
     def go_on() -> None:
-        with Journal.open(tmp_path), still(tmp_path) as quiet:
+        with Journal.open(tmp_path), hold_still(tmp_path) as quiet:
             assert not quiet
             opened.set()
 
     with ThreadPoolExecutor(1) as pool:
-        with still(tmp_path) as quiet, still(tmp_path) as too:
+        with hold_still(tmp_path) as quiet, hold_still(tmp_path) as too:
             assert quiet
             assert too
             going = pool.submit(go_on)
@@ -450,14 +450,14 @@ def test_who_looks_at_a_journal_is_waited_for_and_who_writes_it_is_not(tmp_path:
         with pytest.raises(BadInput, match="is writing to"):
             Journal.open(tmp_path)
         assert time.monotonic() - began < 0.5
-    with still(tmp_path / "nothing") as quiet:
+    with hold_still(tmp_path / "nothing") as quiet:
         assert not quiet
 
 
 @pytest.mark.slow
 def test_who_looks_for_ever_is_waited_for_for_a_moment(tmp_path: Path) -> None:
     Journal.create(tmp_path).close()
-    with still(tmp_path), pytest.raises(BadInput, match="is writing to"):
+    with hold_still(tmp_path), pytest.raises(BadInput, match="is writing to"):
         Journal.open(tmp_path)
 
 

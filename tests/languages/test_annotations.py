@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Broken, Ended, Outcome, Report, TestResult
 from jumar.errors import BadInput
-from jumar.languages.test_annotations import Aliases, aliases, annotated, files_of, is_slug, known_sites
+from jumar.languages.test_annotations import (
+    Aliases,
+    collect_aliases,
+    find_known_sites,
+    find_test_files,
+    is_slug,
+    read_annotations,
+)
 from jumar.ports import Site
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.test_names import IdMapping, collected
@@ -105,7 +112,7 @@ def _at(source: str, *starts: str) -> tuple[Site, ...]:
 def test_annotations_of_python_are_comments_and_nothing_else() -> None:
     source = PYTHON.encode()
 
-    assert annotated("t.py", source, RUNNER.sites("t.py", source)) == {
+    assert read_annotations("t.py", source, RUNNER.sites("t.py", source)) == {
         "t.py::test_one": "first",
         "t.py::test_two": "behind-two-lines",
         "t.py::TestIt::test_three": "in.a_class",
@@ -130,10 +137,10 @@ def test_annotations_of_python_are_comments_and_nothing_else() -> None:
 def test_annotations_of_other_languages_are_comments_and_nothing_else(
     path: str, source: str, starts: tuple[str, ...], slugs: list[str]
 ) -> None:
-    found = annotated(path, source.encode(), _at(source, *starts))
+    found = read_annotations(path, source.encode(), _at(source, *starts))
 
     assert found == {f"t::{n}": slug for n, slug in enumerate(slugs, 1)}
-    assert annotated(path, source.replace("\n", "\r\n").encode(), _at(source, *starts)) == found
+    assert read_annotations(path, source.replace("\n", "\r\n").encode(), _at(source, *starts)) == found
 
 
 @pytest.mark.parametrize("gap", range(5))
@@ -142,10 +149,10 @@ def test_an_annotation_stands_at_most_three_lines_above_its_test(gap: int) -> No
     sites = RUNNER.sites("t.py", source)
 
     if gap < 3:
-        assert annotated("t.py", source, sites) == {"t.py::test_one": "near"}
+        assert read_annotations("t.py", source, sites) == {"t.py::test_one": "near"}
     else:
         with pytest.raises(BadInput, match=r"t\.py:1: test-id=near stands above no test; put it at most 3 lines"):
-            annotated("t.py", source, sites)
+            read_annotations("t.py", source, sites)
 
 
 @pytest.mark.parametrize(
@@ -174,14 +181,14 @@ def test_what_is_meant_as_an_annotation_and_is_none_is_told(line: str, sentence:
     sites = RUNNER.sites("t.py", source)
 
     if not sentence:
-        assert annotated("t.py", source, sites) == {}
+        assert read_annotations("t.py", source, sites) == {}
         return
     with pytest.raises(BadInput) as told:
-        annotated("t.py", source, sites)
+        read_annotations("t.py", source, sites)
 
     assert sentence in str(told.value)
     assert str(told.value).startswith(("t.py:1: ", "t.py::test_one "))
-    assert known_sites("t.py", source, RUNNER) == sites, "what is wrong leaves the native id"
+    assert find_known_sites("t.py", source, RUNNER) == sites, "what is wrong leaves the native id"
 
 
 def test_an_annotation_above_a_test_that_two_classes_run_names_none() -> None:
@@ -189,14 +196,14 @@ def test_an_annotation_above_a_test_that_two_classes_run_names_none() -> None:
     source += b"class B(A): pass\n"
 
     with pytest.raises(BadInput, match=r"is run as t\.py::A::test_it and t\.py::B::test_it"):
-        annotated("t.py", source, RUNNER.sites("t.py", source))
+        read_annotations("t.py", source, RUNNER.sites("t.py", source))
 
 
 def test_the_same_annotation_twice_is_an_error_that_names_both_places() -> None:
     source = b"# jumar: test-id=same\ndef test_one(): pass\n"
 
     with pytest.raises(BadInput) as told:
-        aliases({"a/test_a.py": source, "test_b.py": b"\n" + source}, RUNNER)
+        collect_aliases({"a/test_a.py": source, "test_b.py": b"\n" + source}, RUNNER)
 
     assert str(told.value) == "test-id=same stands twice, at a/test_a.py:1 and at test_b.py:2; each test needs its own"
 
@@ -205,8 +212,8 @@ def test_the_files_of_tests_are_told_by_their_ids_or_found() -> None:
     files = {"b/test_b.py": b"# jumar: test-id=named\ndef test_one(): pass\n"}
 
     ids = ("t/test_a.py::test_x", "named", "named[1]", "nobody", "t/test_a.py::test_y[a::b]")
-    assert files_of(ids, files, RUNNER) == ("t/test_a.py", "b/test_b.py")
-    assert files_of(("t.py::a",), files, NoRunner()) == ("t.py",)
+    assert find_test_files(ids, files, RUNNER) == ("t/test_a.py", "b/test_b.py")
+    assert find_test_files(("t.py::a",), files, NoRunner()) == ("t.py",)
 
 
 def test_a_file_that_does_not_parse_or_without_tests_annotates_nothing() -> None:
@@ -216,7 +223,7 @@ def test_a_file_that_does_not_parse_or_without_tests_annotates_nothing() -> None
         "test_c.py": b"\xff\xfe# jumar: test-id=c\n",
     }
 
-    assert aliases(files, RUNNER) == Aliases()
+    assert collect_aliases(files, RUNNER) == Aliases()
 
 
 class NoRunner:
@@ -227,7 +234,7 @@ class NoRunner:
 
 
 def test_files_without_the_word_are_not_even_parsed() -> None:
-    assert aliases({"test_a.py": b"def test_one(): pass\n"}, NoRunner()) == Aliases()
+    assert collect_aliases({"test_a.py": b"def test_one(): pass\n"}, NoRunner()) == Aliases()
 
 
 names = st.from_regex(r"[a-z_]{1,8}(\[[a-z0-9:-]{0,5}\])?", fullmatch=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jumar.child.javascript import blame, results
 from jumar.languages import javascript_tests
-from jumar.runners._javascript import installed_packages
+from jumar.runners._javascript import find_installed_packages
 from jumar.runners.vitest import VitestRunner
 
 RUNNER = VitestRunner()
@@ -51,16 +51,16 @@ IDS = (
 
 @pytest.mark.parametrize("path", ["t.test.js", "t.test.mjs", "t.spec.jsx", "t.test.ts", "t.test.tsx"])
 def test_static_ids_are_those_of_suites_tests_and_their_variants(path: str) -> None:
-    sites = javascript_tests.sites(path, SOURCE)
+    sites = javascript_tests.find_sites(path, SOURCE)
 
     assert tuple(s.id.partition("::")[2] for s in sites) == tuple(i for i in IDS if not i.startswith("${/"))
     assert {s.id: (s.start, s.end) for s in sites}[f"{path}::top"] == (18, 20)
 
 
 def test_other_languages_and_broken_files_have_the_ids_that_can_be_read() -> None:
-    assert javascript_tests.sites("t.py", SOURCE) == ()
-    assert javascript_tests.sites("t.test.js", b"\xff\xfe\x00") == ()
-    assert [s.id for s in javascript_tests.sites("t.js", b"test('one', () => {})\ntest('two', () => {")][:1] == [
+    assert javascript_tests.find_sites("t.py", SOURCE) == ()
+    assert javascript_tests.find_sites("t.test.js", b"\xff\xfe\x00") == ()
+    assert [s.id for s in javascript_tests.find_sites("t.js", b"test('one', () => {})\ntest('two', () => {")][:1] == [
         "t.js::one"
     ]
 
@@ -68,7 +68,7 @@ def test_other_languages_and_broken_files_have_the_ids_that_can_be_read() -> Non
 def test_types_of_typescript_do_not_hide_a_test() -> None:
     source = b"interface A<T> { x?: T }\ntest.each<[number, string]>([[1, 'a']])('adds %i', (n: number): void => {})\n"
 
-    assert [s.id for s in javascript_tests.sites("t.ts", source)] == ["t.ts::adds %i"]
+    assert [s.id for s in javascript_tests.find_sites("t.ts", source)] == ["t.ts::adds %i"]
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_a_link_among_packages_shows_a_package_and_nothing_else(tmp_path: Path) 
         (task / "node_modules" / name).symlink_to(target)
     (task / "packages" / "led" / "node_modules").symlink_to(private)
 
-    links, seen = installed_packages(task)
+    links, seen = find_installed_packages(task)
 
     assert set(seen) == {task / "node_modules", linked, stored}
     assert "packages/led/node_modules/letter" not in links

@@ -19,7 +19,7 @@ import anyio.to_thread
 import pytest
 
 from jumar.core.state.run_state import Phase
-from jumar.runs.setup.result import state_in
+from jumar.runs.setup.result import read_state
 from mcp_server.test_mcp import Guest, over_stdio, red_claim_edit_green
 from support.processes.fake_sessions import ADD, HALF, SOURCE, repository
 
@@ -130,7 +130,7 @@ def test_a_client_that_vanishes_in_a_test_run_leaves_no_process_and_a_run_to_go_
                 await until_tests_run(runs)
                 group.cancel_scope.cancel()
         assert within(tmp_path) == []
-        assert state_in(run_in(runs)).phase is not Phase.ENDED
+        assert read_state(run_in(runs)).phase is not Phase.ENDED
         async with over_stdio(root, "auto") as guest:
             guest.run = name
             stood = await guest.done("status")
@@ -157,7 +157,7 @@ def test_sigterm_ends_it_in_time_and_leaves_no_process(tmp_path: Path) -> None:
                 group.cancel_scope.cancel()
             assert server.key == "gave", "a token that was given is not repeated: 'the one you gave'"
         assert within(tmp_path) == []
-        assert state_in(run_in(runs)).phase is not Phase.ENDED
+        assert read_state(run_in(runs)).phase is not Phase.ENDED
 
     anyio.run(story)
 

@@ -21,11 +21,11 @@ from jumar.core.state.reply import ToolCall
 from jumar.core.state.settings import Price, Route, Settings
 from jumar.errors import BadInput
 from jumar.models.llm import LlmModel
-from jumar.models.router import keys_in, routes
-from jumar.models.wire.messages import MALFORMED, history, most_tokens
-from jumar.models.wire.prices import tariff
-from jumar.models.wire.providers import DEFAULT_MAX_OUTPUT, PLACEHOLDER, PROVIDERS, is_local, key_of, provider_of
-from jumar.models.wire.redaction import LONGEST_DETAIL, clean, one_line
+from jumar.models.router import build_routes, collect_keys
+from jumar.models.wire.messages import MALFORMED, bound_tokens, convert_history
+from jumar.models.wire.prices import find_tariff
+from jumar.models.wire.providers import DEFAULT_MAX_OUTPUT, PLACEHOLDER, PROVIDERS, find_key, find_provider, is_local
+from jumar.models.wire.redaction import LONGEST_DETAIL, clean, clean_to_one_line
 from jumar.ports import Answer, Ask
 from jumar.testing import check_model
 from support.processes import fake_provider as wire
@@ -66,7 +66,7 @@ def asking(*messages: Message, **changes: Any) -> Ask:
 
 def model_of(server: wire.Server, name: str, *, price: Price | None = PRICE) -> LlmModel:
     route = Route(model=name, max_output_tokens=500, base_url=server.url, price=price)
-    return LlmModel(route, KEY, tariff(route))
+    return LlmModel(route, KEY, find_tariff(route))
 
 
 def answered(name: str, *steps: wire.Step, **changes: Any) -> tuple[Answer, wire.Server]:
@@ -127,7 +127,7 @@ class TestAnswers:
         name = "openrouter:anthropic/claude-sonnet-5.5"
         with wire.Server([wire.garbled(msgspec.json.encode(body))] * 2) as server:
             route = Route(model=name, max_output_tokens=500, base_url=server.url)
-            table = tariff(msgspec.structs.replace(route, base_url=""))
+            table = find_tariff(msgspec.structs.replace(route, base_url=""))
             told = anyio.run(LlmModel(route, KEY, table).complete, asking())
             own = anyio.run(model_of(server, name).complete, asking())
         assert table.cost(10, 0, 5) < 0.001
@@ -142,7 +142,7 @@ class TestAnswers:
             "usage": %s}""" % usage.encode()
         with wire.Server([wire.garbled(raw)]) as server:
             route = Route(model="openrouter:anthropic/claude-sonnet-5.5", max_output_tokens=500, base_url=server.url)
-            table = tariff(msgspec.structs.replace(route, base_url=""))
+            table = find_tariff(msgspec.structs.replace(route, base_url=""))
             answer = anyio.run(LlmModel(route, KEY, table).complete, asking())
         if answer.error:  # nothing could be read: then the call costs what was set aside
             assert (answer.error, answer.assumed, answer.usd) == ("malformed", True, 0.0)
@@ -300,10 +300,10 @@ class TestRequests:
         alien = Message(
             "assistant", "Look.", (ToolCall("final", {}, "c1"),), {"parts": [{"part_kind": "text", "content": 99}]}
         )
-        (turn,) = history((alien,))
+        (turn,) = convert_history((alien,))
         assert [type(p).__name__ for p in turn.parts] == ["TextPart", "ToolCallPart"]
         counters = msgspec.structs.replace(alien, opaque={"candidates": 3})
-        assert [type(p).__name__ for p in history((counters,))[0].parts] == ["TextPart", "ToolCallPart"]
+        assert [type(p).__name__ for p in convert_history((counters,))[0].parts] == ["TextPart", "ToolCallPart"]
 
     def test_a_late_system_message_goes_as_the_user_s(self) -> None:
         _, server = answered(ANTHROPIC, messages=(*OPENING, Message("system", "Hurry.")))
@@ -455,7 +455,7 @@ class TestKeys:
         other = "another-key-of-this-run"
         with wire.Server([wire.failing(400, f"{other} {KEY} sk-proj-abcdefghijklmnopqrstuv")]) as server:
             route = msgspec.structs.replace(route, base_url=server.url)
-            answer = anyio.run(LlmModel(route, KEY, tariff(route), (other,)).complete, asking())
+            answer = anyio.run(LlmModel(route, KEY, find_tariff(route), (other,)).complete, asking())
         assert answer.detail == "HTTP 400: [key] [key] [key]"
 
     def test_what_a_provider_says_fits_on_one_line(self) -> None:
@@ -464,7 +464,7 @@ class TestKeys:
         assert len(answer.detail) == LONGEST_DETAIL
 
     def test_a_key_at_the_cut_is_no_half_key(self) -> None:
-        said = one_line("x" * (LONGEST_DETAIL - 5) + KEY, (KEY,))
+        said = clean_to_one_line("x" * (LONGEST_DETAIL - 5) + KEY, (KEY,))
         assert KEY[:3] not in said
 
     def test_a_placeholder_is_not_struck_out(self) -> None:
@@ -528,28 +528,28 @@ class TestWorst:
     @given(st.lists(st.text(max_size=200), max_size=6))
     def test_it_is_no_less_than_the_bytes(self, said: list[str]) -> None:
         messages = tuple(Message("user", text) for text in said)
-        assert most_tokens(messages, (), (0, 0)) >= sum(len(t.encode("utf-8", "replace")) for t in said)
+        assert bound_tokens(messages, (), (0, 0)) >= sum(len(t.encode("utf-8", "replace")) for t in said)
 
     @given(st.text(max_size=200), st.dictionaries(st.text(), st.text(), max_size=3))
     def test_calls_results_and_thoughts_count(self, text: str, arguments: dict[str, str]) -> None:
         plain = Message("assistant", text)
         full = Message("assistant", text, (ToolCall("read_file", dict(arguments), "c1"),), {"parts": [{"x": text}]})
         size = sum(len((k + v).encode("utf-8", "replace")) for k, v in arguments.items())
-        assert most_tokens((full,), (), (0, 0)) >= most_tokens((plain,), (), (0, 0)) + size + len(
+        assert bound_tokens((full,), (), (0, 0)) >= bound_tokens((plain,), (), (0, 0)) + size + len(
             text.encode("utf-8", "replace")
         )
 
     @given(st.text(max_size=300), st.text(max_size=300), st.integers(100, 10_000))
     def test_only_what_follows_the_measured_part_is_estimated(self, old: str, new: str, tokens: int) -> None:
         messages = (Message("user", old), Message("user", new))
-        bound = most_tokens(messages, (READ,), (1, tokens))
-        assert bound == most_tokens((Message("user", "other"), messages[1]), (READ,), (1, tokens))
+        bound = bound_tokens(messages, (READ,), (1, tokens))
+        assert bound == bound_tokens((Message("user", "other"), messages[1]), (READ,), (1, tokens))
         assert bound >= tokens + len(new.encode("utf-8", "replace"))
-        assert most_tokens(messages, (READ,), (2, tokens)) >= tokens
+        assert bound_tokens(messages, (READ,), (2, tokens)) >= tokens
 
     @pytest.mark.parametrize("measured", [(0, 0), (5, 100), (-1, 100), (1, 0)])
     def test_a_measure_that_cannot_be_is_not_used(self, measured: tuple[int, int]) -> None:
-        assert most_tokens(OPENING, (READ,), measured) == most_tokens(OPENING, (READ,), (0, 0))
+        assert bound_tokens(OPENING, (READ,), measured) == bound_tokens(OPENING, (READ,), (0, 0))
 
     @pytest.mark.parametrize(
         "text", ["def solve(n):\n    return n + 1\n", "She went home. ", "\u6f22\u5b57\u4eee\u540d", "\U0001f600"]
@@ -559,19 +559,19 @@ class TestWorst:
         messages = (Message("user", many), Message("user", "Go on."))
         size = len(many.encode())
         for counted in (40, size // 13):
-            assert most_tokens(messages, (READ,), (1, counted)) == most_tokens(messages, (READ,), (0, 0)) > size
+            assert bound_tokens(messages, (READ,), (1, counted)) == bound_tokens(messages, (READ,), (0, 0)) > size
         for counted in (size // 5, size // 12 + 1):
-            assert counted <= most_tokens(messages, (READ,), (1, counted)) < counted + 1000
+            assert counted <= bound_tokens(messages, (READ,), (1, counted)) < counted + 1000
 
     def test_thoughts_that_a_provider_does_not_count_make_no_measure_small(self) -> None:
         messages = (Message("assistant", "Look.", (), {"parts": [{"signature": "x" * 10_000}]}), Message("user", "Go."))
-        assert most_tokens(messages, (), (1, 10)) < 1000
+        assert bound_tokens(messages, (), (1, 10)) < 1000
 
     def test_it_is_all_of_the_output_and_nothing_from_the_cache(self) -> None:
         with wire.Server() as server:
             worst = model_of(server, OPENAI).worst(asking())
             dearer = model_of(server, ANTHROPIC).worst(asking())
-        prompt = most_tokens(OPENING, (READ,), (0, 0))
+        prompt = bound_tokens(OPENING, (READ,), (0, 0))
         assert worst.tokens == prompt + 500
         assert worst.usd == pytest.approx((prompt * 1.0 + 500 * 2.0) / 1e6)
         assert dearer.usd == pytest.approx((prompt * 1.25 + 500 * 2.0) / 1e6), "all of it might be written to the cache"
@@ -583,12 +583,12 @@ class TestProviders:
     def test_every_provider_has_a_model_for_every_tier(self) -> None:
         for provider in PROVIDERS:
             assert set(provider.models) == set(DEFAULT_MAX_OUTPUT)
-            assert provider_of(f"{provider.name}:{provider.models['mid']}") is provider
+            assert find_provider(f"{provider.name}:{provider.models['mid']}") is provider
 
     @pytest.mark.parametrize("model", ["nobody:x", "gpt-6", "", ":x", "openai:", "openai: ", "openrouter:gpt"])
     def test_what_is_no_model_is_refused(self, model: str) -> None:
         with pytest.raises(BadInput):
-            provider_of(model)
+            find_provider(model)
 
     @pytest.mark.parametrize(
         "base_url",
@@ -606,21 +606,21 @@ class TestProviders:
     )
     def test_what_is_no_base_url_is_refused(self, base_url: str) -> None:
         with pytest.raises(BadInput) as refusal:
-            key_of(provider_of("openai:x"), {}, base_url)
+            find_key(find_provider("openai:x"), {}, base_url)
         assert "secret" not in str(refusal.value)
 
     def test_keys_are_found_in_order_and_missed_by_name(self) -> None:
-        google = provider_of("google:x")
-        assert key_of(google, {"GEMINI_API_KEY": "b", "GOOGLE_API_KEY": " a\n"}) == "a"
-        assert key_of(google, {"GEMINI_API_KEY": "b", "GOOGLE_API_KEY": ""}) == "b"
+        google = find_provider("google:x")
+        assert find_key(google, {"GEMINI_API_KEY": "b", "GOOGLE_API_KEY": " a\n"}) == "a"
+        assert find_key(google, {"GEMINI_API_KEY": "b", "GOOGLE_API_KEY": ""}) == "b"
         with pytest.raises(BadInput, match="GOOGLE_API_KEY or GEMINI_API_KEY"):
-            key_of(google, {})
+            find_key(google, {})
         with pytest.raises(BadInput, match="OPENAI_API_KEY holds"):
-            key_of(provider_of("openai:x"), {"OPENAI_API_KEY": "k\u00e9y"})
+            find_key(find_provider("openai:x"), {"OPENAI_API_KEY": "k\u00e9y"})
 
     def test_a_server_of_one_s_own_needs_no_key(self) -> None:
-        assert key_of(provider_of("openai:x"), {}, "http://localhost:8080/v1") == PLACEHOLDER
-        assert key_of(provider_of("ollama:x"), {}) == PLACEHOLDER
+        assert find_key(find_provider("openai:x"), {}, "http://localhost:8080/v1") == PLACEHOLDER
+        assert find_key(find_provider("ollama:x"), {}) == PLACEHOLDER
 
     @pytest.mark.parametrize(
         ("base_url", "local"),
@@ -648,25 +648,25 @@ class TestRouter:
     ENVIRON: ClassVar = {"OPENAI_API_KEY": "openai-key", "ANTHROPIC_API_KEY": "anthropic-key", "HOME": "/home/me"}
 
     def test_a_tier_has_one_model(self) -> None:
-        by_tier = routes(self.SETTINGS, self.ENVIRON)
+        by_tier = build_routes(self.SETTINGS, self.ENVIRON)
         assert by_tier("cheap").name == "openai:gpt-6-luna"
         assert by_tier("mid") is by_tier("mid")
 
     def test_the_frontier_route_is_a_model_like_any_other(self) -> None:
-        assert routes(self.SETTINGS, self.ENVIRON)("frontier").name == "anthropic:claude-opus-5-5"
+        assert build_routes(self.SETTINGS, self.ENVIRON)("frontier").name == "anthropic:claude-opus-5-5"
 
     def test_an_unknown_tier_is_refused(self) -> None:
         with pytest.raises(BadInput, match="known are cheap, mid"):
-            routes(self.SETTINGS, self.ENVIRON)("best")
+            build_routes(self.SETTINGS, self.ENVIRON)("best")
 
     def test_only_the_key_that_is_needed_must_be_there(self) -> None:
-        by_tier = routes(self.SETTINGS, {"OPENAI_API_KEY": "openai-key"})
+        by_tier = build_routes(self.SETTINGS, {"OPENAI_API_KEY": "openai-key"})
         assert by_tier("cheap").name == "openai:gpt-6-luna"
         with pytest.raises(BadInput, match="ANTHROPIC_API_KEY"):
             by_tier("mid")
 
     def test_the_keys_of_the_run_are_known(self) -> None:
-        assert keys_in(self.SETTINGS, self.ENVIRON) == ("anthropic-key", "openai-key")
+        assert collect_keys(self.SETTINGS, self.ENVIRON) == ("anthropic-key", "openai-key")
 
     @pytest.mark.parametrize(
         "route",
@@ -679,7 +679,7 @@ class TestRouter:
     )
     def test_a_route_that_leads_nowhere_is_refused(self, route: Route) -> None:
         with pytest.raises(BadInput):
-            routes(Settings(routes={"mid": route}), self.ENVIRON)("mid")
+            build_routes(Settings(routes={"mid": route}), self.ENVIRON)("mid")
 
 
 @pytest.mark.slow
@@ -699,12 +699,14 @@ import sys
 sys.modules[{missing!r}] = None
 from jumar.core.state.settings import Route, Settings
 from jumar.errors import BadInput
-from jumar.models.router import routes
+from jumar.models.router import build_routes
 settings = Settings(routes={{"mid": Route(model="openai:gpt-4o", max_output_tokens=1)}})
 try:
-    routes(settings, {{"OPENAI_API_KEY": "k"}})("mid")
+    build_routes(settings, {{"OPENAI_API_KEY": "k"}})("mid")
 except BadInput as refusal:
     print(refusal)
+"""refusal)
+"""refusal)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'jumar[llm]'" in done.stdout

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jumar.core.state.settings import Price, Route
 from jumar.errors import BadInput
-from jumar.models.wire.prices import PriceList, tariff
+from jumar.models.wire.prices import PriceList, find_tariff
 from jumar.models.wire.providers import PROVIDERS
 
 TOKENS = st.integers(0, 2_000_000)
@@ -18,7 +18,7 @@ TABLED = [name for name in SHIPPED if not name.startswith("ollama:")]
 
 
 def priced(model: str, price: Price | None = None, base_url: str = "") -> PriceList:
-    return tariff(Route(model=model, max_output_tokens=1, price=price, base_url=base_url))
+    return find_tariff(Route(model=model, max_output_tokens=1, price=price, base_url=base_url))
 
 
 def million(of: PriceList) -> tuple[float, float]:

@@ -23,11 +23,11 @@ from jumar.core.state.settings import Price, Route, Settings, Switches
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, Infra
 from jumar.models.llm import LlmModel
-from jumar.models.recording import RecordedCall, digest_of, resumed, started
+from jumar.models.recording import RecordedCall, compute_digest, resume_recording, start_recording
 from jumar.models.replay import Recording, parse_cassette, read_cassette
 from jumar.models.router import ByTier
 from jumar.models.script import ScriptedUsage, ScriptLine, ScriptModel, parse_script
-from jumar.models.wire.prices import tariff
+from jumar.models.wire.prices import find_tariff
 from jumar.ports import Answer, Ask, Model
 from jumar.testing import check_model
 from support.processes import fake_provider as wire
@@ -76,7 +76,7 @@ class Given:
 
 
 def record(path: Path, *answers: Answer, secrets: tuple[str, ...] = ()) -> None:
-    recorder = started(path, "openai:tiny", ROUTES, secrets)
+    recorder = start_recording(path, "openai:tiny", ROUTES, secrets)
     model = recorder.around(lambda _: Given(*answers))("mid")
     for position in range(len(answers)):
         anyio.run(model.complete, asking(position))
@@ -188,8 +188,8 @@ def test_a_run_that_its_caps_ended_ends_so_again(tmp_path: Path, story: str) -> 
             tier: Route(model="openai:tiny", max_output_tokens=50, price=price, base_url=server.url)
             for tier, price in prices.items()
         }
-        models = {tier: LlmModel(route, KEY, tariff(route)) for tier, route in routes.items()}
-        recorder = started(tmp_path / "tape", "openai:tiny", routes, (KEY,))
+        models = {tier: LlmModel(route, KEY, find_tariff(route)) for tier, route in routes.items()}
+        recorder = start_recording(tmp_path / "tape", "openai:tiny", routes, (KEY,))
         first = had(tmp_path / "first", agent, budget, recorder.around(models.__getitem__))
         asked = len(server.requests)
     again = had(tmp_path / "again", agent, budget, played(tmp_path / "tape").of)
@@ -203,7 +203,7 @@ def test_a_run_that_its_caps_ended_ends_so_again(tmp_path: Path, story: str) -> 
 
 
 def test_what_a_call_would_have_cost_is_on_record_once(tmp_path: Path) -> None:
-    recorder = started(tmp_path / "tape", "openai:tiny", ROUTES)
+    recorder = start_recording(tmp_path / "tape", "openai:tiny", ROUTES)
     for _ in range(3):  # the router is asked for the model each time
         model = recorder.around(lambda _: Given(Answer(reply=Reply("x"))))("mid")
         model.worst(asking())
@@ -215,7 +215,7 @@ def test_what_a_call_would_have_cost_is_on_record_once(tmp_path: Path) -> None:
 
 
 def test_what_was_never_made_has_no_answer_before_the_end(tmp_path: Path) -> None:
-    recorder = started(tmp_path / "tape", "openai:tiny", ROUTES)
+    recorder = start_recording(tmp_path / "tape", "openai:tiny", ROUTES)
     model = recorder.around(lambda _: Given(*[Answer(reply=Reply("x"))] * 3))("mid")
     model.worst(asking(0, stage="review"))
     anyio.run(model.complete, asking(0))
@@ -243,7 +243,7 @@ def test_another_conversation_is_no_match(tmp_path: Path, ask: Ask, words: str) 
 
 
 def test_a_call_that_was_cut_off_has_no_answer(tmp_path: Path) -> None:
-    recorder = started(tmp_path / "tape", "openai:tiny", ROUTES)
+    recorder = start_recording(tmp_path / "tape", "openai:tiny", ROUTES)
     model = recorder.around(lambda _: Given(*[Answer(reply=Reply("x"))] * 3))("mid")
     for position in (0, 2):
         anyio.run(model.complete, asking(position))
@@ -253,13 +253,13 @@ def test_a_call_that_was_cut_off_has_no_answer(tmp_path: Path) -> None:
 
 
 def test_addresses_of_objects_make_no_difference() -> None:
-    one, two, three = (digest_of(asking(text=f"<Foo object at {a}>")) for a in ("0x7f01ab", "0x7fff9", "1234"))
+    one, two, three = (compute_digest(asking(text=f"<Foo object at {a}>")) for a in ("0x7f01ab", "0x7fff9", "1234"))
     assert one == two != three
 
 
 def test_a_call_made_again_after_a_crash_counts_as_it_was_made_last(tmp_path: Path) -> None:
     record(tmp_path / "tape", Answer(reply=Reply("lost")))
-    model = resumed(tmp_path / "tape").around(lambda _: Given(Answer(reply=Reply("kept"))))("mid")
+    model = resume_recording(tmp_path / "tape").around(lambda _: Given(Answer(reply=Reply("kept"))))("mid")
     anyio.run(model.complete, asking())
     assert anyio.run(played(tmp_path / "tape").of("mid").complete, asking()).reply.content == "kept"
 
@@ -269,7 +269,7 @@ def test_a_torn_last_line_is_cut_off_before_a_recording_goes_on(tmp_path: Path, 
     path = tmp_path / "tape"
     record(path, *[Answer(reply=Reply(f"reply {n}")) for n in range(2)])
     path.write_bytes(path.read_bytes()[:-cut])
-    model = resumed(path).around(lambda _: Given(*[Answer(reply=Reply("again"))] * 2))("mid")
+    model = resume_recording(path).around(lambda _: Given(*[Answer(reply=Reply("again"))] * 2))("mid")
     anyio.run(model.complete, asking(1))
     model = played(path).of("mid")
     assert [anyio.run(model.complete, asking(n)).reply.content for n in range(2)] == ["reply 0", "again"]
@@ -278,18 +278,18 @@ def test_a_torn_last_line_is_cut_off_before_a_recording_goes_on(tmp_path: Path, 
 def test_a_recording_replaces_nothing(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("dear")
     with pytest.raises(BadInput, match="name another file"):
-        started(tmp_path / "notes", "openai:tiny", ROUTES)
+        start_recording(tmp_path / "notes", "openai:tiny", ROUTES)
     assert (tmp_path / "notes").read_text() == "dear"
     with pytest.raises(BadInput, match="no header of a recording"):
-        resumed(_with(tmp_path / "other", b"dear\n"))
+        resume_recording(_with(tmp_path / "other", b"dear\n"))
     with pytest.raises(BadInput, match="cannot write the recording"):
-        started(tmp_path / "no" / "such" / "folder", "openai:tiny", ROUTES)
+        start_recording(tmp_path / "no" / "such" / "folder", "openai:tiny", ROUTES)
 
 
 def test_a_recording_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "tape"
     path.parent.mkdir()
-    model = started(path, "openai:tiny", ROUTES).around(lambda _: Given(Answer(reply=Reply("x"))))("mid")
+    model = start_recording(path, "openai:tiny", ROUTES).around(lambda _: Given(Answer(reply=Reply("x"))))("mid")
     path.unlink()
     path.parent.rmdir()
     with pytest.raises(Infra, match="cannot write the recording"):
@@ -366,8 +366,8 @@ def test_a_provider_s_model_is_recorded_and_replayed(tmp_path: Path) -> None:
     steps = [wire.rate_limited(), wire.reply("I look.", ("final", {"message": "x"}), tokens=wire.Tokens(10, 5, 4))]
     with wire.Server(steps) as server:
         route = msgspec.structs.replace(ROUTES["mid"], base_url=server.url)
-        recorder = started(tmp_path / "tape", route.model, {"mid": route}, (KEY,))
-        model = recorder.around(lambda _: LlmModel(route, KEY, tariff(route)))("mid")
+        recorder = start_recording(tmp_path / "tape", route.model, {"mid": route}, (KEY,))
+        model = recorder.around(lambda _: LlmModel(route, KEY, find_tariff(route)))("mid")
         first = [anyio.run(check_model, model, asking(n)) for n in range(2)]
     model = played(tmp_path / "tape").of("mid")
     second = [anyio.run(check_model, model, asking(n)) for n in range(2)]

@@ -26,7 +26,7 @@ from jumar.core.state.settings import Price, Route, Settings, Switches
 from jumar.core.state.stop import StopReason
 from jumar.journal.writer import read_journal
 from jumar.models.llm import LlmModel
-from jumar.models.wire.prices import tariff
+from jumar.models.wire.prices import find_tariff
 from jumar.models.wire.providers import PROVIDERS
 from support.processes import fake_provider as wire
 from support.worlds.run_world import TOTAL, Terms, World, program, world
@@ -100,7 +100,7 @@ def calls_of(made: World) -> list[tuple[ev.ModelRequest, ev.ModelCall]]:
 
 def over(server: wire.Server, model: str, agent: str, folder: Path, budget: Budget) -> World:
     route = Route(model=model, max_output_tokens=50, price=PRICE, base_url=server.url)
-    terms = Terms(budget=budget, agent=agent_called(agent), model=LlmModel(route, KEY, tariff(route)))
+    terms = Terms(budget=budget, agent=agent_called(agent), model=LlmModel(route, KEY, find_tariff(route)))
     return world(folder, (), terms)
 
 

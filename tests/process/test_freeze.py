@@ -12,8 +12,8 @@ from textwrap import dedent
 
 import pytest
 
-from jumar.child.supervisor.process_tree import descendants
-from jumar.process.freeze import FrozenTree, still
+from jumar.child.supervisor.process_tree import find_descendants
+from jumar.process.freeze import FrozenTree, freeze_processes
 
 COUNT = 40
 """Each killed process is another chance to be looked at just while it dies."""
@@ -39,7 +39,7 @@ def busy(count: int) -> Iterator[FrozenTree]:
         assert parent.stdout is not None
         parent.stdout.readline()
         try:
-            yield still(("nobody", parent.pid))
+            yield freeze_processes(("nobody", parent.pid))
         finally:
             os.killpg(parent.pid, signal.SIGKILL)
 
@@ -47,7 +47,7 @@ def busy(count: int) -> Iterator[FrozenTree]:
 @pytest.mark.slow
 def test_who_is_killed_by_somebody_else_did_not_move() -> None:
     with busy(COUNT) as stillness:
-        for pid in list(descendants(stillness.root)):
+        for pid in list(find_descendants(stillness.root)):
             os.kill(pid, signal.SIGKILL)
             assert stillness.lasts
 
@@ -56,5 +56,5 @@ def test_who_is_killed_by_somebody_else_did_not_move() -> None:
 def test_who_is_set_going_by_somebody_else_did() -> None:
     with busy(1) as stillness:
         assert stillness.lasts
-        os.kill(next(iter(descendants(stillness.root))), signal.SIGCONT)
+        os.kill(next(iter(find_descendants(stillness.root))), signal.SIGCONT)
         assert not stillness.lasts

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from jumar.errors import BadInput
 from jumar.ports import Ran
-from jumar.process.model_command import REFUSED, confined_commands
-from jumar.process.output import OMITTED, OUTPUT_BYTES, plain
+from jumar.process.model_command import REFUSED, build_confined_commands
+from jumar.process.output import OMITTED, OUTPUT_BYTES, strip_terminal_codes
 from jumar.sandbox import bwrap
 from jumar.workspace.store.object_store import Store
 from support.processes.sandboxes import environment_of, s3
@@ -42,7 +42,7 @@ class Lab:
         self.repository = folder / "repository"
         self.tree = self.keep(FILES)
         (self.run_folder / "events.jsonl").write_text(KEY, "utf-8")
-        self.commands = anyio.run(confined_commands, self.store, self.run_folder, PYTHON, ENVIRON, s3())
+        self.commands = anyio.run(build_confined_commands, self.store, self.run_folder, PYTHON, ENVIRON, s3())
 
     def keep(self, files: Mapping[str, str]) -> str:
         """The tree of *files*, which stay in the repository."""
@@ -91,20 +91,20 @@ def bearing(mark: str) -> list[str]:
     ],
 )
 def test_control_sequences_are_stripped(printed: str, kept: str) -> None:
-    assert plain(printed) == kept
+    assert strip_terminal_codes(printed) == kept
 
 
 @pytest.mark.slow
 @given(st.text(st.sampled_from("\x1b[]PX^_\\\x07;0m?\r\n\t a\x9b\x9c\x00\x7f")))
 def test_what_is_left_moves_no_cursor(text: str) -> None:
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", plain(text))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", strip_terminal_codes(text))
 
 
 @pytest.mark.slow
 def test_stripping_takes_time_in_proportion() -> None:
     started = time.perf_counter()
     for piece in ("\x1b]", "\x1b[", "\x1b]0;x", "\x1b[0;", "\x1bP"):
-        plain(piece * (OUTPUT_BYTES // len(piece)))
+        strip_terminal_codes(piece * (OUTPUT_BYTES // len(piece)))
     assert time.perf_counter() - started < 5
 
 
@@ -116,7 +116,7 @@ class TestAvailability:
         box, python = s3(), environment_of(tmp_path / "environment")
         folder = tmp_path / "environment" / "lib" / "runs" / "this"
         with pytest.raises(BadInput, match=f"would see the runs in {folder}/rooms, as they have to see .*/lib: keep"):
-            anyio.run(confined_commands, Store(folder / "objects"), folder, python, ENVIRON, box)
+            anyio.run(build_confined_commands, Store(folder / "objects"), folder, python, ENVIRON, box)
 
     def test_an_interpreter_that_does_not_start_in_there_is_refused(self, tmp_path: Path) -> None:
         box, shim = s3(), tmp_path / "shims" / "python"
@@ -126,7 +126,7 @@ class TestAvailability:
         (tmp_path / "beside").touch()
         store = Store(tmp_path / "objects")
         with pytest.raises(BadInput, match=f"{shim} does not start in the sandbox"):
-            anyio.run(confined_commands, store, tmp_path / "run", shim, ENVIRON, box)
+            anyio.run(build_confined_commands, store, tmp_path / "run", shim, ENVIRON, box)
 
 
 @pytest.mark.slow

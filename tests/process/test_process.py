@@ -21,7 +21,7 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended
 from jumar.ports import Invocation
 from jumar.process import launch
-from jumar.process.child_process import Child, confined
+from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement, scrub
 from support.judging.real_verifier import Court
 from support.processes.sandboxes import s3
@@ -196,7 +196,9 @@ def program(source: str, **config: object) -> Invocation:
 def run(invocation: Invocation, folder: Path, seconds: float = 20.0) -> tuple[list[list[object]], Child]:
     async def main() -> tuple[list[list[object]], Child]:
         records = []
-        async with confined(invocation, Confinement(room=folder, output=folder / "output", seconds=seconds)) as child:
+        async with run_confined(
+            invocation, Confinement(room=folder, output=folder / "output", seconds=seconds)
+        ) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
         return records, child
@@ -223,7 +225,7 @@ def test_a_gigabyte_of_output_costs_a_few_megabytes(tmp_path: Path) -> None:
 def test_a_server_is_asked_and_answers(tmp_path: Path) -> None:
     async def main() -> tuple[object, object]:
         source = "for request in requests: send(['answer', request, config['factor'] * len(request)])"
-        async with confined(program(source, factor=3), Confinement(room=tmp_path, seconds=20.0)) as child:
+        async with run_confined(program(source, factor=3), Confinement(room=tmp_path, seconds=20.0)) as child:
             await child.receive()
             await child.send("x" * 300_000)
             answer = await child.receive()
@@ -258,10 +260,10 @@ def test_kill_9_of_jumar_leaves_nothing(tmp_path: Path) -> None:
     source = program("send(['pid', os.getpid()])\nwhile True: pass")
     script = (
         "import anyio, json, sys\nfrom pathlib import Path\nfrom jumar.ports import Invocation\n"
-        "from jumar.process.launch import Confinement\nfrom jumar.process.child_process import confined\n"
+        "from jumar.process.launch import Confinement\nfrom jumar.process.child_process import run_confined\n"
         "async def main():\n"
         "    invocation = Invocation(argv=tuple(json.loads(sys.argv[1])))\n"
-        "    async with confined(invocation, Confinement(room=Path(sys.argv[2]), seconds=60)) as child:\n"
+        "    async with run_confined(invocation, Confinement(room=Path(sys.argv[2]), seconds=60)) as child:\n"
         "        while record := await child.receive():\n            print(record[-1], flush=True)\n\nanyio.run(main)\n"
     )
     jumar = subprocess.Popen(

@@ -20,10 +20,10 @@ from jumar.child.supervisor.cgroup import MEMORY, Cgroup
 from jumar.core.state.settings import Suite
 from jumar.errors import BadInput
 from jumar.ports import Invocation, Sandbox, Verification
-from jumar.process.child_process import Child, confined
+from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement
-from jumar.process.limits import ResourceLimits, usual
-from jumar.process.sandbox_check import bubblewrap
+from jumar.process.limits import ResourceLimits, compute_default_ceiling
+from jumar.process.sandbox_check import find_bubblewrap
 from jumar.runners.pytest import PytestRunner
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.verifier import TrustedVerifier
@@ -142,7 +142,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def box(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     """The strongest sandbox."""
     try:
-        return anyio.run(bubblewrap, tmp_path_factory.mktemp("box"), dict(os.environ))
+        return anyio.run(find_bubblewrap, tmp_path_factory.mktemp("box"), dict(os.environ))
     except BadInput as reason:
         pytest.skip(f"NOT PROVED: {reason}")
 
@@ -275,7 +275,7 @@ class TestALook:
 
     @pytest.mark.slow
     def test_weighs_what_is_shared_once(self, tmp_path: Path) -> None:
-        own = process_tree.descendants(os.getppid())[os.getpid()]
+        own = process_tree.find_descendants(os.getppid())[os.getpid()]
         machine = Machine(tmp_path, memory_bytes=own.pages * resource_watch.PAGE + (64 << 20))
         machine.members = {os.getpid(): Member(pages=own.pages + (128 << 20) // resource_watch.PAGE)}
         assert machine.how() is None, "what is there is less than what the sum says"
@@ -296,8 +296,8 @@ class TestALook:
 
 def test_the_usual_ceiling_leaves_the_machine_half_of_its_memory() -> None:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    assert 0 < usual().memory_bytes <= min(total // 2, 8 << 30)
-    assert usual().processes >= 512
+    assert 0 < compute_default_ceiling().memory_bytes <= min(total // 2, 8 << 30)
+    assert compute_default_ceiling().processes >= 512
 
 
 @pytest.mark.slow
@@ -316,7 +316,7 @@ def test_a_cell_is_gone_with_what_was_in_it(tmp_path: Path, way: str) -> None:
     async def main() -> Child:
         invocation = Invocation(argv=(sys.executable, "-c", f"import os, signal\n{source}"))
         confinement = Confinement(room=tmp_path / "room", seconds=SECONDS, ceiling=LOW)
-        async with confined(invocation, confinement) as child:
+        async with run_confined(invocation, confinement) as child:
             await child.receive()
         return child
 

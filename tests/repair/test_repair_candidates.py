@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jumar.repair.candidates import candidates, followers
+from jumar.repair.candidates import generate_candidates, generate_pairs
 from jumar.repair.suspicion import SuspectTree
 
 SOURCE = '''\
@@ -55,7 +55,7 @@ LINES = SOURCE.count("\n")
 
 def first(suspects: dict[int, float], seed: int = 0, most: int = 120) -> list[tuple[str, int, float]]:
     tree = SuspectTree({"m.py": SOURCE}, {"m.py": suspects})
-    return [(c.text, c.edit.line, c.rank) for c in islice(candidates(tree, seed), most)]
+    return [(c.text, c.edit.line, c.rank) for c in islice(generate_candidates(tree, seed), most)]
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_candidates_are_sound(suspects: dict[int, float], seed: int) -> None:
 def test_the_rest_of_the_file_is_unchanged() -> None:
     tree = SuspectTree({"m.py": SOURCE}, {"m.py": {23: 1.0}})
 
-    for candidate in islice(candidates(tree), 300):
+    for candidate in islice(generate_candidates(tree), 300):
         unit = candidate.unit
         assert candidate.text.startswith(SOURCE[: unit.start])
         assert candidate.text.endswith(SOURCE[unit.end :])
@@ -102,7 +102,7 @@ def test_a_constant_inherits_from_the_lines_that_mention_it() -> None:
 def test_line_endings_are_kept(ending: str, tail: str) -> None:
     source = ending.join(["X = 1", "def f(a):", "    a.sort()", "    return a"]) + tail
 
-    texts = [c.text for c in islice(candidates(SuspectTree({"m.py": source}, {})), 400)]
+    texts = [c.text for c in islice(generate_candidates(SuspectTree({"m.py": source}, {})), 400)]
 
     assert texts
     for text in texts:
@@ -114,9 +114,9 @@ def test_line_endings_are_kept(ending: str, tail: str) -> None:
 def test_pairs_hold_both_changes() -> None:
     source = "def f(a, b):\n    c = a < b\n    return c + 1\n"
     tree = SuspectTree({"m.py": source}, {})
-    single = next(c for c in candidates(tree) if "a <= b" in c.text)
+    single = next(c for c in generate_candidates(tree) if "a <= b" in c.text)
 
-    pairs = list(islice(followers(tree, single), 200))
+    pairs = list(islice(generate_pairs(tree, single), 200))
 
     assert any("a <= b" in p.text and "return c - 1" in p.text for p in pairs)
     assert all(p.text != source and p.first for p in pairs)

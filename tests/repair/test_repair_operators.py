@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from jumar.repair.candidates import candidates
+from jumar.repair.candidates import generate_candidates
 from jumar.repair.suspicion import SuspectTree
 
 CASES = {
@@ -74,7 +74,7 @@ CASES = {
 def test_the_change_is_among_the_candidates(case: str) -> None:
     source, expected = CASES[case]
 
-    assert any(expected in candidate.text for candidate in candidates(SuspectTree({"m.py": source}, {})))
+    assert any(expected in candidate.text for candidate in generate_candidates(SuspectTree({"m.py": source}, {})))
 
 
 @pytest.mark.slow
@@ -90,10 +90,10 @@ def test_comments_strings_and_odd_spacing_elsewhere_stay() -> None:
                     <  b)
         """)
 
-    texts = [c.text for c in candidates(SuspectTree({"m.py": source}, {"m.py": {7: 1.0, 8: 1.0}}))]
+    texts = [c.text for c in generate_candidates(SuspectTree({"m.py": source}, {"m.py": {7: 1.0, 8: 1.0}}))]
 
     assert source.replace("<  b", "<=  b") in texts
 
 
 def test_a_file_that_does_not_parse_has_no_candidates() -> None:
-    assert list(candidates(SuspectTree({"m.py": "def f(:\n"}, {}))) == []
+    assert list(generate_candidates(SuspectTree({"m.py": "def f(:\n"}, {}))) == []

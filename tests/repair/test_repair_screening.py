@@ -11,10 +11,10 @@ import pytest
 from jumar.core.run.strategy import Request
 from jumar.core.state.events import Localisation
 from jumar.core.state.settings import Suite
-from jumar.models.repair import RepairModel, fingerprint
+from jumar.models.repair import RepairModel, compute_fingerprint
 from jumar.ports import Answer, Ask
-from jumar.repair.candidates import Candidate, candidates
-from jumar.repair.screening_client import ScreeningConfinement, ScreeningTree, ScreeningTrial, Sighting, worker
+from jumar.repair.candidates import Candidate, generate_candidates
+from jumar.repair.screening_client import ScreeningConfinement, ScreeningTree, ScreeningTrial, Sighting, open_worker
 from jumar.repair.search import Bounds
 from jumar.repair.suspicion import SuspectTree
 from jumar.runners.pytest import PytestRunner
@@ -104,7 +104,7 @@ def ground(folder: Path, red: tuple[str, ...], green: tuple[str, ...], source: s
 def made(old: str, new: str, source: str = SOURCE) -> Candidate:
     """Some candidate for the place of *old*, changed to have *new* there."""
     line = source[: source.index(old)].count("\n") + 1
-    some = next(candidates(SuspectTree({"box.py": source}, {"box.py": {line: 1.0}})))
+    some = next(generate_candidates(SuspectTree({"box.py": source}, {"box.py": {line: 1.0}})))
     unit, text = some.unit, source.replace(old, new, 1)
     swappable = unit.function and source.index(old) >= unit.body
     snippet = unit.shell + text[unit.start : unit.end + len(new) - len(old)]
@@ -115,7 +115,7 @@ def sightings(
     place: ScreeningTree, changes: Mapping[str, Candidate | None], seconds: float = 0.5
 ) -> dict[str, Sighting]:
     async def screened() -> dict[str, Sighting]:
-        async with worker(place) as one:
+        async with open_worker(place) as one:
             trials = {name: ScreeningTrial(i, change, seconds) for i, (name, change) in enumerate(changes.items())}
             return {name: await one.screen(trial) for name, trial in trials.items()}
 
@@ -230,7 +230,7 @@ def test_the_model_proposes_a_file_that_passes_and_then_another(tmp_path: Path) 
     (first,) = answers(place, asked(place))
     files = first.reply.tool_calls[0].arguments["files"]
     assert isinstance(files, dict)
-    refused = frozenset({fingerprint("box.py", files["box.py"])})
+    refused = frozenset({compute_fingerprint("box.py", files["box.py"])})
     again, other = answers(place, asked(place), asked(place, refused))
     (resumed,) = answers(place, asked(place, refused))
 

@@ -11,7 +11,7 @@ from jumar.core.run.strategy import Request
 from jumar.core.state.settings import Suite
 from jumar.models.repair import RepairModel
 from jumar.ports import Answer, Ask
-from jumar.repair.readable_sources import MARK, sources_of
+from jumar.repair.readable_sources import MARK, split_sources
 from jumar.repair.screening_client import ScreeningConfinement
 from jumar.repair.search import Bounds
 from jumar.runners.pytest import PytestRunner
@@ -33,7 +33,7 @@ def test_sources_are_read_as_they_are_and_the_others_are_named() -> None:
         "lat.py": LATIN,
         "data.txt": b"\xff",
     }
-    found = sources_of(files)
+    found = split_sources(files)
 
     assert sorted(found.texts) == ["app.py", "coded.py", "marked.py"]
     assert found.texts["marked.py"] == GOOD.decode()
@@ -55,7 +55,7 @@ def test_sources_are_read_as_they_are_and_the_others_are_named() -> None:
     ],
 )
 def test_a_file_that_does_not_parse_is_to_blame_where_the_output_says_so(output: str, named: bool) -> None:  # noqa: FBT001  a parameter of pytest's
-    assert bool(sources_of({"m.py": BROKEN}).culprits(output)) is named
+    assert bool(split_sources({"m.py": BROKEN}).culprits(output)) is named
 
 
 def answered(folder: Path, files: dict[str, bytes], output: str, attempts: int) -> Answer:

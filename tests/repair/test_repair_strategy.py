@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jumar.repair.schedule import LIMITS, TrialSchedule
-from jumar.repair.screening_client import ScreeningTrial, Sighting, sighted, spread
+from jumar.repair.screening_client import ScreeningTrial, Sighting, parse_sighting, spread
 from jumar.repair.suspicion import SuspectTree
 
 SOURCE = "def f(a, b):\n    while a < b:\n        a += 1\n    return a\n"
@@ -84,5 +84,7 @@ def test_red_tests_of_different_functions_come_first() -> None:
 def test_what_a_child_says_is_read_as_a_sighting() -> None:
     lines: list[list[object]] = [["red", "x", "passed", "", 0.25], ["red", "y", "failed", "KeyError: 1", 0.5], ["hung"]]
 
-    assert sighted(lines) == Sighting(frozenset({"x"}), kept=False, hung=True, signs=("KeyError: 1",), seconds=0.5)
-    assert sighted([["misfit"]]).misfit
+    assert parse_sighting(lines) == Sighting(
+        frozenset({"x"}), kept=False, hung=True, signs=("KeyError: 1",), seconds=0.5
+    )
+    assert parse_sighting([["misfit"]]).misfit

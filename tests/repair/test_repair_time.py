@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from jumar.agents.repair import RepairAgent
 from jumar.core.run.effects import Call, Verify
-from jumar.core.run.search_reserve import SEARCHING, acceptance_runs, run_seconds, search_seconds
+from jumar.core.run.search_reserve import SEARCHING, compute_search_seconds, count_acceptance_runs, estimate_run_seconds
 from jumar.core.run.strategy import Request
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget, Cost
@@ -126,7 +126,7 @@ def test_the_time_of_an_acceptance_is_held_back_and_half_of_what_is_left_is_for_
     settings = replace(start.settings, suite=replace(start.settings.suite, confirm=confirm))
     state = replace(made.kernel.state, start=replace(start, settings=settings), run_seconds=seconds)
 
-    assert search_seconds(left, state) == searching
+    assert compute_search_seconds(left, state) == searching
 
 
 def test_a_run_that_hung_is_expected_to_be_shorter_once_it_is_green() -> None:
@@ -136,8 +136,8 @@ def test_a_run_that_hung_is_expected_to_be_shorter_once_it_is_green() -> None:
     )  # fmt: skip
     hung = Judged(tests, {"a": Outcome.PASSED, "b": Outcome.TIMEOUT}, frozenset({"a"}))
 
-    assert run_seconds(hung, Suite(test_timeout_seconds=30.0)) == 4.0
-    assert acceptance_runs(0) == 1
+    assert estimate_run_seconds(hung, Suite(test_timeout_seconds=30.0)) == 4.0
+    assert count_acceptance_runs(0) == 1
 
 
 class Proposals:

@@ -10,16 +10,16 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from jumar.child.commands.test_command_main import first_program, unstartable
+from jumar.child.commands.test_command_main import check_startable, find_program
 from jumar.cli.doctor import gate
 from jumar.cli.main import call
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Blame, Cause, Ended
 from jumar.errors import BadInput
 from jumar.ports import Collected, Verification
-from jumar.runners.command import SAMPLE_SUITE, CommandRunner, argv_of
-from jumar.runners.command import test_id as id_of
-from jumar.runs.setup.assembly import RunPlace, settings_of, tree_of, verifier_of
+from jumar.runners.command import SAMPLE_SUITE, CommandRunner, build_argv
+from jumar.runners.command import build_test_id as id_of
+from jumar.runs.setup.assembly import RunPlace, build_settings, build_verifier, store_tree
 from jumar.task.resolve import Options, with_options
 from jumar.task.suites import with_command
 from jumar.task.task import load_task, targets
@@ -107,15 +107,15 @@ def test_a_command_that_does_not_end_is_a_timeout_and_its_children_end_with_it(t
     ],
 )  # fmt: skip
 def test_the_first_program_of_a_command_is_known_where_no_shell_has_to_expand_it(command: str, program: str) -> None:
-    assert first_program(command) == program
+    assert find_program(command) == program
     if program in ("cd", ""):
-        assert unstartable(command, "", Path()) == ""
+        assert check_startable(command, "", Path()) == ""
 
 
 def test_a_command_is_started_directly_unless_it_has_the_syntax_of_a_shell() -> None:
-    assert argv_of("make -k 'a b'") == ("make", "-k", "a b")
-    assert argv_of("make && make check") == ("/bin/sh", "-c", "make && make check")
-    assert argv_of("CC=gcc make") == ("/bin/sh", "-c", "CC=gcc make")
+    assert build_argv("make -k 'a b'") == ("make", "-k", "a b")
+    assert build_argv("make && make check") == ("/bin/sh", "-c", "make && make check")
+    assert build_argv("CC=gcc make") == ("/bin/sh", "-c", "CC=gcc make")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_command_is_started_directly_unless_it_has_the_syntax_of_a_shell() -> 
 )
 def test_a_command_that_cannot_be_meant_is_refused_with_the_fix(command: str, said: str) -> None:
     with pytest.raises(BadInput) as refused:
-        argv_of(command)
+        build_argv(command)
     assert said in str(refused.value)
 
 
@@ -197,8 +197,8 @@ def test_what_names_single_tests_is_refused_for_a_test_command(
 
 def test_doctor_looks_for_the_program_of_a_test_command(tmp_path: Path) -> None:
     root = repository(tmp_path, task='[tests]\ncommand = "sh ci.sh"\n')
-    (there,) = gate.tests(load_task(root), ENVIRON)
-    (absent,) = gate.tests(with_command(load_task(root), Options(test_command="no-such-program")), ENVIRON)
+    (there,) = gate.check_tests(load_task(root), ENVIRON)
+    (absent,) = gate.check_tests(with_command(load_task(root), Options(test_command="no-such-program")), ENVIRON)
 
     assert (there.ok, there.found) == (True, "sh ci.sh: one test, passed if it exits with status 0")
     assert (absent.ok, absent.mend) == (False, "there is no program 'no-such-program' on PATH")
@@ -282,9 +282,9 @@ def test_a_test_command_finds_the_programs_of_the_project_in_every_tier(tmp_path
     (tmp_path / "r" / "src" / "a.c").write_text("")
     task = with_options(load_task(tmp_path / "r"), Options(model="repair", test_command=".venv/bin/tool && tool"))
     place = RunPlace.at(tmp_path / "run", ENVIRON, sandbox(tier))
-    tree = tree_of(place.store, task)
-    settings = settings_of(task, place.store, tree, None)
-    verifier = verifier_of(place, settings, tree, (id_of(settings.suite),))
+    tree = store_tree(place.store, task)
+    settings = build_settings(task, place.store, tree, None)
+    verifier = build_verifier(place, settings, tree, (id_of(settings.suite),))
 
     done = anyio.run(verifier.verify, tree, {})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jumar.child.commands.junit_main import JunitCase, UnreadableReport, blamed, read, stands_for
+from jumar.child.commands.junit_main import JunitCase, UnreadableReport, find_blame, is_load_failure, read
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Blame, Cause, Ended, Verdict
 from jumar.errors import BadInput
@@ -81,10 +81,10 @@ def test_what_pytest_reports_is_read(tmp_path: Path) -> None:
         ("suite::tests.test_b", "error", 0),
     ]
     assert cases[1].why == "assert 1 == 2\n\ndef <\nE assert"
-    said = [blamed(case) for case in cases]
+    said = [find_blame(case) for case in cases]
     assert said == [("", ""), ("code", ""), ("test", ""), ("", ""), *[("test", "")] * 3, ("absent", "app.new")]
     heads = ("tests.test_b", "tests.test_b.TestIt", "tests/test_b.py", "tests.test_bc", "tests")
-    assert [stands_for(cases[-1], head) for head in heads] == [True, True, True, False, False]
+    assert [is_load_failure(cases[-1], head) for head in heads] == [True, True, True, False, False]
 
 
 def test_what_others_report_is_read(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_what_others_report_is_read(tmp_path: Path) -> None:
         ("J::npe", "error"),
     ]
     assert [case.ms for case in cases[:3]] == [1_000_500, 0, 0]
-    assert blamed(cases[-1]) == ("absent", "com.x.New")
+    assert find_blame(cases[-1]) == ("absent", "com.x.New")
 
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]><testsuite>&b;</testsuite>'

@@ -24,7 +24,7 @@ from jumar.journal.writer import Journal, read_journal
 from jumar.runs.archive.find import find_run
 from jumar.runs.archive.listing import list_runs
 from jumar.runs.setup.marks import mark
-from jumar.runs.setup.result import result_of
+from jumar.runs.setup.result import build_result
 from jumar.workspace.store.lease import SHARED
 from support.processes.ticks import wait_for_a_tick
 from support.worlds.run_world import program, world
@@ -52,7 +52,7 @@ def ran(tmp_path: Path, name: str, *, ends: bool = True) -> Path:
     story = world(run, (REPLY,))
     if ends:
         state = anyio.run(story.kernel.run)
-        result = result_of(state, run, story.journal.mark)
+        result = build_result(state, run, story.journal.mark)
         (run / "result.json").write_text(json.dumps({**json.loads(_encoded(result))}))
     story.journal.close()
     origin = tmp_path / "origin"

@@ -20,7 +20,7 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
-from jumar.process.sandbox_check import bubblewrap
+from jumar.process.sandbox_check import find_bubblewrap
 from jumar.runs.external.visible_files import AgentView
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.other_user import AnotherUser
@@ -29,7 +29,7 @@ from support.processes.external_run import FILES, KEY, Outing, Terms
 from support.worlds.run_world import program
 
 TIERS: dict[str, Callable[[Path], Sandbox]] = {
-    "S3": lambda folder: anyio.run(bubblewrap, folder, dict(os.environ)),
+    "S3": lambda folder: anyio.run(find_bubblewrap, folder, dict(os.environ)),
     "S2": lambda _: Landlocked(),
     "S1": lambda _: AnotherUser(),
 }

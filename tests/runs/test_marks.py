@@ -16,8 +16,8 @@ from jumar.core.state.settings import Settings, Suite
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.journal.writer import EVENTS, Journal
-from jumar.runs.setup.marks import KEY, MARK, Trust, is_own, mark, state_folder, withheld
-from jumar.sandbox.program_files import on_path
+from jumar.runs.setup.marks import KEY, MARK, Trust, build_key_ignore_line, find_state_folder, is_own, mark
+from jumar.sandbox.program_files import find_path_files
 from jumar.sandbox.request import Reach
 from sandbox.test_sandbox_tiers import place, python
 from support.processes.sandboxes import s3
@@ -151,7 +151,7 @@ def test_a_run_without_an_event_is_nobody_s_and_a_damaged_one_says_so(tmp_path: 
     ],
 )
 def test_the_key_lies_in_the_state_folder_of_the_person(environ: dict[str, str], folder: Path | None) -> None:
-    assert state_folder(environ) == folder
+    assert find_state_folder(environ) == folder
 
 
 @pytest.mark.parametrize("state", ["/dev/null", "/proc/self", "repository"])
@@ -187,8 +187,8 @@ def test_a_mark_or_a_journal_that_a_link_borrows_is_none(tmp_path: Path, name: s
 
 def test_the_key_is_part_of_no_tree(tmp_path: Path) -> None:
     environ = home(tmp_path)
-    assert withheld(tmp_path, environ) == ("/home/.local/state/jumar/",)
-    assert withheld(tmp_path / "project", environ) == ()
+    assert build_key_ignore_line(tmp_path, environ) == ("/home/.local/state/jumar/",)
+    assert build_key_ignore_line(tmp_path / "project", environ) == ()
 
 
 @pytest.mark.slow
@@ -198,7 +198,7 @@ def test_what_runs_in_a_sandbox_cannot_read_the_key(place: Path) -> None:
     (place / "home" / ".local" / "bin").mkdir()
     key = place / "home" / ".local" / "state" / "jumar" / KEY
 
-    reach = Reach(readable=on_path(environ["PATH"], environ["HOME"], place / "task"))
+    reach = Reach(readable=find_path_files(environ["PATH"], environ["HOME"], place / "task"))
     said = python(f"open({str(key)!r}, 'rb')", place, s3(), reach)
 
     assert said.splitlines()[-1].startswith("FileNotFoundError")

@@ -30,8 +30,8 @@ from jumar.models.wire.request_formats import (
     ForwardedRequest,
     ForwardRefusal,
     RequestFormat,
-    asked,
-    form_at,
+    find_form,
+    parse_request,
 )
 from jumar.ports import Answer, Ask
 from jumar.runs.external.model_proxy import (
@@ -40,9 +40,9 @@ from jumar.runs.external.model_proxy import (
     VALUES,
     ProxyEndpoints,
     ProxyRequest,
-    opened,
+    build_error,
+    open_listeners,
     serve,
-    told,
 )
 from support.processes import fake_provider as wire
 
@@ -81,7 +81,7 @@ class Desk:
         assert knock.form is not None
         wish = self.model.asked(knock.form, knock.body, knock.headers)
         if isinstance(wish, ForwardRefusal):
-            return told(wish.status, "refused", wish.why)
+            return build_error(wish.status, "refused", wish.why)
         async with self._turn:
             self.model.pending = wish
             self.reserved.append(self.model.worst(ask()).tokens)
@@ -92,7 +92,7 @@ class Desk:
 
 @asynccontextmanager
 async def proxied(desk: Desk) -> AsyncIterator[tuple[httpx2.AsyncClient, ProxyEndpoints]]:
-    async with opened(TOKEN) as (listener, doors), anyio.create_task_group() as tasks:
+    async with open_listeners(TOKEN) as (listener, doors), anyio.create_task_group() as tasks:
         tasks.start_soon(serve, listener, doors, desk.answer, "gpt-run")
         headers = {"authorization": f"Bearer {TOKEN}", "x-api-key": TOKEN}
         async with httpx2.AsyncClient(base_url=doors.root, headers=headers, trust_env=False, verify=BARE) as client:
@@ -230,7 +230,7 @@ class TestARequest:
 def sent_for(form_name: str, body: Json, name: str = "openai:x", base_url: str = "http://127.0.0.1:1/v1") -> Json:
     """The body that is sent for *body*."""
     form = next(f for f in FORMS if f.name == form_name)
-    wish = asked(form, json.dumps(body).encode(), name, CAP, base_url)
+    wish = parse_request(form, json.dumps(body).encode(), name, CAP, base_url)
     assert isinstance(wish, ForwardedRequest), wish
     decoded: Json = json.loads(wish.body)
     return decoded
@@ -243,7 +243,7 @@ def part(**content: Any) -> list[Json]:
 
 def refused_for(form_name: str, body: Json) -> str:
     form = next(f for f in FORMS if f.name == form_name)
-    wish = asked(form, json.dumps(body).encode(), "openai:x", CAP)
+    wish = parse_request(form, json.dumps(body).encode(), "openai:x", CAP)
     assert isinstance(wish, ForwardRefusal), json.loads(wish.body)
     assert wish.status == 400
     return wish.why
@@ -279,7 +279,7 @@ class TestTheCapOnOutput:
 
     def test_leaves_room_for_an_answer_after_the_thinking(self) -> None:
         body = {"messages": HELLO, "max_tokens": 32_000, "thinking": {"type": "enabled", "budget_tokens": 31_999}}
-        wish = asked(MESSAGES, json.dumps(body).encode(), "anthropic:x", 8192)
+        wish = parse_request(MESSAGES, json.dumps(body).encode(), "anthropic:x", 8192)
         assert isinstance(wish, ForwardedRequest)
         assert json.loads(wish.body)["thinking"] == {"type": "enabled", "budget_tokens": 4096}
         assert sent_for("messages", body)["thinking"] == {"type": "disabled"}
@@ -330,13 +330,13 @@ class TestWhatCouldPassACap:
 
     @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"null", b"[" * 100_000, b'{"messages": "' + b"\xff" + b'"}'])
     def test_cannot_hide_in_a_body_that_is_none(self, raw: bytes) -> None:
-        assert isinstance(asked(CHAT, raw, "openai:x", CAP), ForwardRefusal)
+        assert isinstance(parse_request(CHAT, raw, "openai:x", CAP), ForwardRefusal)
 
     @pytest.mark.parametrize("depth", [300, 3_000, 100_000])
     @pytest.mark.parametrize("form", FORMS)
     def test_cannot_hide_so_deep_that_nobody_can_look(self, form: RequestFormat, depth: int) -> None:
         raw = b'{"%s": [{"role": "user", "content": %s%s}]}' % (form.turns.encode(), b"[" * depth, b"]" * depth)
-        told = asked(form, raw, "openai:x", CAP)
+        told = parse_request(form, raw, "openai:x", CAP)
         assert (
             isinstance(told, ForwardRefusal) if depth > 1_000 else isinstance(told, ForwardedRequest | ForwardRefusal)
         )
@@ -355,8 +355,8 @@ class TestWhatCouldPassACap:
 
     def test_a_path_that_no_client_posts_to_is_no_form(self) -> None:
         paths = ("/v1/chat/completions", "/chat/completions/", "/v1/responses", "/v1/messages")
-        assert [form_at(p) for p in paths] == [CHAT, CHAT, RESPONSES, MESSAGES]
-        assert form_at("/v1/messages/count_tokens") is form_at("/v1/files") is form_at("/v1/v1/messages") is None
+        assert [find_form(p) for p in paths] == [CHAT, CHAT, RESPONSES, MESSAGES]
+        assert find_form("/v1/messages/count_tokens") is find_form("/v1/files") is find_form("/v1/v1/messages") is None
 
 
 class TestWhatIsSetAside:
@@ -366,7 +366,7 @@ class TestWhatIsSetAside:
     @given_that(st.lists(st.text(max_size=200), min_size=1, max_size=5), st.text(max_size=100))
     def test_is_no_less_than_the_bytes_that_are_said(self, texts: list[str], system: str) -> None:
         turns = [{"role": "user", "content": text} for text in texts]
-        wish = asked(MESSAGES, json.dumps({"system": system, "messages": turns}).encode(), "anthropic:x", CAP)
+        wish = parse_request(MESSAGES, json.dumps({"system": system, "messages": turns}).encode(), "anthropic:x", CAP)
         assert isinstance(wish, ForwardedRequest)
         said = sum(len(t.encode("utf-8", "replace")) for t in (*texts, system))
         forwarded = model("http://127.0.0.1:1", "anthropic:x")
@@ -378,7 +378,7 @@ class TestWhatIsSetAside:
             image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * size}}
             body = json.dumps({"messages": [{"role": "user", "content": [image]}]}).encode()
             forwarded = model("http://127.0.0.1:1")
-            wish = asked(CHAT, body, "openai:x", CAP)
+            wish = parse_request(CHAT, body, "openai:x", CAP)
             assert isinstance(wish, ForwardedRequest)
             forwarded.pending = wish
             return forwarded.worst(ask()).tokens

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from jumar.cli.main import jumar
-from jumar.runs.setup.assembly import runner_of
+from jumar.runs.setup.assembly import load_runner
 from support.processes.node import PACKAGES
 from support.worlds.real_task_scripts import Entry, laid_out, script_for, tasks
 
@@ -32,7 +32,7 @@ def run(folder: Path, script: Path, runs: Path) -> dict[str, Any]:
 
 def red_to_green(data: Path, task: Entry, into: Path) -> None:
     """Claim what the baseline shows as red, write the solution, and see the run end green in one verification."""
-    runner = runner_of(RUNNERS[task["language"]])
+    runner = load_runner(RUNNERS[task["language"]])
     if missing := runner.surroundings(into, {**os.environ, "JUMAR_NODE_MODULES": str(PACKAGES)}).missing:
         pytest.skip(missing)
     folder, script = laid_out(data, task, into), into / "script.jsonl"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cli.test_cli import Called, Files, jumar, lay
-from jumar.core.run.raise_caps import caps_to_raise, refusal
+from jumar.core.run.raise_caps import explain_refusal, find_caps_to_raise
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget, Cost
@@ -69,19 +69,19 @@ def test_the_seconds_spent_are_those_within_segments_whatever_lies_between_them(
         (stopped(Budget(attempts=2), "the cap on attempts is used up", ATTEMPTS, attempts=2), {"attempts": 4}),
         (stopped(Budget(turns=40), "the cap on turns is used up.", StopReason.TURNS, turns=40), {"turns": 80}),
         (stopped(Budget(seconds=5.0), "the cap on seconds is used up", seconds=7.25), {"seconds": 135.0}),
-        (stopped(Budget(usd=0.05), refusal("usd", Cost(0.02, 9)) + ".", micro_usd=40_000), {"usd": 0.1}),
-        (stopped(Budget(usd=0.05), refusal("usd", Cost(0.4, 9)) + ".", micro_usd=0), {"usd": 0.8}),
-        (stopped(Budget(tokens=100), refusal("tokens", Cost(0.4, 900)), tokens=10), {"tokens": 1810}),
+        (stopped(Budget(usd=0.05), explain_refusal("usd", Cost(0.02, 9)) + ".", micro_usd=40_000), {"usd": 0.1}),
+        (stopped(Budget(usd=0.05), explain_refusal("usd", Cost(0.4, 9)) + ".", micro_usd=0), {"usd": 0.8}),
+        (stopped(Budget(tokens=100), explain_refusal("tokens", Cost(0.4, 900)), tokens=10), {"tokens": 1810}),
         (stopped(Budget(test_runs=2, turns=3), "the cap on turns is used up", StopReason.TURNS, turns=3, test_runs=2),
          {"turns": 6, "test_runs": 4}),
-        (stopped(Budget(usd=0.05), refusal("usd of the ledger", Cost(0.4, 9))), {}),
+        (stopped(Budget(usd=0.05), explain_refusal("usd of the ledger", Cost(0.4, 9))), {}),
         (stopped(Budget(), "stopped by a signal", StopReason.INTERRUPTED), {}),
         (replace(stopped(Budget(seconds=14.0), "The time ended after 3 candidates.", seconds=9.0), expired="so it did"),
          {"seconds": 148.0}),
     ],
 )  # fmt: skip
 def test_the_caps_to_raise_are_those_that_keep_the_run_from_going_on(state: RunState, raised: dict[str, float]) -> None:
-    assert caps_to_raise(state) == raised
+    assert find_caps_to_raise(state) == raised
 
 
 FILES: Files = {

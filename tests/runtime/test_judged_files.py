@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jumar.cli.main import call
-from jumar.core.gate.pure_renames import renames_between
+from jumar.core.gate.pure_renames import find_renames
 from jumar.core.gate.write_rules import WriteRules
 from jumar.core.state.settings import Settings, Suite
 from jumar.runs.tree.shadowing import unshadowed
@@ -104,4 +104,4 @@ def test_emptying_the_script_that_the_makefile_runs_is_no_green(
 
 @pytest.mark.parametrize(("old", "new"), [("all", "any"), ("total", "all"), ("expect", "expected")])
 def test_a_codemod_renames_no_name_of_a_language_or_of_its_tests(old: str, new: str) -> None:
-    assert "is a name of the language" in str(renames_between(f"assert {old}(x)", f"assert {new}(x)"))
+    assert "is a name of the language" in str(find_renames(f"assert {old}(x)", f"assert {new}(x)"))

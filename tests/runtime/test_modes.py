@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.test_guardrails import checked
-from jumar.core.gate.pure_renames import WORD, renames_between, why_impure
+from jumar.core.gate.pure_renames import WORD, explain_impure, find_renames
 from jumar.core.state import events as ev
 from jumar.core.state.settings import Settings, Suite
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate
-from jumar.corpus.export import corpus_of
-from jumar.corpus.schema import line
-from jumar.languages.project_kinds import of_runner
-from jumar.runs.setup.assembly import gated, runner_of
+from jumar.corpus.export import build_corpus
+from jumar.corpus.schema import encode_record
+from jumar.languages.project_kinds import find_project
+from jumar.runs.setup.assembly import build_guard, load_runner
 from jumar.task.task import Task, protected_lines
 from support.processes.sandboxes import s3
 from support.worlds.driver_world import both, call, ended
@@ -46,12 +46,12 @@ PROJECTS = {
 @pytest.mark.parametrize("runner", PROJECTS)
 def test_refactor_mode_opens_every_file_but_tests_and_guardrails_own(runner: str, named: bool) -> None:  # noqa: FBT001
     steering, tests = PROJECTS[runner]
-    kind = of_runner(runner)
+    kind = find_project(runner)
     editable, own = (("src/app.*",), ()) if named else (kind.sources, kind.tests)
     task = Task(root=Path("/x"), name="x", suite=Suite(runner=runner), editable=editable, protected=own)
     settings = Settings(editable=task.editable, protected=protected_lines(task, tests[:1]), suite=task.suite)
 
-    guard = gated(settings, runner_of(runner), (*steering, *tests))
+    guard = build_guard(settings, load_runner(runner), (*steering, *tests))
 
     for path in (*steering, "README.md", "docs/new/x.md", ".github/workflows/ci.yml", "Makefile", "requirements.txt"):
         assert guard.refactorable(path), path
@@ -69,7 +69,7 @@ def test_what_the_person_protects_stays_closed_and_what_commands_name_steers() -
         judging=("ci/all.sh",),
     )  # fmt: skip
 
-    guard = gated(settings, runner_of("pytest"), ())
+    guard = build_guard(settings, load_runner("pytest"), ())
 
     assert not guard.refactorable("pyproject.toml")
     assert not guard.refactorable("docs/a.md")
@@ -136,15 +136,15 @@ PURE = {
 @pytest.mark.parametrize("what", PURE)
 def test_a_pure_rename_is_of_a_name_that_the_code_defined_and_defines_anew(what: str) -> None:
     path, code, test = PURE[what]
-    renamed = renames_between(test, test.replace("old", "fresh"))
+    renamed = find_renames(test, test.replace("old", "fresh"))
     assert renamed == {"old": "fresh"}
     suffix = path.rpartition(".")[2]
     first, after = {path: code}, {path.replace("old", "fresh"): code.replace("old", "fresh")}
-    assert why_impure(f"t.{suffix}", renamed, first, (first, after)) == ""
-    assert "still defines old" in why_impure(f"t.{suffix}", renamed, first, (first, {**after, path: code}))
-    assert "does not define fresh" in why_impure(f"t.{suffix}", renamed, first, (first, {}))
-    assert "does not define old" in why_impure(f"t.{suffix}", renamed, {}, (first, after))
-    assert "has the name fresh already" in why_impure(f"t.{suffix}", renamed, first, (first | after, after))
+    assert explain_impure(f"t.{suffix}", renamed, first, (first, after)) == ""
+    assert "still defines old" in explain_impure(f"t.{suffix}", renamed, first, (first, {**after, path: code}))
+    assert "does not define fresh" in explain_impure(f"t.{suffix}", renamed, first, (first, {}))
+    assert "does not define old" in explain_impure(f"t.{suffix}", renamed, {}, (first, after))
+    assert "has the name fresh already" in explain_impure(f"t.{suffix}", renamed, first, (first | after, after))
 
 
 @pytest.mark.slow
@@ -152,8 +152,8 @@ def test_a_pure_rename_is_of_a_name_that_the_code_defined_and_defines_anew(what:
 def test_a_rename_of_every_whole_word_is_found_and_anything_more_is_not(text: str, name: str) -> None:
     words = WORD.split(text)
     new = "".join("fresh" if word == name else word for word in words)
-    assert renames_between(text, new) == ({name: "fresh"} if name in words[1::2] else {})
-    assert isinstance(renames_between(text, f"{new}\n# more"), str)
+    assert find_renames(text, new) == ({name: "fresh"} if name in words[1::2] else {})
+    assert isinstance(find_renames(text, f"{new}\n# more"), str)
 
 
 REPOSITORY = {
@@ -222,13 +222,13 @@ def test_a_real_command_renames_over_many_files_and_only_as_a_whole(tmp_path: Pa
     assert journal.count('"type":"codemod"') == 2
     assert "a codemod keeps every outcome" in journal
 
-    (record,) = corpus_of([tmp_path / "runs"]).records
+    (record,) = build_corpus([tmp_path / "runs"]).records
     assert (record.kind, record.tests, record.codemod.tool) == ("codemod", (), "run_command")
     assert record.codemod.command.startswith("sed -i")
     assert record.codemod.renames == '{"add": "plus"}'
     assert [file.path for file in record.edit.files] == ["NOTES.md", "calc.py", "tests/test_calc.py"]
     assert (record.red[0].passed, record.green.passed) == (1, 1)
-    (tmp_path / "corpus.jsonl").write_bytes(line(record))
+    (tmp_path / "corpus.jsonl").write_bytes(encode_record(record))
     program = Path(sys.executable).with_name("jumar")
     replay = ("corpus", "replay", "corpus.jsonl", "--runs", "runs", "--sandbox", "S0", "--json", "-q")
     done = subprocess.run(

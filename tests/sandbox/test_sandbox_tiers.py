@@ -16,9 +16,9 @@ import pytest
 
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Invocation, Sandbox
-from jumar.process.child_process import confined
+from jumar.process.child_process import run_confined
 from jumar.process.launch import Confinement
-from jumar.process.output import printed
+from jumar.process.output import read_output
 from jumar.sandbox import launch_order, seccomp_shared
 from jumar.sandbox.request import Reach
 from support.judging.real_verifier import Court
@@ -77,14 +77,14 @@ from pathlib import Path
 from jumar.ports import Invocation
 from jumar.sandbox.landlock import Landlocked
 from jumar.process.launch import Confinement
-from jumar.process.child_process import confined
+from jumar.process.child_process import run_confined
 
 async def main():
     room = Path(sys.argv[1], "rooms", "room")
     room.mkdir(parents=True)
     output = Path(sys.argv[1], "output")
     invocation = Invocation(argv=(sys.executable, "-I", "-c", HONEST))
-    async with confined(invocation, Confinement(room=room, seconds=20, output=output, sandbox=Landlocked())) as child:
+    async with run_confined(invocation, Confinement(room=room, seconds=20, output=output, sandbox=Landlocked())) as child:
         while await child.receive() is not None:
             pass
     print(output.read_text())
@@ -129,10 +129,10 @@ def python(code: str, place: Path, sandbox: Sandbox, reach: Reach | None = None,
         confinement = Confinement(
             room=room, seconds=20, output=output, sandbox=sandbox, reach=reach or Reach(), fds=fds
         )
-        async with confined(invocation, confinement) as child:
+        async with run_confined(invocation, confinement) as child:
             while await child.receive() is not None:
                 pass
-        return printed(output).strip()
+        return read_output(output).strip()
 
     return anyio.run(started)
 
@@ -294,7 +294,7 @@ def test_only_root_can_become_another_user() -> None:
 
 def test_an_order_tells_what_may_be_read_and_written(tmp_path: Path) -> None:
     reach = Reach(readable=(tmp_path / "r",), writable=(tmp_path / "w",), sockets=(tmp_path / "s",))
-    what = launch_order.order(("/bin/sh",), tmp_path / "room", tmp_path / "private", reach)
+    what = launch_order.build_order(("/bin/sh",), tmp_path / "room", tmp_path / "private", reach)
 
     assert {str(tmp_path / name) for name in ("room", "private", "w")} <= set(what.writable)
     assert {str(tmp_path / "r"), "/bin"} <= set(what.readable)
@@ -322,10 +322,10 @@ def answered(program: bytes, number: int, architecture: int, *arguments: int) ->
 )
 def test_the_second_filter_refuses_what_is_shared(machine: str, architecture: int, numbers: tuple[int, ...]) -> None:
     new, prlimit, shmat, read = numbers
-    shut = seccomp_shared.program(
+    shut = seccomp_shared.build_filter(
         families=(seccomp_shared.UNIX, seccomp_shared.INET, seccomp_shared.INET6), memory=True, machine=machine
     )
-    lone = seccomp_shared.program(families=(seccomp_shared.UNIX,), memory=False, machine=machine)
+    lone = seccomp_shared.build_filter(families=(seccomp_shared.UNIX,), memory=False, machine=machine)
     assert shut is not None
     assert lone is not None
 
@@ -338,4 +338,4 @@ def test_the_second_filter_refuses_what_is_shared(machine: str, architecture: in
 
 
 def test_an_unknown_machine_has_no_second_filter() -> None:
-    assert seccomp_shared.program(families=(), memory=True, machine="vax") is None
+    assert seccomp_shared.build_filter(families=(), memory=True, machine="vax") is None

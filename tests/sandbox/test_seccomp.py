@@ -21,7 +21,7 @@ OPEN_CALLS = {
 def says(machine: tuple[str, int, int], number: int, *arguments: int, audit: int | None = None, **how: object) -> int:
     """What the filter answers to a system call."""
     name, own, _ = machine
-    program = seccomp.program(name, **how)  # type: ignore[arg-type]
+    program = seccomp.build_filter(name, **how)  # type: ignore[arg-type]
     assert program is not None
     data = struct.pack("<IIQ6Q", number, own if audit is None else audit, 0, *arguments, *[0] * (6 - len(arguments)))
     rules, place, accumulator = list(struct.iter_unpack("<HBBI", program)), 0, 0
@@ -116,4 +116,4 @@ class TestAnswers:
 
 
 def test_another_machine_has_no_filter() -> None:
-    assert seccomp.program("riscv64") is None
+    assert seccomp.build_filter("riscv64") is None

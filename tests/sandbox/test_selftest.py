@@ -14,7 +14,7 @@ from jumar.process.progress import ProgressPart, Work
 from jumar.runs.setup import choose_sandbox
 from jumar.runs.setup.selftest_cache import NAME, PassedSelftest, SelftestCache
 from jumar.sandbox.probes.catalogue import PROBES
-from jumar.sandbox.probes.circumstances import circumstances
+from jumar.sandbox.probes.circumstances import hash_circumstances
 from sandbox.test_probes import Broken
 from support.processes import other_users as strangers
 
@@ -122,16 +122,16 @@ def test_circumstances_change_with_the_program_the_place_and_who_may_pass(tmp_pa
     one, two = tmp_path / "one", tmp_path / "two"
     one.mkdir(mode=0o755)
     two.mkdir(mode=0o755)
-    first = circumstances(one, [program])
+    first = hash_circumstances(one, [program])
 
-    assert circumstances(one, [program]) == first
-    assert circumstances(two, [program]) == first, "the name of a run or of a temporary folder is chance"
-    assert circumstances(one, []) != first
+    assert hash_circumstances(one, [program]) == first
+    assert hash_circumstances(two, [program]) == first, "the name of a run or of a temporary folder is chance"
+    assert hash_circumstances(one, []) != first
     two.chmod(0o777)
-    assert circumstances(two, [program]) != first
-    assert circumstances(Path("/"), [program]) != first
+    assert hash_circumstances(two, [program]) != first
+    assert hash_circumstances(Path("/"), [program]) != first
     program.write_text("other")
-    assert circumstances(one, [program]) != first
+    assert hash_circumstances(one, [program]) != first
 
 
 @pytest.mark.slow
@@ -159,5 +159,5 @@ def test_a_start_does_not_probe_again_and_doctor_can_and_a_sandbox_that_became_w
     assert again.remembered > 0
     assert told == [Work.PROBING], "it is not said to be tested where its result is remembered"
     assert anyio.run(partial(tried, anew=True)).remembered == 0
-    assert anyio.run(choose_sandbox.weakened, Broken(), place, environ)
+    assert anyio.run(choose_sandbox.find_weakening, Broken(), place, environ)
     assert anyio.run(tried).remembered == 0

@@ -18,7 +18,7 @@ from jumar.process import toolchain
 from jumar.runners.cargo import CargoRunner
 from jumar.runners.go import GoRunner
 from jumar.runners.vitest import VitestRunner
-from jumar.runs.setup.toolchain_check import unreachable
+from jumar.runs.setup.toolchain_check import check_toolchain
 from support.judging.real_verifier import Court
 from support.processes.sandboxes import s3
 
@@ -101,9 +101,9 @@ def test_a_python_that_is_a_shim_is_asked_which_interpreter_it_starts(tmp_path: 
     shim = script(tmp_path / "python", f'exec {sys.executable} "$@"')
     broken = script(tmp_path / "broken", "echo 'no version set' >&2; exit 1")
 
-    assert toolchain.python_behind(shim, tmp_path) == Path(sys.executable)
+    assert toolchain.resolve_python(shim, tmp_path) == Path(sys.executable)
     with pytest.raises(BadInput, match="no version set"):
-        toolchain.python_behind(broken, tmp_path)
+        toolchain.resolve_python(broken, tmp_path)
 
 
 def test_toolchains_that_were_linked_into_rustup_are_shown(tmp_path: Path) -> None:
@@ -165,4 +165,4 @@ def test_go_behind_a_shim_in_a_home_folder_works_in_s3(tmp_path: Path) -> None:
     done = court.judge(court.tree(GO), {})
 
     assert done.verdict.green, done.verdict
-    assert unreachable(court.verifier.around, environ) == ""
+    assert check_toolchain(court.verifier.around, environ) == ""

@@ -26,10 +26,10 @@ from jumar.errors import BadInput, Infra
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
 from jumar.models.script import ScriptLine, ScriptModel
-from jumar.models.wire.prices import tariff
+from jumar.models.wire.prices import find_tariff
 from jumar.ports import Answer, Ask
 from jumar.runs.lifecycle import start
-from jumar.runtime.actions import struck
+from jumar.runtime.actions import redact_event
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task, tree_files
 from support.processes import fake_provider as wire
@@ -130,22 +130,24 @@ def test_a_file_that_came_with_the_task_cannot_raise_a_profile_or_lower_a_price(
 
     assert chosen.budget.usd == 10.0
     assert (
-        tariff(route).worst(1000, 1000) >= tariff(Route(model=route.model, max_output_tokens=1)).worst(1000, 1000) > 0
+        find_tariff(route).worst(1000, 1000)
+        >= find_tariff(Route(model=route.model, max_output_tokens=1)).worst(1000, 1000)
+        > 0
     )
 
     (tmp_path / "in" / "jumar.toml").write_text(tables)
     own = with_options(load_task(tmp_path / "in" / "task"), Options(model="openai:gpt-6.1-terra"))
     assert own.chosen_routes["mid"].price == Price(input=0, output=0)
-    assert tariff(own.chosen_routes["mid"]).worst(1000, 1000) == 0
+    assert find_tariff(own.chosen_routes["mid"]).worst(1000, 1000) == 0
 
 
 def test_keys_are_struck_out_of_what_a_model_is_shown() -> None:
     shown = ev.Observation(name="read_file", content={"text": f"OPENAI_API_KEY={KEY}\n", "lines": ["1", KEY]})
     taken = ev.ActionTaken(name="search", args={"pattern": KEY}, admitted=False, reason=f"no {KEY}")
 
-    assert KEY not in str(struck(shown, (KEY,)))
-    assert KEY not in str(struck(taken, (KEY,)))
-    assert struck(shown, ()) is shown
+    assert KEY not in str(redact_event(shown, (KEY,)))
+    assert KEY not in str(redact_event(taken, (KEY,)))
+    assert redact_event(shown, ()) is shown
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from jumar.cli.main import call
 from jumar.runs.remove_workspace import KEPT_BYTES, leave_workspace
-from jumar.runs.setup.assembly import RunPlace, tree_of
+from jumar.runs.setup.assembly import RunPlace, store_tree
 from jumar.runs.tree.missing_files import advice, needed_files
 from jumar.runs.tree.task_tree import announcement, settled
 from jumar.task.task import load_task
@@ -37,7 +37,7 @@ def repository(root: Path, files: dict[str, str]) -> Path:
 def tree_in(root: Path, base: Path) -> set[str]:
     """The paths of the tree that a run of *root* begins with."""
     store = Store(base / "objects")
-    return set(store.manifest(tree_of(store, settled(load_task(root), ENVIRON))))
+    return set(store.manifest(store_tree(store, settled(load_task(root), ENVIRON))))
 
 
 PROJECT = {

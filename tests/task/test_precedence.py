@@ -11,7 +11,7 @@ import pytest
 
 import jumar as library
 from cli.test_cli import GOOD, Called, jumar, lay
-from jumar.cli.doctor.settings import settings_for_run
+from jumar.cli.doctor.settings import resolve_run_settings
 from jumar.core.state.ratchet import Ratchet, Ties
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
@@ -196,7 +196,7 @@ def test_doctor_shows_what_is_in_force_and_from_where(
     code, out, _ = jumar("doctor", str(root))
 
     assert code == 0
-    rows, notes = settings_for_run(root, environ)
+    rows, notes = resolve_run_settings(root, environ)
     shown = {each.name: (each.value, each.source) for each in rows}
     assert set(shown) == set(SETTINGS)
     assert shown["ratchet"] == ("identity", "JUMAR_RUN_RATCHET")
@@ -226,7 +226,7 @@ def test_doctor_says_what_would_be_refused(
 ) -> None:
     monkeypatch.setenv(f"JUMAR_RUN_{name}", value)
 
-    rows, notes = settings_for_run(laid(tmp_path), {})
+    rows, notes = resolve_run_settings(laid(tmp_path), {})
 
     assert said in "".join(notes)
     assert bool(said) is bool(notes)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jumar.core.gate.write_rules import CONFIGURATION, refusal
+from jumar.core.gate.write_rules import CONFIGURATION, explain_refusal
 from jumar.core.state.ratchet import Ratchet, Rule, Ties
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
-from jumar.languages.gitignore_globs import literal, spec
+from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.languages.python_encoding import decode_source
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import Task, guard_of, interpreter, load_task, settings_for, tree_files
@@ -77,9 +77,9 @@ class TestLoading:
         task = load_task(folder)
         guard = guard_of(settings_for(task, ("test_gcd.py",)))
 
-        assert refusal("gcd.py", guard) is None
+        assert explain_refusal("gcd.py", guard) is None
         for path in ("test_gcd.py", "tests/data.txt", "conftest.py", "setup.py", "notes.md"):
-            assert refusal(path, guard), path
+            assert explain_refusal(path, guard), path
 
     def test_jumar_toml_gives_defaults_and_the_task_wins(self, folder: Path) -> None:
         (folder.parent / "jumar.toml").write_text(
@@ -229,7 +229,7 @@ class TestGuard:
     @example("a ", "a")
     @example("\x0c", "0")
     def test_a_literal_matches_its_file_alone(self, path: str, other: str) -> None:
-        matches = spec([literal(path)])
+        matches = compile_patterns([escape_path(path)])
 
         assert matches(path)
         assert matches(other) == (other == path)
@@ -247,12 +247,12 @@ class TestGuard:
             assert guard.protected(path), path
 
     def test_globs_have_gitignore_semantics(self) -> None:
-        matches = spec(["**/*.py", "!secret.py"])
+        matches = compile_patterns(["**/*.py", "!secret.py"])
 
         assert matches("a.py")
         assert matches("b/c/a.py")
         assert not matches("b/secret.py")
-        assert spec(CONFIGURATION)("a.egg-info/PKG-INFO")
+        assert compile_patterns(CONFIGURATION)("a.egg-info/PKG-INFO")
 
 
 class TestInterpreter:

@@ -21,8 +21,8 @@ from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import TestResult, Void
 from jumar.journal.line_format import JournalEnd
 from jumar.mcp_server.responses import standing
-from jumar.runs.session import opened
-from jumar.runs.setup.result import result_of
+from jumar.runs.session import open_session
+from jumar.runs.setup.result import build_result
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task, targets
 from jumar.task.untested import has_test_files, untested_line, verify_commands
@@ -86,7 +86,7 @@ def test_a_run_that_ends_with_no_test_at_all_is_untested_and_never_green(tmp_pat
     assert state.end.stop is StopReason.UNTESTED
     assert state.end.best is None
     assert state.end.why == "the agent said: done; no test judged this run: none was there, and none was written."
-    result = result_of(state, tmp_path, JournalEnd())
+    result = build_result(state, tmp_path, JournalEnd())
     assert (result.exit, result.passed, result.failed, result.errors, result.best) == (1, None, None, None, None)
     assert (result.grade, result.sandbox, result.standing) == ("", "", "no tests")
 
@@ -363,7 +363,7 @@ def test_a_session_of_a_host_in_a_repository_without_tests_is_a_refactoring_that
     task = with_options(load_task(root), Options(agent="host", model="host", sandbox="S0"))
 
     async def visit() -> StopReason | None:
-        async with opened(task, tmp_path / "runs", environ={}) as session:
+        async with open_session(task, tmp_path / "runs", environ={}) as session:
             stands = standing(session.state)
             assert (stands.mode, stands.passed, stands.total) == ("refactor", None, 0)
             done = await session.act(ToolCall("edit_file", {"path": "calc.py", "old": "a - b", "new": "a + b"}))

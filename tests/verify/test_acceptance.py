@@ -15,7 +15,7 @@ from jumar.core.gate.challenge_rounds import STRONG_BITS
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Cause, Ended, Outcome, Report, TestResult, Verdict, Void, reconcile
 from jumar.ports import Verification
-from jumar.process.progress import Tell, silent
+from jumar.process.progress import Tell, ignore_progress
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.acceptance import accepted
 from jumar.verify.rounds import HeldOut, SuiteKnowledge
@@ -39,7 +39,7 @@ class Dice:
     suite: Suite = field(default_factory=lambda: Suite(confirm=3, python=PLAIN_PYTHON))
     expected: tuple[str, ...] = IDS
     held_out: HeldOut = field(default_factory=HeldOut)
-    tell: Tell = silent
+    tell: Tell = ignore_progress
     base: str = "base"
     runner: _Runner = field(default_factory=_Runner)
     experience: SuiteKnowledge = field(default_factory=SuiteKnowledge)

@@ -10,7 +10,7 @@ from textwrap import dedent
 import anyio
 import pytest
 
-from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, answer
+from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, check_round
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Report
 from jumar.verify.challenge.challenge import challenge
@@ -128,7 +128,7 @@ def _answered(court: Court, tree: str, step: Round, files: Mapping[str, bytes], 
     async def report() -> Report:
         return await court.verifier.again(tree, ids, files=files, seed=None)
 
-    return answer(anyio.run(report), step, ids, {})
+    return check_round(anyio.run(report), step, ids, {})
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from jumar.child.pytest import line_recorders
-from jumar.child.pytest.line_recorders import FileSelection, Traced, recorder
+from jumar.child.pytest.line_recorders import FileSelection, Traced, build_recorder
 from jumar.core.state.events import Localisation
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended
@@ -78,7 +78,7 @@ def test_lines_are_recorded_anew_in_each_recording_and_in_threads(tmp_path: Path
 
 
 def test_lines_of_other_files_are_not_recorded(tmp_path: Path) -> None:
-    one = recorder({str(tmp_path / "app.py"): "app.py"})
+    one = build_recorder({str(tmp_path / "app.py"): "app.py"})
     before = sys.gettrace()
     one.start()
     json.dumps({})

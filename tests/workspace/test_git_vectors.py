@@ -13,7 +13,7 @@ import pytest
 
 from jumar.core.state.budget import Budget
 from jumar.errors import JumarError
-from jumar.importing.from_git import git_sides
+from jumar.importing.from_git import read_git_sides
 from jumar.workspace.git_ignored import ignored_in
 from jumar.workspace.patch import best_patch, misfit, readable_diff
 from jumar.workspace.store.object_store import Store
@@ -162,7 +162,7 @@ def used_by_jumar(hostile: Hostile, folder: Path) -> None:
         if place.is_dir():
             ignored_in(place, hostile.environ)
             with suppress(JumarError):  # git may find that what it is given is no good repository
-                anyio.run(git_sides, str(place), "main~..main")
+                anyio.run(read_git_sides, str(place), "main~..main")
 
 
 @pytest.mark.parametrize(

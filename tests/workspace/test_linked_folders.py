@@ -10,7 +10,7 @@ from jumar.cli.main import call
 from jumar.errors import BadInput, Infra
 from jumar.hooks.repository_session import RepositorySession
 from jumar.hooks.session_folder import prune
-from jumar.runs.archive.find import runs_in
+from jumar.runs.archive.find import find_runs
 from jumar.workspace.store.lease import SHARED
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.sweep import sweep
@@ -82,7 +82,7 @@ def test_a_run_that_is_a_link_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "away" / "events.jsonl").touch()
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "r").symlink_to(tmp_path / "away")
-    assert runs_in(tmp_path / "runs") == ()
+    assert find_runs(tmp_path / "runs") == ()
 
 
 COMMANDS = (
@@ -112,7 +112,7 @@ def test_a_folder_that_a_person_names_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "away" / "r").mkdir(parents=True)
     (tmp_path / "away" / "r" / "events.jsonl").touch()
     (tmp_path / "runs").symlink_to(tmp_path / "away")
-    assert runs_in(tmp_path / "runs") == (tmp_path / "runs" / "r",)
+    assert find_runs(tmp_path / "runs") == (tmp_path / "runs" / "r",)
 
 
 @pytest.mark.slow

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from jumar.errors import BadInput, Infra
-from jumar.process.room import exchanged
+from jumar.process.room import replace_files
 from jumar.workspace.files import trees
 from jumar.workspace.files.trees import EntryKind, Node
 from jumar.workspace.store.deltas import SUFFIX
-from jumar.workspace.store.lease import LEASES, PARTS, SHARED, held
+from jumar.workspace.store.lease import LEASES, PARTS, SHARED, list_held_leases
 from jumar.workspace.store.linking import LinkingStore
 from jumar.workspace.store.object_store import Store
-from jumar.workspace.store.shared import discard, objects_of, share
+from jumar.workspace.store.shared import discard, find_objects_folder, share
 from jumar.workspace.store.sweep import sweep
 from jumar.workspace.workspace import Workspace
 from support.judging.real_verifier import Court
@@ -56,34 +56,34 @@ def large(store: Store, changed: bytes) -> str:
 def test_two_runs_in_one_folder_store_equal_files_once(root: Path) -> None:
     runs = [run_in(root, name) for name in ("a", "b")]
     for run in runs:
-        Store(objects_of(run)).put(b"the same")
+        Store(find_objects_folder(run)).put(b"the same")
     assert len(objects(root)) == 1
-    assert Store(objects_of(runs[0])).root == Store(objects_of(runs[1])).root == root
+    assert Store(find_objects_folder(runs[0])).root == Store(find_objects_folder(runs[1])).root == root
 
 
 def test_a_run_of_an_earlier_version_keeps_its_own_objects(tmp_path: Path) -> None:
     old = tmp_path / "runs" / "old"
     name = Store(old / "objects").put(b"x")
-    assert Store(objects_of(old)).get(name) == b"x"
+    assert Store(find_objects_folder(old)).get(name) == b"x"
 
 
 def test_a_moved_run_finds_its_objects_or_says_where_they_were(root: Path, tmp_path: Path) -> None:
     run = run_in(root, "a")
-    name = Store(objects_of(run)).put(b"x")
+    name = Store(find_objects_folder(run)).put(b"x")
     moved = Path(shutil.move(run, tmp_path / "elsewhere"))
-    assert Store(objects_of(moved)).get(name) == b"x"
+    assert Store(find_objects_folder(moved)).get(name) == b"x"
 
     shutil.move(root, tmp_path / "kept")
     with pytest.raises(BadInput, match=f"lie in {root}, which is gone"):
-        objects_of(moved)
+        find_objects_folder(moved)
     shutil.copytree(tmp_path / "kept", tmp_path / SHARED)
-    assert Store(objects_of(moved)).get(name) == b"x"
+    assert Store(find_objects_folder(moved)).get(name) == b"x"
 
 
 def test_a_folder_of_runs_that_is_moved_as_a_whole_takes_its_store_along(root: Path, tmp_path: Path) -> None:
-    name = Store(objects_of(run_in(root, "a"))).put(b"x")
+    name = Store(find_objects_folder(run_in(root, "a"))).put(b"x")
     moved = Path(shutil.move(root.parent, tmp_path / "moved"))
-    assert Store(objects_of(moved / "a")).get(name) == b"x"
+    assert Store(find_objects_folder(moved / "a")).get(name) == b"x"
 
 
 def test_a_sweep_removes_what_no_journal_needs_and_nothing_else(root: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_sweep_removes_what_no_journal_needs_and_nothing_else(root: Path) -> N
     assert (freed.objects, freed) == (2, planned)
     assert Store(root).manifest(needed)["a.py"].sha256 in objects(root)
     assert len(objects(root)) == 2
-    assert not held(root)
+    assert not list_held_leases(root)
 
 
 def test_what_a_living_writer_stored_or_found_is_not_swept(root: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_killed_writer_leaves_no_lease_and_its_parts_go(root: Path) -> None:
     wait_for_a_tick(root)
     living = Store(root)
     living.put(b"of somebody who lives")
-    mine = root / PARTS / f"{next(iter(held(root)))}-part"
+    mine = root / PARTS / f"{next(iter(list_held_leases(root)))}-part"
     mine.write_bytes(b"half")
 
     Store(root).sweep()
@@ -250,7 +250,7 @@ def test_what_is_put_into_a_room_of_links_changes_no_object(tmp_path: Path) -> N
     assert [(tmp_path / "room" / name).stat().st_nlink for name in ("a.py", "b.sh")] == [2, 1]
     assert (tmp_path / "room" / "b.sh").stat().st_mode & 0o100
 
-    exchanged(tmp_path / "room", {"a.py": b"a = 2\n"})
+    replace_files(tmp_path / "room", {"a.py": b"a = 2\n"})
 
     assert store.get(plain) == b"a = 1\n"
     assert store.capture(tmp_path / "room") != tree

@@ -134,7 +134,7 @@ def test_locked_folders_are_no_hindrance_for_their_owner(tmp_path: Path) -> None
         import os, sys
         from pathlib import Path
         from jumar.workspace.store.object_store import Store
-        from jumar.workspace.workspace import Outside, Workspace
+        from jumar.workspace.workspace import OutsideWorkspace, Workspace
         if os.getuid() == 0:
             os.setuid(65534)
         work = Workspace(Path(sys.argv[1]) / "mine", Store(Path(sys.argv[1]) / "mine-objects"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from jumar.core.gate.admission import WRITES
-from jumar.core.prompts.feedback import NO_TEST, OUTPUT_LIMIT, head_and_tail
+from jumar.core.prompts.feedback import NO_TEST, OUTPUT_LIMIT
+from jumar.core.quoting import cut_middle
 from jumar.core.run.retry import UNUSABLE
 from jumar.core.run.strategy import Message
 from jumar.core.state import events as ev
@@ -167,7 +168,7 @@ def _joined(parts: list[str]) -> str:
 def _action(taken: ev.ActionTaken, policy: TestPolicy) -> str:
     """What is told of an action itself; what it shows comes after."""
     if not taken.admitted:
-        reason = head_and_tail(taken.reason, REASON_LIMIT)
+        reason = cut_middle(taken.reason, REASON_LIMIT)
         return reason if taken.name == "none" else f"{taken.name} was not performed: {reason}"
     if taken.name in ENDINGS:
         return AGAIN
@@ -183,7 +184,7 @@ def _action(taken: ev.ActionTaken, policy: TestPolicy) -> str:
 
 def _shown(name: str, content: Mapping[str, object]) -> str:
     """An observation as text, capped; what it holds is fixed by the journal."""
-    return head_and_tail(_text(name, content), OUTPUT_LIMIT)
+    return cut_middle(_text(name, content), OUTPUT_LIMIT)
 
 
 def _text(name: str, content: Mapping[str, object]) -> str:

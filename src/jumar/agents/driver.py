@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from jumar.agents.conversation import Conversation
 from jumar.agents.extraction import text_protocol
 from jumar.agents.tools import tool_calls
-from jumar.agents.tools.catalogue import offers
+from jumar.agents.tools.catalogue import list_offers
 from jumar.core.gate.admission import Action
-from jumar.core.run.planning import PLAN, has_planner, plans_now
+from jumar.core.run.planning import PLAN, has_planner, is_planning_turn
 from jumar.core.run.strategy import FRONTIER, TURN, Message, Request, Tool
 from jumar.core.state.reply import Reply, ToolCall
 from jumar.core.state.run_state import RunState
@@ -94,7 +94,7 @@ class Driver:
         self, listing: tuple[str, ...], protected: tuple[str, ...], switches: Switches, gate: Gate = Gate.OFF
     ) -> None:
         self._listing, self._protected, self._text = listing, protected, switches.text_actions
-        self._offers = offers(switches, gate)
+        self._offers = list_offers(switches, gate)
         self._conversation = Conversation()
         # A memo of one entry, asked for by identity: the same reply to the same run has the same actions, so that
         # `actions` answers as if it were not there. It is asked once for every action of a reply.
@@ -103,7 +103,7 @@ class Driver:
 
     def request(self, state: RunState) -> Request | None:
         """Always one more turn: the caps, the tests or the model itself end the run. The first may be the plan's."""
-        if plans_now(state):
+        if is_planning_turn(state):
             return Request(FRONTIER, PLAN, optional=True)
         return Request("mid", TURN)
 
@@ -113,7 +113,7 @@ class Driver:
             SYSTEM,
             GATES.get(state.run.gate) or POLICIES[state.run.test_policy],
             self._asking(state.run.test_policy),
-            text_protocol.guide(self._offers) if self._text else "",
+            text_protocol.describe_actions(self._offers) if self._text else "",
         ]
         task = [
             state.run.settings.instruction or _usual_task(state),
@@ -143,26 +143,29 @@ class Driver:
 
     def _actions(self, state: RunState, reply: Reply) -> tuple[Action, ...]:
         if state.flaw:
-            return (tool_calls.none(f"{state.flaw}; {self._how()}", reply),)
-        asked = reply.tool_calls or text_protocol.calls(reply.content, self._offers)
+            return (tool_calls.build_null_action(f"{state.flaw}; {self._how()}", reply),)
+        asked = reply.tool_calls or text_protocol.parse_calls(reply.content, self._offers)
         if not asked:
-            return (tool_calls.none(CUT if reply.cut else f"the reply holds no action; {self._how()}", reply),)
+            return (
+                tool_calls.build_null_action(CUT if reply.cut else f"the reply holds no action; {self._how()}", reply),
+            )
         last, over = asked[-1], len(asked) - MOST
         if over > 0:
             asked = (*asked[:MOST], f"a reply may hold {MOST} actions; the other {over} were not performed")
         found = [
-            tool_calls.none(a, reply, n) if isinstance(a, str) else self._action(a, state) for n, a in enumerate(asked)
+            tool_calls.build_null_action(a, reply, n) if isinstance(a, str) else self._action(a, state)
+            for n, a in enumerate(asked)
         ]
         if reply.cut and over <= 0 and isinstance(last, ToolCall):
-            found[-1] = tool_calls.faulty(last, CUT)
+            found[-1] = tool_calls.build_faulty_action(last, CUT)
         return tuple(found)
 
     def _action(self, call: ToolCall, state: RunState) -> Action:
-        action = tool_calls.action(call, self._offers)
+        action = tool_calls.parse_action(call, self._offers)
         asked = action.args.get("test_ids")
         if action.fault or action.name != "run_tests" or not isinstance(asked, tuple):
             return action
-        ids = tool_calls.named(asked, state.expected)
+        ids = tool_calls.select_ids(asked, state.expected)
         return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
 
     def _how(self) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from textwrap import dedent
 
 from jumar.core.gate.admission import Action
-from jumar.core.gate.leave_refactor import REFUSALS, why_red
-from jumar.core.prompts.feedback import OUTPUT_LIMIT, head_and_tail
-from jumar.core.quoting import fenced, plain
+from jumar.core.gate.leave_refactor import REFUSALS, explain_red
+from jumar.core.prompts.feedback import OUTPUT_LIMIT
+from jumar.core.quoting import cut_middle, fence_text, strip_control_sequences
 from jumar.core.run.strategy import Message, Request, Tool
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
@@ -85,7 +85,7 @@ class ExternalAgent:
         """What the agent is told when a turn begins."""
         policy, mode = state.run.test_policy, state.book.mode
         rules = {Gate.STRICT: STRICT, Gate.REFACTOR: REFACTOR}.get(mode, "")
-        closed = head_and_tail(plain("\n".join(self._closed)), LISTED)
+        closed = cut_middle(strip_control_sequences("\n".join(self._closed)), LISTED)
         parts = [
             state.run.settings.instruction or "Make the failing tests pass.",
             PLACE if policy is TestPolicy.ON_WRITE else QUIET,
@@ -104,7 +104,7 @@ def _results(state: RunState) -> str:
     shown = state.seen if state.best is not None and state.tree != state.best.tree else state.shown
     if state.run.test_policy is not TestPolicy.ON_WRITE or not shown:
         return ""
-    return f"The tests, on the files as they are now:\n\n{fenced(str(shown.get('output', '')))}"
+    return f"The tests, on the files as they are now:\n\n{fence_text(str(shown.get('output', '')))}"
 
 
 def _refused(state: RunState) -> str:
@@ -112,9 +112,8 @@ def _refused(state: RunState) -> str:
     if not state.book.refusals:
         return ""
     said = f"time {state.book.refusals} of {REFUSALS} in a row"
-    return (
-        f"You have ended, and it is not green: {why_red(state)} ({said}). What you changed lies there as you left it."
-    )
+    why = explain_red(state)
+    return f"You have ended, and it is not green: {why} ({said}). What you changed lies there as you left it."
 
 
 def _newest(state: RunState) -> list[ev.Event]:
@@ -137,7 +136,7 @@ def _gone_back(history: Sequence[ev.Event]) -> str:
     # What was judged after the turn before was told when this one began.
     told = [e for n, e in enumerate(history) if n > ends[-1] or (n > begun and _seen_within(e))]
     lines = [line for event in told if (line := _line(event))]
-    shown = head_and_tail(plain("\n".join(dict.fromkeys(lines))), OUTPUT_LIMIT)
+    shown = cut_middle(strip_control_sequences("\n".join(dict.fromkeys(lines))), OUTPUT_LIMIT)
     return f"Of what you did in your last turn, this did not stay:\n{shown}" if lines else ""
 
 

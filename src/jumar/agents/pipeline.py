@@ -12,7 +12,7 @@ from jumar.agents.tools import tool_calls
 from jumar.core.gate.admission import WRITES, Action
 from jumar.core.prompts import feedback
 from jumar.core.prompts.feedback import Texts
-from jumar.core.prompts.review import violations
+from jumar.core.prompts.review import parse_violations
 from jumar.core.run.strategy import Message, Request, Tool
 from jumar.core.state import events as ev
 from jumar.core.state.reply import Reply
@@ -87,7 +87,7 @@ class Pipeline:
         self._targets, self._review = targets, settings is not None and settings.switches.review
         self._tests, self._first = dict(tests or {}), dict(current or {})
         self._memory = _Kept(dict(self._first))
-        self._imported = infer_path.imports(self._tests, targets)
+        self._imported = infer_path.collect_test_imports(self._tests, targets)
 
     def request(self, state: RunState) -> Request | None:
         """`write` first; with a draft `review`, then `rewrite`; `fix` after.
@@ -127,10 +127,10 @@ class Pipeline:
             case "rewrite":
                 return (self._rewritten(state.reply, state),)
         if state.reply.tool_calls and not state.flaw:
-            return tool_calls.actions(state.reply.tool_calls)
+            return tool_calls.parse_actions(state.reply.tool_calls)
         found = state.flaw or self._files(state.reply, self.kept(state))
         if isinstance(found, str):
-            return (tool_calls.unparsable(found),)
+            return (tool_calls.build_unparsable_action(found),)
         return (Action("draft" if state.stage == "write" and self._reviews(state) else "write_files", files=found),)
 
     def _texts(self, files: dict[str, str]) -> Texts:
@@ -196,7 +196,7 @@ class Pipeline:
         draft: dict[str, str] = {}
         for call in calls:
             if call.reply.tool_calls:
-                read = [action.files for action in tool_calls.actions(call.reply.tool_calls)]
+                read = [action.files for action in tool_calls.parse_actions(call.reply.tool_calls)]
             else:
                 found = self._files(call.reply, kept | draft)
                 read = [] if isinstance(found, str) else [found]
@@ -214,7 +214,7 @@ class Pipeline:
 
 
 def _reviewed(reply: Reply, flaw: str) -> Action:
-    found = None if flaw else violations(reply.content)
+    found = None if flaw else parse_violations(reply.content)
     if found is None:
         return Action("review", fault=f"the review cannot be used, the draft is written: {flaw or 'it says nothing'}")
     return Action("review", message="\n".join(found))

@@ -27,4 +27,4 @@ class RepairAgent:
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
         """The candidate as a write, or the end."""
-        return tool_calls.actions(state.reply.tool_calls, internal=("out_of_time",)) if state.reply else ()
+        return tool_calls.parse_actions(state.reply.tool_calls, internal=("out_of_time",)) if state.reply else ()

@@ -18,7 +18,7 @@ EXCERPT = 4000
 """Characters of a traceback that are reported, head and tail."""
 
 
-def plain_in(room: str, private: str) -> Plain:
+def build_normaliser(room: str, private: str) -> Plain:
     """A function that cuts text to size and removes what differs from run to run: the room, scratch paths, addresses.
 
     A prompt made from the text is then the same for the same behaviour.

@@ -53,7 +53,7 @@ def collect(send: Send, ids: Sequence[str]) -> None:
         send(["collected", list(ids[start : start + BATCH])])
 
 
-def started(
+def run_program(
     argv: Sequence[str],
     hear: Callable[[str], None],
     *,
@@ -81,7 +81,7 @@ def started(
     return process.returncode
 
 
-def plain(text: str) -> str:
+def normalise_text(text: str) -> str:
     """*text* cut to size, without what differs from run to run: the room, scratch paths, addresses."""
     for path, name in ((os.environ.get("TMPDIR", ""), "TMP"), (str(Path.cwd()), ".")):
         for place in {path, os.path.realpath(path)} if path else ():

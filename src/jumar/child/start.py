@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
-def command(program: ModuleType) -> tuple[str, str]:
+def build_command(program: ModuleType) -> tuple[str, str]:
     """Arguments with which an interpreter runs *program*, after its own flags."""
     return __file__, program.__name__
 

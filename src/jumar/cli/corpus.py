@@ -18,9 +18,9 @@ from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import environment
 from jumar.cli.parameters.run_argument import TRUST
 from jumar.core.state.stop import EXIT_CODES, StopReason
-from jumar.corpus.export import Corpus, corpus_of, keep_bases
-from jumar.corpus.replay import Replayed, ReplayResources, ReplayStatus, replayed, sources_of
-from jumar.corpus.schema import line, records
+from jumar.corpus.export import Corpus, build_corpus, keep_bases
+from jumar.corpus.replay import Replayed, ReplayResources, ReplayStatus, build_source_lookup, replay_record
+from jumar.corpus.schema import encode_record, parse_records
 from jumar.errors import BadInput
 from jumar.models.wire.jsonl import read_once
 from jumar.runs.setup import choose_sandbox
@@ -59,9 +59,9 @@ def export(runs: tuple[Path, ...], out: Path, objects: Path | None, *, as_json: 
     voice = Console(json=as_json, quiet=quiet)
     if as_json and str(out) == STANDARD:
         raise BadInput("-o - writes the records to standard output, where --json would add a line: name a file")
-    found = corpus_of(runs)
+    found = build_corpus(runs)
     _outside(found, *([] if str(out) == STANDARD else [out]), *([objects] if objects else []))
-    data = b"".join(map(line, found.records))
+    data = b"".join(map(encode_record, found.records))
     if objects is not None:
         keep_bases(found, objects)
     _write(out, data)
@@ -142,7 +142,7 @@ def replay(  # noqa: PLR0913  one parameter per option
         raise BadInput("a replay needs the trees of the records: name their runs with --runs, or --objects DIR")
     name = "standard input" if str(file) == STANDARD else str(file)
     data = sys.stdin.buffer.read() if str(file) == STANDARD else read_once(file, "corpus")
-    todo = records(data, name)
+    todo = parse_records(data, name)
     chosen = str(interpreter(Task(root=Path(), name=name), python)) if python else ""
 
     async def work() -> list[Replayed]:
@@ -151,15 +151,15 @@ def replay(  # noqa: PLR0913  one parameter per option
             # Edits of others, many of them, and nobody looks: they are unattended.
             place = choose_sandbox.SandboxSurroundings(Path(room), environment())
             means = ReplayResources(
-                sources=sources_of(runs, objects, Trust(environment(), trust)),
+                sources=build_source_lookup(runs, objects, Trust(environment(), trust)),
                 python=chosen,
                 environ=environment(),
                 confirm=confirm,
                 room=Path(room),
-                sandbox=await choose_sandbox.chosen(sandbox, place, unattended=True),
+                sandbox=await choose_sandbox.choose_sandbox(sandbox, place, unattended=True),
             )
             for number, record in enumerate(todo, 1):
-                done.append(await replayed(record, means))
+                done.append(await replay_record(record, means))
                 _tell(voice, done[-1], number, len(todo))
         return done
 

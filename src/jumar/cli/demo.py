@@ -17,8 +17,8 @@ from jumar.cli.parameters.environment import cache_folder, environment
 from jumar.cli.run import UNGATED
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate
-from jumar.importing.demo import WHOLE_SECONDS, DemoBug, Summary, chosen, summary, work_through
-from jumar.importing.recipes import PlantedBug, PreparedRecipe, Recipe, recipe_tasks, shipped
+from jumar.importing.demo import WHOLE_SECONDS, DemoBug, Summary, select_fetched, summarise, work_through
+from jumar.importing.recipes import PlantedBug, PreparedRecipe, Recipe, load_shipped, prepare_recipe_tasks
 from jumar.kernel import Kernel
 from jumar.runs.archive.find import RUNS, refuse_links
 
@@ -35,7 +35,7 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
     """Repair real bugs of third-party libraries, offline, with no key."""
     voice = Console(json=as_json, quiet=quiet)
     refuse_links(runs)
-    listed = shipped()
+    listed = load_shipped()
     known: tuple[Recipe, ...] = (*listed.fixed, *listed.planted)
     recipes = tuple(r for r in known if (only in r.task_name if only else everything or not r.beyond))
     if not recipes:
@@ -49,7 +49,7 @@ def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet
         attendant.run(lambda: _work(recipes, runs, stage, whole_seconds))
     if len(shown) < len(recipes):
         _untried(voice, recipes, stage)
-    return _told(voice, shown, summary("demo", shown, started), wanted=min(PLEDGE, len(recipes)))
+    return _told(voice, shown, summarise("demo", shown, started), wanted=min(PLEDGE, len(recipes)))
 
 
 class _Stage:
@@ -68,9 +68,9 @@ class _Stage:
 
 async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage, whole_seconds: float) -> None:
     live = stage.live
-    prepared = await recipe_tasks(cache_folder() / "sdists", runs.parent / "demo", recipes, _fetched(live))
+    prepared = await prepare_recipe_tasks(cache_folder() / "sdists", runs.parent / "demo", recipes, _fetched(live))
     stage.prepared = prepared
-    async for one in work_through(chosen(prepared), runs, environment(), stage, whole_seconds):
+    async for one in work_through(select_fetched(prepared), runs, environment(), stage, whole_seconds):
         stage.shown.append(one)
         _show(stage.voice, one)
 

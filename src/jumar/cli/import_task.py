@@ -13,8 +13,8 @@ from jumar.cli.console.output import Console
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import cache_folder, environment
-from jumar.importing.from_git import git_sides
-from jumar.importing.from_pypi import Release, pypi_sides
+from jumar.importing.from_git import read_git_sides
+from jumar.importing.from_pypi import Release, fetch_pypi_sides
 from jumar.importing.make_task import TaskSides
 from jumar.importing.validate import Imported, ImportResources, import_task
 
@@ -26,7 +26,7 @@ def import_() -> None:
     """Make a task from a real past bug: the source before a fix, judged by the tests after it."""
 
 
-def making(command: Decorated) -> Decorated:
+def add_import_options(command: Decorated) -> Decorated:
     """The options of every import."""
     command = click.option("--python", help="The interpreter that runs the tests; default: ours.")(command)
     command = click.option(
@@ -40,22 +40,22 @@ def making(command: Decorated) -> Decorated:
 @import_.command("git", epilog="Example: jumar import git ~/src/parse 1a2b3c4..5d6e7f8 -o tasks")
 @click.argument("repo")
 @click.argument("revisions", metavar="OLD..NEW")
-@making
+@add_import_options
 @speaking
 def git(repo: str, revisions: str, **chosen: Any) -> int:
     """A task from REPO (a folder or URL): OLD..NEW, or the commit of a fix."""
-    return _made(lambda: git_sides(repo, revisions), chosen)
+    return _made(lambda: read_git_sides(repo, revisions), chosen)
 
 
 @import_.command("pypi", epilog="Example: jumar import pypi humanize 4.12.2 4.12.3 --with freezegun==1.5.5 -o tasks")
 @click.argument("name")
 @click.argument("old")
 @click.argument("new")
-@making
+@add_import_options
 @speaking
 def pypi(name: str, old: str, new: str, **chosen: Any) -> int:
     """A task from two source distributions of NAME: the releases before and after a fix."""
-    return _made(lambda: pypi_sides(Release(name, old), Release(name, new), cache_folder() / "sdists"), chosen)
+    return _made(lambda: fetch_pypi_sides(Release(name, old), Release(name, new), cache_folder() / "sdists"), chosen)
 
 
 def _made(sides: Callable[[], Awaitable[TaskSides]], chosen: dict[str, Any]) -> int:

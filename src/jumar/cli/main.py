@@ -11,7 +11,7 @@ from importlib import import_module
 import click
 
 from jumar.cli.console.output import exit_code, fail
-from jumar.core.prompts.suggestion import suggestion
+from jumar.core.prompts.suggestion import build_suggestion
 from jumar.core.state.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import JumarError
 
@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that *args* begin with; an unknown one is refused with the nearest known one."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"unknown command {args[0]!r}; {suggestion(args[0], COMMANDS)}")
+            ctx.fail(f"unknown command {args[0]!r}; {build_suggestion(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  as above

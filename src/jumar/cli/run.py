@@ -16,7 +16,7 @@ from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import PROBE, TEST_COMMAND, choosing, judging, options_of, speaking
 from jumar.cli.parameters.environment import environment
 from jumar.cli.parameters.run_argument import TRUST, RunPath, spoken
-from jumar.core.quoting import one_line
+from jumar.core.quoting import make_one_line
 from jumar.core.state.budget import Budget
 from jumar.core.state.run_state import HOST
 from jumar.core.state.stop import EXIT_CODES, StopReason
@@ -141,7 +141,7 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
 def _list(voice: Console, word: str, ids: Sequence[str]) -> None:
     """A line for each of the first few of *ids*, of which *word* says what they are."""
     for test_id in ids[:LISTED]:
-        voice.say(f"{word:<9}{one_line(test_id)}")
+        voice.say(f"{word:<9}{make_one_line(test_id)}")
     if len(ids) > LISTED:
         voice.say(f"{word:<9}and {len(ids) - LISTED} more")
 
@@ -230,13 +230,13 @@ def _unchanged_line(result: Result) -> tuple[str, ...]:
 
 def _changed(voice: Console, folder: Path, *, applied: bool, whole: bool) -> None:
     """Say how the changes of the run in *folder* are seen and applied; with *whole* show them."""
-    from jumar.runs.archive.changes import without_binary  # noqa: PLC0415  as above
+    from jumar.runs.archive.changes import strip_binary  # noqa: PLC0415  as above
 
     patch = folder / "best.patch"
     voice.say(f"patch    {patch}")
     show = f"jumar diff {spoken(folder)}"
     if whole and not voice.json:
-        voice.say(bounded(without_binary(patch.read_bytes()).decode("utf-8", "backslashreplace"), show))
+        voice.say(bounded(strip_binary(patch.read_bytes()).decode("utf-8", "backslashreplace"), show))
     elif not whole:
         voice.say(f"changes  {show}")
     if not (folder / "workspace").is_dir():

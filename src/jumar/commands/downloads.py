@@ -22,7 +22,7 @@ _CURL_VALUES = frozenset("AbcCdDeEFhHKmPQrtTuUwxXyYz")
 _NOWHERE = frozenset({"-", "/dev/stdout", "/dev/fd/1"})
 
 
-def fetches(words: Sequence[str]) -> bool:
+def prints_download(words: Sequence[str]) -> bool:
     """Return whether the command *words* prints what a download brings."""
     program, args = (words[0].rpartition("/")[2], words[1:]) if words else ("", ())
     if program == "curl":

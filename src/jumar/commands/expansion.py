@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jumar.commands.downloads import FETCHED, fetches
+from jumar.commands.downloads import FETCHED, prints_download
 from jumar.commands.git_and_files import HOLE
-from jumar.commands.wrappers import started
+from jumar.commands.wrappers import find_started
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -49,21 +49,21 @@ class WordPiece(msgspec.Struct, frozen=True):
     """True if it comes out of a variable: spaces in it end the word."""
 
 
-def fields(node: Node, values: Values) -> list[str]:
+def expand_fields(node: Node, values: Values) -> list[str]:
     """The words that the word at *node* becomes, given the variables' *values*."""
     if (whole := _array(node, values)) is not None:
         return list(whole)
     text = _together(
         piece.text if piece.split else piece.text.translate(_HIDDEN if piece.quoted else _SPACES)
-        for piece in pieces(node, values)
+        for piece in expand_pieces(node, values)
     )
     empty = not text and node.type in ("string", "raw_string", "ansi_c_string", "concatenation")
     return [word.translate(_SEEN) for part in _braces(text) for word in part.split()] or ([""] if empty else [])
 
 
-def text_of(node: Node, values: Values) -> str:
+def expand_text(node: Node, values: Values) -> str:
     """Return the word at *node* expanded without splitting: on the right of an assignment, in a here-document."""
-    return _together(piece.text for piece in pieces(node, values))
+    return _together(piece.text for piece in expand_pieces(node, values))
 
 
 def _together(parts: Iterable[str]) -> str:
@@ -77,7 +77,7 @@ def _together(parts: Iterable[str]) -> str:
     return "".join(text)
 
 
-def pieces(node: Node, values: Values) -> Iterator[WordPiece]:
+def expand_pieces(node: Node, values: Values) -> Iterator[WordPiece]:
     """The parts of the word at *node*, in order."""
     said = _said(node)
     match node.type:
@@ -93,7 +93,7 @@ def pieces(node: Node, values: Values) -> Iterator[WordPiece]:
             said = _substituted(node, values)
             yield WordPiece(said, split=said != HOLE, quoted=said == HOLE)
         case "process_substitution":
-            yield WordPiece(FETCHED if brings(node, values) else HOLE, quoted=True)
+            yield WordPiece(FETCHED if is_download(node, values) else HOLE, quoted=True)
         case "arithmetic_expansion":
             yield WordPiece(HOLE, quoted=True)
         case "concatenation" | "command_name" | "translated_string" | "heredoc_body" | "array":
@@ -124,7 +124,7 @@ def _joined(node: Node, values: Values) -> Iterator[WordPiece]:
         between = whole[at - node.start_byte : child.start_byte - node.start_byte].decode("utf-8", "replace")
         if between.strip("$"):
             yield WordPiece(between)
-        yield from pieces(child, values)
+        yield from expand_pieces(child, values)
         at = child.end_byte
     yield WordPiece(whole[at - node.start_byte :].decode("utf-8", "replace"))
 
@@ -148,7 +148,7 @@ def _string(node: Node, values: Values) -> Iterator[WordPiece]:
         at = child.end_byte
 
 
-def printed(words: Sequence[str]) -> str:
+def predict_output(words: Sequence[str]) -> str:
     """Return what the command *words* prints, as far as its words tell; empty: they do not."""
     match words:
         case ("pwd",):
@@ -161,20 +161,20 @@ def printed(words: Sequence[str]) -> str:
                 form = form.replace("%s", word, 1) if "%s" in form else f"{form} {word}"
             return form.replace("\\n", "\n")
     for _ in range(STARTS):
-        if fetches(words):
+        if prints_download(words):
             return FETCHED
-        words = next(iter(started(words).commands), ())
+        words = next(iter(find_started(words).commands), ())
     return ""
 
 
-def brings(node: Node, values: Values) -> bool:
+def is_download(node: Node, values: Values) -> bool:
     """Return whether the output of the command at *node* is a download, or made of one."""
     if node.type == "command":
         named = (child for child in node.named_children if not child.type.endswith(("_redirect", "_assignment")))
-        return printed([word for child in named for word in fields(child, values)]) == FETCHED
+        return predict_output([word for child in named for word in expand_fields(child, values)]) == FETCHED
     inner = node.named_children[:1] if node.type in ("pipeline", "redirected_statement") else node.named_children
     through = ("pipeline", "redirected_statement", "list", "subshell", "compound_statement")
-    return node.type in (*through, *_SUBSTITUTIONS) and any(brings(child, values) for child in inner)
+    return node.type in (*through, *_SUBSTITUTIONS) and any(is_download(child, values) for child in inner)
 
 
 def _substituted(node: Node, values: Values) -> str:
@@ -182,12 +182,12 @@ def _substituted(node: Node, values: Values) -> str:
     inner, said = node.named_children, node.text or b""
     if said.count(b"$(") + said.count(b"`") > 2:  # noqa: PLR2004  nothing in it is run before it
         return HOLE
-    if brings(node, values):
+    if is_download(node, values):
         return FETCHED
     if len(inner) != 1 or inner[0].type != "command" or any(c.type == "variable_assignment" for c in inner[0].children):
         return HOLE
     named = (child for child in inner[0].named_children if not child.type.endswith("_redirect"))
-    return printed([word for child in named for word in fields(child, values)]).rstrip("\n") or HOLE
+    return predict_output([word for child in named for word in expand_fields(child, values)]).rstrip("\n") or HOLE
 
 
 def _plain(said: bytes) -> str:
@@ -206,7 +206,7 @@ def _value(node: Node, said: str, values: Values) -> str:
     if how in ("}", ""):
         return _known(found[1], values)
     if how.lstrip(":") in ("-", "=", "+"):
-        other = text_of(node.named_children[-1], values) if len(node.named_children) > 1 else ""
+        other = expand_text(node.named_children[-1], values) if len(node.named_children) > 1 else ""
         return (other if known else "") if "+" in how else known or other
     return HOLE
 

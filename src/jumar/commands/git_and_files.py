@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from jumar.child.hook.deploy_table import deploys
+from jumar.child.hook.deploy_table import find_deployment
 from jumar.commands.downloads import runs_download
 
 HOLE = "\ufffc"
@@ -38,7 +38,7 @@ class GitArguments(NamedTuple):
     """Arguments that are no options."""
 
 
-def forbidden(words: Sequence[str], *, moved: bool = False) -> Forbidden | None:
+def find_broken_rule(words: Sequence[str], *, moved: bool = False) -> Forbidden | None:
     """The rule that the simple command *words* breaks, or None. A redirection to a file is `(">", path)`.
 
     *moved* is whether it runs in another folder than the line began in: what lies there may be of no account.
@@ -54,7 +54,7 @@ def forbidden(words: Sequence[str], *, moved: bool = False) -> Forbidden | None:
     unseen = Forbidden(DOWNLOAD, "what a download brings is run unseen") if runs_download(words) else None
     if ruined := unseen or _ruin(program, args, moved=moved):
         return ruined
-    if said := deploys(program, args):
+    if said := find_deployment(program, args):
         return Forbidden(DEPLOY, f"{said} changes what others use")
     return None
 
@@ -177,7 +177,7 @@ HOSTS = frozenset({"heroku", "dokku", "piku", "production", "prod", "live", "dep
 """Names of remotes to which a push is a deploy."""
 
 
-def verb_of(args: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+def parse_git_args(args: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the settings of `-c` in the *args* of git (keys in lower case), and its command with its arguments."""
     settings: dict[str, str] = {}
     at = 0
@@ -193,7 +193,7 @@ def verb_of(args: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
 
 def _git(args: tuple[str, ...]) -> str:
     """Return why the command of git with *args* is forbidden, or empty."""
-    settings, command = verb_of(args)
+    settings, command = parse_git_args(args)
     verb, rest = command[0] if command else "", command[1:]
     for ban in GIT.get(verb, ()):
         given = _sorted(rest, ban.values)
@@ -209,7 +209,7 @@ def _git(args: tuple[str, ...]) -> str:
 
 
 def _pushed_to_a_host(args: tuple[str, ...]) -> Forbidden | None:
-    _, command = verb_of(args)
+    _, command = parse_git_args(args)
     given = _sorted(command[1:], "o") if command[:1] == ("push",) else None
     if given is None or not given.plain or given.plain[0] not in HOSTS or "n" in given.short:
         return None
@@ -247,7 +247,7 @@ _LAST = frozenset({"cp", "ln", "install", "rsync"})
 _DISKS = ("/dev/sd", "/dev/nvme", "/dev/vd", "/dev/hd", "/dev/xvd", "/dev/mapper", "/dev/disk", "/dev/mem", "/dev/mmc")
 
 
-def moves(words: Sequence[str], *, moved: bool) -> bool:
+def has_moved(words: Sequence[str], *, moved: bool) -> bool:
     """Return whether commands after *words* run in another folder than the line began in, given *moved* before."""
     if words[0] not in ("cd", "pushd"):
         return moved

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jumar.commands.downloads import FETCHED, SHELLS, runs_input
-from jumar.commands.expansion import brings, fields, printed, text_of
-from jumar.commands.git_and_files import HOLE, forbidden, moves
-from jumar.commands.wrappers import started
+from jumar.commands.expansion import expand_fields, expand_text, is_download, predict_output
+from jumar.commands.git_and_files import HOLE, find_broken_rule, has_moved
+from jumar.commands.wrappers import find_started
 from jumar.core.gate.admission import Ruling
 from jumar.core.gate.write_rules import Hit
 
@@ -42,31 +42,31 @@ class Unreadable(Exception):  # noqa: N818  an answer, not an error
     """Raised for a line that is nested too deep, or too long, to be read."""
 
 
-def hit(line: str) -> Hit | None:
+def find_hit(line: str) -> Hit | None:
     """The hard rule that the shell command *line* breaks, or None.
 
     Raises:
         Unreadable: if it cannot be told, in one sentence.
     """
     moved = False
-    for words in commands(line):
-        if broken := forbidden(words, moved=moved):
+    for words in list_commands(line):
+        if broken := find_broken_rule(words, moved=moved):
             said = " ".join(words).replace(HOLE, "...").replace(FETCHED, "(a download)")
             return Hit(broken.rule, f"{broken.why}: {said[:_SHOWN]}")
-        moved = moves(words, moved=moved)
+        moved = has_moved(words, moved=moved)
     return None
 
 
-def commanded(line: str) -> Ruling:
+def check_command(line: str) -> Ruling:
     """Return whether the shell command *line* may be run; an unreadable line is refused without a hit."""
     try:
-        found = hit(line)
+        found = find_hit(line)
     except Unreadable as why:
         return Ruling(admitted=False, reason=str(why))
     return Ruling(admitted=found is None, reason=found.what if found else "", hit=found)
 
 
-def commands(line: str) -> list[tuple[str, ...]]:
+def list_commands(line: str) -> list[tuple[str, ...]]:
     """The words of every simple command in *line*, those that other commands start among them.
 
     A redirection to a file is `(">", path)`.
@@ -135,7 +135,7 @@ class _Reader:
             case "function_definition":
                 name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
                 if name is not None and body is not None:
-                    self._functions[text_of(name, {})] = body
+                    self._functions[expand_text(name, {})] = body
                 self._all(node.named_children, "")
             case "for_statement":
                 self._loop(node)
@@ -153,7 +153,7 @@ class _Reader:
                 words += self._extra(child)
                 fed = self._fed(child) or fed
             elif child.is_named or child.type in ASSIGNS:
-                words += fields(child, self._values)
+                words += expand_fields(child, self._values)
         self._all((c for c in node.named_children if c.type != "variable_assignment"), "")
         self._run(tuple(words), fed)
 
@@ -173,7 +173,7 @@ class _Reader:
 
     def _named(self, words: tuple[str, ...], fed: str) -> None:
         name, args = words[0], words[1:]
-        inner = started(words)
+        inner = find_started(words)
         for command in inner.commands:
             # What is fed to xargs is the last of the words of what it starts.
             given = tuple(fed.split()) if name.rpartition("/")[2] == "xargs" and fed else ()
@@ -231,17 +231,17 @@ class _Reader:
 
     def _words(self, command: Node) -> tuple[str, ...]:
         named = (c for c in command.children if c.is_named and not c.type.endswith(("_redirect", "_assignment")))
-        return tuple(word for child in named for word in fields(child, self._values))
+        return tuple(word for child in named for word in expand_fields(child, self._values))
 
     def _extra(self, redirect: Node) -> list[str]:
         """Words that the grammar counts to a redirection, and the shell to the command."""
         after = redirect.children_by_field_name("destination")[1:]
-        return [word for node in after for word in fields(node, self._values)]
+        return [word for node in after for word in expand_fields(node, self._values)]
 
     def _redirect(self, node: Node) -> None:
         if node.type == "file_redirect" and any(">" in child.type for child in node.children):
             for target in node.children_by_field_name("destination")[:1]:
-                self.found += [(">", word) for word in fields(target, self._values)]
+                self.found += [(">", word) for word in expand_fields(target, self._values)]
         if node.type == "file_redirect":
             self._all(node.named_children, "")
 
@@ -250,7 +250,7 @@ class _Reader:
         wanted = {"heredoc_redirect": ("heredoc_body",), "file_redirect": ("process_substitution",)}
         for child in redirect.named_children:
             if redirect.type == "herestring_redirect" or child.type in wanted.get(redirect.type, ()):
-                return text_of(child, self._values)
+                return expand_text(child, self._values)
         return ""
 
     def _says(self, node: Node, fed: str) -> str:
@@ -258,37 +258,37 @@ class _Reader:
         if node.type == "redirected_statement" and (body := node.child_by_field_name("body")) is not None:
             return self._says(body, fed)
         if node.type != "command":
-            return FETCHED if brings(node, self._values) else ""
+            return FETCHED if is_download(node, self._values) else ""
         for child in node.named_children:
             fed = self._fed(child) or fed
         words = self._words(node)
         onward = FETCHED in fed or words in (("cat",), ("cat", "-")) or words[:1] == ("tee",)
-        return printed(words) or (fed if onward else "")
+        return predict_output(words) or (fed if onward else "")
 
     def _assign(self, node: Node) -> None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is None or name.type != "variable_name":
             return
         if value is not None and value.type == "array":
-            elements = tuple(word for child in value.named_children for word in fields(child, self._values))
+            elements = tuple(word for child in value.named_children for word in expand_fields(child, self._values))
         else:
-            elements = (text_of(value, self._values) if value is not None else "",)
-        self._values[text_of(name, {})] = elements
+            elements = (expand_text(value, self._values) if value is not None else "",)
+        self._values[expand_text(name, {})] = elements
 
     def _loop(self, node: Node) -> None:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
-        values = [word for value in node.children_by_field_name("value") for word in fields(value, self._values)]
+        values = [word for value in node.children_by_field_name("value") for word in expand_fields(value, self._values)]
         self._all((child for child in node.named_children if child != body), "")
         for value in values[:20] or [HOLE]:
             if variable is not None:
-                self._values[text_of(variable, {})] = (value,)
+                self._values[expand_text(variable, {})] = (value,)
             if body is not None:
                 self._all([body], "")
 
 
 def main() -> int:
     """Print why the command line on standard input must not be run, and nothing if it may; 0."""
-    ruling = commanded(sys.stdin.buffer.read().decode("utf-8", "replace"))
+    ruling = check_command(sys.stdin.buffer.read().decode("utf-8", "replace"))
     sys.stdout.write(f"{ruling.reason}; {FOR_A_PERSON}" if ruling.hit else ruling.reason)
     return 0
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from jumar.commands.downloads import SHELLS
-from jumar.commands.git_and_files import HOLE, verb_of
+from jumar.commands.git_and_files import HOLE, parse_git_args
 
 
 class WrappedCommand(NamedTuple):
@@ -80,7 +80,7 @@ _TEXTS = {
 """Programs that hand a text to a shell, and the options that are followed by it."""
 
 
-def started(words: Sequence[str]) -> WrappedCommand:  # noqa: PLR0911  one line per kind of program
+def find_started(words: Sequence[str]) -> WrappedCommand:  # noqa: PLR0911  one line per kind of program
     """Return what the command *words* starts, as far as its words tell; one step, not what that starts in turn."""
     if not words:
         return WrappedCommand()
@@ -158,7 +158,7 @@ def _shell(args: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def _git(args: tuple[str, ...]) -> WrappedCommand:
     """Return what is started by an alias that is set for one command, or by a git command that runs others."""
-    settings, command = verb_of(args)
+    settings, command = parse_git_args(args)
     verb, rest = command[0] if command else "", command[1:]
     alias = settings.get(f"alias.{verb.lower()}", "")
     if alias.startswith("!"):

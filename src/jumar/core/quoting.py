@@ -16,25 +16,25 @@ CONTROL = re.compile(
 )
 
 
-def plain(text: str) -> str:
+def strip_control_sequences(text: str) -> str:
     """*text* without control sequences; every end of line is one line feed."""
     return CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def one_line(text: str, most: int = 0) -> str:
+def make_one_line(text: str, most: int = 0) -> str:
     """*text* in one line of at most *most* characters (0: of any number), without control sequences."""
-    line = " ".join(plain(text).split())
+    line = " ".join(strip_control_sequences(text).split())
     return line if not most or len(line) <= most else f"{line[: most - 3]}..."
 
 
-def fenced(text: str, path: str = "") -> str:
+def fence_text(text: str, path: str = "") -> str:
     """*text* in a fence longer than any run of backticks or tildes in it, below a line with its *path*."""
     mark = "`" * max(3, 1 + max(map(len, re.findall(r"`+|~+", text)), default=0))
     end = "" if not text or text.endswith("\n") else "\n"
     return f"{path}\n{mark}\n{text}{end}{mark}".lstrip("\n")
 
 
-def head_and_tail(text: str, limit: int) -> str:
+def cut_middle(text: str, limit: int) -> str:
     """*text* cut in the middle to at most *limit* characters."""
     if len(text) <= limit:
         return text
@@ -46,7 +46,7 @@ def head_and_tail(text: str, limit: int) -> str:
 HEADER = re.compile(r"([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)")
 
 
-def without(text: str, names: Collection[str]) -> str:
+def remove_functions(text: str, names: Collection[str]) -> str:
     """The Python source *text* without the functions called *names*, their decorators and what is indented below them.
 
     It goes by lines, not by syntax: the file may not parse. Each gap says how many lines are gone.

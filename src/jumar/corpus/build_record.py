@@ -29,8 +29,8 @@ from jumar.corpus.schema import (
     RedRecord,
     TextRecord,
 )
-from jumar.languages.test_annotations import known_sites
-from jumar.runs.setup.assembly import runner_of
+from jumar.languages.test_annotations import find_known_sites
+from jumar.runs.setup.assembly import load_runner
 from jumar.task.resolve import OFFLINE
 from jumar.workspace.files import trees
 from jumar.workspace.files.trees import EntryKind, Manifest
@@ -62,7 +62,7 @@ class RecordTrees(Store):
         return self._held[digest] if digest in self._held else super().get(digest)
 
 
-def record_of(store: RecordTrees, start: ev.RunStart, kept: KeptTurn) -> Record | LeftOut:
+def build_record(store: RecordTrees, start: ev.RunStart, kept: KeptTurn) -> Record | LeftOut:
     """The record of what was *kept* in the run that *start* began, or why there is none."""
     suite, shown = start.settings.suite, PathScrubber.of(start)
     changed = trees.difference(kept.before, kept.after)
@@ -173,7 +173,7 @@ def _source(store: Store, suite: Suite, before: Manifest, run: ev.TestRun) -> tu
         return "", (0, 0)
     data = store.get(there.sha256)
     name = run.test_id.partition("[")[0]
-    for site in known_sites(run.file, data, runner_of(suite.runner)):
+    for site in find_known_sites(run.file, data, load_runner(suite.runner)):
         if site.id in (name, run.test_id):
             lines = data.splitlines(keepends=True)[site.start - 1 : site.end]
             return b"".join(lines).decode("utf-8", "backslashreplace"), (site.start, site.end)

@@ -12,16 +12,16 @@ from pathlib import Path
 import msgspec
 
 from jumar.core.state import events as ev
-from jumar.corpus.build_record import RecordTrees, record_of
-from jumar.corpus.kept_edits import LeftOut, accepted
+from jumar.corpus.build_record import RecordTrees, build_record
+from jumar.corpus.kept_edits import LeftOut, find_accepted_edits
 from jumar.corpus.schema import Record
 from jumar.errors import BadInput
 from jumar.journal.audit import verify
 from jumar.journal.writer import EVENTS, read_journal
-from jumar.runs.setup.result import head_in, state_of
+from jumar.runs.setup.result import read_head, replay_state
 from jumar.workspace.files import trees
 from jumar.workspace.store.object_store import Store
-from jumar.workspace.store.shared import objects_of
+from jumar.workspace.store.shared import find_objects_folder
 
 
 class Corpus(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class Corpus(msgspec.Struct, frozen=True):
     """Run -> the directory it was read from."""
 
 
-def runs_in(places: Iterable[Path]) -> tuple[Path, ...]:
+def find_run_directories(places: Iterable[Path]) -> tuple[Path, ...]:
     """The run directories that *places* are or hold, at any depth. What lies in a run is never looked at.
 
     Raises:
@@ -57,7 +57,7 @@ def _below(place: Path) -> Iterator[Path]:
             yield Path(folder)
 
 
-def corpus_of(places: Iterable[Path]) -> Corpus:
+def build_corpus(places: Iterable[Path]) -> Corpus:
     """The corpus of the runs in *places*, in the order of their names. A run that is named twice counts once.
 
     Raises:
@@ -65,7 +65,7 @@ def corpus_of(places: Iterable[Path]) -> Corpus:
         Infra: if an object is missing or damaged.
     """
     read: dict[str, tuple[Path, tuple[ev.Entry, ...]]] = {}
-    for folder in runs_in(places):
+    for folder in find_run_directories(places):
         entries = _journal(folder)
         if not entries or not isinstance(first := entries[0].event, ev.RunStart):
             continue
@@ -77,7 +77,7 @@ def corpus_of(places: Iterable[Path]) -> Corpus:
     records: list[Record] = []
     left: list[str] = []
     for run, (folder, entries) in sorted(read.items()):
-        for one in _records(RecordTrees(objects_of(folder)), entries):
+        for one in _records(RecordTrees(find_objects_folder(folder)), entries):
             if isinstance(one, Record):
                 records.append(one)
             else:
@@ -89,10 +89,10 @@ def _journal(folder: Path) -> tuple[ev.Entry, ...]:
     """The entries of a journal that can be believed."""
     try:
         entries = read_journal(folder)
-        state_of(entries)
+        replay_state(entries)
     except BadInput as fault:
         raise BadInput(f"{folder}: {fault}; leave this run out, or mend it") from None
-    head = head_in(folder)
+    head = read_head(folder)
     if findings := verify(folder) or (verify(folder, head) if head else ()):
         what = f"line {findings[0].line} of its journal {findings[0].what}"
         raise BadInput(f"{folder} cannot be believed: {what}; leave this run out")
@@ -102,18 +102,18 @@ def _journal(folder: Path) -> tuple[ev.Entry, ...]:
 def _records(store: RecordTrees, entries: tuple[ev.Entry, ...]) -> Iterator[Record | LeftOut]:
     start = entries[0].event
     if isinstance(start, ev.RunStart):
-        for one in accepted(entries, store.manifest):
-            yield one if isinstance(one, LeftOut) else record_of(store, start, one)
+        for one in find_accepted_edits(entries, store.manifest):
+            yield one if isinstance(one, LeftOut) else build_record(store, start, one)
 
 
-def trees_in(folder: Path) -> RecordTrees:
+def load_trees(folder: Path) -> RecordTrees:
     """The objects of the run in *folder*, and the trees that its records begin from: some lay between two of its own.
 
     Raises:
         BadInput: if its journal is damaged.
     """
-    store = RecordTrees(objects_of(folder))
-    for one in accepted(_journal(folder), store.manifest):
+    store = RecordTrees(find_objects_folder(folder))
+    for one in find_accepted_edits(_journal(folder), store.manifest):
         if not isinstance(one, LeftOut):
             store.draw(one.before)
     return store
@@ -127,7 +127,7 @@ def keep_bases(corpus: Corpus, into: Path) -> None:
     """
     kept = Store(into)
     for run in dict.fromkeys(record.run for record in corpus.records):
-        store = trees_in(corpus.folders[run])
+        store = load_trees(corpus.folders[run])
         for tree in dict.fromkeys(r.edit.tree_before for r in corpus.records if r.run == run):
             manifest = store.manifest(tree)
             contents = (store.get(digest) for digest in sorted({n.sha256 for n in manifest.values()} - {""}))

@@ -86,7 +86,7 @@ class LeftOut(msgspec.Struct, frozen=True):
     why: str
 
 
-def accepted(entries: Iterable[ev.Entry], manifest: Trees) -> Iterator[KeptTurn | LeftOut]:
+def find_accepted_edits(entries: Iterable[ev.Entry], manifest: Trees) -> Iterator[KeptTurn | LeftOut]:
     """The edits of a run that were kept for a claimed test, in their order."""
     reader = _Reader(manifest)
     for entry in entries:

@@ -15,15 +15,15 @@ from jumar.core.state.events import RunStart, TestRun
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Verdict
 from jumar.corpus.build_record import RecordTrees
-from jumar.corpus.export import runs_in, trees_in
-from jumar.corpus.schema import CODEMOD, File, Record, TextRecord, edited, held, node
+from jumar.corpus.export import find_run_directories, load_trees
+from jumar.corpus.schema import CODEMOD, File, Record, TextRecord, apply_edit, build_node, collect_contents
 from jumar.errors import BadInput
 from jumar.journal.writer import read
 from jumar.ports import Sandbox, Verification
-from jumar.runners._programs import surrounded
-from jumar.runs.setup.assembly import runner_of
+from jumar.runners._programs import find_runner_surroundings
+from jumar.runs.setup.assembly import load_runner
 from jumar.runs.setup.marks import Trust
-from jumar.runtime.frozen_configuration import differing
+from jumar.runtime.frozen_configuration import find_differing_ids
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import EntryKind, Manifest
@@ -84,13 +84,15 @@ class ReplayResources(msgspec.Struct, frozen=True, kw_only=True):
     """Sandbox in which foreign edits are run."""
 
 
-def sources_of(runs: Iterable[Path], objects: Path | None, trust: Trust) -> Callable[[str], RecordSource]:
+def build_source_lookup(runs: Iterable[Path], objects: Path | None, trust: Trust) -> Callable[[str], RecordSource]:
     """Run -> where its trees lie: in the directory of that run below *runs*, else in *objects*.
 
     Raises:
         BadInput: if there is nothing at one of these places; later, if a run is not among them, or not to be trusted.
     """
-    folders = {first.run: (folder, first.settings) for folder in runs_in(runs) if (first := _first(folder))}
+    folders = {
+        first.run: (folder, first.settings) for folder in find_run_directories(runs) if (first := _first(folder))
+    }
     if objects is not None and not objects.is_dir():
         raise BadInput(f"there is no folder {objects}; `jumar corpus RUNS -o FILE --objects DIR` makes one")
     known: dict[str, RecordSource] = {}
@@ -98,7 +100,9 @@ def sources_of(runs: Iterable[Path], objects: Path | None, trust: Trust) -> Call
     def source(run: str) -> RecordSource:
         if run not in known and run in folders:
             folder, settings = folders[run]
-            known[run] = RecordSource(trees_in(trust.run(folder).folder), Path(settings.origin), settings.suite.python)
+            known[run] = RecordSource(
+                load_trees(trust.run(folder).folder), Path(settings.origin), settings.suite.python
+            )
         elif run not in known:
             if objects is None:
                 raise BadInput(
@@ -115,7 +119,7 @@ def _first(folder: Path) -> RunStart | None:
     return first.event if first is not None and isinstance(first.event, RunStart) else None
 
 
-async def replayed(record: Record, means: ReplayResources) -> Replayed:
+async def replay_record(record: Record, means: ReplayResources) -> Replayed:
     """Execute *record* again: its tree without the edit, with it, and with the edit taken back.
 
     Raises:
@@ -126,13 +130,13 @@ async def replayed(record: Record, means: ReplayResources) -> Replayed:
     base = source.trees.manifest(record.edit.tree_before)
     told = Replayed(id=record.id, task=record.task, status=ReplayStatus.UNSTABLE)
     try:
-        files = held(record.edit.files)
+        files = collect_contents(record.edit.files)
     except ValueError as fault:
         return msgspec.structs.replace(told, differs=(str(fault),))
     if why := _mismatch(record, base, source.trees, files):
         return msgspec.structs.replace(told, differs=(why,))
-    with_edit = edited(base, record.edit.files)
-    taken_back = edited(with_edit, map(_reversed, record.edit.files))
+    with_edit = apply_edit(base, record.edit.files)
+    taken_back = apply_edit(with_edit, map(_reversed, record.edit.files))
     sides = [source.trees.draw(side, files) for side in (base, with_edit, taken_back)]
     verifier = _verifier(record, source, means)
     every: list[Verification] = []
@@ -160,12 +164,12 @@ def _mismatch(record: Record, base: Manifest, store: RecordTrees, files: Mapping
     for file in edit.files:
         there = base.get(file.path)
         solid = None if there is None or there.kind is EntryKind.DIR else there
-        if solid != node(file.before_mode, file.before_sha256):
+        if solid != build_node(file.before_mode, file.before_sha256):
             return f"{file.path} is another file in the tree that the edit begins from"
-    after = edited(base, edit.files)
+    after = apply_edit(base, edit.files)
     if store.draw(after, files) != edit.tree_after:
         return "the files of the edit do not lead to the tree after it"
-    sides = [{f.path: n for f in edit.files if (n := node(*side(f)))} for side in (_before, _after)]
+    sides = [{f.path: n for f in edit.files if (n := build_node(*side(f)))} for side in (_before, _after)]
     try:
         (patch,) = TextRecord(edit.patch_encoding, (edit.patch,)).bytes
     except ValueError as fault:
@@ -192,7 +196,7 @@ def _reversed(file: File) -> File:
 
 
 def _verifier(record: Record, source: RecordSource, means: ReplayResources) -> TrustedVerifier:
-    runner = runner_of(record.runner)
+    runner = load_runner(record.runner)
     try:
         suite = msgspec.json.decode(record.suite, type=Suite)
     except msgspec.MsgspecError as fault:
@@ -209,7 +213,7 @@ def _verifier(record: Record, source: RecordSource, means: ReplayResources) -> T
         base=record.edit.tree_before,
         environ=means.environ,
         sandbox=means.sandbox,
-        around=surrounded(runner, source.origin, means.environ),
+        around=find_runner_surroundings(runner, source.origin, means.environ),
     )
 
 
@@ -241,7 +245,7 @@ def _changed(verdicts: list[Verdict]) -> Iterator[str]:
     """The tests that do not come out alike without a codemod, with it, and with it taken back."""
     before, after, again = verdicts
     for when, verdict in (("with the codemod", after), ("with the codemod taken back", again)):
-        for test_id in differing(before, verdict):
+        for test_id in find_differing_ids(before, verdict):
             yield f"{when}: {test_id} does not come out as it did without it"
 
 

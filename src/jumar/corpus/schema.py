@@ -209,13 +209,13 @@ class _Schema(msgspec.Struct, frozen=True):
     schema: str
 
 
-def line(record: Record) -> bytes:
+def encode_record(record: Record) -> bytes:
     """*record* in its one canonical form: keys sorted, ASCII, a newline at the end."""
     plain = json.dumps(msgspec.to_builtins(record), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return plain.encode() + b"\n"
 
 
-def records(data: bytes, name: str) -> tuple[Record, ...]:
+def parse_records(data: bytes, name: str) -> tuple[Record, ...]:
     """The records of the corpus *data*; *name* is what a person calls it.
 
     Raises:
@@ -236,20 +236,20 @@ def records(data: bytes, name: str) -> tuple[Record, ...]:
     return tuple(found)
 
 
-def node(mode: str, digest: str) -> Node | None:
+def build_node(mode: str, digest: str) -> Node | None:
     """Return the manifest node of a file mode and a hash; None if nothing stands there."""
     return Node(KINDS[mode], digest, mode == "100755") if mode in KINDS else None
 
 
-def edited(base: Manifest, files: Iterable[File]) -> dict[str, Node]:
+def apply_edit(base: Manifest, files: Iterable[File]) -> dict[str, Node]:
     """*base* after the edit of *files*."""
     there = dict(base)
     for file in files:
-        there = trees.put(there, file.path, node(file.after_mode, file.after_sha256))
+        there = trees.put(there, file.path, build_node(file.after_mode, file.after_sha256))
     return there
 
 
-def held(files: Iterable[File]) -> dict[str, bytes]:
+def collect_contents(files: Iterable[File]) -> dict[str, bytes]:
     """Hash -> the bytes that *files* hold of both sides.
 
     Raises:

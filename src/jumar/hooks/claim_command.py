@@ -14,7 +14,7 @@ import anyio
 import click
 import msgspec
 
-from jumar.child.hook.published_state import HookRefusal, root_of
+from jumar.child.hook.published_state import HookRefusal, find_root
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import environment
@@ -119,7 +119,7 @@ def root_around(here: Path) -> Path:
         BadInput: if it is no folder.
     """
     try:
-        return Path(root_of(str(here)))
+        return Path(find_root(str(here)))
     except HookRefusal as why:
         raise BadInput(str(why)) from None
 

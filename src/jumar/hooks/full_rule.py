@@ -24,13 +24,13 @@ from jumar.child.hook.ruling import (
     STOP,
     STOPS,
     Answer,
-    edited,
+    find_edited_file,
+    format_refusal,
     read,
-    refusal,
 )  # fmt: skip
 from jumar.cli.parameters.environment import environment
-from jumar.core.gate.turn_outcome import named
-from jumar.core.quoting import one_line
+from jumar.core.gate.turn_outcome import format_ids
+from jumar.core.quoting import make_one_line
 from jumar.core.state.claims import red_ids
 from jumar.core.state.reply import ToolCall
 from jumar.core.state.run_state import Phase, RunState
@@ -68,13 +68,13 @@ def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: 
     try:
         return anyio.run(answered, event, raw, desk)
     except (JumarError, HookRefusal, OSError) as why:
-        return refusal(event, str(why), raw)
+        return format_refusal(event, str(why), raw)
     except Exception as bug:  # noqa: BLE001  what is published may be wrong then: without this, edits went on by it
         traceback.print_exception(bug)
         told = f"a bug of jumar: {bug!r}"
         with suppress(OSError):
             desk.fault(told)
-        return refusal(event, told, raw)
+        return format_refusal(event, told, raw)
 
 
 async def answered(event: str, raw: bytes, desk: RepositorySession) -> Answer:
@@ -126,7 +126,7 @@ def _standing(session: Session) -> str:
         offer = "nothing judges the edits; the person may set [gate] verify or [tests] command in jumar.toml"
         return f"jumar: {untested_line(verify, Gate.REFACTOR) if verify else f'no tests: refactor mode; {offer}'}"
     red = red_ids(state.book.newest)
-    return f"jumar: {len(state.expected)} tests; red is {named(red)}" if red else (
+    return f"jumar: {len(state.expected)} tests; red is {format_ids(red)}" if red else (
         f"jumar: {len(state.expected)} tests, none red: an edit of code needs a failing test first"
     )  # fmt: skip
 
@@ -139,8 +139,8 @@ async def _asked(desk: RepositorySession, payload: dict[str, object], name: str)
     tool, given = str(payload["tool_name"]), payload["tool_input"]
     if tool not in EDITS or not isinstance(given, dict):
         return None
-    why = desk.refuses(edited(tool, given, str(desk.root)))
-    return refusal(PRE, in_the_shell(why)) if why else None
+    why = desk.refuses(find_edited_file(tool, given, str(desk.root)))
+    return format_refusal(PRE, in_the_shell(why)) if why else None
 
 
 async def _looked(desk: RepositorySession, event: str, name: str) -> Answer:
@@ -148,7 +148,7 @@ async def _looked(desk: RepositorySession, event: str, name: str) -> Answer:
     state, seen = _seen(desk)
     if state.phase is Phase.ENDED:
         changed = desk.closed(state, seen)
-        return refusal(event, OVER + _named(changed)) if changed else None
+        return format_refusal(event, OVER + _named(changed)) if changed else None
     if seen == state.tree and desk.fresh():
         desk.again(name, turn=True)
         return None
@@ -156,7 +156,7 @@ async def _looked(desk: RepositorySession, event: str, name: str) -> Answer:
         told = await session.act(LOOK)
         desk.publish(session, name, turn=True)
     desk.save(seen, told.reverted)
-    return refusal(event, _put_back(told)) if told.reverted else None
+    return format_refusal(event, _put_back(told)) if told.reverted else None
 
 
 async def _stopped(desk: RepositorySession, event: str, payload: dict[str, object]) -> Answer:
@@ -199,7 +199,7 @@ def _after_the_end(state: RunState, changed: tuple[str, ...]) -> str:
     """What a person is told when the host stops after its run has ended."""
     said = [f"{OVER}{_named(changed)}"] if changed else []
     if state.escalated is not None:
-        said.append(f"the agent escalated {state.escalated.test_id}: {one_line(state.escalated.reason, LONGEST)}")
+        said.append(f"the agent escalated {state.escalated.test_id}: {make_one_line(state.escalated.reason, LONGEST)}")
     return "\n".join(said)
 
 

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from jumar.child.hook import hook_fast
-from jumar.child.hook.published_state import HookRefusal, root_of
+from jumar.child.hook.published_state import HookRefusal, find_root
 from jumar.child.hook.ruling import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, STOPS, SUBAGENT_STOP
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
@@ -97,7 +97,7 @@ def settings_file(folder: Path, *, local: bool) -> Path:
         BadInput: if *folder* is none.
     """
     try:
-        root = Path(root_of(str(folder.absolute())))
+        root = Path(find_root(str(folder.absolute())))
     except HookRefusal as why:
         raise BadInput(str(why)) from None
     # Who keeps the file elsewhere and links to it means that file.

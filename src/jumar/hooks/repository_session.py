@@ -17,17 +17,17 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.child.hook.published_state import CLOSED, FOLDER, LOCK, STATE, VERSION
-from jumar.core.gate.admission import writable
-from jumar.core.gate.write_rules import WriteRules, nothing
+from jumar.core.gate.admission import rule_on_write
+from jumar.core.gate.write_rules import WriteRules, matches_nothing
 from jumar.core.state.run_state import HOST, Phase, RunState
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput, Infra, JumarError
 from jumar.hooks.session_folder import acquire, prune
-from jumar.runs.archive.find import first_link, runs_in
-from jumar.runs.session import Session, opened, rejoined
-from jumar.runs.setup.assembly import RunPlace, gated, runner_of, workspace_of
+from jumar.runs.archive.find import find_link, find_runs
+from jumar.runs.session import Session, open_session, rejoin_session
+from jumar.runs.setup.assembly import RunPlace, build_guard, build_workspace, load_runner
 from jumar.runs.setup.marks import Trust, TrustedRun
-from jumar.runs.setup.result import state_in
+from jumar.runs.setup.result import read_state
 from jumar.task.resolve import Options, with_options
 from jumar.task.settings.task_files import DEFAULTS_FILE, TASK_FILE
 from jumar.task.task import Task, load_task
@@ -36,7 +36,7 @@ from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.git_ignored import Ignored
 from jumar.workspace.store.lease import SHARED
 from jumar.workspace.store.object_store import Store
-from jumar.workspace.store.shared import objects_of
+from jumar.workspace.store.shared import find_objects_folder
 from jumar.workspace.store.sweep import sweep
 
 KEPT = 10
@@ -122,16 +122,16 @@ class RepositorySession:
         """A new run, from what lies in the folder."""
         task = _task(self.root, self.environ, self.gate)
         with _ungrouped():
-            async with opened(task, self.runs, environ=self.environ, in_place=True) as session:
+            async with open_session(task, self.runs, environ=self.environ, in_place=True) as session:
                 yield session
         if prune(self.runs, KEPT):
-            sweep(self.runs / SHARED, runs_in(self.runs))
+            sweep(self.runs / SHARED, find_runs(self.runs))
 
     @asynccontextmanager
     async def gone_on(self) -> AsyncIterator[Session]:
         """The newest run again."""
         with _ungrouped():
-            async with rejoined(TrustedRun(self.run()), environ=self.environ) as session:
+            async with rejoin_session(TrustedRun(self.run()), environ=self.environ) as session:
                 yield session
 
     def untouched(self) -> bool:
@@ -155,21 +155,21 @@ class RepositorySession:
             BadInput: if there is no run, or what lies there cannot be read.
         """
         folder = self.run()
-        state = state_in(folder)
-        return state, workspace_of(RunPlace.at(folder, self.environ), state.run).capture()
+        state = read_state(folder)
+        return state, build_workspace(RunPlace.at(folder, self.environ), state.run).capture()
 
     def closed(self, state: RunState, seen: str) -> tuple[str, ...]:
         """Put back all that was changed since the newest run ended in *state*; the paths."""
         place = RunPlace.at(self.run(), self.environ)
         changed = trees.difference(place.store.manifest(state.tree), place.store.manifest(seen))
         if changed:
-            workspace_of(place, state.run).reset(state.tree)
+            build_workspace(place, state.run).reset(state.tree)
             self.save(seen, changed)
         return changed
 
     def save(self, seen: str, paths: tuple[str, ...]) -> None:
         """Keep what the files *paths* of the tree *seen* were before they were put back: they may be a person's."""
-        store = Store(objects_of(self.run()))
+        store = Store(find_objects_folder(self.run()))
         files = {p: n for p, n in store.manifest(seen).items() if p in paths and n.kind is EntryKind.FILE}
         now = time.time_ns()
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now // 10**9))
@@ -189,17 +189,20 @@ class RepositorySession:
     def refuses(self, path: str) -> str:
         """Why a change of *path* is refused by the newest run; empty: it is admitted."""
         folder = self.run()
-        state = state_in(folder)
-        return kept_out(path, state) or writable(path, state, _guard(state, Store(objects_of(folder)))).reason
+        state = read_state(folder)
+        return (
+            kept_out(path, state)
+            or rule_on_write(path, state, _guard(state, Store(find_objects_folder(folder)))).reason
+        )
 
     def publish(self, session: Session, name: str, *, turn: bool) -> None:
         """Say what the run of *session* admits now; *name* is the host's for its conversation."""
-        state, store = session.state, Store(objects_of(session.folder))
+        state, store = session.state, Store(find_objects_folder(session.folder))
         guard, files = _guard(state, store), store.manifest(state.tree)
         there = [path for path, node in files.items() if node.kind is not EntryKind.DIR]
         authored = tuple(path for path in there if guard.authorable(path))
         claimed = {c.path for c in state.book.claims} | {e.path for e in state.book.turn}
-        open_now = guard.refactorable if state.book.mode is Gate.REFACTOR else nothing
+        open_now = guard.refactorable if state.book.mode is Gate.REFACTOR else matches_nothing
         closed = (path for path in there if guard.protected(path) and not open_now(path))
         ended = f"the run ended ({state.end.stop})" if state.phase is Phase.ENDED and state.end else ""
         self._say(
@@ -236,7 +239,7 @@ class RepositorySession:
 
     def _make(self) -> None:
         own = (self.folder.parent, self.folder, self.runs, self.runs / SHARED, self.folder / PUT_BACK)
-        if link := first_link(*own):
+        if link := find_link(*own):
             raise NotADirectoryError(0, f"{link} is a link; remove it", str(link))
         for folder in own[:2]:
             folder.mkdir(exist_ok=True)
@@ -267,7 +270,7 @@ def _ungrouped() -> Iterator[None]:
 
 def _guard(state: RunState, store: Store) -> WriteRules:
     settings = state.run.settings
-    return gated(settings, runner_of(settings.suite.runner), store.manifest(state.run.tree))
+    return build_guard(settings, load_runner(settings.suite.runner), store.manifest(state.run.tree))
 
 
 ANY_PYTHON = ("*.py",)

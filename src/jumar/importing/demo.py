@@ -22,7 +22,7 @@ from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task
 from jumar.workspace.patch import readable_diff
 from jumar.workspace.store.object_store import Store
-from jumar.workspace.store.shared import objects_of
+from jumar.workspace.store.shared import find_objects_folder
 
 BOUNDS = Budget(attempts=10, seconds=150.0)
 """For one bug: what is not found by then is said to be not found."""
@@ -85,7 +85,7 @@ def _shown(prepared: PreparedRecipe, result: Result) -> DemoBug:
     folder = Path(result.events).parent
     entries = read_journal(folder)
     state = replay(entries)
-    diff = readable_diff(Store(objects_of(folder)), state.run.tree, state.tree)
+    diff = readable_diff(Store(find_objects_folder(folder)), state.run.tree, state.tree)
     return DemoBug(prepared, result, diff, candidates=_tried(folder))
 
 
@@ -96,7 +96,7 @@ def _tried(folder: Path) -> int:
     return sum(int(str(c.reply.opaque.get("tried", 0))) for c in calls)
 
 
-def summary(campaign: str, shown: list[DemoBug], started: float) -> Summary:
+def summarise(campaign: str, shown: list[DemoBug], started: float) -> Summary:
     """All the runs of a demo that began at *started* (monotonic seconds)."""
     results = tuple(s.result for s in shown)
     return Summary(
@@ -112,7 +112,7 @@ def summary(campaign: str, shown: list[DemoBug], started: float) -> Summary:
     )
 
 
-def chosen(prepared: tuple[PreparedRecipe, ...]) -> tuple[PreparedRecipe, ...]:
+def select_fetched(prepared: tuple[PreparedRecipe, ...]) -> tuple[PreparedRecipe, ...]:
     """Return those that could be fetched.
 
     Raises:

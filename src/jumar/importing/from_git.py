@@ -38,7 +38,7 @@ the rest."""
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/]+@[^/]+:")
 
 
-async def git_sides(repo: str, revisions: str, name: str = "") -> TaskSides:
+async def read_git_sides(repo: str, revisions: str, name: str = "") -> TaskSides:
     """The trees of `OLD..NEW`, or of a commit and its first parent, in *repo* (a folder or any URL git knows).
 
     Raises:

@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 import anyio
 import msgspec
 
-from jumar.core.gate.write_rules import escape
+from jumar.core.gate.write_rules import find_escape
 from jumar.errors import BadInput, Infra
 from jumar.importing.make_task import Blob, TaskDescription, TaskSides, Tree
 
@@ -66,7 +66,7 @@ class Release(msgspec.Struct, frozen=True):
         return f"{self.name} {self.version}"
 
 
-async def pypi_sides(old: Release, new: Release, cache: Path, index: Sequence[str] = ()) -> TaskSides:
+async def fetch_pypi_sides(old: Release, new: Release, cache: Path, index: Sequence[str] = ()) -> TaskSides:
     """The trees of two releases of one project.
 
     Args:
@@ -82,11 +82,11 @@ async def pypi_sides(old: Release, new: Release, cache: Path, index: Sequence[st
     if old.version == new.version:
         raise BadInput(f"OLD and NEW are both {old.version}; give the release before a fix and the one with it")
     about = TaskDescription(name=f"{old.name}-{old.version}-{new.version}", old=old.called, new=new.called)
-    archives = [await fetched(release, cache, index) for release in (old, new)]
-    return TaskSides(about, unpacked(archives[0]), unpacked(archives[1]))
+    archives = [await fetch_archive(release, cache, index) for release in (old, new)]
+    return TaskSides(about, unpack_archive(archives[0]), unpack_archive(archives[1]))
 
 
-async def fetched(release: Release, cache: Path, index: Sequence[str] = ()) -> Path:
+async def fetch_archive(release: Release, cache: Path, index: Sequence[str] = ()) -> Path:
     """The archive of *release*, from *cache* or through pip.
 
     Raises:
@@ -167,7 +167,7 @@ def _give_up(release: Release, said: str) -> None:
     raise Infra(f"pip could not fetch {release.called}: {last}")
 
 
-def unpacked(archive: Path) -> Tree:
+def unpack_archive(archive: Path) -> Tree:
     """The files in *archive*, below its one top folder.
 
     Raises:
@@ -178,7 +178,7 @@ def unpacked(archive: Path) -> Tree:
     try:
         for path, size, read in members(archive.read_bytes()):
             weight += size
-            if escape(path) or weight > LIMIT_BYTES:
+            if find_escape(path) or weight > LIMIT_BYTES:
                 why = "is larger than any library" if weight > LIMIT_BYTES else f"holds {path!r}, which leads outside"
                 raise BadInput(f"{archive.name} {why}; it is not unpacked")
             below = posixpath.normpath(path).partition("/")[2]
@@ -219,7 +219,7 @@ def _zipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Blob:
     return Blob(archive.read(member), executable=bool(member.external_attr >> 16 & stat.S_IXUSR))
 
 
-async def with_packages(folder: Path, packages: Iterable[str]) -> Path:
+async def make_venv(folder: Path, packages: Iterable[str]) -> Path:
     """Make `.venv` in *folder* with pytest and *packages* (`PKG` or `PKG==VER`); its interpreter.
 
     Raises:

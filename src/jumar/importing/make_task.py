@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 import msgspec
 import tomli_w
 
-from jumar.core.gate.write_rules import CONFIGURATION, escape
+from jumar.core.gate.write_rules import CONFIGURATION, find_escape
 from jumar.errors import BadInput
-from jumar.languages.gitignore_globs import literal, spec
+from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.languages.project_kinds import PYTHON
 from jumar.task.settings.task_files import TASK_FILE
 
@@ -72,7 +72,7 @@ class TaskLayout(msgspec.Struct, frozen=True, kw_only=True):
     """Changed source files that are text, and the text files that the fix removed."""
 
 
-def laid_out(old: Tree, new: Tree, about: TaskDescription) -> TaskLayout:
+def build_layout(old: Tree, new: Tree, about: TaskDescription) -> TaskLayout:
     """The task between two trees.
 
     What steers the runner (conftest files, pytest's configuration) comes with the tests, from the new side.
@@ -80,8 +80,12 @@ def laid_out(old: Tree, new: Tree, about: TaskDescription) -> TaskLayout:
     Raises:
         BadInput: if the new side has no tests, or no source file differs.
     """
-    judges, leftover, prose = spec((*PYTHON.tests, *CONFIGURATION)), spec(LEFTOVERS), spec(PROSE)
-    if not any(spec(PYTHON.tests[:-1])(path) and path.endswith(".py") for path in new):
+    judges, leftover, prose = (
+        compile_patterns((*PYTHON.tests, *CONFIGURATION)),
+        compile_patterns(LEFTOVERS),
+        compile_patterns(PROSE),
+    )
+    if not any(compile_patterns(PYTHON.tests[:-1])(path) and path.endswith(".py") for path in new):
         raise BadInput(f"{about.new} has no tests (tests/, test/, test_*.py); import a version that ships them")
     source = {p: b for p, b in old.items() if not judges(p) and not leftover(p)}
     fixed = {p: b for p, b in new.items() if not judges(p) and not leftover(p) and not prose(p)}
@@ -112,7 +116,7 @@ def write_task(layout: TaskLayout, about: TaskDescription, out: Path) -> Path:
     try:
         write_tree(layout.start, fresh)
         write_tree(layout.reference, fresh / REFERENCE)
-        (fresh / TASK_FILE).write_bytes(tomli_w.dumps(task_tables(layout, about)).encode())
+        (fresh / TASK_FILE).write_bytes(tomli_w.dumps(build_task_tables(layout, about)).encode())
         if folder.exists():
             shutil.rmtree(folder)
         fresh.rename(folder)
@@ -122,22 +126,22 @@ def write_task(layout: TaskLayout, about: TaskDescription, out: Path) -> Path:
     return folder
 
 
-def task_tables(layout: TaskLayout, about: TaskDescription) -> dict[str, dict[str, object]]:
+def build_task_tables(layout: TaskLayout, about: TaskDescription) -> dict[str, dict[str, object]]:
     """The tables of the task file."""
     bug = "one planted bug" if about.planted else f"a bug that {about.new} fixed"
     task: dict[str, object] = {
         "name": about.name,
         "instruction": f"{about.old} has {bug}. Make its tests pass.",
         "reference": REFERENCE,
-        "env": {"PYTHONPATH": python_path(layout.start)},
+        "env": {"PYTHONPATH": find_python_path(layout.start)},
     }
     tests: dict[str, object] = {"runner": "pytest"}
     if about.select:
         tests["select"] = list(about.select)
-    return {"task": task, "files": {"editable": [literal(p) for p in layout.editable]}, "tests": tests}
+    return {"task": task, "files": {"editable": [escape_path(p) for p in layout.editable]}, "tests": tests}
 
 
-def python_path(tree: Tree) -> str:
+def find_python_path(tree: Tree) -> str:
     """Return where the room's own copy of the package is imported from, relative to the room."""
     inside = any(p.startswith("src/") and p.endswith(".py") and p.count("/") <= 2 for p in tree)  # noqa: PLR2004  src/a/b.py
     return "src:." if inside else "."
@@ -167,7 +171,7 @@ def write_tree(tree: Tree, folder: Path) -> None:
 def _astray(path: str, links: set[str]) -> bool:
     """Return whether *path* leaves by its name, or passes through a link, whose target no name tells."""
     above = (parent.as_posix() for parent in PurePosixPath(path).parents)
-    return escape(path) is not None or posixpath.normpath(path) != path or not links.isdisjoint(above)
+    return find_escape(path) is not None or posixpath.normpath(path) != path or not links.isdisjoint(above)
 
 
 def _leaves(path: str, target: str) -> bool:

@@ -15,8 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.errors import Infra, JumarError
-from jumar.importing.from_pypi import Release, fetched, pypi_sides, unpacked
-from jumar.importing.make_task import Blob, TaskDescription, TaskSides, laid_out, write_task
+from jumar.importing.from_pypi import Release, fetch_archive, fetch_pypi_sides, unpack_archive
+from jumar.importing.make_task import Blob, TaskDescription, TaskSides, build_layout, write_task
 
 AT_ONCE = 2
 """Fetches in flight: pip's own start is the slow part, and it takes a core."""
@@ -89,13 +89,13 @@ class PreparedRecipe(msgspec.Struct, frozen=True):
     """One sentence on why not."""
 
 
-def shipped() -> Recipes:
+def load_shipped() -> Recipes:
     """The recipes that come with jumar."""
     text = (files("jumar.importing") / "recipes.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), Recipes)
 
 
-async def recipe_tasks(
+async def prepare_recipe_tasks(
     cache: Path,
     out: Path,
     recipes: tuple[Recipe, ...] | None = None,
@@ -112,7 +112,7 @@ async def recipe_tasks(
         told: Is called once per recipe, in the order they get done.
     """
     if recipes is None:
-        listed = shipped()
+        listed = load_shipped()
         recipes = (*listed.fixed, *listed.planted)
     done: dict[int, PreparedRecipe] = {}
     turn = anyio.CapacityLimiter(AT_ONCE)
@@ -133,26 +133,26 @@ async def _prepared(recipe: Recipe, cache: Path, out: Path) -> PreparedRecipe:
         sides = await (_fixed(recipe, cache) if isinstance(recipe, FixedBug) else _planted(recipe, cache))
         about = replace(sides.about, select=recipe.select)
         old, new = ({p: b for p, b in side.items() if p not in recipe.drop} for side in (sides.old, sides.new))
-        return PreparedRecipe(recipe, write_task(laid_out(old, new, about), about, out))
+        return PreparedRecipe(recipe, write_task(build_layout(old, new, about), about, out))
     except JumarError as fault:
         return PreparedRecipe(recipe, None, str(fault))
 
 
 async def _fixed(recipe: FixedBug, cache: Path) -> TaskSides:
     old, new = (Release(recipe.name, pin.version, pin.sha256) for pin in (recipe.old, recipe.new))
-    return await pypi_sides(old, new, cache)
+    return await fetch_pypi_sides(old, new, cache)
 
 
 async def _planted(recipe: PlantedBug, cache: Path) -> TaskSides:
     release = Release(recipe.name, recipe.new.version, recipe.new.sha256)
-    sound = unpacked(await fetched(release, cache))
+    sound = unpack_archive(await fetch_archive(release, cache))
     about = TaskDescription(
         name=recipe.task_name, old=f"{release.called} with one line replaced", new=release.called, planted=True
     )
-    return TaskSides(about, {**sound, recipe.file: planted(sound.get(recipe.file), recipe)}, sound)
+    return TaskSides(about, {**sound, recipe.file: plant_bug(sound.get(recipe.file), recipe)}, sound)
 
 
-def planted(blob: Blob | None, recipe: PlantedBug) -> Blob:
+def plant_bug(blob: Blob | None, recipe: PlantedBug) -> Blob:
     """The file of *recipe* with its bug.
 
     Raises:

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from jumar.core.state.verdict import Verdict
 from jumar.errors import BadInput, Infra
-from jumar.importing.from_pypi import with_packages
-from jumar.importing.make_task import CHECKS, TaskSides, laid_out, write_task
+from jumar.importing.from_pypi import make_venv
+from jumar.importing.make_task import CHECKS, TaskSides, build_layout, write_task
 from jumar.ports import Collected
-from jumar.runs.setup.assembly import RunPlace, settings_of, tree_of, verifier_of
+from jumar.runs.setup.assembly import RunPlace, build_settings, build_verifier, store_tree
 from jumar.task.settings.task_files import TASK_FILE
 from jumar.task.task import Task, load_task
 from jumar.verify.verifier import TrustedVerifier
@@ -68,17 +68,17 @@ async def import_task(sides: TaskSides, out: Path, means: ImportResources) -> Im
     """
     if (there := out / sides.about.name).exists():
         raise BadInput(f"{there} is there already; remove it, or name another place with --out")
-    folder = write_task(laid_out(sides.old, sides.new, sides.about), sides.about, out)
+    folder = write_task(build_layout(sides.old, sides.new, sides.about), sides.about, out)
     try:
         if means.packages:
-            await with_packages(folder, means.packages)
-        return Imported(folder=folder, checks=await checked(folder, means))
+            await make_venv(folder, means.packages)
+        return Imported(folder=folder, checks=await check_task(folder, means))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-async def checked(folder: Path, means: ImportResources) -> TaskChecks:
+async def check_task(folder: Path, means: ImportResources) -> TaskChecks:
     """Judge the task in *folder* on both sides, and write what holds into its task file and `checks.json`.
 
     Raises:
@@ -88,11 +88,11 @@ async def checked(folder: Path, means: ImportResources) -> TaskChecks:
     task = load_task(folder)
     with TemporaryDirectory(prefix="jumar-import-") as scratch:
         place = RunPlace.at(Path(scratch), means.environ)
-        start = tree_of(place.store, task)
+        start = store_tree(place.store, task)
         fixed = _with_reference(place, task, start)
-        settings = settings_of(task, place.store, start, means.python)
+        settings = build_settings(task, place.store, start, means.python)
         once = replace(settings, suite=replace(settings.suite, confirm=0))  # the rounds below say what is steady
-        verifier = verifier_of(place, once, start, ())
+        verifier = build_verifier(place, once, start, ())
         found = await verifier.collect(fixed)
         if found.anomaly or not found.ids:
             raise BadInput(
@@ -101,7 +101,7 @@ async def checked(folder: Path, means: ImportResources) -> TaskChecks:
         verifier.expected = found.ids
         with_fix = [await _green(verifier, fixed) for _ in range(ROUNDS)]
         without = [await _green(verifier, start) for _ in range(ROUNDS)]
-    checks = sorted_out(found.ids, with_fix, without)
+    checks = sort_ids(found.ids, with_fix, without)
     if not checks.fail_to_pass:
         red = ", ".join(list(checks.dropped)[:3])
         hint = f"; red with the fix too: {red} (a package that the tests need may be missing: --with)" if red else ""
@@ -110,7 +110,7 @@ async def checked(folder: Path, means: ImportResources) -> TaskChecks:
     return checks
 
 
-def sorted_out(ids: Iterable[str], with_fix: list[frozenset[str]], without: list[frozenset[str]]) -> TaskChecks:
+def sort_ids(ids: Iterable[str], with_fix: list[frozenset[str]], without: list[frozenset[str]]) -> TaskChecks:
     """Select the *ids* that judge, given the green ones of each round with and without the fix."""
     always = frozenset.intersection(*with_fix)
     red_to_green: list[str] = []

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from jumar.errors import BadInput
-from jumar.journal.line_format import JournalEnd, digest, parse
-from jumar.journal.writer import EVENTS, remembered
+from jumar.journal.line_format import JournalEnd, hash_line, parse
+from jumar.journal.writer import EVENTS, read_anchor
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ def verify(folder: Path, anchor: JournalEnd | None = None) -> tuple[Finding, ...
         raise BadInput(
             f"the journal in {folder} cannot be read: {fault.strerror}; name the directory of a run"
         ) from fault
-    findings = _Audit(seen, anchor or remembered(folder) or JournalEnd()).findings()
+    findings = _Audit(seen, anchor or read_anchor(folder) or JournalEnd()).findings()
     if torn:
         findings.append(
             Finding(len(seen) + 1, f"is torn ({torn} bytes): an interrupted write, which resume moves aside")
@@ -66,7 +66,7 @@ def _seen(lines: Iterable[bytes]) -> tuple[list[_Seen], int]:
     for number, raw in enumerate(lines, 1):
         if not raw.endswith(b"\n"):
             return seen, len(raw)
-        name = digest(raw[:-1])
+        name = hash_line(raw[:-1])
         try:
             line = parse(raw[:-1])
         except ValueError as fault:

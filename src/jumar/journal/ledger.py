@@ -19,9 +19,9 @@ from jumar.core.state import events as ev
 from jumar.core.state.budget import Cost
 from jumar.errors import BadInput
 from jumar.journal.ledger_rows import Caps, LedgerRows, LedgerTotals
-from jumar.journal.writer import EVENTS, read, still
+from jumar.journal.writer import EVENTS, hold_still, read
 
-__all__ = ["Caps", "LedgerAccount", "LedgerTotals", "SqliteLedger", "bills"]
+__all__ = ["Caps", "LedgerAccount", "LedgerTotals", "SqliteLedger", "compute_bills"]
 
 
 class SqliteLedger:
@@ -77,7 +77,7 @@ class SqliteLedger:
         for run, folder in self._purse.holders():
             # Held still until the rows are right: else the run could go on meanwhile, and what it sets aside for a
             # request that comes after the lines read here would be released under its feet.
-            with still(folder) as dead:
+            with hold_still(folder) as dead:
                 billed = _billed_in(folder) if dead else None
                 if billed is not None:
                     self._purse.put_right(run, billed)
@@ -144,10 +144,10 @@ class LedgerAccount:
         Raises:
             Infra: if the ledger cannot be written.
         """
-        self._purse.put_right(self._run, bills(entries))
+        self._purse.put_right(self._run, compute_bills(entries))
 
 
-def bills(entries: Iterable[ev.Entry]) -> dict[int, Cost]:
+def compute_bills(entries: Iterable[ev.Entry]) -> dict[int, Cost]:
     """Seq of each `model_request` in a journal -> what it counts for: an open one for what was reserved."""
     billed: dict[int, Cost] = {}
     asked = -1
@@ -167,6 +167,6 @@ def _billed_in(folder: Path) -> dict[int, Cost] | None:
     # Without a journal nothing tells what became of the calls. They may have been made, so what was set aside for
     # them is not given to others. It is not settled either: the folder may be back tomorrow.
     try:
-        return bills(read(folder))
+        return compute_bills(read(folder))
     except BadInput:
         return None

@@ -13,7 +13,7 @@ import msgspec
 
 from jumar.core.state.budget import MICRO, Budget, Cost, Spend, micro, reserve
 from jumar.errors import BadInput, Infra
-from jumar.journal.spans import TABLE, begin_span, extend_span, worked_seconds
+from jumar.journal.spans import TABLE, begin_span, extend_span, sum_worked_seconds
 from jumar.workspace.files import safe_paths
 
 MARK, LAYOUT = 0x6A756D72, 1
@@ -177,7 +177,7 @@ class LedgerRows:
         self._db.close()
 
     def _worked(self, db: sqlite3.Connection) -> float:
-        return worked_seconds(db, self._span, self._clock())
+        return sum_worked_seconds(db, self._span, self._clock())
 
     def _settle(self, db: sqlite3.Connection, run: str, costs: Mapping[int, Cost]) -> None:
         db.executemany(SETTLE, [(run, seq, *_amounts(cost)) for seq, cost in costs.items()])

@@ -41,12 +41,12 @@ class JournalEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hash: str = ""
 
 
-def digest(line: bytes) -> str:
+def hash_line(line: bytes) -> str:
     """The hash by which the next line names *line* (without its newline)."""
     return sha256(line).hexdigest()
 
 
-def group(events: Sequence[Event], ts: float, after: JournalEnd) -> tuple[tuple[Entry, ...], list[bytes]]:
+def format_group(events: Sequence[Event], ts: float, after: JournalEnd) -> tuple[tuple[Entry, ...], list[bytes]]:
     """*events* as the lines that follow the line *after*, and as the entries a reader of those lines will get.
 
     Raises:
@@ -55,7 +55,7 @@ def group(events: Sequence[Event], ts: float, after: JournalEnd) -> tuple[tuple[
     entries: list[Entry] = []
     lines: list[bytes] = []
     for n, event in enumerate(events, 1):
-        prev = digest(lines[-1]) if lines else after.hash
+        prev = hash_line(lines[-1]) if lines else after.hash
         body = _body(event)
         more = b',"more":%d' % (len(events) - n) if n < len(events) else b""
         seq = after.seq + n
@@ -131,7 +131,7 @@ class TornLine(msgspec.Struct, frozen=True):
         return f"the journal's last write, from line {self.seq + 1} on ({len(self.data)} bytes), was interrupted"
 
 
-def groups(lines: Iterable[bytes], torn: Callable[[TornLine], None]) -> Iterator[list[tuple[JournalLine, bytes]]]:
+def read_groups(lines: Iterable[bytes], torn: Callable[[TornLine], None]) -> Iterator[list[tuple[JournalLine, bytes]]]:
     """The complete groups of a journal, given its *lines* with their newlines; *torn* is told of an unfinished end.
 
     Raises:
@@ -144,7 +144,7 @@ def groups(lines: Iterable[bytes], torn: Callable[[TornLine], None]) -> Iterator
             torn(TornLine(mark.seq + 1 - len(held), b"".join(r for _, r in held) + raw))
             return
         line = _checked(raw[:-1], number, mark, held[-1][0].more if held else 0)
-        mark = JournalEnd(line.entry.seq, digest(raw[:-1]))
+        mark = JournalEnd(line.entry.seq, hash_line(raw[:-1]))
         held.append((line, raw))
         if not line.more:
             yield held

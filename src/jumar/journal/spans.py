@@ -21,7 +21,7 @@ def extend_span(db: sqlite3.Connection, span: int, now: float) -> None:
     db.execute("UPDATE spans SET ended = max(ended, ?) WHERE id = ?", (now, span))
 
 
-def worked_seconds(db: sqlite3.Connection, span: int | None, now: float) -> float:
+def sum_worked_seconds(db: sqlite3.Connection, span: int | None, now: float) -> float:
     """Sum the seconds in which somebody was at work; *span*, if given, lasts until *now*."""
     rows = db.execute(
         "SELECT began, CASE id WHEN ? THEN max(ended, ?) ELSE ended END FROM spans ORDER BY 1", (span, now)

@@ -16,7 +16,7 @@ import msgspec
 
 from jumar.core.state.events import Entry, Event, Final, RunEnd
 from jumar.errors import BadInput, Infra
-from jumar.journal.line_format import JournalEnd, TornLine, digest, group, groups
+from jumar.journal.line_format import JournalEnd, TornLine, format_group, hash_line, read_groups
 from jumar.workspace.files import safe_paths
 
 EVENTS, LOCK, ANCHOR, BALLAST = "events.jsonl", "lock", "head", "ballast"
@@ -102,7 +102,7 @@ class Journal:
             raise Infra(self._refusal)
         if not events:
             return ()
-        entries, lines = group(events, ts, self.mark)
+        entries, lines = format_group(events, ts, self.mark)
         data = b"".join(line + b"\n" for line in lines)
         # The ballast is for the last words alone. Spent on an ordinary group, it would be gone when the run, told by
         # this very fault to stop, writes its end; and what the disk got back early, others would eat.
@@ -116,7 +116,7 @@ class Journal:
             self._cut_back()
             raise
         self._length += len(data)
-        self._remember(JournalEnd(entries[-1].seq, digest(lines[-1])))
+        self._remember(JournalEnd(entries[-1].seq, hash_line(lines[-1])))
         return entries
 
     def close(self) -> None:
@@ -191,15 +191,15 @@ class Journal:
         entries: list[Entry] = []
         last = b""
         with (self.folder / EVENTS).open("rb") as lines:
-            for held in groups(lines, torn.append):
+            for held in read_groups(lines, torn.append):
                 entries += [line.entry for line, _ in held]
                 self._length += sum(len(raw) for _, raw in held)
                 last = held[-1][1][:-1]
         self.entries = tuple(entries)
-        self.mark = JournalEnd(entries[-1].seq, digest(last)) if entries else JournalEnd()
+        self.mark = JournalEnd(entries[-1].seq, hash_line(last)) if entries else JournalEnd()
         if torn:
             self._set_aside(torn[0])
-        self._compare(remembered(self.folder))
+        self._compare(read_anchor(self.folder))
 
     def _set_aside(self, torn: TornLine) -> None:
         path = next(p for n in count() if not (p := self.folder / f"events.torn-{n:03d}.jsonl").exists())
@@ -226,7 +226,7 @@ class Journal:
             )
 
 
-def remembered(folder: Path) -> JournalEnd | None:
+def read_anchor(folder: Path) -> JournalEnd | None:
     """Read what the anchor beside the journal says of its end; None if there is none that can be read."""
     try:
         return msgspec.json.decode((folder / ANCHOR).read_bytes(), type=JournalEnd)
@@ -242,7 +242,7 @@ def read(folder: Path, told: Callable[[str], None] = lambda _: None) -> Iterator
     """
     try:
         with (folder / EVENTS).open("rb") as lines:
-            for held in groups(lines, lambda torn: told(str(torn))):
+            for held in read_groups(lines, lambda torn: told(str(torn))):
                 yield from (line.entry for line, _ in held)
     except OSError as fault:
         raise BadInput(
@@ -256,7 +256,7 @@ def read_journal(folder: Path) -> tuple[Entry, ...]:
 
 
 @contextmanager
-def still(folder: Path) -> Iterator[bool]:
+def hold_still(folder: Path) -> Iterator[bool]:
     """Hold the journal in *folder* still: within the block nobody writes it. False: somebody does, or it is not there.
 
     Any number of readers may hold it at once. One who wants to write waits for them, so hold it for a moment only.

@@ -12,7 +12,7 @@ from jumar.core.gate.write_rules import Matches
 from jumar.errors import BadInput
 
 
-def spec(lines: Iterable[str]) -> Matches:
+def compile_patterns(lines: Iterable[str]) -> Matches:
     """Return a function that tells whether *lines* match a path, with gitignore semantics.
 
     Raises:
@@ -31,7 +31,7 @@ def _compiled(lines: tuple[str, ...]) -> GitIgnoreSpec:
         raise BadInput(f"one of the globs {', '.join(map(repr, lines))} is not valid: {error}") from error
 
 
-def literal(path: str) -> str:
+def escape_path(path: str) -> str:
     """The gitignore line that matches the file *path* and no other."""
     # White space goes into brackets: at the end of a line it would be cut off, escaped or not.
     return "/" + re.sub(r"(\s)", r"[\1]", re.sub(r"([\\*?\[\]!#])", r"\\\1", path))

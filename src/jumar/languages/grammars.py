@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from jumar.languages.outline import Outline, instead
+from jumar.languages.outline import Outline, can_be_comment
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -47,7 +47,7 @@ NEAR = 200
 CALLERS = frozenset(["binary_expression", "call_expression", "new_expression", "macro_invocation", "composite_literal"])
 
 
-def language(name: str) -> Language:
+def load_language(name: str) -> Language:
     """The grammar *name*: javascript, typescript, tsx, go or rust."""
     from tree_sitter import Language  # noqa: PLC0415  a run in Python alone does not load the grammars
 
@@ -69,14 +69,14 @@ def language(name: str) -> Language:
     return Language(tree_sitter_typescript.language_tsx() if tsx else tree_sitter_typescript.language_typescript())
 
 
-def read(name: str, text: str) -> tuple[Outline, int]:
+def parse_outline(name: str, text: str) -> tuple[Outline, int]:
     """The outline of *text* in the grammar *name*, and the first line that is wrong (0 if all is right).
 
     The outline is also right as far as it goes where the text is wrong.
     """
     from tree_sitter import Parser  # noqa: PLC0415  as above
 
-    root = Parser(language(name)).parse(text.encode("utf-8", "replace")).root_node
+    root = Parser(load_language(name)).parse(text.encode("utf-8", "replace")).root_node
     top = [node for node in root.named_children if node.type not in ("comment", "line_comment", "block_comment")]
     groups = _groups(top)
     seen = _Seen(root)
@@ -145,7 +145,7 @@ class _Seen:
         start, end = comment.start_byte, comment.end_byte
         before, after = self._text[max(start - column, start - NEAR) : start], self._text[end : end + NEAR]
         beside = (side.decode("utf-8", "replace") for side in (before, after))
-        return comment.end_point[0] > row or instead(*beside)
+        return comment.end_point[0] > row or can_be_comment(*beside)
 
 
 def _text(node: Node) -> str:

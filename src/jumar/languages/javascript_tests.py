@@ -23,18 +23,18 @@ SEPARATOR = " > "
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
 
 
-def sites(path: str, source: bytes) -> tuple[Site, ...]:
+def find_sites(path: str, source: bytes) -> tuple[Site, ...]:
     """The tests in *source*, each name once; none if *path* is of another language.
 
     What is only known at run time stays in a name as it is written: the placeholders of `each`, `${...}` of a template,
     and `${expression}` for any other expression.
     """
-    language = syntax.language(path)
+    language = syntax.find_language(path)
     if language not in ("javascript", "typescript", "tsx"):
         return ()
     from tree_sitter import Parser  # noqa: PLC0415  a run in Python alone does not load the grammars
 
-    root = Parser(grammars.language(language)).parse(source).root_node
+    root = Parser(grammars.load_language(language)).parse(source).root_node
     found: dict[str, Site] = {}
     for names, node in _tests(root):
         test_id = f"{path}::{SEPARATOR.join(names)}"

@@ -48,7 +48,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def python(tree: ast.Module, text: str) -> Outline:
+def build_python_outline(tree: ast.Module, text: str) -> Outline:
     """The outline of a Python file."""
     top = list(_flat(tree.body))
     classes = [node for node in top if isinstance(node, ast.ClassDef)]
@@ -163,7 +163,7 @@ def _gaps(node: ast.AST) -> Iterator[int]:
             yield from (child.lineno for child in body if _is_ellipsis(child))
 
 
-def instead(before: str, after: str) -> bool:
+def can_be_comment(before: str, after: str) -> bool:
     """Return whether a comment may replace code, with the code *before* it on its line and that *after* it.
 
     One beside code (`return 1  # unchanged`) speaks of that code, unless the code does nothing.
@@ -182,7 +182,9 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             row, column = token.start
-            if token.type == tokenize.COMMENT and instead(token.line[:column], lines[row] if row < len(lines) else ""):
+            if token.type == tokenize.COMMENT and can_be_comment(
+                token.line[:column], lines[row] if row < len(lines) else ""
+            ):
                 yield row, token.string
     except (tokenize.TokenError, SyntaxError):
         return

@@ -75,17 +75,17 @@ TESTS = tuple(dict.fromkeys(line for project in PROJECTS.values() for line in pr
 """All general rules for what is a test."""
 
 
-def of_runner(runner: str) -> ProjectKind:
+def find_project(runner: str) -> ProjectKind:
     """The kind of project that *runner* judges."""
     return PROJECTS.get(runner, PYTHON)
 
 
-def runner_in(root: Path) -> str:
+def detect_runner(root: Path) -> str:
     """The runner of the project in *root*: by its `go.mod`, `Cargo.toml` or `package.json`, else pytest's."""
-    return recognised_runner(root) or PYTHON.runner
+    return recognise_runner(root) or PYTHON.runner
 
 
-def recognised_runner(root: Path) -> str:
+def recognise_runner(root: Path) -> str:
     """The runner that the files at *root* tell; empty: none of them tells one."""
     if _is_python(root):
         return PYTHON.runner

@@ -8,7 +8,7 @@ from io import BytesIO
 from jumar.errors import BadInput
 
 
-def undecodable(data: bytes) -> str:
+def check_utf8(data: bytes) -> str:
     """The reason why *data* is no UTF-8 text, after the name of its file; empty: it is."""
     try:
         data.decode()

@@ -39,28 +39,28 @@ INVISIBLE = "\u200b\u200c\u2060\ufeff"
 """Zero-width characters that no program needs outside of strings, and that tree-sitter takes for blanks."""
 
 
-def language(path: str) -> str | None:
+def find_language(path: str) -> str | None:
     """The language of the file *path*, or None if there is no parser for it."""
-    return LANGUAGES.get(extension(path))
+    return LANGUAGES.get(get_extension(path))
 
 
-def extension(path: str) -> str:
+def get_extension(path: str) -> str:
     """In lower case and without its dot; the name itself where there is none (`Makefile`)."""
     return path.rpartition("/")[2].rpartition(".")[2].lower()
 
 
-def fits(label: str, path: str) -> bool:
+def is_label_of(label: str, path: str) -> bool:
     """Return whether a block with *label* may hold the file *path*; no label fits any."""
-    kind = language(path) or extension(path)
+    kind = find_language(path) or get_extension(path)
     return label in NEUTRAL or label == kind or label in LABELS.get(kind, ())
 
 
-def parsed(path: str, text: str) -> tuple[Outline | None, str]:
+def parse_file(path: str, text: str) -> tuple[Outline | None, str]:
     """Return the outline of *text* as the file *path*, and why it cannot be that file ("" if it can).
 
     There is no outline for a language without a parser, nor for Python that is wrong.
     """
-    kind = language(path)
+    kind = find_language(path)
     if "\0" in text:
         return None, f"the text of {path} holds a NUL character"
     if kind is None:
@@ -70,7 +70,7 @@ def parsed(path: str, text: str) -> tuple[Outline | None, str]:
     elif kind in ("json", "toml"):
         found, why = _data(kind, text)
     else:
-        found, line = grammars.read(kind, text)
+        found, line = grammars.parse_outline(kind, text)
         why = f"line {line} is no {TITLES[kind]}" if line else ""
     at = next((n for n, char in enumerate(text) if char in INVISIBLE), None)
     if at is not None and (why or kind not in ("python", "json", "toml")):
@@ -87,7 +87,7 @@ def _python(path: str, text: str) -> tuple[Outline | None, str]:
             tree = ast.parse(text)
             if not path.endswith(".pyi"):
                 compile(text, path, "exec", dont_inherit=True)
-            return outline.python(tree, text), ""
+            return outline.build_python_outline(tree, text), ""
     except SyntaxError as error:
         return None, f"{error.msg} (line {error.lineno})"
     except (RecursionError, MemoryError):

@@ -18,7 +18,7 @@ from typing import Protocol
 import msgspec
 
 from jumar.errors import BadInput
-from jumar.languages.syntax import language
+from jumar.languages.syntax import find_language
 from jumar.ports import Site
 
 ABOVE = 3
@@ -86,7 +86,7 @@ class Aliases(msgspec.Struct, frozen=True):
         return self.slugs[name] + bracket + parameters
 
 
-def annotated(path: str, source: bytes, sites: Sequence[Site]) -> Mapping[str, str]:
+def read_annotations(path: str, source: bytes, sites: Sequence[Site]) -> Mapping[str, str]:
     """The native id of each annotated test in the file *path* -> its slug.
 
     Raises:
@@ -95,7 +95,7 @@ def annotated(path: str, source: bytes, sites: Sequence[Site]) -> Mapping[str, s
     return {mark.native: mark.slug for mark in _marks(path, source, sites)}
 
 
-def aliases(files: Mapping[str, bytes], runner: TestSites) -> Aliases:
+def collect_aliases(files: Mapping[str, bytes], runner: TestSites) -> Aliases:
     """The names of the annotated tests in *files*, the test files of one tree.
 
     Raises:
@@ -114,22 +114,22 @@ def aliases(files: Mapping[str, bytes], runner: TestSites) -> Aliases:
     return Aliases(natives, {native: slug for slug, native in natives.items()})
 
 
-def known_sites(path: str, source: bytes, runner: TestSites) -> tuple[Site, ...]:
+def find_known_sites(path: str, source: bytes, runner: TestSites) -> tuple[Site, ...]:
     """The tests in a file under the ids that a run knows them by. What is annotated wrongly keeps its native id."""
     sites = runner.sites(path, source)
     slugs: Mapping[str, str] = {}
     with suppress(BadInput):
-        slugs = annotated(path, source, sites)
+        slugs = read_annotations(path, source, sites)
     return tuple(Site(slugs.get(site.id, site.id), site.start, site.end) for site in sites)
 
 
-def files_of(ids: Sequence[str], files: Mapping[str, bytes], runner: TestSites) -> tuple[str, ...]:
+def find_test_files(ids: Sequence[str], files: Mapping[str, bytes], runner: TestSites) -> tuple[str, ...]:
     """The files in which the tests *ids* stand, each once: told by native ids themselves, for slugs found in *files*.
 
     Raises:
         BadInput: if a slug is asked for and an annotation in *files* is not right.
     """
-    names = aliases(files, runner) if any(map(is_slug, ids)) else Aliases()
+    names = collect_aliases(files, runner) if any(map(is_slug, ids)) else Aliases()
     return tuple(dict.fromkeys(names.native(i).partition("::")[0] for i in ids if names.native(i)))
 
 
@@ -166,7 +166,7 @@ def _below(path: str, line: int, slug: str, sites: Sequence[Site]) -> str:
 
 def _comments(path: str, source: bytes) -> Iterator[tuple[int, str, bool]]:
     """Each line of each comment in *source*: its number, its text, and whether nothing else stands on it."""
-    kind = language(path)
+    kind = find_language(path)
     if kind == "python":
         with suppress(tokenize.TokenError, SyntaxError, ValueError):
             for token in tokenize.tokenize(io.BytesIO(source).readline):
@@ -182,7 +182,7 @@ def _parsed(grammar: str, source: bytes) -> Iterator[tuple[int, str, bool]]:
     from jumar.languages import grammars  # noqa: PLC0415  as above
 
     lines = source.split(b"\n")
-    todo = [Parser(grammars.language(grammar)).parse(source).root_node]
+    todo = [Parser(grammars.load_language(grammar)).parse(source).root_node]
     while todo:
         node = todo.pop()
         if not node.type.endswith("comment"):

@@ -99,8 +99,8 @@ async def _serve(
     environ, python = environment(), chosen["python"]
     trust = Trust(environ, chosen["trust"])
     doors = RunOpeners(
-        lambda task: session.opened(task, runs, environ=environ, python=python),
-        lambda folder: session.rejoined(trust.run(folder), environ=environ),
+        lambda task: session.open_session(task, runs, environ=environ, python=python),
+        lambda folder: session.rejoin_session(trust.run(folder), environ=environ),
     )
     async with anyio.create_task_group() as seats:
         desk = SessionPool(seats, doors, runs)

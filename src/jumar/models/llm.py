@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from jumar.core.state.budget import Cost
 from jumar.core.state.reply import Reply
 from jumar.core.state.settings import Route
-from jumar.models.wire.faults import CallFault, fault_of
-from jumar.models.wire.http_client import ModelEndpoint, check_installed, opened
+from jumar.models.wire.faults import CallFault, classify_fault
+from jumar.models.wire.http_client import ModelEndpoint, check_installed, open_client
 from jumar.models.wire.jsonl import MOST_TOKENS, MOST_USD
-from jumar.models.wire.messages import Transcript, definitions, reply_of
+from jumar.models.wire.messages import Transcript, build_reply, convert_tools
 from jumar.models.wire.prices import PriceList
-from jumar.models.wire.providers import PLACEHOLDER, provider_of
-from jumar.models.wire.redaction import one_line
+from jumar.models.wire.providers import PLACEHOLDER, find_provider
+from jumar.models.wire.redaction import clean_to_one_line
 from jumar.ports import Answer, Ask
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class LlmModel:
         check_installed()
         self.name = route.model
         self._route, self._key, self._tariff = route, key, tariff
-        self._provider = provider_of(route.model)
+        self._provider = find_provider(route.model)
         self._transcript = Transcript()
         self._secrets = tuple(s for s in {key: 0, **dict.fromkeys(secrets, 0)} if s != PLACEHOLDER)
 
@@ -70,16 +70,16 @@ class LlmModel:
 
         line = self._line(ask)
         said, terms = self._transcript.history(ask.messages), self._terms(ask)
-        parameters = ModelRequestParameters(function_tools=definitions(ask.tools))
+        parameters = ModelRequestParameters(function_tools=convert_tools(ask.tools))
         try:
             with anyio.move_on_after(line.seconds):
-                async with opened(line, self._context) as client:
+                async with open_client(line, self._context) as client:
                     response = await model_request(
                         client, said, model_settings=terms, model_request_parameters=parameters, instrument=False
                     )
                 return self._answered(response)
         except Exception as raised:  # noqa: BLE001  the clients raise whatever an answer that is none makes them raise
-            return self._failed(fault_of(raised))
+            return self._failed(classify_fault(raised))
         return self._failed(CallFault("timeout", f"no answer within {line.seconds:g} seconds", billed=True))
 
     def _line(self, ask: Ask) -> ModelEndpoint:
@@ -124,7 +124,7 @@ class LlmModel:
         hits = max(usage.cache_read_tokens, usage.details.get("prompt_cache_hit_tokens", 0))
         total, output = _sane(usage.input_tokens), _sane(usage.output_tokens)
         cached = max(0, min(hits, total))
-        reply = replace(reply_of(response, self._secrets), cut=response.finish_reason == CUT)
+        reply = replace(build_reply(response, self._secrets), cut=response.finish_reason == CUT)
         refused = response.finish_reason == REFUSED
         said = bool(reply.content or reply.tool_calls or reply.opaque)
         if not (said or total or output or response.finish_reason):
@@ -141,7 +141,7 @@ class LlmModel:
                 self._tariff.cost(total, cached, output, max(0, usage.cache_write_tokens)), self._charged(response)
             ),
             error="refusal" if refused else "",
-            detail=one_line(str(why), self._secrets) if refused else "",
+            detail=clean_to_one_line(str(why), self._secrets) if refused else "",
             assumed=total == 0 or (output == 0 and said),
         )
 
@@ -156,7 +156,7 @@ class LlmModel:
         return Answer(
             reply=Reply(),
             error=fault.error,
-            detail=one_line(fault.detail, self._secrets),
+            detail=clean_to_one_line(fault.detail, self._secrets),
             retry_after=fault.retry_after,
             assumed=fault.billed,
         )

@@ -16,15 +16,22 @@ from jumar.core.state.reply import Reply
 from jumar.core.state.settings import Route
 from jumar.errors import BadInput, Infra
 from jumar.models.llm import LONGEST_SECONDS, SHORTEST_SECONDS
-from jumar.models.wire.decode import DecodedReply, reply_of, said, without_usage
+from jumar.models.wire.decode import DecodedReply, build_reply, decode_answer, strip_usage
 from jumar.models.wire.faults import CallFault
 from jumar.models.wire.http_client import CONNECT_SECONDS, check_installed
 from jumar.models.wire.jsonl import MOST_USD
 from jumar.models.wire.messages import MOST_BYTES_PER_TOKEN, PER_REQUEST
 from jumar.models.wire.prices import PriceList
-from jumar.models.wire.providers import PLACEHOLDER, is_local, provider_of
-from jumar.models.wire.redaction import MASK, SHORTEST, one_line
-from jumar.models.wire.request_formats import CHAT, FORMS, ForwardedRequest, ForwardRefusal, RequestFormat, asked
+from jumar.models.wire.providers import PLACEHOLDER, find_provider, is_local
+from jumar.models.wire.redaction import MASK, SHORTEST, clean_to_one_line
+from jumar.models.wire.request_formats import (
+    CHAT,
+    FORMS,
+    ForwardedRequest,
+    ForwardRefusal,
+    RequestFormat,
+    parse_request,
+)
 from jumar.ports import Answer, Ask
 
 ANSWER_BYTES = 64 << 20
@@ -69,7 +76,7 @@ class ForwardedModel:
         self.pending: ForwardedRequest | None = None
         self.given: ForwardedReply | None = None
         self._route, self._key, self._tariff = route, key, tariff
-        self._provider = provider_of(route.model)
+        self._provider = find_provider(route.model)
         self._secrets = tuple(s for s in {key: 0, **dict.fromkeys(secrets, 0)} if s != PLACEHOLDER)
         self._measured: deque[tuple[str, tuple[str, ...], int]] = deque(maxlen=KEPT)
         if self._provider.wire not in {form.wire for form in FORMS}:
@@ -83,7 +90,7 @@ class ForwardedModel:
         if form.wire != self._provider.wire:
             other = "POST /v1/messages" if self._provider.wire == "anthropic" else "POST /v1/chat/completions"
             return ForwardRefusal(404, f"the model of this run is {self.name}, which is asked with {other}")
-        told = asked(form, body, self.name, self._route.max_output_tokens, self._route.base_url)
+        told = parse_request(form, body, self.name, self._route.max_output_tokens, self._route.base_url)
         if isinstance(told, ForwardRefusal):
             return told
         own = {"content-type": "application/json", "accept-encoding": "identity"}
@@ -165,14 +172,14 @@ class ForwardedModel:
         if given.status != 200:  # noqa: PLR2004  HTTP's OK
             return self._failed(_refused(given))
         streamed = request.stream and "event-stream" in given.headers.get("content-type", "")
-        answer = said(request.form, given.body, stream=streamed)
+        answer = decode_answer(request.form, given.body, stream=streamed)
         if answer is None or not answer.whole:
             why = "the answer is no completion" if answer is None else "the answer broke off"
             return self._failed(CallFault("malformed" if answer is None else "connection", why, billed=True))
         if answer.failed:
             return self._failed(CallFault("server", answer.failed, billed=True))
         if streamed and request.form is CHAT and not request.usage_wanted:
-            self.given = msgspec.structs.replace(self.given, body=without_usage(self.given.body))
+            self.given = msgspec.structs.replace(self.given, body=strip_usage(self.given.body))
         if answer.input_tokens:
             turns = tuple(digest for digest, _, _ in request.turns)
             self._measured.appendleft((request.head, turns, answer.input_tokens))
@@ -182,13 +189,13 @@ class ForwardedModel:
         tokens = (answer.input_tokens, answer.cached_tokens, answer.output_tokens, answer.written_tokens)
         spoke = bool(answer.content or answer.calls)
         return Answer(
-            reply=reply_of(answer, self._secrets),
+            reply=build_reply(answer, self._secrets),
             input_tokens=answer.input_tokens,
             cached_tokens=answer.cached_tokens,
             output_tokens=answer.output_tokens,
             usd=max(self._tariff.cost(*tokens), self._charged(answer.charged)),
             error="refusal" if answer.refused else "",
-            detail=one_line(answer.refused, self._secrets),
+            detail=clean_to_one_line(answer.refused, self._secrets),
             assumed=answer.input_tokens == 0 or (answer.output_tokens == 0 and spoke),
         )
 
@@ -199,7 +206,7 @@ class ForwardedModel:
         return float(told) if 0 <= told <= MOST_USD else 0.0
 
     def _failed(self, fault: CallFault) -> Answer:
-        detail = one_line(fault.detail, self._secrets)
+        detail = clean_to_one_line(fault.detail, self._secrets)
         if self.given is None or self.given.status == 200:  # noqa: PLR2004  HTTP's OK
             status = ERROR_STATUS.get(fault.error, 502)
             body = {"type": "error", "error": {"type": fault.error, "message": detail, "code": fault.error}}

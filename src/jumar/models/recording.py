@@ -13,8 +13,8 @@ from jumar.core.run.strategy import Message
 from jumar.core.state.budget import Cost
 from jumar.core.state.settings import Route
 from jumar.errors import BadInput, Infra
-from jumar.models.wire.jsonl import Tokens, Usd, decoded, numbered, read_once
-from jumar.models.wire.prompt_prefix import continues
+from jumar.models.wire.jsonl import Tokens, Usd, decode_line, number_lines, read_once
+from jumar.models.wire.prompt_prefix import is_continuation
 from jumar.models.wire.redaction import clean
 from jumar.ports import Answer, Ask, Model
 
@@ -69,7 +69,7 @@ class CallNumbers(msgspec.Struct, frozen=True):
 class Recorder:
     """Appends to the recording at *path*, with *secrets* struck out.
 
-    Make it with `started`, which writes the header, or `resumed`.
+    Make it with `start_recording`, which writes the header, or `resume_recording`.
     """
 
     def __init__(self, path: Path, secrets: tuple[str, ...]) -> None:
@@ -148,7 +148,7 @@ class Digests:
 
     def of(self, ask: Ask) -> str:
         """The digest of *ask*."""
-        if not continues(self._newest, ask.messages):
+        if not is_continuation(self._newest, ask.messages):
             self._begun, self._read = sha256(b"[["), 0
         self._newest = ask.messages
         for message in ask.messages[self._read :]:
@@ -163,12 +163,12 @@ def _masked(value: object) -> bytes:
     return ADDRESS.sub(b"0x", msgspec.json.encode(value))
 
 
-def digest_of(ask: Ask) -> str:
+def compute_digest(ask: Ask) -> str:
     """Sha256 of the messages and tools of *ask*; see `Digests`."""
     return Digests().of(ask)
 
 
-def started(path: Path, model: str, routes: Mapping[str, Route], secrets: tuple[str, ...] = ()) -> Recorder:
+def start_recording(path: Path, model: str, routes: Mapping[str, Route], secrets: tuple[str, ...] = ()) -> Recorder:
     """A new recording at *path* of a run whose model is called *model*.
 
     Raises:
@@ -185,7 +185,7 @@ def started(path: Path, model: str, routes: Mapping[str, Route], secrets: tuple[
     return recorder
 
 
-def resumed(path: Path, secrets: tuple[str, ...] = ()) -> Recorder:
+def resume_recording(path: Path, secrets: tuple[str, ...] = ()) -> Recorder:
     """The recording at *path*, to be gone on with. A last line that a crash tore is cut off.
 
     Raises:
@@ -209,11 +209,11 @@ def read_lines(data: bytes, name: str) -> tuple[RecordingHeader, tuple[RecordedC
     Raises:
         BadInput: naming the line that is none of either.
     """
-    lines = numbered(data, name)
+    lines = number_lines(data, name)
     first = next(lines, None)
     if first is None:
         raise BadInput(f"{name} is empty; make a recording with --record FILE")
-    header = decoded(first[1], RecordingHeader, f"line {first[0]} of {name} is no header of a recording")
+    header = decode_line(first[1], RecordingHeader, f"line {first[0]} of {name} is no header of a recording")
     if header.format != FORMAT or header.version != VERSION:
         what = f"{header.format} {header.version}"
         raise BadInput(f"{name} is {what!r}, and this version reads {FORMAT} {VERSION}; record it again")
@@ -222,7 +222,7 @@ def read_lines(data: bytes, name: str) -> tuple[RecordingHeader, tuple[RecordedC
 
 def _taken(text: str, where: str) -> RecordedCall:
     """The call in the line *text*, whose numbers can be added up; *where* names the line."""
-    take = decoded(text, RecordedCall, where)
+    take = decode_line(text, RecordedCall, where)
     try:
         for numbers in (take.worst, take.answer):
             if numbers is not None:

@@ -11,10 +11,10 @@ from jumar.core.state.reply import Reply, ToolCall
 from jumar.core.state.settings import Suite
 from jumar.errors import Infra
 from jumar.ports import Answer, Ask, Runner
-from jumar.process.progress import ProgressPart, Tell, silent
+from jumar.process.progress import ProgressPart, Tell, ignore_progress
 from jumar.process.room import TreeStore
 from jumar.repair.candidates import Candidate
-from jumar.repair.readable_sources import Sources, sources_of
+from jumar.repair.readable_sources import Sources, split_sources
 from jumar.repair.schedule import TrialSchedule
 from jumar.repair.screening_client import ScreeningConfinement, ScreeningTree
 from jumar.repair.search import Bounds, MutationSearch
@@ -31,7 +31,7 @@ class RepairModel:
 
     name = "repair"
 
-    tell: Tell = staticmethod(silent)
+    tell: Tell = staticmethod(ignore_progress)
     """Is told how many candidates were screened."""
 
     def __init__(
@@ -49,7 +49,7 @@ class RepairModel:
 
     async def complete(self, ask: Ask) -> Answer:
         """The next proposal as a `write_files` call, or `final`."""
-        sources = sources_of(ask.files)
+        sources = split_sources(ask.files)
         if broken := sources.culprits(ask.output):
             return _last_word("final", f"{'; '.join(broken)}. Repair changes only files that parse", ask.position)
         if self._search is None or self._tree != ask.tree:
@@ -59,7 +59,7 @@ class RepairModel:
         search.heard = lambda tried: self.tell(ProgressPart.CANDIDATES, tried, 0)
 
         def refused(found: Candidate) -> bool:
-            return fingerprint(found.path, sources.written(found.path, found.text)) in ask.refused
+            return compute_fingerprint(found.path, sources.written(found.path, found.text)) in ask.refused
 
         found = await _unwrapped(search.run(*self._place(ask, sources), refused))
         now = search.tried - before
@@ -100,7 +100,7 @@ def _ending(tried: int, sources: Sources, *, finished: bool) -> tuple[str, str]:
     return "out_of_time", f"The time ended after {tried} candidates; more seconds may find one{left}"
 
 
-def fingerprint(path: str, text: str) -> str:
+def compute_fingerprint(path: str, text: str) -> str:
     """Return the name by which a run knows the proposal to write *text* to *path*."""
     return Action("write_files", {path: text}).digest
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from jumar.core.state.settings import Route, Settings
 from jumar.errors import BadInput
 from jumar.models.llm import LlmModel
-from jumar.models.wire.prices import PriceList, tariff
-from jumar.models.wire.providers import check_base_url, key_of, provider_of
+from jumar.models.wire.prices import PriceList, find_tariff
+from jumar.models.wire.providers import check_base_url, find_key, find_provider
 from jumar.ports import Model
 
 ByTier = Callable[[str], Model]
 """Tier -> the model that answers its calls. A recorder wraps one, a recording is one."""
 
 
-def routes(settings: Settings, environ: Mapping[str, str]) -> ByTier:
+def build_routes(settings: Settings, environ: Mapping[str, str]) -> ByTier:
     """The models of *settings*, with the keys in *environ*; each is built when it is first asked for, once.
 
     Returns:
@@ -31,8 +31,8 @@ def routes(settings: Settings, environ: Mapping[str, str]) -> ByTier:
         if tier not in built:
             route = settings.routes[tier]
             price = check_route(route)
-            key = key_of(provider_of(route.model), environ, route.base_url)
-            built[tier] = LlmModel(route, key, price, keys_in(settings, environ))
+            key = find_key(find_provider(route.model), environ, route.base_url)
+            built[tier] = LlmModel(route, key, price, collect_keys(settings, environ))
         return built[tier]
 
     return by_tier
@@ -48,10 +48,10 @@ def check_route(route: Route) -> PriceList:
         check_base_url(route.base_url)
     if route.max_output_tokens < 1:
         raise BadInput(f"max_output_tokens of {route.model} is {route.max_output_tokens}; give at least 1")
-    return tariff(route)
+    return find_tariff(route)
 
 
-def keys_in(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
+def collect_keys(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
     """All keys that calls of the run may send: what one provider quotes may be another's."""
-    variables = {v for route in settings.routes.values() for v in provider_of(route.model).keys}
+    variables = {v for route in settings.routes.values() for v in find_provider(route.model).keys}
     return tuple(sorted(environ[v].strip() for v in variables if environ.get(v, "").strip()))

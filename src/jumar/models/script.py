@@ -10,7 +10,7 @@ import msgspec
 from jumar.core.state.budget import Cost
 from jumar.core.state.reply import Reply, ToolCall
 from jumar.errors import BadInput
-from jumar.models.wire.jsonl import Tokens, Usd, decoded, numbered, read_once, used_up
+from jumar.models.wire.jsonl import Tokens, Usd, build_exhausted_reply, decode_line, number_lines, read_once
 from jumar.ports import Answer, Ask
 
 
@@ -50,7 +50,7 @@ class ScriptModel:
         """The line at the run's position; when the script is used up, `final`."""
         line = self.line(ask.position)
         if line is None:
-            return Answer(reply=used_up("script", ask.position))
+            return Answer(reply=build_exhausted_reply("script", ask.position))
         calls = tuple(
             ToolCall(call.name, call.arguments, call.id or f"call_{ask.position}_{n}")
             for n, call in enumerate(line.tool_calls)
@@ -90,8 +90,8 @@ def parse_script(data: bytes, name: str) -> ScriptModel:
         BadInput: if a line is not a reply; the sentence names the line.
     """
     lines = []
-    for number, text in numbered(data, name):
-        line = decoded(text, ScriptLine, f"line {number} of {name} is no reply")
+    for number, text in number_lines(data, name):
+        line = decode_line(text, ScriptLine, f"line {number} of {name} is no reply")
         if not (line.content or line.tool_calls or line.error):
             raise BadInput(f"line {number} of {name} has neither content nor tool_calls nor error")
         lines.append(line)

@@ -21,8 +21,8 @@ from jumar.child.supervisor import process_tree
 from jumar.child.supervisor.cgroup import Cgroup
 from jumar.core.state.verdict import Ended
 from jumar.ports import Invocation, Record
-from jumar.process.launch import Confinement, StartedProcess, started
-from jumar.process.output import printed
+from jumar.process.launch import Confinement, StartedProcess, start_confined
+from jumar.process.output import read_output
 from jumar.process.room import discard
 from jumar.workspace.files.safe_paths import disk
 
@@ -95,7 +95,7 @@ class Child:
         with anyio.move_on_after(self._deadline - time.monotonic()) as patience:
             await anyio.wait_readable(self._pipes.selector)
         if patience.cancelled_caught:
-            if time.monotonic() < self._last and not process_tree.stopped(self._reaper.pid):
+            if time.monotonic() < self._last and not process_tree.is_stopped(self._reaper.pid):
                 self._deadline = min(self._last, time.monotonic() + GRACE_SECONDS)
                 return
             await to_thread.run_sync(self._overpower, self._reaper.pid)
@@ -160,7 +160,7 @@ class Child:
         if not self._signalled or self._output is None:
             return ""
         with disk(f"cannot read {self._output}"):
-            lines = printed(self._output).strip().splitlines()
+            lines = read_output(self._output).strip().splitlines()
         return f" ({lines[-1][:SAID]})" if lines else ""
 
     def _verdict(self, status: Mapping[str, object]) -> tuple[Ended, str]:  # noqa: PLR0911  # one line per end
@@ -194,7 +194,7 @@ def _signal(number: int) -> str:
 
 
 @asynccontextmanager
-async def confined(invocation: Invocation, confinement: Confinement) -> AsyncIterator[Child]:
+async def run_confined(invocation: Invocation, confinement: Confinement) -> AsyncIterator[Child]:
     """Run *invocation* as *confinement* says; leaving kills it and all that it started.
 
     Its config reaches the process through `verify.channel.join`. A private home and temporary directory lie beside the
@@ -207,7 +207,7 @@ async def confined(invocation: Invocation, confinement: Confinement) -> AsyncIte
     """
     try:
         with disk("cannot start a process for the tests"):
-            child = Child(invocation, confinement, started(invocation, confinement))
+            child = Child(invocation, confinement, start_confined(invocation, confinement))
         try:
             yield child
         finally:

@@ -49,10 +49,10 @@ class FrozenTree(msgspec.Struct, frozen=True):
     def end(self) -> None:
         """Let them go on."""
         for target in self.stopped:
-            process_tree.signal_to(target, signal.SIGCONT)
+            process_tree.send_signal(target, signal.SIGCONT)
 
 
-def still(kin: tuple[str, int]) -> FrozenTree:
+def freeze_processes(kin: tuple[str, int]) -> FrozenTree:
     """Stop all processes of *kin* (see `verify.process.Child.family`).
 
     Raises:
@@ -63,7 +63,9 @@ def still(kin: tuple[str, int]) -> FrozenTree:
     stopped = process_tree.freeze(nonce, root, begun + STOP_SECONDS)
     again = begun + AGAIN_SECONDS
     # A signal is on its way for a moment: until it has arrived, a process may still write.
-    while any(_moves(pid, patient=time.monotonic() < begun + WAIT_SECONDS) for pid in process_tree.descendants(root)):
+    while any(
+        _moves(pid, patient=time.monotonic() < begun + WAIT_SECONDS) for pid in process_tree.find_descendants(root)
+    ):
         if (now := time.monotonic()) > begun + STOP_SECONDS:
             raise Infra("the processes of the agent cannot be stopped: no tree of its workspace can be judged")
         if now > again:
@@ -91,7 +93,7 @@ def _states(pid: int) -> Iterator[str]:
 def _steps(root: int) -> Steps:
     """Return the state and switch counts of all threads below *root*, except the dead."""
     steps: dict[tuple[int, int], tuple[str, ...]] = {}
-    for pid in process_tree.descendants(root):
+    for pid in process_tree.find_descendants(root):
         with suppress(OSError):
             for task in Path(f"/proc/{pid}/task").iterdir():
                 lines = (task / "status").read_text("utf-8", "replace").splitlines()

@@ -22,7 +22,7 @@ import msgspec
 from jumar.child import start
 from jumar.child.supervisor import supervise
 from jumar.ports import Invocation, Record, Sandbox
-from jumar.process.limits import ResourceLimits, usual
+from jumar.process.limits import ResourceLimits, compute_default_ceiling
 from jumar.sandbox.request import Reach, Wrapped
 from jumar.sandbox.unconfined import Unconfined
 
@@ -54,7 +54,7 @@ class Confinement:
     """Parts of the rest of the machine that it may reach all the same."""
     fds: tuple[int, ...] = ()
     """Descriptors that it gets, under their own numbers."""
-    ceiling: ResourceLimits = field(default_factory=usual)
+    ceiling: ResourceLimits = field(default_factory=compute_default_ceiling)
     """Resource limits of the process and all that it starts."""
     heard: Callable[[list[Record]], None] = lambda _records: None
     """Is told of its records as they come: for display, nothing is decided by it."""
@@ -124,7 +124,7 @@ class StartedProcess(NamedTuple):
     """See `Wrapped`."""
 
 
-def started(invocation: Invocation, confinement: Confinement) -> StartedProcess:
+def start_confined(invocation: Invocation, confinement: Confinement) -> StartedProcess:
     """Start *invocation* below a supervisor, in its sandbox.
 
     Raises:
@@ -174,7 +174,7 @@ def _found(program: str, path: str) -> str:
 
 def _supervisor(orders: IO[bytes], sink: IO[bytes], pipes: Pipes, order: dict[str, Any]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  # our interpreter, our script, numbers
-        [sys.executable, "-I", "-S", *start.command(supervise), str(orders.fileno()), str(pipes.status_w)],
+        [sys.executable, "-I", "-S", *start.build_command(supervise), str(orders.fileno()), str(pipes.status_w)],
         stdin=pipes.lifeline_r,
         stdout=subprocess.DEVNULL,
         stderr=sink,

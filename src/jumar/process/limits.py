@@ -30,7 +30,7 @@ class ResourceLimits:
     """Four threads may run for each of them."""
 
 
-def usual() -> ResourceLimits:
+def compute_default_ceiling() -> ResourceLimits:
     """Half of the memory that this machine, or the container around us, has; at most `MEMORY_BYTES`."""
     here = min(_memory(), default=2 * MEMORY_BYTES)
     return ResourceLimits(
@@ -44,7 +44,7 @@ def _memory() -> Iterator[int]:
     with suppress(OSError, ValueError):
         yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError):
-        for folder in map(Path, cgroup.folders()):
+        for folder in map(Path, cgroup.find_group_folders()):
             for group in (folder, *folder.parents):
                 for name in cgroup.MEMORY:
                     # An unbounded one says "max", or a number beyond all memory.

@@ -16,14 +16,14 @@ from anyio import to_thread
 from jumar.core.state.verdict import Ended
 from jumar.errors import BadInput, Infra
 from jumar.ports import Ran, Sandbox
-from jumar.process.child_process import confined
+from jumar.process.child_process import run_confined
 from jumar.process.launch import Confinement
-from jumar.process.output import printed
-from jumar.process.room import TreeStore, laid_out
-from jumar.process.sandbox_check import bubblewrap
-from jumar.process.shell_check import shell
+from jumar.process.output import read_output
+from jumar.process.room import TreeStore, lay_out
+from jumar.process.sandbox_check import find_bubblewrap
+from jumar.process.shell_check import build_shell_invocation
 from jumar.sandbox import bwrap
-from jumar.sandbox.program_files import PATH, interpreter
+from jumar.sandbox.program_files import PATH, find_interpreter_files
 from jumar.sandbox.request import Reach
 from jumar.workspace.files.safe_paths import disk
 
@@ -52,7 +52,7 @@ class CommandTrees(TreeStore, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConfinedCommands:
-    """Runs commands for a model (see `ports.Commands`); made by `confined_commands`, which has tried it."""
+    """Runs commands for a model (see `ports.Commands`); made by `build_confined_commands`, which has tried it."""
 
     sandbox: Sandbox
     store: CommandTrees
@@ -74,7 +74,7 @@ class ConfinedCommands:
         """
         if why := _unfit(command):
             return Ran(exit=REFUSED, output=f"jumar: {why}\n")
-        async with laid_out(self.store, tree, self.folder / "rooms") as room:
+        async with lay_out(self.store, tree, self.folder / "rooms") as room:
             return await self._in(room, (command,), seconds)
 
     async def edit(self, tree: str, command: str, seconds: float) -> tuple[Ran, str]:
@@ -86,13 +86,13 @@ class ConfinedCommands:
         """
         if why := _unfit(command):
             return Ran(exit=REFUSED, output=f"jumar: {why}\n"), tree
-        async with laid_out(self.store, tree, self.folder / "rooms") as room:
+        async with lay_out(self.store, tree, self.folder / "rooms") as room:
             ran = await self._in(room, (command,), seconds, kept=True)
             return ran, await to_thread.run_sync(self.store.capture, room)
 
     async def probed(self) -> str:
         """Return why commands cannot run here, in one sentence; empty if they can."""
-        async with laid_out(_Empty(), "", self.folder / "rooms") as room:
+        async with lay_out(_Empty(), "", self.folder / "rooms") as room:
             try:
                 ran = await self._in(room, (_PROBE, str(self.folder), str(self.python)), PROBE_SECONDS)
             except Infra as fault:
@@ -102,7 +102,9 @@ class ConfinedCommands:
 
     async def _in(self, room: Path, words: tuple[str, ...], seconds: float, *, kept: bool = False) -> Ran:
         started, code = anyio.current_time(), None
-        invocation = msgspec.structs.replace(shell(*words), env={"PATH": f"{self.python.parent}:{PATH}"})
+        invocation = msgspec.structs.replace(
+            build_shell_invocation(*words), env={"PATH": f"{self.python.parent}:{PATH}"}
+        )
         # A named file beside the room: a kill leaves it where rooms are cleared away.
         with disk(f"cannot write to {room.parent}"), tempfile.NamedTemporaryFile(dir=room.parent) as output:
             path = Path(output.name)
@@ -112,14 +114,14 @@ class ConfinedCommands:
                 seconds=seconds,
                 environ=self.environ,
                 sandbox=self.sandbox,
-                reach=Reach(readable=interpreter(self.python), writable=(room,) if kept else ()),
+                reach=Reach(readable=find_interpreter_files(self.python), writable=(room,) if kept else ()),
             )
-            async with confined(invocation, confinement) as child:
+            async with run_confined(invocation, confinement) as child:
                 while (record := await child.receive()) is not None:
                     match record:
                         case ["end", int(status)]:
                             code = status
-            text = await to_thread.run_sync(printed, path)
+            text = await to_thread.run_sync(read_output, path)
         if child.ended is Ended.NORMAL:
             return Ran(exit=code, output=text)
         if child.ended is not Ended.UNSTARTED or anyio.current_time() - started >= seconds:
@@ -128,7 +130,7 @@ class ConfinedCommands:
         raise Infra(f"the sandbox {self.sandbox.tier} cannot confine a command: {said[-1] if said else child.detail}")
 
 
-async def confined_commands(
+async def build_confined_commands(
     store: CommandTrees, folder: Path, python: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None
 ) -> ConfinedCommands:
     """Commands that are confined by *sandbox*, or by the first bubblewrap of this machine that confines.
@@ -143,7 +145,7 @@ async def confined_commands(
     Raises:
         BadInput: if none does; nothing is ever run unconfined.
     """
-    box = sandbox or await bubblewrap(folder / "rooms", environ)
+    box = sandbox or await find_bubblewrap(folder / "rooms", environ)
     if isinstance(box, bwrap.Bubblewrap):
         box = dataclasses.replace(box, place=bwrap.WORKSPACE)
     commands = ConfinedCommands(box, store, folder, python, environ)
@@ -153,11 +155,11 @@ async def confined_commands(
     return commands
 
 
-async def confinable(python: Path, environ: Mapping[str, str]) -> str:
+async def check_confinable(python: Path, environ: Mapping[str, str]) -> str:
     """Return why commands of a model cannot be confined on this machine, in one sentence; empty if they can."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            await confined_commands(_Empty(), Path(folder), python, environ)
+            await build_confined_commands(_Empty(), Path(folder), python, environ)
         except (BadInput, Infra) as reason:
             return str(reason)
     return ""

@@ -21,20 +21,20 @@ _CONTROL = re.compile(
 )
 
 
-def plain(text: str) -> str:
+def strip_terminal_codes(text: str) -> str:
     """*text* without what only a terminal understands; a carriage return ends a line."""
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def printed(path: Path) -> str:
+def read_output(path: Path) -> str:
     """Return the content of the file at *path*, its middle left out where it is long."""
     half = OUTPUT_BYTES // 2
     with path.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
         if size <= OUTPUT_BYTES:
-            return plain(stream.read(OUTPUT_BYTES).decode("utf-8", "replace"))
+            return strip_terminal_codes(stream.read(OUTPUT_BYTES).decode("utf-8", "replace"))
         head = stream.read(half)
         stream.seek(size - half)
         tail = stream.read(half)
-    return OMITTED.join(plain(part.decode("utf-8", "replace")) for part in (head, tail))
+    return OMITTED.join(strip_terminal_codes(part.decode("utf-8", "replace")) for part in (head, tail))

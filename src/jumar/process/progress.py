@@ -33,7 +33,7 @@ Tell = Callable[[Work | ProgressPart, int, int], None]
 """Is told that a work begins, or how many of a part are done, and of how many: 0 where nobody knows."""
 
 
-def silent(_what: Work | ProgressPart, _done: int = 0, _total: int = 0) -> None:
+def ignore_progress(_what: Work | ProgressPart, _done: int = 0, _total: int = 0) -> None:
     """Tell nobody."""
 
 
@@ -44,9 +44,9 @@ class Telling(Protocol):
     tell: Tell
 
 
-def teller(follower: object) -> Tell:
+def get_tell(follower: object) -> Tell:
     """Return the function that tells *follower* the progress; it does nothing if the follower wants none."""
-    return follower.tell if isinstance(follower, Telling) else silent
+    return follower.tell if isinstance(follower, Telling) else ignore_progress
 
 
 class Counter:

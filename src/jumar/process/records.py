@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from jumar.core.quoting import one_line
+from jumar.core.quoting import make_one_line
 from jumar.core.state.verdict import Blame, Broken, Ended, Outcome, Report, TestResult
 from jumar.ports import Collected, Record
 
@@ -30,7 +30,7 @@ LINE = 300
 """Characters of what a process says in a reason."""
 
 
-def collected(records: Iterable[Record], ended: Ended, detail: str) -> Collected:
+def parse_collection(records: Iterable[Record], ended: Ended, detail: str) -> Collected:
     """The ids in the records of a collection."""
     ids: list[str] = []
     broken: dict[str, Broken] = {}
@@ -48,13 +48,13 @@ def collected(records: Iterable[Record], ended: Ended, detail: str) -> Collected
     return Collected(ids=tuple(dict.fromkeys(ids)), broken=broken, anomaly=anomaly)
 
 
-def report(records: Iterable[Record], ended: Ended, detail: str, *, serial: bool = False) -> Report:
+def build_report(records: Iterable[Record], ended: Ended, detail: str, *, serial: bool = False) -> Report:
     """The results in the records of a verification. What was collected and then not reported is a result too.
 
     A *serial* runner says what it starts, runs one test at a time, and says when it is done.
     """
     records = list(records)
-    odd = [*disorder(records, serial=serial and ended is Ended.NORMAL)]
+    odd = [*find_disorder(records, serial=serial and ended is Ended.NORMAL)]
     results: dict[str, TestResult] = {}
     broken: dict[str, Broken] = {}
     found: list[str] = []
@@ -71,17 +71,17 @@ def report(records: Iterable[Record], ended: Ended, detail: str, *, serial: bool
             case ["broken", str(path), str(why), str(blame), str(absent)]:
                 broken[path] = Broken(why, _blame(blame), absent)
             case ["unusable" | "usage", str(why)]:
-                ended, detail = Ended.UNSTARTED, one_line(why, LINE)
+                ended, detail = Ended.UNSTARTED, make_one_line(why, LINE)
             case ["tampered", str(what)]:
-                odd.append(f"tampered with: {one_line(what, LINE)}")
+                odd.append(f"tampered with: {make_one_line(what, LINE)}")
             case ["stopped", str(why)] if ended is Ended.NORMAL:
-                ended, detail = Ended.EXIT, f"the session was stopped: {one_line(why, LINE)}"
+                ended, detail = Ended.EXIT, f"the session was stopped: {make_one_line(why, LINE)}"
     for test_id in found:
         results.setdefault(test_id, _silent(test_id, ended, detail, lost=test_id == running))
     return Report(ended=ended, results=tuple(results.values()), broken=broken, anomalies=tuple(odd), detail=detail)
 
 
-def disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
+def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
     """Yield faults that no honest run of a runner has, a sentence each: records out of place, too many or too few."""
     kinds = [str(record[0]) for record in records]
     for kind, place in (("hello", 0), ("end", len(kinds) - 1)):

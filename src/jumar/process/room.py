@@ -23,7 +23,7 @@ class TreeStore(Protocol):
 
 
 @asynccontextmanager
-async def laid_out(store: TreeStore, tree: str, rooms: Path) -> AsyncIterator[Path]:
+async def lay_out(store: TreeStore, tree: str, rooms: Path) -> AsyncIterator[Path]:
     """A fresh directory below *rooms* with the files of *tree*, removed on leaving."""
     room = _absolute(rooms) / secrets.token_hex(4)
     try:
@@ -49,7 +49,7 @@ def discard(directory: Path) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def linked(room: Path, links: Mapping[str, Path]) -> None:
+def make_links(room: Path, links: Mapping[str, Path]) -> None:
     """Make *links* in *room*: path there -> what it leads to. What lies there already stays."""
     for path, target in links.items():
         place = room / path
@@ -59,7 +59,7 @@ def linked(room: Path, links: Mapping[str, Path]) -> None:
             place.symlink_to(target)
 
 
-def exchanged(room: Path, files: Mapping[str, bytes]) -> None:
+def replace_files(room: Path, files: Mapping[str, bytes]) -> None:
     """Put *files* in the place of those of *room*."""
     for path, content in files.items():
         place = room / path
@@ -67,6 +67,6 @@ def exchanged(room: Path, files: Mapping[str, bytes]) -> None:
         place.write_bytes(content)
 
 
-def paths_in(room: Path) -> list[str]:
+def list_paths(room: Path) -> list[str]:
     """The files in *room*, in order."""
     return sorted(path.relative_to(room).as_posix() for path in room.rglob("*") if path.is_file())

@@ -10,13 +10,13 @@ from pathlib import Path
 from jumar.core.state.verdict import Ended
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
-from jumar.process.child_process import confined
+from jumar.process.child_process import run_confined
 from jumar.process.launch import Confinement
-from jumar.process.output import printed
-from jumar.process.room import laid_out
-from jumar.process.shell_check import shell
+from jumar.process.output import read_output
+from jumar.process.room import lay_out
+from jumar.process.shell_check import build_shell_invocation
 from jumar.sandbox import seccomp
-from jumar.sandbox.bwrap import Bubblewrap, programs
+from jumar.sandbox.bwrap import Bubblewrap, find_programs
 from jumar.workspace.files.safe_paths import disk
 
 PROBE_SECONDS = 20.0
@@ -40,7 +40,7 @@ echo "$inside"
 """
 
 
-async def bubblewrap(folder: Path, environ: Mapping[str, str]) -> Bubblewrap:
+async def find_bubblewrap(folder: Path, environ: Mapping[str, str]) -> Bubblewrap:
     """The first bubblewrap of this machine that confines, with an overlay where it can make one.
 
     Args:
@@ -50,30 +50,32 @@ async def bubblewrap(folder: Path, environ: Mapping[str, str]) -> Bubblewrap:
     Raises:
         BadInput: if none confines.
     """
-    known = seccomp.program()
+    known = seccomp.build_filter()
     if known is None:
         raise BadInput("bubblewrap alone does not confine, and the system calls of this kind of machine are not known")
     reasons = []
-    for program in programs(environ):
+    for program in find_programs(environ):
         for layered in (True, False):
             box = Bubblewrap(program, known, layered=layered)
-            reason = await wanting(box, folder)
+            reason = await check_sandbox(box, folder)
             if not reason:
                 return box
         reasons.append(f"{program} does not confine: {reason}")
     raise BadInput(f"{'; '.join(reasons)}: allow user namespaces to it, or take a weaker sandbox (--sandbox)")
 
 
-async def wanting(sandbox: Sandbox, folder: Path) -> str:
+async def check_sandbox(sandbox: Sandbox, folder: Path) -> str:
     """Return why *sandbox* does not confine a process in a room in *folder*, in one sentence; empty if it does."""
     decoy = _Decoy(secrets.token_hex(8))
-    async with laid_out(decoy, "", folder) as room:
+    async with lay_out(decoy, "", folder) as room:
         with disk(f"cannot write to {folder}"), tempfile.NamedTemporaryFile(dir=folder) as output:
             confinement = Confinement(room=room, output=Path(output.name), seconds=PROBE_SECONDS, sandbox=sandbox)
-            async with confined(shell(_PROBE, output.name, decoy.word, *_namespaces()), confinement) as child:
+            async with run_confined(
+                build_shell_invocation(_PROBE, output.name, decoy.word, *_namespaces()), confinement
+            ) as child:
                 while await child.receive() is not None:
                     pass
-            lines = printed(Path(output.name)).strip().splitlines()
+            lines = read_output(Path(output.name)).strip().splitlines()
             if child.ended is not Ended.NORMAL or lines != [decoy.word]:
                 return lines[-1] if lines and child.ended is not Ended.TIMEOUT else child.detail
             return "" if decoy.untouched(room) else "what is written in it comes out"

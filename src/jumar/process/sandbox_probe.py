@@ -17,11 +17,11 @@ from jumar.child.sandbox import decoy_main, probe_main
 from jumar.core.state.verdict import Ended
 from jumar.errors import Infra
 from jumar.ports import Invocation, Sandbox
-from jumar.process.child_process import Child, confined
+from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement
-from jumar.process.output import printed
+from jumar.process.output import read_output
 from jumar.sandbox.probes import catalogue
-from jumar.sandbox.probes.decoys import Decoys, decoys, environment
+from jumar.sandbox.probes.decoys import Decoys, create_decoys, read_environment
 from jumar.sandbox.request import Reach
 
 SECONDS = 20.0
@@ -41,27 +41,27 @@ class ProbeFindings(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-async def probed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> ProbeFindings:
+async def probe_sandbox(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> ProbeFindings:
     """Try all probes in *sandbox*, in rooms below the folder *place*."""
     started = time.monotonic()
-    with decoys(place) as traps:
+    with create_decoys(place) as traps:
         lure = Invocation(argv=_python(decoy_main), config=dict(traps.lure), env={"JUMAR_DECOY": traps.token})
         outside = Confinement(room=traps.folder, seconds=SECONDS)
-        async with confined(lure, outside) as decoy, _sent(sandbox, traps, environ) as prober:
+        async with run_confined(lure, outside) as decoy, _sent(sandbox, traps, environ) as prober:
             ready = await _heard(decoy, "ready")
-            answers = await _answers(prober, {**traps.aims(environment()), **ready, "only": []})
+            answers = await _answers(prober, {**traps.aims(read_environment()), **ready, "only": []})
             await decoy.send({})
             seen = {**(await _heard(decoy, "seen")), **traps.harmed()}
         found = _judged(answers, seen, prober, traps, catalogue.PROBES)
     return msgspec.structs.replace(found, seconds=time.monotonic() - started)
 
 
-async def reprobed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> ProbeFindings:
+async def reprobe_sandbox(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> ProbeFindings:
     """Try those probes that are quick."""
     started = time.monotonic()
-    with decoys(place) as traps:
+    with create_decoys(place) as traps:
         async with _sent(sandbox, traps, environ) as prober:
-            answers = await _answers(prober, {**traps.aims(environment()), "only": catalogue.QUICK})
+            answers = await _answers(prober, {**traps.aims(read_environment()), "only": catalogue.QUICK})
         quick = {name: told for name, told in traps.harmed().items() if name in catalogue.QUICK}
         found = _judged(answers, quick, prober, traps, catalogue.QUICK)
     return msgspec.structs.replace(found, seconds=time.monotonic() - started)
@@ -70,7 +70,7 @@ async def reprobed(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) ->
 def _sent(sandbox: Sandbox, traps: Decoys, environ: Mapping[str, str]) -> AbstractAsyncContextManager[Child]:
     """The prober, started in *sandbox*. Among the environment it is not to get is a key."""
     scripts = Path(start.FOLDER)
-    return confined(
+    return run_confined(
         Invocation(argv=_python(probe_main)),
         Confinement(
             room=traps.room,
@@ -112,7 +112,7 @@ def _judged(
 ) -> ProbeFindings:
     """Return the prober's answers, corrected by what its victims know better. Untried probes count as possible."""
     if prober.ended is not Ended.NORMAL or prober.anomalies:
-        said = printed(traps.output).strip().splitlines()
+        said = read_output(traps.output).strip().splitlines()
         return ProbeFindings(
             why=said[-1].removeprefix("jumar: ") if said else "; ".join((prober.detail, *prober.anomalies))
         )
@@ -125,4 +125,4 @@ def _judged(
 
 
 def _python(program: ModuleType) -> tuple[str, ...]:
-    return (sys.executable, "-I", "-S", "-B", *start.command(program))
+    return (sys.executable, "-I", "-S", "-B", *start.build_command(program))

@@ -16,7 +16,7 @@ from anyio import to_thread
 from jumar.child import start
 from jumar.core.state.verdict import Ended
 from jumar.ports import Invocation, Record
-from jumar.process.child_process import confined
+from jumar.process.child_process import run_confined
 from jumar.process.launch import Confinement
 from jumar.process.room import discard
 from jumar.workspace.files.safe_paths import disk
@@ -30,7 +30,7 @@ class StandaloneScript(NamedTuple):
     """The interpreter that knows the language of the task; empty is ours."""
 
 
-async def asked(
+async def run_script(
     script: StandaloneScript, config: Mapping[str, object], rooms: Path, confinement: Callable[[Path], Confinement]
 ) -> tuple[list[Record], str]:
     """Return the records of *script* for *config*, run in an empty room below *rooms*, and why it failed, or nothing.
@@ -39,12 +39,12 @@ async def asked(
         Infra: if the machine cannot start a process.
     """
     room = Path(os.path.abspath(rooms)) / secrets.token_hex(4)  # noqa: ASYNC240, PTH100  it reads no disk
-    argv = (script.python or sys.executable, "-I", "-S", "-B", *start.command(script.program))
+    argv = (script.python or sys.executable, "-I", "-S", "-B", *start.build_command(script.program))
     records: list[Record] = []
     try:
         with disk(f"cannot make a room in {rooms}"):
             await to_thread.run_sync(_made, room)
-        async with confined(Invocation(argv=argv, config=config), confinement(room)) as child:
+        async with run_confined(Invocation(argv=argv, config=config), confinement(room)) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
     finally:

@@ -15,21 +15,21 @@ from jumar.child.commands import check_main
 from jumar.core.state.verdict import Ended
 from jumar.errors import BadInput
 from jumar.ports import Checked, Invocation
-from jumar.process.child_process import confined
+from jumar.process.child_process import run_confined
 from jumar.process.launch import Confinement
-from jumar.process.output import printed
+from jumar.process.output import read_output
 from jumar.workspace.files.safe_paths import disk
 
 NO_ENV: Mapping[str, str] = MappingProxyType({})
 
 
-def shell(command: str, *arguments: str) -> Invocation:
+def build_shell_invocation(command: str, *arguments: str) -> Invocation:
     """Return the invocation that runs *command* with a shell, whose `$1` and so on are *arguments*."""
-    envoy = (sys.executable, "-I", "-S", "-B", *start.command(check_main))
+    envoy = (sys.executable, "-I", "-S", "-B", *start.build_command(check_main))
     return Invocation(argv=envoy, config={"command": [command, "sh", *arguments]})
 
 
-async def checked(command: str, confinement: Confinement, env: Mapping[str, str] = NO_ENV) -> Checked:
+async def run_check(command: str, confinement: Confinement, env: Mapping[str, str] = NO_ENV) -> Checked:
     """Check that the shell *command* succeeds; its output goes to the output of *confinement*.
 
     *env* is added to its environment: where toolchains and their caches lie.
@@ -40,13 +40,13 @@ async def checked(command: str, confinement: Confinement, env: Mapping[str, str]
     if confinement.output is None:
         raise BadInput("a command that is checked needs a file for what it prints")
     started, code = time.monotonic(), None
-    async with confined(replace(shell(command), env=env), confinement) as child:
+    async with run_confined(replace(build_shell_invocation(command), env=env), confinement) as child:
         while (record := await child.receive()) is not None:
             match record:
                 case ["end", int(status)]:
                     code = status
     with disk(f"cannot read {confinement.output}"):
-        said = await to_thread.run_sync(printed, confinement.output)
+        said = await to_thread.run_sync(read_output, confinement.output)
     ok = child.ended is Ended.NORMAL and code == 0
     why = "" if ok or child.ended is Ended.NORMAL else f"\n{child.detail}"
     return Checked(ok=ok, output=f"{said.rstrip()}{why}", duration_ms=int(1000 * (time.monotonic() - started)))

@@ -16,9 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from jumar.core.quoting import one_line
+from jumar.core.quoting import make_one_line
 from jumar.errors import BadInput
-from jumar.sandbox.program_files import installation
+from jumar.sandbox.program_files import find_installation
 
 ASK_SECONDS = 10.0
 """A shim that does not answer within this time counts as one that fails."""
@@ -45,7 +45,7 @@ class ShimAnswer(NamedTuple):
     """Reason for giving no answer; empty: it did answer."""
 
 
-def binary(program: Path, names: Sequence[str]) -> Path | None:
+def find_binary(program: Path, names: Sequence[str]) -> Path | None:
     """The file that *program* leads to, if that is machine code and called one of *names*, so that it is no shim."""
     with suppress(OSError):
         real = program.resolve(strict=True)
@@ -75,7 +75,7 @@ def ask(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = N
     lines = done.stdout.strip().splitlines()
     if done.returncode == 0 and lines:
         return ShimAnswer(said=lines[-1].strip())
-    return ShimAnswer(why=one_line((done.stderr or done.stdout).strip(), LINE) or f"exit status {done.returncode}")
+    return ShimAnswer(why=make_one_line((done.stderr or done.stdout).strip(), LINE) or f"exit status {done.returncode}")
 
 
 def ask_folder(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | None = None) -> ShimAnswer:
@@ -83,11 +83,13 @@ def ask_folder(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | N
     asked = ask(argv, origin, environ)
     there = not asked.why and Path(asked.said).is_absolute() and Path(asked.said).exists()
     return (
-        asked if there or asked.why else ShimAnswer(why=f"it named {one_line(asked.said, LINE)!r}, which is not there")
+        asked
+        if there or asked.why
+        else ShimAnswer(why=f"it named {make_one_line(asked.said, LINE)!r}, which is not there")
     )
 
 
-def python_behind(python: Path, origin: Path) -> Path:
+def resolve_python(python: Path, origin: Path) -> Path:
     """The interpreter that *python* starts where that is a shim, as pyenv's are; else *python*.
 
     Raises:
@@ -102,7 +104,7 @@ def python_behind(python: Path, origin: Path) -> Path:
     return Path(asked.said)
 
 
-def unusable(program: Path, question: str, why: str) -> str:
+def explain_unusable(program: Path, question: str, why: str) -> str:
     """Explain why a toolchain cannot be had, in one sentence with its fix, as `Surroundings.missing`."""
     return (
         f"{program} does not tell where its toolchain is ({why.replace(': ', ' - ')}): "
@@ -110,13 +112,13 @@ def unusable(program: Path, question: str, why: str) -> str:
     )
 
 
-def search_path(first: Sequence[Path], path: str, last: Path) -> str:
+def build_search_path(first: Sequence[Path], path: str, last: Path) -> str:
     """A PATH that begins with the folders *first*, goes on with the person's *path* and ends with *last*."""
     front = [str(folder) for folder in first if str(folder) not in SYSTEM]
     return os.pathsep.join(dict.fromkeys([*front, *filter(None, path.split(os.pathsep)), str(last)]))
 
 
-def beyond(root: Path) -> tuple[Path, ...]:
+def find_outside_links(root: Path) -> tuple[Path, ...]:
     """Return targets outside the folder *root* of symbolic links directly in it: distributions split toolchains up."""
     with suppress(OSError):
         links = [entry.resolve() for entry in root.iterdir() if entry.is_symlink()]
@@ -124,11 +126,13 @@ def beyond(root: Path) -> tuple[Path, ...]:
     return ()
 
 
-def compilers(path: str) -> tuple[Path, ...]:
+def find_compilers(path: str) -> tuple[Path, ...]:
     """The C compilers on *path* that no sandbox shows by itself: go and cargo link with them."""
     found = (shutil.which(name, path=path) for name in ("cc", "gcc"))
     return tuple(
-        dict.fromkeys(p for cc in found if cc and str(Path(cc).parent) not in SYSTEM for p in installation(Path(cc)))
+        dict.fromkeys(
+            p for cc in found if cc and str(Path(cc).parent) not in SYSTEM for p in find_installation(Path(cc))
+        )
     )
 
 

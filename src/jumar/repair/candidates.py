@@ -89,7 +89,7 @@ class _Lot:
         return self.bound * _thinned(self.asked)
 
 
-def candidates(tree: SuspectTree, seed: int = 0, least: float = 0.0) -> Iterator[Candidate]:
+def generate_candidates(tree: SuspectTree, seed: int = 0, least: float = 0.0) -> Iterator[Candidate]:
     """All candidates of *tree* ranked *least* or more, best first. The same arguments give the same order."""
     heap: list[tuple[float, bool, int, int, _Lot | tuple[str, Unit, TextEdit]]] = []
     units = sorted(tree.units(), key=lambda entry: -max(entry[2].values()))
@@ -141,11 +141,11 @@ def _thinned(asked: int) -> float:
     return float((asked + 1) ** THINNING)
 
 
-def followers(tree: SuspectTree, first: Candidate, seed: int = 0, least: float = 0.3) -> Iterator[Candidate]:
+def generate_pairs(tree: SuspectTree, first: Candidate, seed: int = 0, least: float = 0.3) -> Iterator[Candidate]:
     """Pairs: *first* and one more change of the same unit, best first."""
     lines = dict.fromkeys(range(first.unit.first, first.unit.last + 1), 1.0)
     changed = SuspectTree({first.path: first.text}, {first.path: lines})
-    for second in candidates(changed, seed, least):
+    for second in generate_candidates(changed, seed, least):
         same = second.unit.first == first.unit.first and second.unit.name == first.unit.name
         if same and second.text != tree.files[first.path]:
             yield replace(second, first=first.what, swappable=first.swappable and second.swappable)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jumar.languages.python_encoding import undecodable
+from jumar.languages.python_encoding import check_utf8
 
 MARK = "\ufeff"
 """The byte order mark: a text is searched without it and written with it."""
@@ -50,7 +50,7 @@ class Sources:
         return "; ".join(reasons[:NAMED]) + more
 
 
-def sources_of(files: Mapping[str, bytes]) -> Sources:
+def split_sources(files: Mapping[str, bytes]) -> Sources:
     """The Python sources among *files*."""
     texts: dict[str, str] = {}
     unparsable: dict[str, str] = {}
@@ -59,21 +59,21 @@ def sources_of(files: Mapping[str, bytes]) -> Sources:
     for path, data in files.items():
         if not path.endswith(".py"):
             continue
-        if why := undecodable(data):
+        if why := check_utf8(data):
             foreign[path] = f"{path} {why}"
             continue
         text = data.decode()
         if text.startswith(MARK):
             marked.add(path)
             text = text.removeprefix(MARK)
-        if why := fault(text):
+        if why := find_syntax_error(text):
             unparsable[path] = f"{path} does not parse: {why}"
         else:
             texts[path] = text
     return Sources(texts, unparsable, foreign, frozenset(marked))
 
 
-def fault(text: str) -> str:
+def find_syntax_error(text: str) -> str:
     """The line at which *text* stops being Python, and the parser's word for it; empty if it parses."""
     try:
         ast.parse(text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
 
-from jumar.repair.candidates import Candidate, candidates, followers
+from jumar.repair.candidates import Candidate, generate_candidates, generate_pairs
 from jumar.repair.screening_client import ScreeningTrial, Sighting
 from jumar.repair.suspicion import SuspectTree
 
@@ -62,7 +62,7 @@ class TrialSchedule:
     def __init__(self, tree: SuspectTree, red: tuple[str, ...], seed: int = 0) -> None:
         """*red*: the tests that shall turn green."""
         self._tree, self._red, self._seed = tree, frozenset(red), seed
-        self._singles = candidates(tree, seed)
+        self._singles = generate_candidates(tree, seed)
         self._signs: tuple[str, ...] | None = None
         self._hopeful: list[_Retry] = []
         self._retries: dict[int, list[_Retry]] = {level: [] for level in range(1, len(LIMITS))}
@@ -103,7 +103,7 @@ class TrialSchedule:
         elif self.partial(sighting):
             heappush(self.partials, (-len(sighting.turned), trial.index, trial.candidate))
         if self._promises(trial.candidate, sighting):
-            pairs = followers(self._tree, trial.candidate, self._seed)
+            pairs = generate_pairs(self._tree, trial.candidate, self._seed)
             self._halves.append(_Half((-len(sighting.turned), trial.index), pairs))
             self._halves.sort()
             del self._halves[SEEDS:]

@@ -16,9 +16,9 @@ from jumar.child.screening import screening_main
 from jumar.core.state.settings import Suite
 from jumar.errors import Infra
 from jumar.ports import Invocation, Runner, Sandbox
-from jumar.process.child_process import Child, confined
+from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement
-from jumar.process.room import TreeStore, laid_out
+from jumar.process.room import TreeStore, lay_out
 from jumar.repair.candidates import Candidate
 from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined
@@ -91,7 +91,7 @@ class Sighting:
     """The change could not be swapped in; it has to be imported."""
 
 
-def sighted(lines: Sequence[Sequence[Any]]) -> Sighting:
+def parse_sighting(lines: Sequence[Sequence[Any]]) -> Sighting:
     """Parse the lines of a screening child into a sighting."""
     turned = frozenset(str(line[1]) for line in lines if line[0] == "red" and line[2] == "passed")
     signs = tuple(str(line[3]) for line in lines if line[0] == "red" and line[2] != "passed")
@@ -123,7 +123,7 @@ class ScreeningWorker:
         candidate = trial.candidate
         if not self._importing and (candidate is None or candidate.swappable):
             lines = await self._swapped(trial)
-            if lines is not None and not (sighting := sighted(lines)).misfit:
+            if lines is not None and not (sighting := parse_sighting(lines)).misfit:
                 return sighting
         if self._cold is None:
             self._cold = await self._start(cold=True)
@@ -134,7 +134,7 @@ class ScreeningWorker:
         if lines is None:
             self._cold = None
             return Sighting()
-        return sighted(lines)
+        return parse_sighting(lines)
 
     async def _swapped(self, trial: ScreeningTrial) -> list[Any] | None:
         if self._warm is None:
@@ -161,9 +161,11 @@ class ScreeningWorker:
     async def _start(self, *, cold: bool) -> Child | None:
         """A process that is ready for trials, or None if it cannot be made ready."""
         ground = self._ground
-        room = await self._stack.enter_async_context(laid_out(ground.store, ground.tree, ground.fence.rooms))
+        room = await self._stack.enter_async_context(lay_out(ground.store, ground.tree, ground.fence.rooms))
         invocation = _invocation(ground, room, cold=cold)
-        child = await self._stack.enter_async_context(confined(invocation, ground.fence.around(room, ground.seconds)))
+        child = await self._stack.enter_async_context(
+            run_confined(invocation, ground.fence.around(room, ground.seconds))
+        )
         while (record := await child.receive()) is not None:
             if record[0] == "ready":
                 return child
@@ -173,7 +175,7 @@ class ScreeningWorker:
 
 
 @asynccontextmanager
-async def worker(
+async def open_worker(
     ground: ScreeningTree, turned: Callable[[int], None] = lambda _: None
 ) -> AsyncIterator[ScreeningWorker]:
     """A worker on *ground*; leaving ends its processes.
@@ -190,7 +192,7 @@ def _invocation(ground: ScreeningTree, room: Path, *, cold: bool) -> Invocation:
     """The runner's own invocation, with our script in the place of its."""
     ids = [*ground.red, *ground.green]
     plain = ground.runner.verification(ground.suite, room, ids)
-    argv = (*plain.argv[:-2], *start.command(screening_main))
+    argv = (*plain.argv[:-2], *start.build_command(screening_main))
     red, functions = spread(ground.red)
     own = {
         "red": red,
@@ -226,7 +228,7 @@ def _swap(candidate: Candidate | None) -> dict[str, object]:
 async def _exchange(
     child: Child, job: Mapping[str, object], turned: Callable[[int], None] = lambda _: None
 ) -> list[Any] | None:
-    """Send *job* and await its lines; None if the process is gone. *turned* as in `worker`."""
+    """Send *job* and await its lines; None if the process is gone. *turned* as in `open_worker`."""
     await child.send(job)
     number = int(str(job["number"]))
     while (record := await child.receive()) is not None:

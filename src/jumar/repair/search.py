@@ -14,7 +14,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from jumar.repair.candidates import Candidate
 from jumar.repair.schedule import TrialSchedule
-from jumar.repair.screening_client import ScreeningTree, ScreeningTrial, Sighting, worker
+from jumar.repair.screening_client import ScreeningTree, ScreeningTrial, Sighting, open_worker
 
 LAG = 24
 """A trial is chosen without knowing what was seen of the last so many: they may still be running."""
@@ -36,7 +36,7 @@ class Screener(Protocol):
 
 
 Workers = Callable[[ScreeningTree, Callable[[int], None]], AbstractAsyncContextManager[Screener]]
-"""Makes a screener for a ground; the function is to be called as in `jumar.repair.screening_client.worker`."""
+"""Makes a screener for a ground; the function is to be called as in `jumar.repair.screening_client.open_worker`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Bounds:
 class MutationSearch:
     """Search on one tree. It can be suspended, and resumed where it stopped."""
 
-    def __init__(self, strategy: TrialSchedule, workers: Workers = worker) -> None:
+    def __init__(self, strategy: TrialSchedule, workers: Workers = open_worker) -> None:
         """*workers* gives the processes that screen: one for each of `Bounds.workers`."""
         self._strategy, self._workers = strategy, workers
         self.heard: Callable[[int], None] = lambda _tried: None

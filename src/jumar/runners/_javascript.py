@@ -18,7 +18,7 @@ from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.process import records as decode
 from jumar.process import toolchain
 from jumar.process.launch import PATH
-from jumar.sandbox.program_files import installation
+from jumar.sandbox.program_files import find_installation
 
 PACKAGES = "node_modules"
 
@@ -49,7 +49,7 @@ class JavaScriptRunner:
             )
         node, why = _node(Path(found), origin, environ)
         if why:
-            return Surroundings(missing=toolchain.unusable(node, "node -p process.execPath", why))
+            return Surroundings(missing=toolchain.explain_unusable(node, "node -p process.execPath", why))
         named = environ.get(NAMED, "")
         above = (folder / PACKAGES for folder in (origin, *origin.parents) if _is_of_packages(folder / PACKAGES))
         packages = next((p for p in above if (p / self.name).is_dir()), Path(named) if named else None)
@@ -64,8 +64,8 @@ class JavaScriptRunner:
             links.update(_links(folder / PACKAGES, PurePosixPath(folder.relative_to(origin), PACKAGES), origin))
             seen += _seen(folder / PACKAGES, origin)
         # As on a machine of CI: nothing is asked, nothing is watched, and no snapshot is written to make a test pass.
-        readable = (*installation(node), *dict.fromkeys(seen))
-        first = toolchain.search_path((node.parent,), path, Path(sys.executable).parent)
+        readable = (*find_installation(node), *dict.fromkeys(seen))
+        first = toolchain.build_search_path((node.parent,), path, Path(sys.executable).parent)
         env = {"CI": "true", "NO_COLOR": "1", "PATH": first}
         return Surroundings(env=env, links=links, readable=readable, probe=(str(node), "--version"))
 
@@ -79,11 +79,11 @@ class JavaScriptRunner:
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """The ids in the records of a collection."""
-        return decode.collected(records, ended, detail)
+        return decode.parse_collection(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
         """The results in the records of a verification."""
-        return decode.report(records, ended, detail)
+        return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
         """The test files among *paths*: by the runner's own names, below what *select* names, or named there."""
@@ -98,17 +98,17 @@ class JavaScriptRunner:
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
         """The tests in *source*, each once; what is filled in at run time stands in their names as it is written."""
-        return javascript_tests.sites(path, source)
+        return javascript_tests.find_sites(path, source)
 
     def _invocation(self, suite: Suite, config: Mapping[str, object]) -> Invocation:
         return Invocation(
-            argv=(sys.executable, "-I", "-S", "-B", *start.command(self.program)),
+            argv=(sys.executable, "-I", "-S", "-B", *start.build_command(self.program)),
             config={**config, "limit": suite.test_timeout_seconds, "seconds": suite.timeout_seconds},
             env=suite.env,
         )
 
 
-def installed_packages(origin: Path) -> tuple[Mapping[str, Path], tuple[Path, ...]]:
+def find_installed_packages(origin: Path) -> tuple[Mapping[str, Path], tuple[Path, ...]]:
     """The links to the packages of *origin* and of the workspaces in it, and the folders that those are read from."""
     links, seen = dict[str, Path](), list[Path]()
     for folder in (origin, *_workspaces(origin)) if (origin / "package.json").is_file() else ():
@@ -120,7 +120,7 @@ def installed_packages(origin: Path) -> tuple[Mapping[str, Path], tuple[Path, ..
 
 def _node(node: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
     """The program that *node* starts, or *node* and why that cannot be found."""
-    if toolchain.binary(node, ("node", "nodejs")):
+    if toolchain.find_binary(node, ("node", "nodejs")):
         return node, ""
     asked = toolchain.ask_folder((str(node), "-p", "process.execPath"), origin, environ)
     return (node, asked.why) if asked.why else (Path(asked.said), "")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jumar.languages.project_kinds import runner_in
+from jumar.languages.project_kinds import detect_runner
 from jumar.plugins import load
 from jumar.ports import Runner, Surroundings
-from jumar.runners._javascript import NAMED, installed_packages
-from jumar.sandbox.program_files import interpreter, on_path
+from jumar.runners._javascript import NAMED, find_installed_packages
+from jumar.sandbox.program_files import find_interpreter_files, find_path_files
 
 VENVS = (".venv", "venv")
 
@@ -21,10 +21,10 @@ TOOLCHAINS = ("go", "cargo")
 """Runners whose toolchain and caches a command of such a project needs as well."""
 
 
-def around(origin: Path, environ: Mapping[str, str]) -> Surroundings:
+def find_command_surroundings(origin: Path, environ: Mapping[str, str]) -> Surroundings:
     """The surroundings of any command in the project in *origin*; nothing is missing, as only the command can tell."""
     env, links, readable = dict[str, str](), dict[str, Path](), list[Path]()
-    if (kind := runner_in(origin)) in TOOLCHAINS:
+    if (kind := detect_runner(origin)) in TOOLCHAINS:
         runner: Runner = load("runners", kind)  # type: ignore[assignment]  # the contract kit checks what a plug-in is
         known = runner.surroundings(origin, environ)
         env.update(known.env)
@@ -32,14 +32,14 @@ def around(origin: Path, environ: Mapping[str, str]) -> Surroundings:
     for name in VENVS:
         if os.access(origin / name / "bin" / "python", os.X_OK):
             links[name] = (origin / name).absolute()
-            readable += interpreter((origin / name / "bin" / "python").absolute())
-    packages, seen = installed_packages(origin)
+            readable += find_interpreter_files((origin / name / "bin" / "python").absolute())
+    packages, seen = find_installed_packages(origin)
     links.update(packages)
-    searched = on_path(environ.get("PATH", ""), environ.get("HOME", ""), origin)
+    searched = find_path_files(environ.get("PATH", ""), environ.get("HOME", ""), origin)
     return Surroundings(env=env, links=links, readable=_once(*readable, *seen, *searched))
 
 
-def surrounded(runner: Runner, origin: Path, environ: Mapping[str, str]) -> Surroundings:
+def find_runner_surroundings(runner: Runner, origin: Path, environ: Mapping[str, str]) -> Surroundings:
     """The surroundings of *runner*, and which of them belong to the task in *origin* or were named by the person."""
     real = origin.resolve()
     roots = (folder for folder in (real, *real.parents) if (folder / ".git").exists())
@@ -48,9 +48,9 @@ def surrounded(runner: Runner, origin: Path, environ: Mapping[str, str]) -> Surr
     return replace(runner.surroundings(origin, environ), own=own)
 
 
-def joined(first: Surroundings, more: Surroundings, python: str) -> Surroundings:
+def join_surroundings(first: Surroundings, more: Surroundings, python: str) -> Surroundings:
     """*first* with what a command needs besides (*more*), and the interpreter *python*."""
-    own = interpreter(Path(python)) if python else ()
+    own = find_interpreter_files(Path(python)) if python else ()
     return replace(
         first,
         env={**more.env, **first.env},

@@ -16,7 +16,7 @@ from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.process import records as decode
 from jumar.process import toolchain
 from jumar.process.launch import PATH
-from jumar.sandbox.program_files import installation
+from jumar.sandbox.program_files import find_installation
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -68,10 +68,10 @@ class CargoRunner:
             return Surroundings(env=env, missing=MISSING)
         root, why = _root(Path(found), origin, environ)
         if why:
-            return Surroundings(env=env, missing=toolchain.unusable(Path(found), "rustc --print sysroot", why))
+            return Surroundings(env=env, missing=toolchain.explain_unusable(Path(found), "rustc --print sysroot", why))
         own = Path(sys.executable).parent
-        env["PATH"] = toolchain.search_path((root / "bin",) if root else (), path, own)
-        readable = (*_readable(env, Path(found), root), *toolchain.compilers(path))
+        env["PATH"] = toolchain.build_search_path((root / "bin",) if root else (), path, own)
+        readable = (*_readable(env, Path(found), root), *toolchain.find_compilers(path))
         return Surroundings(env=env, readable=readable, probe=("rustc", "-vV"))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
@@ -85,11 +85,11 @@ class CargoRunner:
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """The ids in the records of a collection."""
-        return decode.collected(records, ended, detail)
+        return decode.parse_collection(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
         """The results in the records of a verification."""
-        return decode.report(records, ended, detail)
+        return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
         """The test files among *paths*: Rust below a folder `tests`, within *select*, or named there themselves."""
@@ -111,9 +111,9 @@ class CargoRunner:
             return ()
         from tree_sitter import Parser  # noqa: PLC0415  a run in Python alone does not load the grammars
 
-        from jumar.languages.grammars import language  # noqa: PLC0415  as above
+        from jumar.languages.grammars import load_language  # noqa: PLC0415  as above
 
-        root = Parser(language("rust")).parse(source).root_node
+        root = Parser(load_language("rust")).parse(source).root_node
         return tuple(Site(f"{path}::{name}", start, end) for name, start, end in _tests(root, ""))
 
 
@@ -123,7 +123,7 @@ def _root(cargo: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path |
     if real.name == "rustup" or _same(real, real.with_name("rustup")):
         return None, ""
     root = real.parent.parent
-    if toolchain.binary(cargo, ("cargo",)) and (root / "lib" / "rustlib").is_dir():
+    if toolchain.find_binary(cargo, ("cargo",)) and (root / "lib" / "rustlib").is_dir():
         return root, ""
     rustc = shutil.which("rustc", path=environ.get("PATH") or PATH)
     if rustc is None:
@@ -146,19 +146,19 @@ def _readable(env: Mapping[str, str], cargo: Path, root: Path | None) -> tuple[P
     """
     home, rustup = env.get("CARGO_HOME", ""), env.get("RUSTUP_HOME", "")
     parts = ("registry", "git", "config.toml", "config", *(() if root else ("bin",)))
-    chosen = installation(root / "bin" / "cargo") if root else (*installation(cargo), *_toolchains(rustup))
+    chosen = find_installation(root / "bin" / "cargo") if root else (*find_installation(cargo), *_toolchains(rustup))
     named = (*(f"{home}/{part}" for part in parts if home), env.get("JUMAR_CARGO_SEEDS", ""))
     return (*chosen, *(Path(name) for name in named if name))
 
 
 def _toolchains(rustup: str) -> tuple[Path, ...]:
     """The folder *rustup* of toolchains, and where those lie that were linked (`rustup toolchain link`)."""
-    return (Path(rustup), *toolchain.beyond(Path(rustup, "toolchains"))) if rustup else ()
+    return (Path(rustup), *toolchain.find_outside_links(Path(rustup, "toolchains"))) if rustup else ()
 
 
 def _invocation(suite: Suite, mode: str, ids: Sequence[str], files: Sequence[str]) -> Invocation:
     return Invocation(
-        argv=(sys.executable, "-I", "-S", "-B", *start.command(cargo_main)),
+        argv=(sys.executable, "-I", "-S", "-B", *start.build_command(cargo_main)),
         config={"mode": mode, "ids": list(ids), "files": list(files), "limit": suite.test_timeout_seconds},
         env=suite.env,
     )

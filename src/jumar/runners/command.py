@@ -45,7 +45,7 @@ class CommandRunner:
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
         """The programs on PATH, and what the project in *origin* has installed beside its files."""
-        return _programs.around(origin, environ)
+        return _programs.find_command_surroundings(origin, environ)
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # other runners look into it
         """Look for the program that the command starts; the one id is known already."""
@@ -53,15 +53,15 @@ class CommandRunner:
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # as above
         """Run the command if its id is among *ids*."""
-        return _invocation(suite, "run" if test_id(suite) in ids else "collect")
+        return _invocation(suite, "run" if build_test_id(suite) in ids else "collect")
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """The id in the records of a collection."""
-        return decode.collected(records, ended, detail)
+        return decode.parse_collection(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
         """The result in the records of a verification."""
-        return decode.report(records, ended, detail)
+        return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
         """The test files among *paths*, by the usual names and folders of any language, and those *select* names."""
@@ -78,13 +78,13 @@ class CommandRunner:
         return ()
 
 
-def test_id(suite: Suite) -> str:
+def build_test_id(suite: Suite) -> str:
     """The id of the one test: the command itself, on one line."""
     said = " ".join(suite.command.split())
     return f"{HEAD}::{said if len(said) <= LONGEST else said[: LONGEST - 3] + '...'}"
 
 
-def argv_of(command: str) -> tuple[str, ...]:
+def build_argv(command: str) -> tuple[str, ...]:
     """The words of *command*, or a shell that runs it where it has the syntax of one.
 
     Raises:
@@ -106,12 +106,12 @@ def argv_of(command: str) -> tuple[str, ...]:
 
 def _invocation(suite: Suite, mode: str) -> Invocation:
     return Invocation(
-        argv=(sys.executable, "-I", "-S", "-B", *start.command(test_command_main)),
+        argv=(sys.executable, "-I", "-S", "-B", *start.build_command(test_command_main)),
         config={
             "mode": mode,
-            "id": test_id(suite),
+            "id": build_test_id(suite),
             "command": suite.command,
-            "argv": list(argv_of(suite.command)),
+            "argv": list(build_argv(suite.command)),
             "limit": suite.test_timeout_seconds,
             "bin": str(Path(suite.python).parent) if suite.python else "",
         },

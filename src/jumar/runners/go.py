@@ -59,9 +59,9 @@ class GoRunner:
             return Surroundings(env=env, missing=MISSING)
         root, why = _root(Path(found), origin, environ)
         if why:
-            return Surroundings(env=env, missing=toolchain.unusable(Path(found), "go env GOROOT", why))
-        env |= {"GOROOT": str(root), "PATH": toolchain.search_path((root / "bin",), path, own)}
-        readable = (root, *toolchain.beyond(root), *toolchain.compilers(path), *_caches(env))
+            return Surroundings(env=env, missing=toolchain.explain_unusable(Path(found), "go env GOROOT", why))
+        env |= {"GOROOT": str(root), "PATH": toolchain.build_search_path((root / "bin",), path, own)}
+        readable = (root, *toolchain.find_outside_links(root), *toolchain.find_compilers(path), *_caches(env))
         return Surroundings(env=env, readable=readable, probe=(str(root / "bin" / "go"), "list", "fmt"))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
@@ -78,11 +78,11 @@ class GoRunner:
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """The ids in the records of a collection."""
-        return decode.collected(records, ended, detail)
+        return decode.parse_collection(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
         """The results in the records of a verification."""
-        return decode.report(records, ended, detail)
+        return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
         """The test files among *paths*: by go's name for them, where go looks for packages, and within *select*."""
@@ -99,9 +99,9 @@ class GoRunner:
         """The tests in *source*, as far as it can be parsed."""
         from tree_sitter import Parser  # noqa: PLC0415  a run in Python alone does not load the grammars
 
-        from jumar.languages.grammars import language  # noqa: PLC0415  as above
+        from jumar.languages.grammars import load_language  # noqa: PLC0415  as above
 
-        root = Parser(language("go")).parse(source).root_node
+        root = Parser(load_language("go")).parse(source).root_node
         found = {name: node for name, node in _functions(root) if _is_test(name, node)}
         return tuple(Site(f"{path}::{n}", f.start_point[0] + 1, f.end_point[0] + 1) for n, f in found.items())
 
@@ -118,7 +118,7 @@ class GoRunner:
 
 def _root(go: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
     """The folder of the toolchain (GOROOT) that *go* starts, or why it cannot be found."""
-    real = toolchain.binary(go, ("go",))
+    real = toolchain.find_binary(go, ("go",))
     named = [Path(environ["GOROOT"])] if environ.get("GOROOT") else []
     for root in (*named, *([real.parent.parent] if real else ())):
         if (root / "src" / "runtime").is_dir() and (root / "bin" / "go").exists():
@@ -138,7 +138,7 @@ def _caches(env: Mapping[str, str]) -> tuple[Path, ...]:
 
 def _invocation(suite: Suite, mode: str, ids: Sequence[str], homes: Mapping[str, object]) -> Invocation:
     return Invocation(
-        argv=(sys.executable, "-I", "-S", "-B", *start.command(go_main)),
+        argv=(sys.executable, "-I", "-S", "-B", *start.build_command(go_main)),
         config={"mode": mode, "ids": list(ids), "homes": homes, "limit": suite.test_timeout_seconds},
         env=suite.env,
     )

@@ -19,7 +19,7 @@ from jumar.errors import BadInput
 from jumar.languages.project_kinds import TEST_FOLDERS, TEST_NAMES
 from jumar.ports import Collected, Invocation, Record, Site, Surroundings
 from jumar.process import records as decode
-from jumar.sandbox.program_files import on_path
+from jumar.sandbox.program_files import find_path_files
 
 IDS, REPORT = "{ids}", "{report}"
 
@@ -32,7 +32,7 @@ class JunitRunner:
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
         """Return the programs on the person's PATH: only the person knows which of them the command needs."""
-        return Surroundings(readable=on_path(environ.get("PATH", ""), environ.get("HOME", ""), origin))
+        return Surroundings(readable=find_path_files(environ.get("PATH", ""), environ.get("HOME", ""), origin))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # as above
         """The command without names: the tests that it reports are the suite."""
@@ -44,11 +44,11 @@ class JunitRunner:
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """The ids in the records of a collection."""
-        return decode.collected(records, ended, detail)
+        return decode.parse_collection(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
         """The results in the records of a verification."""
-        return decode.report(records, ended, detail)
+        return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
         """The test files among *paths*, by the usual names and folders, and those that *select* names."""
@@ -79,7 +79,7 @@ def _invocation(suite: Suite, ids: Sequence[str]) -> Invocation:
     except ValueError as error:
         raise BadInput(f"[tests] command = {suite.command!r} is no command line: {error}") from error
     return Invocation(
-        argv=(sys.executable, "-I", "-S", "-B", *start.command(junit_main)),
+        argv=(sys.executable, "-I", "-S", "-B", *start.build_command(junit_main)),
         config={"argv": list(_spelled(words, ids, str(report))), "report": str(report), "ids": list(ids)},
         env=suite.env,
     )

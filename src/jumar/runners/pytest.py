@@ -42,11 +42,11 @@ class PytestRunner:
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
         """The ids in the records of a collection."""
-        return decode.collected(records, ended, detail)
+        return decode.parse_collection(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
         """The results in the records of a verification."""
-        return decode.report(records, ended, detail, serial=True)
+        return decode.build_report(records, ended, detail, serial=True)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
         """The test files among *paths*: by pytest's names, below what *select* names, or named there themselves."""
@@ -76,7 +76,7 @@ class PytestRunner:
 def _invocation(suite: Suite, config: Mapping[str, object]) -> Invocation:
     paths = [p for p in suite.env.get("PYTHONPATH", "").split(":") if p]
     return Invocation(
-        argv=(suite.python or sys.executable, "-I", *start.command(pytest_main)),
+        argv=(suite.python or sys.executable, "-I", *start.build_command(pytest_main)),
         config={**config, "paths": paths, "limit": suite.test_timeout_seconds},
         env=suite.env,
     )

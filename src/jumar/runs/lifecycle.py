@@ -24,25 +24,25 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
 from jumar.errors import BadInput
 from jumar.journal.ledger import Caps, SqliteLedger
-from jumar.journal.line_format import JournalEnd, group
+from jumar.journal.line_format import JournalEnd, format_group
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
-from jumar.languages.test_annotations import known_sites
-from jumar.models.router import keys_in
-from jumar.process.progress import Tell, silent, teller
+from jumar.languages.test_annotations import find_known_sites
+from jumar.models.router import collect_keys
+from jumar.process.progress import Tell, get_tell, ignore_progress
 from jumar.runs.archive.find import refuse_links
-from jumar.runs.external.host import ExternalHost, host_of
+from jumar.runs.external.host import ExternalHost, build_host
 from jumar.runs.remove_workspace import leave_workspace
-from jumar.runs.setup.assembly import RunPlace, agent_of, commands_of, judges_of, workspace_of
-from jumar.runs.setup.choose_model import answering, offline, prepared
-from jumar.runs.setup.choose_sandbox import SandboxSurroundings, chosen
-from jumar.runs.setup.first_event import first_event
+from jumar.runs.setup.assembly import RunPlace, build_agent, build_commands, build_judges, build_workspace
+from jumar.runs.setup.choose_model import is_offline, load_models, prepare_model
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
+from jumar.runs.setup.first_event import build_first_event
 from jumar.runs.setup.marks import TrustedRun, mark
-from jumar.runs.setup.result import Result, result_of, state_of
-from jumar.runs.setup.run_directory import fresh, leave_no_trace, whole, without
+from jumar.runs.setup.result import Result, build_result, replay_state
+from jumar.runs.setup.run_directory import create_run_directory, leave_no_trace, make_absolute, withhold_run_files
 from jumar.runs.setup.selftest_cache import SelftestCache
 from jumar.runs.tree.task_tree import allowed_bytes, settled
-from jumar.runtime.dependencies import NoLedger, RunDependencies, at_once
+from jumar.runtime.dependencies import NoLedger, RunDependencies, skip_pause
 from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.budget_options import flag
 from jumar.task.task import Task, interpreter
@@ -68,15 +68,15 @@ async def start(
         Infra: if the machine failed before the end could be written down; the journal and the best tree are intact.
     """
     with ExitStack() as held:
-        running = await made(task, runs, RunEntry(environ, python, tell=teller(begun)), held)
+        running = await create_run(task, runs, RunEntry(environ, python, tell=get_tell(begun)), held)
         begun(running.kernel)
-        result = await finished(running)
+        result = await finish_run(running)
         if not task.probe or result.stop is not StopReason.GREEN:
             return result
         run = running.kernel.state.run
-        verifier = judges_of(run, running.place)[2]
+        verifier = build_judges(run, running.place)[2]
         probed = await running.kernel.conclude(probe(verifier, run.tree, result.tree, seed=task.seed))
-        return kept(running.place, replace(result, probed=probed))
+        return store_result(running.place, replace(result, probed=probed))
 
 
 class RunEntry(NamedTuple):
@@ -86,7 +86,7 @@ class RunEntry(NamedTuple):
     python: str | None = None
     host: ports.Host | None = None
     """Source of its actions, if not a model of ours."""
-    tell: Tell = silent
+    tell: Tell = ignore_progress
 
 
 class Running(NamedTuple):
@@ -99,7 +99,7 @@ class Running(NamedTuple):
     """A command-line agent: it works while the run is open."""
 
 
-async def made(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -> Running:
+async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -> Running:
     """A new run of *task* under *runs*, ready to go; *held* closes what it holds.
 
     Raises:
@@ -107,22 +107,22 @@ async def made(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -> Runn
     """
     refuse_links(runs)
     interpreter(task, entry.python)  # refused before anything is made
-    ready = prepared(task, entry.environ)
-    task = settled(without(ready.task, runs, task.model, entry.environ), entry.environ)
+    ready = prepare_model(task, entry.environ)
+    task = settled(withhold_run_files(ready.task, runs, task.model, entry.environ), entry.environ)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
-    place = replace(RunPlace.at(fresh(runs, task.name), entry.environ), tell=entry.tell)
+    place = replace(RunPlace.at(create_run_directory(runs, task.name), entry.environ), tell=entry.tell)
     try:
         place.store.limit_bytes = allowed_bytes(task.weight.bytes)
         around = SandboxSurroundings(place.folder, entry.environ, (task.root,), tell=entry.tell)
-        box = await chosen(task.sandbox, around, unattended=task.unattended)
+        box = await choose_sandbox(task.sandbox, around, unattended=task.unattended)
         place = replace(place, sandbox=box)
         with disk(f"cannot write to {place.folder}"):
             for name, data in ready.kept.items():
                 (place.folder / name).write_bytes(data)
-        first = await first_event(task, place, entry.python)
+        first = await build_first_event(task, place, entry.python)
         now = time.time()
         with disk(f"cannot write to {place.folder}"):  # before the line: a run that is killed here has its mark
-            mark(place.folder, group((first,), now, JournalEnd())[1][0], entry.environ)
+            mark(place.folder, format_group((first,), now, JournalEnd())[1][0], entry.environ)
         journal = held.enter_context(Journal.create(place.folder))
         state = replay(journal.append((first,), now))
         return await _running(place, journal, state, held, (entry.host, task.caps))
@@ -136,16 +136,16 @@ async def made(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -> Runn
         raise
 
 
-async def rejoined(run: TrustedRun, entry: RunEntry, held: ExitStack) -> Running:
+async def rejoin_run(run: TrustedRun, entry: RunEntry, held: ExitStack) -> Running:
     """The open *run*, ready to go on where its host left it; *held* closes what it holds.
 
     Raises:
         BadInput: if there is no run, another process writes it, or its journal is damaged.
     """
-    folder = whole(run.folder)
+    folder = make_absolute(run.folder)
     place = RunPlace.at(folder, entry.environ)
     journal = held.enter_context(Journal.open(folder))
-    state = state_of(journal.entries)
+    state = replay_state(journal.entries)
     if state.start is None:
         raise BadInput(f"the run in {folder} was killed before its first event; start it again")
     return await _running(await _confined(place, state), journal, state, held, (entry.host, None))
@@ -160,16 +160,16 @@ async def resume(
         BadInput: if there is no run, another process writes it, or its journal is damaged.
         Infra: as `start`.
     """
-    folder = whole(run.folder)
-    place = replace(RunPlace.at(folder, environ), tell=teller(begun))
+    folder = make_absolute(run.folder)
+    place = replace(RunPlace.at(folder, environ), tell=get_tell(begun))
     with Journal.open(folder) as journal, ExitStack() as held:
-        state = state_of(journal.entries)
+        state = replay_state(journal.entries)
         if state.start is None:
             raise BadInput(f"the run in {folder} was killed before its first event; start it again")
         if state.run.agent == HOST:
             raise BadInput(f"the run in {folder} is a host's: its actions come from there, and it goes on from there")
         if state.phase is Phase.ENDED and state.end and state.end.stop is StopReason.GREEN:
-            return result_of(state, folder, journal.mark)
+            return build_result(state, folder, journal.mark)
         raised = _raised(state, limits or {})  # refused before anything is touched
         place = await _confined(place, state)
         running = await _running(place, journal, state, held)
@@ -177,9 +177,9 @@ async def resume(
         shutil.rmtree(folder / "rooms", ignore_errors=True)
         place.store.sweep()
         kernel.record((*raised, ev.Resume(from_seq=journal.entries[-1].seq)))
-        workspace_of(place, state.run).reset(kernel.state.tree)
+        build_workspace(place, state.run).reset(kernel.state.tree)
         begun(kernel)
-        return await finished(running)
+        return await finish_run(running)
 
 
 async def _confined(place: RunPlace, state: RunState) -> RunPlace:
@@ -190,7 +190,7 @@ async def _confined(place: RunPlace, state: RunState) -> RunPlace:
     """
     run = state.run.settings
     around = SandboxSurroundings(place.folder, place.environ, (Path(run.origin),), tell=place.tell)
-    sandbox = await chosen(run.sandbox, around, unattended=False)
+    sandbox = await choose_sandbox(run.sandbox, around, unattended=False)
     return replace(place, sandbox=sandbox)
 
 
@@ -206,24 +206,24 @@ async def _running(
     *given* are the host its actions come from and the caps of a new ledger, where there are such.
     """
     run, (host, caps) = state.run, given
-    agent, commands = agent_of(run, place), await commands_of(run, place)
-    working = host_of(run, place, agent) if isinstance(agent, ExternalAgent) else None
-    runner, guard, verifier = judges_of(run, place)
+    agent, commands = build_agent(run, place), await build_commands(run, place)
+    working = build_host(run, place, agent) if isinstance(agent, ExternalAgent) else None
+    runner, guard, verifier = build_judges(run, place)
     if verifier.around.missing:
         raise BadInput(verifier.around.missing)
     parts = RunDependencies(
-        workspace=workspace_of(place, run),
+        workspace=build_workspace(place, run),
         host=working or host,
         verifier=verifier,
         agent=agent,
         guard=guard,
-        sites=lambda path, source: known_sites(path, source, runner),
+        sites=lambda path, source: find_known_sites(path, source, runner),
         clock=time.time,
         commands=commands,
-        sleep=at_once if offline(place) else anyio.sleep,
+        sleep=skip_pause if is_offline(place) else anyio.sleep,
         ledger=_drawing(run, place, journal, held, caps),
-        route=(lambda _tier: working.model) if working else answering(state, place),
-        secrets=keys_in(run.settings, place.environ),
+        route=(lambda _tier: working.model) if working else load_models(state, place),
+        secrets=collect_keys(run.settings, place.environ),
     )
     return Running(Kernel(journal, EffectRunner(parts), agent, state), place, journal, working)
 
@@ -232,12 +232,12 @@ def _drawing(run: ev.RunStart, place: RunPlace, journal: Journal, held: ExitStac
     """Return the ledger that the run draws on beside its own budget; settle what it had set aside when it died."""
     if not run.settings.ledger:
         return NoLedger()
-    drawing = held.enter_context(opened(Path(run.settings.ledger), caps)).drawn_by(run.run, place.folder)
+    drawing = held.enter_context(open_ledger(Path(run.settings.ledger), caps)).drawn_by(run.run, place.folder)
     drawing.recover_own(journal.entries)
     return drawing
 
 
-def opened(path: Path, caps: Budget | None = None) -> SqliteLedger:
+def open_ledger(path: Path, caps: Budget | None = None) -> SqliteLedger:
     """The ledger in *path*, made with *caps* if it is not there.
 
     Raises:
@@ -268,17 +268,17 @@ def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...
     return tuple(ev.Limit(name=n, old=getattr(budget, n), new=new, by="resume") for n, new in limits.items())
 
 
-async def finished(running: Running) -> Result:
+async def finish_run(running: Running) -> Result:
     """Run to the end, and leave beside the journal what people and tools look for first."""
     if running.agent is None:
-        return written(running, await running.kernel.run())
+        return write_result(running, await running.kernel.run())
     async with running.agent.at_work():
         state = await running.kernel.run()
         await running.agent.leave(state)
-    return written(running, state)
+    return write_result(running, state)
 
 
-def written(running: Running, state: RunState) -> Result:
+def write_result(running: Running, state: RunState) -> Result:
     """The result of the run that ended in *state*, written down beside its journal."""
     place, journal = running.place, running.journal
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)  # before anything is written: the disk may be full
@@ -287,10 +287,10 @@ def written(running: Running, state: RunState) -> Result:
     if state.end is not None and state.end.stop is StopReason.INFRA:
         SelftestCache(place.environ).forget()
     leave_workspace(place, state)
-    return kept(place, result_of(state, place.folder, journal.mark))
+    return store_result(place, build_result(state, place.folder, journal.mark))
 
 
-def kept(place: RunPlace, result: Result) -> Result:
+def store_result(place: RunPlace, result: Result) -> Result:
     """*result*, written down in *place*, where nothing is judged any more."""
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)
     with disk(f"the run has ended, but {place.folder} cannot be written"):

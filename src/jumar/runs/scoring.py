@@ -14,19 +14,19 @@ from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Outcome, TestResult
 from jumar.errors import BadInput
 from jumar.ports import Verification
-from jumar.process.progress import Tell, Work, silent
+from jumar.process.progress import Tell, Work, ignore_progress
 from jumar.runs.setup.assembly import (
     RunPlace,
-    expected_ids,
-    files_with,
-    runner_of,
-    sealed,
-    settings_of,
-    tree_of,
-    verifier_of,
+    build_settings,
+    build_verifier,
+    find_expected_ids,
+    find_files_of_tests,
+    load_runner,
+    protect_expected_files,
+    store_tree,
 )
-from jumar.runs.setup.choose_sandbox import SandboxSurroundings, chosen
-from jumar.runs.setup.result import state_in
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
+from jumar.runs.setup.result import read_state
 from jumar.runs.setup.selftest_cache import SelftestCache
 from jumar.runs.tree.plain_suite import plain_ids
 from jumar.runs.tree.task_tree import settled
@@ -37,7 +37,7 @@ from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.safe_paths import replace_file
 from jumar.workspace.files.trees import EntryKind, difference, overlay
 from jumar.workspace.store.object_store import Store
-from jumar.workspace.store.shared import objects_of
+from jumar.workspace.store.shared import find_objects_folder
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def score_tree(
-    task: Task, where: Path, *, python: str | None, environ: Mapping[str, str], tell: Tell = silent
+    task: Task, where: Path, *, python: str | None, environ: Mapping[str, str], tell: Tell = ignore_progress
 ) -> Scored:
     """Judge the tree in *where*: a folder, or the directory of a run, beside whose journal `score.json` is written.
 
@@ -80,7 +80,7 @@ async def score_tree(
     with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
         scratch = Path(temporary)
         around = SandboxSurroundings(scratch, environ, (task.root, where), tell=tell)
-        box = await chosen(task.sandbox, around, unattended=False)
+        box = await choose_sandbox(task.sandbox, around, unattended=False)
         place = replace(RunPlace.at(scratch, environ, box), tell=tell)
         folder = _laid_out(where, place.folder / "candidate") if is_run else where
         scored = await _scored(task, folder, place, python)
@@ -93,26 +93,30 @@ async def score_tree(
 
 def _laid_out(run: Path, folder: Path) -> Path:
     """The tree that the run in *run* stands at, in *folder*."""
-    Store(objects_of(run)).materialise(state_in(run).tree, folder)
+    Store(find_objects_folder(run)).materialise(read_state(run).tree, folder)
     return folder
 
 
 async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None, *, reads: bool = True) -> Scored:
     """The verdict on the tree in *folder*. With *reads* the ids are read off the task's files, where that is sure."""
     store = place.store
-    base, given = (tree_of(store, task, where, place.tell) for where in (None, folder))
-    visible = guard_of(settings_of(task, store, base, python))
+    base, given = (store_tree(store, task, where, place.tell) for where in (None, folder))
+    visible = guard_of(build_settings(task, store, base, python))
     candidate = store.overlay(base, given, lambda path: visible.editable(path) and not visible.protected(path))
     ignored = difference(store.manifest(candidate), store.manifest(given))
     hidden = store.capture(task.hidden) if task.hidden else ""
     own = _with_hidden(task, tuple(store.manifest(hidden))) if hidden else task
     whole = _with(store, base, hidden)
-    settings = settings_of(own, store, whole, python)
+    settings = build_settings(own, store, whole, python)
     plain = _plain(store, whole, settings) if reads and not own.expected else ()
-    expected = plain or await expected_ids(verifier_of(place, settings, whole, own.expected), own)
-    guard = guard_of(sealed(settings, files_with(expected, place, whole, runner_of(settings.suite.runner))))
+    expected = plain or await find_expected_ids(build_verifier(place, settings, whole, own.expected), own)
+    guard = guard_of(
+        protect_expected_files(
+            settings, find_files_of_tests(expected, place, whole, load_runner(settings.suite.runner))
+        )
+    )
     candidate = store.overlay(base, candidate, lambda path: guard.editable(path) and not guard.protected(path))
-    verifier = verifier_of(place, settings, whole, expected)
+    verifier = build_verifier(place, settings, whole, expected)
     done = await _verified(verifier, base, candidate, hidden)
     absent = any(result.outcome is Outcome.MISSING for result in done.verdict.results.values())
     if plain and (absent or done.verdict.void):  # perhaps it is not as plain as it looked, or pytest does not work here
@@ -189,6 +193,6 @@ async def _verified(verifier: TrustedVerifier, base: str, candidate: str, hidden
 
 def _with_hidden(task: Task, paths: tuple[str, ...]) -> Task:
     """*task* judged by its held-out tests too. What it expects is then whatever both have."""
-    tests = runner_of(task.suite.runner).test_files(paths, ())
+    tests = load_runner(task.suite.runner).test_files(paths, ())
     select = (*task.suite.select, *tests) if task.suite.select else ()
     return replace(task, suite=replace(task.suite, select=select), expected=())

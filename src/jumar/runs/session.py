@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from jumar.agents import conversation
 from jumar.agents.tools import tool_calls
-from jumar.agents.tools.catalogue import offers
+from jumar.agents.tools.catalogue import list_offers
 from jumar.core.gate.admission import Action
 from jumar.core.state import events as ev
 from jumar.core.state.reply import ToolCall
@@ -22,8 +22,8 @@ from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, JumarError
 from jumar.ports import Push
 from jumar.runs import lifecycle as entering
-from jumar.runs.lifecycle import RunEntry, Running, made, written
-from jumar.runs.setup.marks import TrustedRun, withheld
+from jumar.runs.lifecycle import RunEntry, Running, create_run, write_result
+from jumar.runs.setup.marks import TrustedRun, build_key_ignore_line
 from jumar.runs.tree.task_tree import named
 from jumar.task.task import Task
 from jumar.workspace.git_ignored import ignored_in
@@ -120,11 +120,11 @@ class Session:
         if call.name in ("look", "stop"):  # a host's own, and no tool
             return Action(call.name, call_id=call.id, args=call.arguments)
         every = replace(run.settings.switches, allow_refactor=True)  # whether it may is the gate's to say
-        action = tool_calls.action(call, offers(every, run.gate))
+        action = tool_calls.parse_action(call, list_offers(every, run.gate))
         asked = action.args.get("test_ids")
         if action.fault or not isinstance(asked, tuple):
             return action
-        ids = tool_calls.named(asked, self.state.expected)
+        ids = tool_calls.select_ids(asked, self.state.expected)
         return replace(action, fault=ids) if isinstance(ids, str) else replace(action, args={"test_ids": ids})
 
     def _told(self, events: Sequence[ev.Event]) -> ActionOutcome:
@@ -144,12 +144,12 @@ class Session:
 
 
 @asynccontextmanager
-async def opened(
+async def open_session(
     task: Task, runs: Path, *, environ: Mapping[str, str], python: str | None = None, in_place: bool = False
 ) -> AsyncIterator[Session]:
     """A new run of *task*, whose agent is `host`, under *runs*; its baseline is verified when this yields.
 
-    With *in_place* the workspace is the task's folder itself. Leaving keeps the run open: `rejoined` goes on with it.
+    With *in_place* the workspace is the task's folder itself. Leaving keeps the run open; `rejoin_session` resumes it.
 
     Raises:
         BadInput: if it cannot be run as asked; nothing is left behind.
@@ -160,29 +160,29 @@ async def opened(
         rule = await to_thread.run_sync(ignored_in, task.root, environ)
         own = replace(
             rule,
-            lines=(*rule.lines, *task.exclude, *withheld(task.root, environ)),
+            lines=(*rule.lines, *task.exclude, *build_key_ignore_line(task.root, environ)),
             include=(*task.include, *named(task)),
         )
         task = replace(task, in_place=own)
     with ExitStack() as held:
         held.callback(door.close)
-        running = await made(task, runs, RunEntry(environ, python, door), held)
+        running = await create_run(task, runs, RunEntry(environ, python, door), held)
         async with _served(Session(running, door), door) as session:
             yield session
 
 
 @asynccontextmanager
-async def rejoined(run: TrustedRun, *, environ: Mapping[str, str]) -> AsyncIterator[Session]:
+async def rejoin_session(run: TrustedRun, *, environ: Mapping[str, str]) -> AsyncIterator[Session]:
     """The open *run*, from another process or later.
 
     Raises:
         BadInput: if there is no run, another process writes it, or its journal is damaged.
-        Infra: as `opened`.
+        Infra: as `open_session`.
     """
     door = _ActionQueue()
     with ExitStack() as held:
         held.callback(door.close)
-        running = await entering.rejoined(run, RunEntry(environ, None, door), held)
+        running = await entering.rejoin_run(run, RunEntry(environ, None, door), held)
         async with _served(Session(running, door), door) as session:
             yield session
 
@@ -196,7 +196,7 @@ async def _served(session: Session, door: _ActionQueue) -> AsyncIterator[Session
         try:
             state = await kernel.run()
             if state.phase is Phase.ENDED:
-                written(session.running, state)
+                write_result(session.running, state)
         except JumarError as broken:
             session.fault = broken
         finally:

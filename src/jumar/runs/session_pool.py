@@ -17,7 +17,7 @@ from jumar.core.state.reply import ToolCall
 from jumar.core.state.run_state import Phase, RunState
 from jumar.errors import BadInput, Infra, JumarError
 from jumar.runs.session import ActionOutcome
-from jumar.runs.setup.result import state_in
+from jumar.runs.setup.result import read_state
 from jumar.task.task import Task
 
 IDLE_SECONDS = 1800.0
@@ -166,7 +166,7 @@ class SessionPool:
             return self._seats[name].session.state
         if not (self._runs / name / "events.jsonl").is_file():
             raise BadInput(f"there is no run {name!r} here; call open_task to begin one")
-        return state_in(self._runs / name)
+        return read_state(self._runs / name)
 
     def folder(self, name: str) -> Path:
         """The directory of the run called *name*."""

@@ -7,21 +7,21 @@ from hashlib import sha256
 
 from msgspec.structs import replace
 
-from jumar.commands.parser import commanded
-from jumar.core.gate.admission import WRITES, YES, Action, Ruling, admits, steps_of
-from jumar.core.gate.exact_edit import EditRefused, replaced
-from jumar.core.gate.write_rules import OUTSIDE, Hit, alike
-from jumar.core.prompts.feedback import head_and_tail
+from jumar.commands.parser import check_command
+from jumar.core.gate.admission import WRITES, YES, Action, Ruling, admits, parse_steps
+from jumar.core.gate.exact_edit import EditRefused, replace_once
+from jumar.core.gate.write_rules import OUTSIDE, Hit, find_alike
+from jumar.core.quoting import cut_middle
 from jumar.core.state import events as ev
 from jumar.core.state.claims import warnings
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate, TestPolicy
-from jumar.models.wire.redaction import clean, cleaned
+from jumar.models.wire.redaction import clean, clean_json
 from jumar.runtime import read_tools
-from jumar.runtime.authored_tests import rewritten
-from jumar.runtime.codemod import codemod
+from jumar.runtime.authored_tests import check_rewrite
+from jumar.runtime.codemod import run_codemod
 from jumar.runtime.dependencies import RunDependencies
-from jumar.runtime.secret_writes import leaking
+from jumar.runtime.secret_writes import check_leaks
 from jumar.workspace.workspace import OutsideWorkspace, Workspace
 
 COMMAND_SECONDS = 60.0
@@ -40,18 +40,18 @@ def act(parts: RunDependencies, action: Action, state: RunState, *, last: bool) 
     if reason:
         return (taken, *_guardrail(ruling))
     shown = _read(parts.workspace, action)
-    return (taken, *gated(action, state)) if shown is None else (taken, _observed(action, shown))
+    return (taken, *build_gate_events(action, state)) if shown is None else (taken, _observed(action, shown))
 
 
-def gated(action: Action, state: RunState) -> Sequence[ev.Event]:
+def build_gate_events(action: Action, state: RunState) -> Sequence[ev.Event]:
     """Return the events by which an admitted action tells the gate."""
     match action.name:
         case "edit_claim":
             return (ev.EditClaim(test_id=str(action.args["test_id"]), edit_target=str(action.args["edit_target"])),)
         case "submit_plan":
-            steps = steps_of(action)
+            steps = parse_steps(action)
             said = "\n".join(warnings(steps)) or f"{len(steps)} steps"
-            told = {"ok": True, "output": head_and_tail(said, read_tools.ROOM)}
+            told = {"ok": True, "output": cut_middle(said, read_tools.ROOM)}
             return (ev.Plan(steps=steps), ev.Observation(name=action.name, call_id=action.call_id, content=told))
         case "set_mode":  # what it must be judged for was judged before it was admitted
             return (ev.Mode(from_=state.book.mode, to=Gate(str(action.args["mode"]))),)
@@ -61,31 +61,33 @@ def gated(action: Action, state: RunState) -> Sequence[ev.Event]:
 async def execute(parts: RunDependencies, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     """Run the command that *action* asks for, on a copy of the workspace's tree."""
     if state.book.mode is Gate.CODEMOD or action.name == "replace_in_files":
-        return await codemod(parts, action, state, last=last)
+        return await run_codemod(parts, action, state, last=last)
     if not state.run.settings.switches.model_may_run_commands and state.run.settings.switches.allow_codemod:
-        return (cut_off(action, "run_command is for codemod mode: call set_mode('codemod') first", last=last),)
+        return (
+            build_cut_off_event(action, "run_command is for codemod mode: call set_mode('codemod') first", last=last),
+        )
     if parts.commands is None:
-        return (cut_off(action, "run_command is switched off in this run", last=last),)
-    if reason := (ruling := commanded(str(action.args["command"]))).reason:
-        return (cut_off(action, reason, last=last), *_guardrail(ruling))
+        return (build_cut_off_event(action, "run_command is switched off in this run", last=last),)
+    if reason := (ruling := check_command(str(action.args["command"]))).reason:
+        return (build_cut_off_event(action, reason, last=last), *_guardrail(ruling))
     ran = await parts.commands.run(state.tree, str(action.args["command"]), COMMAND_SECONDS)
-    content: dict[str, object] = {"exit": ran.exit, "output": head_and_tail(ran.output, read_tools.ROOM)}
+    content: dict[str, object] = {"exit": ran.exit, "output": cut_middle(ran.output, read_tools.ROOM)}
     taken = ev.ActionTaken(name=action.name, args=dict(action.args), admitted=True, last=last)
     return (taken, _observed(action, content))
 
 
-def struck(event: ev.Event, secrets: tuple[str, ...]) -> ev.Event:
+def redact_event(event: ev.Event, secrets: tuple[str, ...]) -> ev.Event:
     """*event* without keys: a file or a test of the task may show one."""
     if secrets and isinstance(event, ev.Observation):
-        return replace(event, content=cleaned(event.content, secrets))
+        return replace(event, content=clean_json(event.content, secrets))
     if secrets and isinstance(event, ev.ActionTaken):
-        return replace(event, args=cleaned(event.args, secrets), reason=clean(event.reason, secrets))
+        return replace(event, args=clean_json(event.args, secrets), reason=clean(event.reason, secrets))
     if secrets and isinstance(event, ev.Codemod):
         return replace(event, **{n: clean(getattr(event, n), secrets) for n in ("command", "pattern", "replacement")})
     return event
 
 
-def cut_off(action: Action, why: str, *, last: bool) -> ev.ActionTaken:
+def build_cut_off_event(action: Action, why: str, *, last: bool) -> ev.ActionTaken:
     """The fact that *action* was not performed to its end."""
     return ev.ActionTaken(name=action.name, args=dict(action.args), admitted=False, reason=why, last=last)
 
@@ -99,13 +101,13 @@ def _read(workspace: Workspace, action: Action) -> dict[str, object] | None:
     args, path = action.args, str(action.args.get("path", ""))
     match action.name:
         case "list_files":
-            return read_tools.listing(workspace.paths(), path)
+            return read_tools.list_files(workspace.paths(), path)
         case "read_file":
             start, end = int(str(args["start"])), int(str(args["end"]))
-            return read_tools.lines(workspace.files(lambda p: p == path), path, start, end)
+            return read_tools.read_lines(workspace.files(lambda p: p == path), path, start, end)
         case "search":
-            files = workspace.files(lambda p: read_tools.within(p, path))
-            return read_tools.matches(files, str(args["pattern"]), path)
+            files = workspace.files(lambda p: read_tools.is_within(p, path))
+            return read_tools.search_files(files, str(args["pattern"]), path)
     return None
 
 
@@ -129,9 +131,9 @@ def _written(
     files, reason = (action.files, ruling.reason) if ruling.reason else _resolved(workspace, action)
     for path in () if reason else files:
         old = workspace.file(path) or b""
-        reason = reason or rewritten(parts, path, old, (files[path] or "").encode(), state)
+        reason = reason or check_rewrite(parts, path, old, (files[path] or "").encode(), state)
     if not reason:
-        ruling = leaking(parts, files, state.tree)
+        ruling = check_leaks(parts, files, state.tree)
         reason = ruling.reason
     args: dict[str, object] = {"message": action.message} if action.message else {}
     # An edit that cannot be resolved is named by its path; its texts are in the reply.
@@ -177,7 +179,7 @@ def _resolved(workspace: Workspace, action: Action) -> tuple[dict[str, str | Non
     if "\r\n" in text and "\r" not in old and ("\n" not in old or old not in text):
         # Models write plain line ends whatever the file has.
         old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
-    done = replaced(text, old, new)
+    done = replace_once(text, old, new)
     return ({}, done.reason) if isinstance(done, EditRefused) else ({edit.path: done}, "")
 
 
@@ -187,7 +189,7 @@ def _write(parts: RunDependencies, files: Mapping[str, str | None], state: RunSt
     workspace, mode = parts.workspace, state.book.mode
     tree = workspace.tree
     for path, text in files.items():
-        if text is not None and path not in workspace.paths() and (other := alike(path, workspace.paths())):
+        if text is not None and path not in workspace.paths() and (other := find_alike(path, workspace.paths())):
             workspace.reset(tree)
             return [], Ruling(
                 admitted=False, reason=f"{path!r} could be taken for {other!r}, which is there: name it so"

@@ -18,7 +18,7 @@ DEFINED = re.compile(rb"\b(?:def|func|fn)\s+(\w+)")
 """Definition of a test that bears a name of its own."""
 
 
-def rewritten(parts: RunDependencies, path: str, old: bytes, new: bytes, state: RunState) -> str:
+def check_rewrite(parts: RunDependencies, path: str, old: bytes, new: bytes, state: RunState) -> str:
     """Return why *path* may not change from *old* to *new*: a test of the run's own would be lost or bent; empty.
 
     It may.

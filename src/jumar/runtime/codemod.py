@@ -10,19 +10,19 @@ import regex
 from anyio import to_thread
 from msgspec.structs import replace
 
-from jumar.commands.parser import commanded
+from jumar.commands.parser import check_command
 from jumar.core.gate.admission import Action, Ruling, admits
-from jumar.core.gate.pure_renames import named_files, renames_between, why_impure
-from jumar.core.gate.write_rules import alike, escape, misnamed
-from jumar.core.prompts.feedback import head_and_tail
+from jumar.core.gate.pure_renames import explain_impure, find_renames, format_files
+from jumar.core.gate.write_rules import explain_misnamed, find_alike, find_escape
+from jumar.core.quoting import cut_middle
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
 from jumar.errors import BadInput
-from jumar.languages.gitignore_globs import spec
-from jumar.runtime.authored_tests import rewritten
+from jumar.languages.gitignore_globs import compile_patterns
+from jumar.runtime.authored_tests import check_rewrite
 from jumar.runtime.dependencies import RunDependencies
-from jumar.runtime.read_tools import ROOM, compiled_pattern
-from jumar.runtime.secret_writes import leaking
+from jumar.runtime.read_tools import ROOM, compile_pattern
+from jumar.runtime.secret_writes import check_leaks
 from jumar.workspace.files import trees
 from jumar.workspace.files.trees import EntryKind, Manifest, Node
 
@@ -37,11 +37,11 @@ class CodemodRejected(ValueError):  # noqa: N818  it is an answer, not an error
     """Raised when nothing of a change may stay; says why."""
 
 
-async def codemod(parts: RunDependencies, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
+async def run_codemod(parts: RunDependencies, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     """Do what *action* asks for in a copy of the workspace, and bring it into the workspace if all of it is allowed."""
     ruling = admits(action, state, parts.guard)
     if ruling.admitted and action.name == "run_command":
-        ruling = commanded(str(action.args["command"]))
+        ruling = check_command(str(action.args["command"]))
     if not ruling.admitted:
         return _refused(action, ruling, last=last)
     try:
@@ -103,7 +103,7 @@ async def _ran(parts: RunDependencies, action: Action, state: RunState) -> tuple
     if ran.exit is None:
         raise CodemodRejected(f"the command did not end within {SECONDS:g} s: nothing of it was kept")
     changed = len(trees.difference(*map(parts.workspace.store.manifest, (state.tree, tree))))
-    said = f"{head_and_tail(ran.output, ROOM)}\n{changed} files changed"
+    said = f"{cut_middle(ran.output, ROOM)}\n{changed} files changed"
     return tree, {"exit": ran.exit, "output": said.strip()}
 
 
@@ -114,12 +114,12 @@ async def _replaced(parts: RunDependencies, action: Action) -> tuple[str, dict[s
         Changed: if the pattern is none, or takes too long.
     """
     pattern, new = str(action.args["pattern"]), str(action.args["replacement"])
-    wanted = compiled_pattern(pattern)
+    wanted = compile_pattern(pattern)
     if isinstance(wanted, str):
         raise CodemodRejected(wanted)
     globs = action.args["paths"]
     try:
-        within = spec(map(str, globs)) if isinstance(globs, list | tuple) and globs else lambda _path: True
+        within = compile_patterns(map(str, globs)) if isinstance(globs, list | tuple) and globs else lambda _path: True
     except BadInput as fault:
         raise CodemodRejected(str(fault)) from None
     files = parts.workspace.files(within)
@@ -136,8 +136,8 @@ async def _replaced(parts: RunDependencies, action: Action) -> tuple[str, dict[s
     digests = dict(zip(contents, store.put_all([*contents.values()]), strict=True)) if contents else {}
     manifest |= {path: replace(manifest[path], sha256=digest) for path, digest in digests.items()}
     lines = [f"{path}: {count}" for path, (_, count) in made.items()] or ["no match in a file that may be changed"]
-    lines += [f"not touched, as they may not be changed here: {named_files(closed)}"] if closed else []
-    return store.keep(manifest), {"ok": True, "output": head_and_tail("\n".join(lines), ROOM)}
+    lines += [f"not touched, as they may not be changed here: {format_files(closed)}"] if closed else []
+    return store.keep(manifest), {"ok": True, "output": cut_middle("\n".join(lines), ROOM)}
 
 
 def _substituted(
@@ -191,17 +191,17 @@ def _allowed(parts: RunDependencies, state: RunState, tree: str) -> dict[str, st
     if found:
         first, sides = store.manifest(state.run.tree), (_code(parts, old), _code(parts, new))
         for path in trees.difference(old, new):
-            if not _is_open(parts, path) and (why := why_impure(path, found, _code(parts, first), sides)):
+            if not _is_open(parts, path) and (why := explain_impure(path, found, _code(parts, first), sides)):
                 raise CodemodRejected(f"{path} is a test, and what it calls anew is no rename of the code: {why}")
     return found
 
 
 def _named_badly(path: str, there: Manifest) -> str:
     """Return why nothing may be called *path*; empty: it may."""
-    if escape(path):
+    if find_escape(path):
         return f"{path!r} leads outside the workspace"
-    other = "" if path in there else alike(path, there)
-    return misnamed(path) or (f"{path!r} could be taken for {other!r}, which is there" if other else "")
+    other = "" if path in there else find_alike(path, there)
+    return explain_misnamed(path) or (f"{path!r} could be taken for {other!r}, which is there" if other else "")
 
 
 def _irregular(nodes: Sequence[Node]) -> str:
@@ -221,7 +221,7 @@ def _renamed(parts: RunDependencies, path: str, old: Manifest, new: Manifest) ->
     texts = [_text(store.get(node.sha256)) if node is not None else None for node in sides]
     if texts[0] is None or texts[1] is None:
         raise CodemodRejected(f"it makes, deletes or moves {path}, or that is no text: of tests only names may change")
-    found = renames_between(texts[0], texts[1])
+    found = find_renames(texts[0], texts[1])
     if isinstance(found, str):
         raise CodemodRejected(f"of {path} only names may change: {found}; nothing of it was kept")
     if sides[0] is not None and sides[1] is not None and sides[0].executable is not sides[1].executable:
@@ -231,7 +231,7 @@ def _renamed(parts: RunDependencies, path: str, old: Manifest, new: Manifest) ->
 
 def _rewritten(parts: RunDependencies, state: RunState, path: str, nodes: Sequence[Node]) -> str:
     store = parts.workspace.store
-    return rewritten(parts, path, store.get(nodes[0].sha256), store.get(nodes[-1].sha256), state)
+    return check_rewrite(parts, path, store.get(nodes[0].sha256), store.get(nodes[-1].sha256), state)
 
 
 def _code(parts: RunDependencies, manifest: Manifest) -> dict[str, str]:
@@ -248,4 +248,4 @@ def _leak(parts: RunDependencies, state: RunState, tree: str) -> Ruling:
     new = store.manifest(tree)
     changed = {p: new[p] for p in trees.difference(store.manifest(state.tree), new) if _is_file(new.get(p))}
     texts: dict[str, str | None] = {p: store.get(node.sha256).decode("utf-8", "replace") for p, node in changed.items()}
-    return leaking(parts, texts, state.tree)
+    return check_leaks(parts, texts, state.tree)

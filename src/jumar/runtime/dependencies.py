@@ -29,7 +29,7 @@ class NoLedger:
         return None
 
 
-async def at_once(_seconds: float) -> None:
+async def skip_pause(_seconds: float) -> None:
     """No pause: a file that answers has no capacity to wait for."""
 
 

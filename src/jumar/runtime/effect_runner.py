@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jumar.core.prompts.feedback import feedback
+from jumar.core.prompts.feedback import build_feedback
 from jumar.core.run import effects
-from jumar.core.run.raise_caps import refusal
-from jumar.core.run.search_reserve import search_seconds
+from jumar.core.run.raise_caps import explain_refusal
+from jumar.core.run.search_reserve import compute_search_seconds
 from jumar.core.run.strategy import Request
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Cost, reserve
@@ -18,11 +18,17 @@ from jumar.core.state.test_policy import Gate, TestPolicy, Trigger
 from jumar.core.state.verdict import Outcome
 from jumar.errors import Infra
 from jumar.ports import Ask, Push, Verification
-from jumar.runtime.actions import act, cut_off, execute, struck
+from jumar.runtime.actions import act, build_cut_off_event, execute, redact_event
 from jumar.runtime.dependencies import RunDependencies
-from jumar.runtime.frozen_configuration import Plain, both, check, joined, plain_run
-from jumar.runtime.outside_changes import pushed
-from jumar.runtime.verification import given_up, rebuilt, test_runs, tests_of, verified
+from jumar.runtime.frozen_configuration import Plain, add_plain_results, check, join_results, run_plain
+from jumar.runtime.outside_changes import wait_for_push
+from jumar.runtime.verification import (
+    build_repair_events,
+    build_test_runs,
+    build_tests_event,
+    rebuild_workspace,
+    verify_tree,
+)
 
 Slow = effects.Verify | effects.Localise | effects.Call | effects.Execute | effects.Await
 """Effects that take time."""
@@ -50,7 +56,7 @@ class EffectRunner:
 
     async def perform(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
         """Do what takes time and can be cancelled."""
-        return [struck(event, self._parts.secrets) for event in await self._performed(effect, state)]
+        return [redact_event(event, self._parts.secrets) for event in await self._performed(effect, state)]
 
     async def _performed(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
         match effect:
@@ -63,7 +69,7 @@ class EffectRunner:
             case effects.Call():
                 return await self._call(effect, state)
             case effects.Await():
-                events, self._held = await pushed(self._parts, state, self._held)
+                events, self._held = await wait_for_push(self._parts, state, self._held)
                 return events
 
     def do(self, effect: effects.Effect, state: RunState) -> Done:  # noqa: C901, PLR0911  one line per effect
@@ -74,17 +80,17 @@ class EffectRunner:
             case effects.Cancel():
                 return (self._settled(state, sent=self._sent),)
             case effects.Act(action, last):
-                return [struck(e, self._parts.secrets) for e in act(self._parts, action, state, last=last)]
+                return [redact_event(e, self._parts.secrets) for e in act(self._parts, action, state, last=last)]
             case effects.Forgo(stage, why):
                 return (_forgone(stage, why),)
             case effects.Keep(attempt):
-                return (*given_up(state), ev.BestFound(tree=attempt.tree, score=attempt.score))
+                return (*build_repair_events(state), ev.BestFound(tree=attempt.tree, score=attempt.score))
             case effects.GoBack(to, why):
                 return self._go_back(to, why)
             case effects.Refuse(why):
                 return (ev.Refusal(why=why, tree=state.tree),)
             case effects.Rebuild():
-                return rebuilt(self._parts.workspace, effect, state)
+                return rebuild_workspace(self._parts.workspace, effect, state)
             case effects.Switch(to):
                 return (ev.Mode(from_=state.book.mode, to=to),)
             case effects.Finish(halt):
@@ -117,7 +123,7 @@ class EffectRunner:
         if isinstance(effect, effects.Await):
             return ()
         if isinstance(effect, effects.Execute):
-            return (cut_off(effect.action, "the command was cut off", last=effect.last),)
+            return (build_cut_off_event(effect.action, "the command was cut off", last=effect.last),)
         return ()
 
     def recorded(self, entries: Sequence[ev.Entry], state: RunState) -> None:
@@ -131,20 +137,20 @@ class EffectRunner:
 
     async def _verify(self, trigger: Trigger, state: RunState) -> Sequence[ev.Event]:
         only = state.asked_tests if trigger is Trigger.MODEL else None
-        done = await verified(self._parts, self._memory, state)
-        events: list[ev.Event] = list(test_runs(done, state))
-        shown = feedback(done.verdict, only or ())
-        if plain := await plain_run(self._parts, self._plain, state, done):
+        done = await verify_tree(self._parts, self._memory, state)
+        events: list[ev.Event] = list(build_test_runs(done, state))
+        shown = build_feedback(done.verdict, only or ())
+        if plain := await run_plain(self._parts, self._plain, state, done):
             events.append(plain[0])
-            shown = joined(shown, plain)
+            shown = add_plain_results(shown, plain)
         guards = state.book.mode in (Gate.REFACTOR, Gate.CODEMOD) and trigger in (Trigger.TURN, Trigger.BASELINE)
         if guards and (checked := await check(self._parts, state)):
             status, outcome = ("pass", Outcome.PASSED) if checked.ok else ("fail", Outcome.FAILED)
             events.append(ev.TestRun(test_id=ev.CHECK, status=status, outcome=outcome, duration_ms=checked.duration_ms))
-            shown = both(shown, state.run.settings.verify, checked)
+            shown = join_results(shown, state.run.settings.verify, checked)
         return (
             *events,
-            tests_of(trigger, state, done),
+            build_tests_event(trigger, state, done),
             ev.Observation(name="driver.run_tests", content=shown),
         )
 
@@ -164,7 +170,7 @@ class EffectRunner:
         if cap:
             if request.optional:
                 return (_forgone(request.stage, f"the next call could pass the cap on {cap}"),)
-            return effects.Halt(StopReason.BUDGET, refusal(cap, worst), patient=True)
+            return effects.Halt(StopReason.BUDGET, explain_refusal(cap, worst), patient=True)
         return (
             ev.ModelRequest(
                 tier=request.tier,
@@ -229,7 +235,7 @@ class EffectRunner:
             position=state.replies,
             refused=state.refused,
             seed=settings.seed,
-            seconds=left if left is None or not agent.localises else search_seconds(left, state),
+            seconds=left if left is None or not agent.localises else compute_search_seconds(left, state),
             tried=state.tried,
             output=str(state.shown.get("output", "")) if agent.localises else "",
         )

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from jumar.core.gate.turn_outcome import named
-from jumar.core.prompts.feedback import OUTPUT_LIMIT, feedback, head_and_tail
+from jumar.core.gate.turn_outcome import format_ids
+from jumar.core.prompts.feedback import OUTPUT_LIMIT, build_feedback
+from jumar.core.quoting import cut_middle
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate
@@ -20,7 +21,7 @@ Plain = dict[tuple[str, tuple[str, ...]], tuple[ev.PlainRun, str]]
 """The plain runs that are kept in mind: by tree and ids, the event and what is shown of it."""
 
 
-def frozen(parts: RunDependencies, state: RunState, tree: str) -> str:
+def freeze_configuration(parts: RunDependencies, state: RunState, tree: str) -> str:
     """*tree* with the configuration that the run began with: the tree that a verdict is of."""
     first, switches = state.run.tree, state.run.settings.switches
     opened = state.run.gate is Gate.REFACTOR or switches.allow_refactor or switches.allow_codemod
@@ -36,14 +37,18 @@ def _edited(parts: RunDependencies, state: RunState, tree: str) -> tuple[str, ..
     return tuple(path for path in changed if parts.guard.steering(path))
 
 
-async def plain_run(
+async def run_plain(
     parts: RunDependencies, known: Plain, state: RunState, done: Verification
 ) -> tuple[ev.PlainRun, str] | None:
     """One run under the configuration that the workspace's tree has, and what is shown of it; None: nothing to ask.
 
     *done* is the verdict under the frozen configuration, which every outcome is compared with.
     """
-    if done.verdict.void is not None or not done.verdict.results or frozen(parts, state, state.tree) == state.tree:
+    if (
+        done.verdict.void is not None
+        or not done.verdict.results
+        or freeze_configuration(parts, state, state.tree) == state.tree
+    ):
         return None
     asked = (state.tree, tuple(done.verdict.results))
     if asked in known:
@@ -52,7 +57,7 @@ async def plain_run(
     also = asked[1][len(state.run.expected) :]
     ran = await parts.verifier.plain(state.tree, state.accepted, also=also)
     paths = _edited(parts, state, state.tree)
-    differs = differing(done.verdict, ran.verdict)
+    differs = find_differing_ids(done.verdict, ran.verdict)
     event = ev.PlainRun(
         paths=paths,
         ok=ran.verdict.void is None and not differs,
@@ -71,7 +76,7 @@ async def plain_run(
     return known[asked]
 
 
-def differing(frozen_one: Verdict, plain_one: Verdict) -> tuple[str, ...]:
+def find_differing_ids(frozen_one: Verdict, plain_one: Verdict) -> tuple[str, ...]:
     """The ids that come out differently in two verdicts; what is flaky in one of them says nothing."""
     if plain_one.void is not None:
         return ()
@@ -86,16 +91,16 @@ def _outcome(verdict: Verdict, test_id: str) -> Outcome:
 
 def _shown(event: ev.PlainRun, ran: Verification) -> str:
     """Return the text shown to a model of a plain run that does not agree."""
-    said = feedback(ran.verdict, event.differs)["output"]
-    what = f"{named(event.differs)} come out differently" if event.differs else "there is no usable evidence"
-    return head_and_tail(f"With {named(event.paths)} as edited, {what}:\n{said}", OUTPUT_LIMIT)
+    said = build_feedback(ran.verdict, event.differs)["output"]
+    what = f"{format_ids(event.differs)} come out differently" if event.differs else "there is no usable evidence"
+    return cut_middle(f"With {format_ids(event.paths)} as edited, {what}:\n{said}", OUTPUT_LIMIT)
 
 
-def joined(shown: Mapping[str, object], plain: tuple[ev.PlainRun, str]) -> dict[str, object]:
+def add_plain_results(shown: Mapping[str, object], plain: tuple[ev.PlainRun, str]) -> dict[str, object]:
     """The results of the verdict, and what is *shown* of a plain run that does not agree with it."""
     event, said = plain
     output = "\n".join(str(part) for part in (shown.get("output", ""), said) if part)
-    return {"ok": bool(shown.get("ok")) and event.ok, "output": head_and_tail(output, OUTPUT_LIMIT)}
+    return {"ok": bool(shown.get("ok")) and event.ok, "output": cut_middle(output, OUTPUT_LIMIT)}
 
 
 async def check(parts: RunDependencies, state: RunState) -> Checked | None:
@@ -106,15 +111,15 @@ async def check(parts: RunDependencies, state: RunState) -> Checked | None:
     settings = state.run.settings
     if not settings.verify:
         return None
-    first = frozen(parts, state, state.tree)
+    first = freeze_configuration(parts, state, state.tree)
     done = await parts.verifier.check(first, settings.verify, settings.verify_seconds)
     if first == state.tree or not done.ok:
         return done
     return await parts.verifier.check(state.tree, settings.verify, settings.verify_seconds)
 
 
-def both(shown: Mapping[str, object], command: str, checked: Checked) -> dict[str, object]:
+def join_results(shown: Mapping[str, object], command: str, checked: Checked) -> dict[str, object]:
     """The results of the tests, and of the *command* that guards refactor mode."""
     said = f"{command}: {'succeeded' if checked.ok else 'failed'}\n{checked.output}".rstrip()
     output = "\n".join(str(part) for part in (shown.get("output", ""), said) if part)
-    return {"ok": bool(shown.get("ok")) and checked.ok, "output": head_and_tail(output, OUTPUT_LIMIT)}
+    return {"ok": bool(shown.get("ok")) and checked.ok, "output": cut_middle(output, OUTPUT_LIMIT)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from jumar.core.gate.admission import Action, writable
+from jumar.core.gate.admission import Action, rule_on_write
 from jumar.core.gate.leave_refactor import needs_verdict
 from jumar.core.gate.write_rules import Hit
 from jumar.core.state import events as ev
@@ -15,9 +15,9 @@ from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput, Infra
 from jumar.ports import Push
 from jumar.runtime.actions import act
-from jumar.runtime.authored_tests import rewritten
+from jumar.runtime.authored_tests import check_rewrite
 from jumar.runtime.dependencies import RunDependencies
-from jumar.runtime.secret_writes import leaking
+from jumar.runtime.secret_writes import check_leaks
 from jumar.workspace.files import trees
 from jumar.workspace.files.trees import EntryKind, Manifest
 
@@ -25,7 +25,7 @@ NAMED = 5
 """Paths that a sentence names."""
 
 
-async def pushed(
+async def wait_for_push(
     parts: RunDependencies, state: RunState, held: Push | None = None
 ) -> tuple[Sequence[ev.Event], Push | None]:
     """Wait for what the host asks for; first what changed in the workspace meanwhile is ruled on. Empty: it leaves.
@@ -37,7 +37,7 @@ async def pushed(
     push = held or await parts.host.next(state)
     if push is None:
         return (), None
-    before = found(parts, state)
+    before = rule_on_outside_changes(parts, state)
     if any(isinstance(event, ev.Guardrail) for event in before):
         taken = ev.ActionTaken(name=push.action.name, args={}, admitted=False, reason="the run ends", last=push.last)
         return (*before, taken), None
@@ -60,7 +60,7 @@ def _done(parts: RunDependencies, action: Action, state: RunState, *, last: bool
     return act(parts, action, state, last=last)
 
 
-def found(parts: RunDependencies, state: RunState) -> Sequence[ev.Event]:
+def rule_on_outside_changes(parts: RunDependencies, state: RunState) -> Sequence[ev.Event]:
     """Compare the workspace with the tree that is known: what is admitted becomes an edit, the rest goes back."""
     workspace, store = parts.workspace, parts.workspace.store
     before = store.manifest(state.tree)
@@ -102,10 +102,10 @@ def _refused(path: str, before: Manifest, now: Manifest, state: RunState, parts:
         return "" if state.book.mode is Gate.OFF else "an empty folder"
     if kinds - {EntryKind.FILE}:
         return f"{path} is no regular file any more"
-    if why := writable(path, state, parts.guard).reason:
+    if why := rule_on_write(path, state, parts.guard).reason:
         return why
     old, new = (parts.workspace.store.get(node.sha256) if node else b"" for node in (before.get(path), now.get(path)))
-    return rewritten(parts, path, old, new, state)
+    return check_rewrite(parts, path, old, new, state)
 
 
 def _leak(path: str, now: Manifest, tree: str, parts: RunDependencies) -> Hit | None:
@@ -113,7 +113,7 @@ def _leak(path: str, now: Manifest, tree: str, parts: RunDependencies) -> Hit | 
     node = now.get(path)
     if node is None or node.kind is not EntryKind.FILE:
         return None
-    return leaking(parts, {path: parts.workspace.store.get(node.sha256).decode("utf-8", "replace")}, tree).hit
+    return check_leaks(parts, {path: parts.workspace.store.get(node.sha256).decode("utf-8", "replace")}, tree).hit
 
 
 def _told(
@@ -140,11 +140,11 @@ def _told(
     if events and isinstance(last := events[-1], ev.Write):  # empty folders come and go with their files
         events[-1] = ev.Write(**{f: getattr(last, f) for f in last.__struct_fields__} | {"tree": parts.workspace.tree})
     if reasons:
-        named = legible("; ".join(list(reasons.values())[:NAMED]))
+        named = escape_name("; ".join(list(reasons.values())[:NAMED]))
         events.append(
             ev.Revert(
                 to=parts.workspace.tree,
-                paths=tuple(map(legible, reasons)),
+                paths=tuple(map(escape_name, reasons)),
                 why=f"changed around the tools: {named}",
                 found=True,
             )
@@ -152,6 +152,6 @@ def _told(
     return events
 
 
-def legible(name: str) -> str:
+def escape_name(name: str) -> str:
     """*name* as text that can be written down: bytes that are no UTF-8 are spelt out."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -9,7 +9,8 @@ from time import monotonic
 
 import regex
 
-from jumar.core.prompts.feedback import OUTPUT_LIMIT, head_and_tail
+from jumar.core.prompts.feedback import OUTPUT_LIMIT
+from jumar.core.quoting import cut_middle
 
 ROOM = OUTPUT_LIMIT - 200
 """Characters of one answer; the rest is for what it says beside."""
@@ -38,16 +39,16 @@ _COMMENT = re.compile(r"\(\?(#|[a-wyzA-Z-]*x)")
 """Pattern of a comment, or of the flag that allows one anywhere: a bracket in it would be counted."""
 
 
-def listing(paths: Iterable[str], path: str) -> dict[str, object]:
+def list_files(paths: Iterable[str], path: str) -> dict[str, object]:
     """List those of *paths* that lie below *path* (all of them for ""), sorted: `{"ok", "files", "more"?}`."""
-    found = sorted(p for p in paths if within(p, path))
+    found = sorted(p for p in paths if is_within(p, path))
     if not found and path:
         return _absent(path, "file or folder")
     shown, more = _fitting(found)
     return {"ok": True, "files": shown} | ({"more": more} if more else {})
 
 
-def lines(files: Mapping[str, bytes], path: str, start: int, end: int) -> dict[str, object]:
+def read_lines(files: Mapping[str, bytes], path: str, start: int, end: int) -> dict[str, object]:
     """Lines *start* to *end* of *path*, from 1, both included, 0 for the last: `{"ok", "lines", "text"}`.
 
     A line ends where a line feed does, as in a traceback. What is too long is cut after a whole line, and `lines` says
@@ -67,19 +68,21 @@ def lines(files: Mapping[str, bytes], path: str, start: int, end: int) -> dict[s
     wanted = whole[start - 1 : last]
     shown, more = _fitting(wanted, gap=0)
     if not shown:  # one line alone is too long
-        shown, more = [head_and_tail(wanted[0], ROOM)], len(wanted) - 1
+        shown, more = [cut_middle(wanted[0], ROOM)], len(wanted) - 1
     return {"ok": True, "lines": f"{start}-{last - more} of {len(whole)}", "text": "".join(shown)}
 
 
-def matches(files: Mapping[str, bytes], pattern: str, path: str, seconds: float = SEARCH_SECONDS) -> dict[str, object]:
+def search_files(
+    files: Mapping[str, bytes], pattern: str, path: str, seconds: float = SEARCH_SECONDS
+) -> dict[str, object]:
     """Search for the expression *pattern* below *path*: `{"ok", "matches": ["path:line: text"], "more"?}`.
 
     A search that takes longer than *seconds* is given up.
     """
-    wanted = compiled_pattern(pattern)
+    wanted = compile_pattern(pattern)
     if isinstance(wanted, str):
         return _no(wanted)
-    if path and not any(within(p, path) for p in files):
+    if path and not any(is_within(p, path) for p in files):
         return _absent(path, "file or folder")
     shown, room = list[str](), ROOM
     try:
@@ -93,13 +96,13 @@ def matches(files: Mapping[str, bytes], pattern: str, path: str, seconds: float 
     return {"ok": True, "matches": shown}
 
 
-def within(path: str, folder: str) -> bool:
+def is_within(path: str, folder: str) -> bool:
     """Return whether *path* is *folder* or lies below it; everything lies below ""."""
     inside = folder.rstrip("/")
     return not inside or path == inside or path.startswith(f"{inside}/")
 
 
-def compiled_pattern(pattern: str) -> regex.Pattern[str] | str:
+def compile_pattern(pattern: str) -> regex.Pattern[str] | str:
     """*pattern*, ready to search with, or why it is not: no expression, or one that could take the machine's memory.
 
     What Python does not know is refused: the rest that `regex` knows (recursion, approximate matches, sets of strings)
@@ -142,7 +145,7 @@ def _told_apart(token: re.Match[str]) -> str:
 def _matching(
     files: Mapping[str, bytes], wanted: regex.Pattern[str], path: str, left: Callable[[], float]
 ) -> Iterator[str]:
-    for name in sorted(p for p in files if within(p, path)):
+    for name in sorted(p for p in files if is_within(p, path)):
         if b"\0" in files[name]:  # nobody searches a binary file by lines
             continue
         for number, line in enumerate(files[name].decode("utf-8", "replace").split("\n"), 1):

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jumar.core.gate.admission import YES, Ruling
-from jumar.core.gate.secret_patterns import RULE, Secret, secrets
+from jumar.core.gate.secret_patterns import RULE, Secret, find_secrets
 from jumar.core.gate.write_rules import Hit
 from jumar.runtime.dependencies import RunDependencies
 from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.store.object_store import Store
 
 
-def leaking(parts: RunDependencies, files: Mapping[str, str | None], tree: str) -> Ruling:
+def check_leaks(parts: RunDependencies, files: Mapping[str, str | None], tree: str) -> Ruling:
     """Rule on what *files* would bring into *tree*: path -> whole new text; None deletes, and leaks nothing."""
     for path, text in files.items():
-        for secret in secrets(text or "", fixture=parts.guard.authorable(path)):
+        for secret in find_secrets(text or "", fixture=parts.guard.authorable(path)):
             if not _there(parts.workspace.store, tree, secret):
                 what = f"{secret.kind} in {path}"
                 return Ruling(admitted=False, reason=f"nothing may be written that holds {what}", hit=Hit(RULE, what))

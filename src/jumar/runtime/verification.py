@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from jumar.core.gate.exact_edit import EditRefused, reapplied
-from jumar.core.gate.turn_outcome import TurnTrial, judgement, named, next_trial
+from jumar.core.gate.exact_edit import EditRefused, reapply_edit
+from jumar.core.gate.turn_outcome import TurnTrial, format_ids, judge_turn, plan_next_trial
 from jumar.core.run.effects import Rebuild
 from jumar.core.state import events as ev
 from jumar.core.state.claims import FAILURES, Stage, groups
@@ -16,7 +16,7 @@ from jumar.core.state.test_policy import Trigger
 from jumar.core.state.verdict import Ended, Verdict
 from jumar.ports import Verification
 from jumar.runtime.dependencies import RunDependencies
-from jumar.runtime.frozen_configuration import frozen
+from jumar.runtime.frozen_configuration import freeze_configuration
 from jumar.workspace.workspace import Workspace
 
 REMEMBERED = 8
@@ -25,10 +25,10 @@ REMEMBERED = 8
 Memory = dict[tuple[str, tuple[str, ...]], Verification]
 
 
-async def verified(parts: RunDependencies, memory: Memory, state: RunState) -> Verification:
+async def verify_tree(parts: RunDependencies, memory: Memory, state: RunState) -> Verification:
     """The verdict on the workspace's tree; under a gate the same question is not put to the runner twice."""
-    also = written_ids(parts, state)
-    tree = frozen(parts, state, state.tree)
+    also = find_written_ids(parts, state)
+    tree = freeze_configuration(parts, state, state.tree)
     asked = (tree, (*state.expected, *also))
     if not asked[1]:  # a repository without tests: only a command says anything of it
         return Verification(
@@ -37,7 +37,7 @@ async def verified(parts: RunDependencies, memory: Memory, state: RunState) -> V
     known = memory.get(asked) if state.coalesces else None
     if known is not None:
         return replace(known, executions=0, duration_ms=0)
-    control = frozen(parts, state, state.best.tree) if state.best is not None else state.run.tree
+    control = freeze_configuration(parts, state, state.best.tree) if state.best is not None else state.run.tree
     extra = asked[1][len(state.run.expected) :]
     renamed = state.book.renaming or state.book.renamed
     judge = parts.verifier.with_tests(renamed) if renamed else parts.verifier
@@ -49,7 +49,7 @@ async def verified(parts: RunDependencies, memory: Memory, state: RunState) -> V
     return done
 
 
-def test_runs(done: Verification, state: RunState) -> Iterator[ev.TestRun]:
+def build_test_runs(done: Verification, state: RunState) -> Iterator[ev.TestRun]:
     """Yield the outcome of each test as an event."""
     for test_id, result in done.verdict.results.items():
         native = done.natives.get(test_id)
@@ -66,7 +66,7 @@ def test_runs(done: Verification, state: RunState) -> Iterator[ev.TestRun]:
         )
 
 
-def tests_of(trigger: Trigger, state: RunState, done: Verification) -> ev.Tests:
+def build_tests_event(trigger: Trigger, state: RunState, done: Verification) -> ev.Tests:
     """The verification itself, as an event."""
     verdict: Verdict = done.verdict
     return ev.Tests(
@@ -90,14 +90,14 @@ def tests_of(trigger: Trigger, state: RunState, done: Verification) -> ev.Tests:
     )
 
 
-def rebuilt(workspace: Workspace, effect: Rebuild, state: RunState) -> Sequence[ev.Event]:
+def rebuild_workspace(workspace: Workspace, effect: Rebuild, state: RunState) -> Sequence[ev.Event]:
     """Put the workspace back to where the turn began, and make the edits that are *left* again, in their order.
 
     An edit that does not apply without one that went back goes back too, and so do those it stands or falls with; but
     what was good already stays, and what is tried on top of it goes.
     """
     book, was = state.book, state.tree
-    trial = next_trial(book, judgement(state)) or TurnTrial(effect.left)
+    trial = plan_next_trial(book, judge_turn(state)) or TurnTrial(effect.left)
     left, unfit = effect.left, ""
     while True:
         workspace.reset(book.base)
@@ -112,7 +112,7 @@ def rebuilt(workspace: Workspace, effect: Rebuild, state: RunState) -> Sequence[
     whys = [effect.why if effect.dropped else "", unfit]
     why = _told("; ".join(filter(None, whys)), gone, state) if gone else _apart(effect, state)
     revert = ev.Revert(to=workspace.tree, paths=workspace.changed(was), why=why, left=left)
-    return (revert,) if left or trial.waiting else (*given_up(state, left), revert)
+    return (revert,) if left or trial.waiting else (*build_repair_events(state, left), revert)
 
 
 def _made_again(workspace: Workspace, state: RunState, left: Sequence[int]) -> int | None:
@@ -122,14 +122,14 @@ def _made_again(workspace: Workspace, state: RunState, left: Sequence[int]) -> i
         edit = state.book.turn[number]
         now = workspace.file(edit.path)
         before, after = (store.get(sha) if sha else None for sha in (edit.before, edit.after))
-        made = reapplied(before, after, now)
+        made = reapply_edit(before, after, now)
         if isinstance(made, EditRefused):
             return number
         workspace.write(edit.path, made)
     return None
 
 
-def given_up(state: RunState, left: Sequence[int] | None = None) -> Sequence[ev.Repair]:
+def build_repair_events(state: RunState, left: Sequence[int] | None = None) -> Sequence[ev.Repair]:
     """For each set of claims whose edits are not *left*, that they did not turn green, once the turn is judged.
 
     One for those that failed as often. *left* are those that lie in the workspace unless it is said. Where the machine
@@ -157,7 +157,9 @@ def _told(why: str, gone: Sequence[int], state: RunState) -> str:
     edits = [state.book.turn[n] for n in gone]
     ids = dict.fromkeys(i for edit in edits for i in edit.claims)
     once = [c.test_id for c in state.book.claims if c.test_id in ids and c.failures + 1 >= FAILURES]
-    after = f"; that was the second time: the claim of {named(tuple(dict.fromkeys(once)))} has ended" if once else ""
+    after = (
+        f"; that was the second time: the claim of {format_ids(tuple(dict.fromkeys(once)))} has ended" if once else ""
+    )
     after = after or ("; the claim is open for one more try" if ids else "")
     singly = state.book.stage is Stage.SINGLY  # what is red then may be so by others too
     return f"{_edits(gone, state, tests=singly)}: {why}{after}"
@@ -175,10 +177,10 @@ def _edits(numbers: Sequence[int], state: RunState, *, tests: bool) -> str:
     """Some edits of the turn, by their files and the *tests* they were for."""
     edits = [state.book.turn[n] for n in numbers]
     ids = tuple(dict.fromkeys(i for edit in edits for i in edit.claims)) if tests else ()
-    return ", ".join(dict.fromkeys(edit.path for edit in edits)) + (f" for {named(ids)}" if ids else "")
+    return ", ".join(dict.fromkeys(edit.path for edit in edits)) + (f" for {format_ids(ids)}" if ids else "")
 
 
-def written_ids(parts: RunDependencies, state: RunState) -> tuple[str, ...]:
+def find_written_ids(parts: RunDependencies, state: RunState) -> tuple[str, ...]:
     """The tests in files that this run wrote, beyond those that are expected already."""
     book = state.book
     paths = {*book.authored, *(book.turn[n].path for n in book.trying if book.turn[n].test)}

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from jumar.errors import BadInput
 from jumar.sandbox import personal_files
-from jumar.sandbox.program_files import PATH, sources
+from jumar.sandbox.program_files import PATH, find_source_folders
 from jumar.sandbox.request import Reach, Wrapped
 
 WORKSPACE = Path("/jumar/workspace")
@@ -57,7 +57,7 @@ SIGNALLED = 128
 """Bubblewrap, like a shell, tells a death by signal n as the status of this plus n."""
 
 
-def programs(environ: Mapping[str, str]) -> tuple[Path, ...]:
+def find_programs(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """The bubblewraps of this machine: the system's, as it may be allowed what others are not, then the wheel's.
 
     Raises:
@@ -80,7 +80,7 @@ class Bubblewrap:
     """Confines by bubblewrap (see `ports.Sandbox`). `verify.confining.bubblewrap` makes one that was tried."""
 
     program: Path
-    """The bubblewrap, one of `programs`."""
+    """The bubblewrap, one of `find_programs`."""
     filter: bytes
     """Of system calls, see `sandbox.seccomp.program`."""
     layered: bool = False
@@ -98,13 +98,13 @@ class Bubblewrap:
             BadInput: if what is to be read shows the rooms of the run, or covers its own place in there.
         """
         python = Path(argv[0])
-        readable = personal_files.shown(python, reach)
+        readable = personal_files.list_shown_files(python, reach)
         _check(room, (*SYSTEM, *readable), self.place)
         view = (
             *("--perms", "1777", "--size", str(TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108  # in there, it is its own
             *("--proc", "/proc", "--dev", "/dev"),
             *("--perms", "1777", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108
-            *_mounts((*SYSTEM, *readable), reach, sources(python)),
+            *_mounts((*SYSTEM, *readable), reach, find_source_folders(python)),
         )
         before, inner, command = self._room(room, private, reach)
         return Wrapped(

@@ -29,19 +29,19 @@ class Landlocked:
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
         """*argv*, which can open programs, what *reach* says, and write in *room* and *private*."""
-        what = launch_order.order(argv, room, private, reach)
+        what = launch_order.build_order(argv, room, private, reach)
         talks = bool(reach.sockets)
         filters = _filters(alone=what.uid is not None, talks=talks)
-        return launch_order.wrapped(argv, msgspec.structs.replace(what, landlock=True, filters=filters))
+        return launch_order.wrap_command(argv, msgspec.structs.replace(what, landlock=True, filters=filters))
 
 
-def missing() -> str:
+def explain_missing() -> str:
     """Return why this tier is not available on this machine, and what would mend it; empty if it may be."""
     if sys.platform != "linux":
         return "Landlock is Linux's: use a Linux machine, a container or a virtual machine"
-    if locks.version() < 1:
+    if locks.read_landlock_version() < 1:
         return "this kernel has no Landlock: use Linux 5.13 or newer, with landlock in its list of security modules"
-    if seccomp.program() is None:
+    if seccomp.build_filter() is None:
         return f"the system calls of {os.uname().machine} are not known: use x86_64 or aarch64"
     return ""
 
@@ -53,10 +53,10 @@ def _filters(*, alone: bool, talks: bool) -> launch_order.Filters:
     own user could reach theirs, it gets no such socket at all.
     """
     unix = () if talks else (seccomp_shared.UNIX,)
-    private = (seccomp.program(), None if alone else seccomp_shared.program(families=unix, memory=False))
+    private = (seccomp.build_filter(), None if alone else seccomp_shared.build_filter(families=unix, memory=False))
     shared = (
-        seccomp.program(),
-        seccomp_shared.program(families=(*unix, seccomp_shared.INET, seccomp_shared.INET6), memory=True),
+        seccomp.build_filter(),
+        seccomp_shared.build_filter(families=(*unix, seccomp_shared.INET, seccomp_shared.INET6), memory=True),
     )
     return launch_order.Filters(
         private=tuple(program.hex() for program in private if program is not None),

@@ -47,12 +47,12 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     filters: Filters
 
 
-def order(argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Order:
+def build_order(argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Order:
     """The order for *argv*: it may read programs and what *reach* says, and write to *room* and *private*.
 
     Root becomes another user, one of `OWNERS` by chance, so that two processes at a time are hardly ever the same one.
     """
-    readable = (*map(Path, bwrap.SYSTEM), Path("/etc"), *personal_files.shown(Path(argv[0]), reach))
+    readable = (*map(Path, bwrap.SYSTEM), Path("/etc"), *personal_files.list_shown_files(Path(argv[0]), reach))
     first, after = OWNERS
     uid = first + secrets.randbelow(after - first) if os.geteuid() == 0 else None
     return Order(
@@ -67,9 +67,9 @@ def order(argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Order
     )
 
 
-def wrapped(argv: Sequence[str], what: Order) -> Wrapped:
+def wrap_command(argv: Sequence[str], what: Order) -> Wrapped:
     """*argv*, started by a script of ours that carries out *what* first."""
-    script = (sys.executable, "-I", "-S", "-B", *start.command(enter_main))
+    script = (sys.executable, "-I", "-S", "-B", *start.build_command(enter_main))
     return Wrapped(argv=(*script, "@file=0", *argv), files=(marshal.dumps(msgspec.to_builtins(what)),), start=Path("/"))
 
 

@@ -31,15 +31,15 @@ class AnotherUser:
         Raises:
             BadInput: if this is not root, who alone can become another user.
         """
-        what = launch_order.order(argv, room, private, reach)
+        what = launch_order.build_order(argv, room, private, reach)
         if what.uid is None:  # the same user in namespaces of its own would be something else
-            raise BadInput(f"sandbox S1 cannot be had: {missing()}")
-        program = seccomp.program()
+            raise BadInput(f"sandbox S1 cannot be had: {explain_missing()}")
+        program = seccomp.build_filter()
         filters = launch_order.Filters(private=(program.hex(),) if program else ())
-        return launch_order.wrapped(argv, msgspec.structs.replace(what, namespaces=True, filters=filters))
+        return launch_order.wrap_command(argv, msgspec.structs.replace(what, namespaces=True, filters=filters))
 
 
-def missing() -> str:
+def explain_missing() -> str:
     """Return why this tier is not available on this machine, and what would mend it; empty if it may be."""
     if sys.platform != "linux":
         return "namespaces are Linux's: use a Linux machine, a container or a virtual machine"

@@ -1,6 +1,7 @@
 """Private files, shown in no sandbox: the person's home as a whole, and its dot-folders except toolchains.
 
-Every path that a sandbox shows as readable passes `shown`, whoever named it: a runner, a link of a repository, a PATH.
+Every path that a sandbox shows as readable passes `list_shown_files`, whoever named it: a runner, a link of a
+repository, a PATH.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from jumar.child import start
-from jumar.sandbox.program_files import interpreter, parts
+from jumar.sandbox.program_files import find_interpreter_files, find_parts
 from jumar.sandbox.request import Reach
 
 
@@ -75,22 +76,22 @@ _KEPT: Mapping[str, ShownFolder] = MappingProxyType(
 )
 
 
-def shown(python: Path, reach: Reach, homes: Iterable[Path] | None = None) -> tuple[Path, ...]:
+def list_shown_files(python: Path, reach: Reach, homes: Iterable[Path] | None = None) -> tuple[Path, ...]:
     """Return the files of *python*, which is to run, and those of *reach*, without private files of the person.
 
     Told by where a path really lies. What belongs to the task or was named by the person (*reach.own*) may lie
     anywhere, and so may the environment of *python*, but neither is ever a whole home. *homes* are the person's, unless
     told otherwise.
     """
-    readable = (*interpreter(python), *reach.readable)
+    readable = (*find_interpreter_files(python), *reach.readable)
     real = _Real()
-    found = tuple({real(path) for path in (person() if homes is None else homes)})
-    named = (*reach.own, *parts(python.parent.parent), *_jumar())
+    found = tuple({real(path) for path in (find_homes() if homes is None else homes)})
+    named = (*reach.own, *find_parts(python.parent.parent), *_jumar())
     ours = tuple(path for path in map(real, named) if not _whole(path, found))
     return tuple(path for path in readable if not any(_withheld(way, found, ours) for way in _ways(path, real)))
 
 
-def person() -> tuple[Path, ...]:
+def find_homes() -> tuple[Path, ...]:
     """The homes of whoever runs this: that of the environment, and the one that the password database knows."""
     found = []
     with suppress(RuntimeError):  # there is none
@@ -103,7 +104,7 @@ def person() -> tuple[Path, ...]:
 def _jumar() -> tuple[Path, ...]:
     """Return the paths that jumar itself runs from."""
     places = (Path(sys.executable).parent.parent, Path(sys.prefix), Path(sys.base_prefix))
-    return (*(part for place in places for part in parts(place)), Path(start.FOLDER).parents[1])
+    return (*(part for place in places for part in find_parts(place)), Path(start.FOLDER).parents[1])
 
 
 def _ways(path: Path, real: _Real) -> Iterator[str]:

@@ -24,7 +24,7 @@ _CODE = (b"\x7fELF", b"#!")
 """First bytes of a program, of machine code or of a script."""
 
 
-def interpreter(python: Path) -> tuple[Path, ...]:
+def find_interpreter_files(python: Path) -> tuple[Path, ...]:
     """Return the files of the interpreter *python*: each link that leads to it, and each installation on the way.
 
     What lies elsewhere, such as a package that was installed as editable, is not part of it. A repository may bring the
@@ -42,16 +42,16 @@ def interpreter(python: Path) -> tuple[Path, ...]:
         # Of the environment of another project only the interpreter that it leads to.
         other = home is not None and place.resolve() != python.parent.parent.resolve()
         base = not program.is_symlink() and any((place / "lib").glob("python3*"))
-        found += parts(place, (*PARTS, *_OF_PYTHON)) if not other and (home is not None or base) else [program]
+        found += find_parts(place, (*PARTS, *_OF_PYTHON)) if not other and (home is not None or base) else [program]
         if home is not None:
-            todo += [path for name in (program.name, "python3", "python") if is_base(path := home / name)]
+            todo += [path for name in (program.name, "python3", "python") if is_base_interpreter(path := home / name)]
         if program.is_symlink():
             # The resolved path as well: folders on the way may be links, and interpreters look for their own file.
             todo += [program.resolve(), Path(os.path.normpath(program.parent / program.readlink()))]
     return tuple(found)
 
 
-def parts(place: Path, names: Iterable[str] = PARTS) -> Iterator[Path]:
+def find_parts(place: Path, names: Iterable[str] = PARTS) -> Iterator[Path]:
     """The parts of the installation in *place* called *names*; a link is one only if it leads to what lies in there."""
     real = os.path.realpath(place)
     for part in (place / name for name in names):
@@ -71,7 +71,7 @@ def _is_python(program: Path) -> bool:
         return False
 
 
-def is_base(python: Path) -> bool:
+def is_base_interpreter(python: Path) -> bool:
     """Return whether *python* is an interpreter with its standard library beside it, there or behind a link.
 
     A virtual environment is none: that of another project would be shown with all that is installed in it.
@@ -82,7 +82,7 @@ def is_base(python: Path) -> bool:
     return any((found / "os.py").is_file() for place in places for found in place.glob("lib*/python3*"))
 
 
-def installation(program: Path) -> tuple[Path, ...]:
+def find_installation(program: Path) -> tuple[Path, ...]:
     """Return the files of *program*, in some `PREFIX/bin`: each link that leads to it, and parts of that prefix."""
     found: list[Path] = []
     while program not in found and os.path.lexists(program):
@@ -92,7 +92,7 @@ def installation(program: Path) -> tuple[Path, ...]:
         program = Path(os.path.normpath(program.parent / program.readlink()))
     real = found[-1].resolve() if found else program
     prefix = real.parent.parent
-    return (*found, real, *(parts(prefix) if real.parent.name == "bin" else ()))
+    return (*found, real, *(find_parts(prefix) if real.parent.name == "bin" else ()))
 
 
 def leads_away(folder: Path, origin: Path) -> bool:
@@ -100,7 +100,7 @@ def leads_away(folder: Path, origin: Path) -> bool:
     return folder.is_relative_to(origin.absolute()) and not folder.resolve().is_relative_to(origin.resolve())
 
 
-def on_path(search: str, home: str, origin: Path) -> tuple[Path, ...]:
+def find_path_files(search: str, home: str, origin: Path) -> tuple[Path, ...]:
     """Return the files of the programs in the folders of *search*, a PATH; none of them leads to *home* as a whole.
 
     Of folders in the project *origin*, where links are its own, only the interpreters' are followed.
@@ -114,20 +114,20 @@ def _on_path(search: str, barred: set[Path], origin: Path) -> Iterator[Path]:
         if not folder.is_absolute() or folder in barred or str(folder) in _SYSTEM:
             continue
         for name in ("python", "python3"):
-            yield from interpreter(folder / name)
+            yield from find_interpreter_files(folder / name)
         if folder.is_relative_to(origin):
             yield from () if leads_away(folder, origin) else (folder,)
             continue
         yield folder
         if folder.name == "bin" and folder.parent not in barred:
-            yield from parts(folder.parent)
+            yield from find_parts(folder.parent)
         with suppress(OSError):
             for program in sorted(folder.iterdir()):
                 if program.is_symlink() and program.resolve().parent != folder and os.access(program, os.X_OK):
-                    yield from (path for path in installation(program) if path.parent not in barred)
+                    yield from (path for path in find_installation(program) if path.parent not in barred)
 
 
-def sources(python: Path) -> tuple[Path, ...]:
+def find_source_folders(python: Path) -> tuple[Path, ...]:
     """The folders that editable installations have put on the path of *python*'s environment.
 
     Format of `.pth` files: docs.python.org/3/library/site.html

@@ -98,7 +98,7 @@ Instruction = tuple[int, int, int, int]
 """Code, places to skip if true, places to skip if not, operand."""
 
 
-def program(machine: str = "", *, families: tuple[int, ...] = FAMILIES) -> bytes | None:
+def build_filter(machine: str = "", *, families: tuple[int, ...] = FAMILIES) -> bytes | None:
     """The filter, as an array of `struct sock_filter`; None for a machine whose numbers are not known here.
 
     Args:

@@ -29,7 +29,7 @@ _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
 _ALLOW, _KILL, _EPERM, _ENOSYS, _EAFNOSUPPORT = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061
 
 
-def program(*, families: tuple[int, ...], memory: bool, machine: str = "") -> bytes | None:
+def build_filter(*, families: tuple[int, ...], memory: bool, machine: str = "") -> bytes | None:
     """The filter, as an array of `struct sock_filter`; None for a machine whose numbers are not known here.
 
     Args:

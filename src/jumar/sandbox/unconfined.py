@@ -8,7 +8,7 @@ from pathlib import Path
 from jumar.sandbox.request import Reach, Wrapped
 
 
-async def unchanged() -> str:
+async def report_unchanged() -> str:
     """Say that nothing has become weaker: where there is no sandbox, nothing can."""
     return ""
 

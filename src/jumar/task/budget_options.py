@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from jumar.core.prompts.suggestion import suggestion
+from jumar.core.prompts.suggestion import build_suggestion
 from jumar.core.run.strategy import DRIVER, REPAIR
 from jumar.core.state.budget import PROFILES, Budget
 from jumar.core.state.run_state import HOST
 from jumar.errors import BadInput
-from jumar.task.settings.precedence import Authority, SettingValue, settle, shown
+from jumar.task.settings.precedence import Authority, SettingValue, format_value, settle
 from jumar.task.settings.run_settings import CAPS, SETTINGS
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def profile_of(options: Options) -> Budget | None:
         BadInput: on an unknown one.
     """
     if options.profile is not None and options.profile not in PROFILES:
-        raise BadInput(f"unknown profile {options.profile!r}; {suggestion(options.profile, PROFILES)}")
+        raise BadInput(f"unknown profile {options.profile!r}; {build_suggestion(options.profile, PROFILES)}")
     return PROFILES[options.profile] if options.profile else None
 
 
@@ -98,7 +98,7 @@ def _at_most(row: SettingValue, cap: float, source: str) -> SettingValue:
     """*row*, or *cap* where that is lower or nobody typed another one."""
     if row.authority is Authority.TYPED or (row.value is not None and float(row.value) <= cap):
         return row
-    lost = (f"{shown(row.value)} of {row.source}",) if row.value is not None else ()
+    lost = (f"{format_value(row.value)} of {row.source}",) if row.value is not None else ()
     return SettingValue(row.name, cap, source, Authority.TYPED, (*row.overridden, *lost))
 
 

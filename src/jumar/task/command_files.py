@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from itertools import pairwise
 from posixpath import basename, normpath
 
-from jumar.languages.gitignore_globs import spec
+from jumar.languages.gitignore_globs import compile_patterns
 
 _NODE = ("package.json",)
 BUILD_FILES_OF = {
@@ -197,7 +197,7 @@ def _build_files(text: str, tree: _Tree) -> Iterator[str]:
     for words in _simple(text):
         lines = [line for word in words for line in BUILD_FILES_OF.get(basename(word), ())]
         if lines:
-            wanted = spec(lines)
+            wanted = compile_patterns(lines)
             yield from (path for path in tree.paths if wanted(path))
             for option, value in pairwise(words):
                 yield from tree.ending(value) if option in ("-f", "--file", "--makefile") else ()

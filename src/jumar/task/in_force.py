@@ -13,7 +13,7 @@ from jumar.core.state.test_policy import Gate, TestPolicy, contradiction
 from jumar.errors import BadInput
 from jumar.sandbox.request import AUTO
 from jumar.task.model_routes import keyed_model
-from jumar.task.settings.precedence import Authority, SettingValue, bound, settle
+from jumar.task.settings.precedence import Authority, SettingValue, apply_limit, settle
 from jumar.task.settings.run_settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def choices(task: Task, options: Options, environ: Mapping[str, str], *, from_en
     if options.agent == HOST:  # whose agent and model are its own business, whatever files say
         rows |= {name: SettingValue(name, HOST, authority=Authority.TYPED) for name in ("agent", "model")}
     rows |= {name: _default(rows[name], DEFAULTS[name]) for name in ("ratchet", "ties", "confirm")}
-    rows["sandbox"] = bound(SETTINGS["sandbox"], rows["sandbox"], AUTO, "default")
+    rows["sandbox"] = apply_limit(SETTINGS["sandbox"], rows["sandbox"], AUTO, "default")
     _resolve(rows, ("agent", "model"), _mismatch)
     rows |= _who(rows, task, environ)
     rows["test_policy"] = _default(rows["test_policy"], TestPolicy.ON_WRITE)

@@ -9,7 +9,7 @@ from jumar.core.run.strategy import DRIVER, FRONTIER, PIPELINE
 from jumar.core.state.settings import Price, Route
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.models.wire.providers import DEFAULT_MAX_OUTPUT, PROVIDERS, check_base_url, provider_of
+from jumar.models.wire.providers import DEFAULT_MAX_OUTPUT, PROVIDERS, check_base_url, find_provider
 
 if TYPE_CHECKING:
     from jumar.task.resolve import Options
@@ -88,7 +88,7 @@ def _model(tier: str, task: Task, options: Options, mid: tuple[str, bool]) -> st
     model, named = mid
     row = _rows(task)[tier]
     # A server of one's own speaks one wire: a route of another provider would send the code elsewhere.
-    elsewhere = bool(row.model and options.base_url) and provider_of(row.model) != provider_of(model)
+    elsewhere = bool(row.model and options.base_url) and find_provider(row.model) != find_provider(model)
     if tier == "mid" or (elsewhere and tier in LOOP_TIERS):
         name = model
     elif elsewhere:
@@ -96,13 +96,13 @@ def _model(tier: str, task: Task, options: Options, mid: tuple[str, bool]) -> st
     else:
         name = row.model or (model if named and tier in LOOP_TIERS else _usual(model, tier, task))
     if name:
-        provider_of(name)
+        find_provider(name)
     return name
 
 
 def _usual(model: str, tier: str, task: Task) -> str:
     """The tier's model where nobody chose one: what ships, beside what ships; else the same for all of the loop."""
-    provider = provider_of(model)
+    provider = find_provider(model)
     if tier in LOOP_TIERS and not task.routes.mid.model and model == f"{provider.name}:{provider.models['mid']}":
         return f"{provider.name}:{provider.models[tier]}"
     return model if tier in LOOP_TIERS else ""

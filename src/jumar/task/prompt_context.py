@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from jumar.core.gate.write_rules import escape
+from jumar.core.gate.write_rules import find_escape
 from jumar.core.state.settings import Context
 from jumar.errors import BadInput
 from jumar.task.settings.task_file import Texts
@@ -55,7 +55,7 @@ def _pairs(task: Task, key: str, entries: Texts) -> tuple[tuple[str, str], ...]:
 def _pair(task: Task, where: str, entry: str) -> tuple[str, str]:
     if not (PATH.fullmatch(entry) or _there(task.root, entry)):
         return ("", entry)
-    if escape(entry):
+    if find_escape(entry):
         raise BadInput(f"{where} names {entry!r}, which is not in the task's folder; copy it there, or give its text")
     return (Path(entry).as_posix(), _text(task, where, entry))
 

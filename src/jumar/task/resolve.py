@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.core.gate.write_rules import escape
-from jumar.core.prompts.suggestion import suggestion
+from jumar.core.gate.write_rules import find_escape
+from jumar.core.prompts.suggestion import build_suggestion
 from jumar.core.run.strategy import DRIVER, REPAIR
 from jumar.core.state.budget import UNATTENDED, Budget
 from jumar.core.state.ratchet import Ratchet, Rule, Ties
@@ -17,9 +17,9 @@ from jumar.core.state.run_state import HOST
 from jumar.core.state.settings import Route, Suite, Switches
 from jumar.core.state.test_policy import Gate, TestPolicy, contradiction
 from jumar.errors import BadInput
-from jumar.languages.gitignore_globs import spec
-from jumar.models.wire.prices import costs
-from jumar.plugins import exists, names
+from jumar.languages.gitignore_globs import compile_patterns
+from jumar.models.wire.prices import can_cost_money
+from jumar.plugins import exists, list_names
 from jumar.task.agent_command import outside_of
 from jumar.task.budget_options import caps_in_force, flag, ledger_caps
 from jumar.task.in_force import choices
@@ -167,7 +167,7 @@ def _spending(
     # A model that somebody named, not a route or a key, is asked by the tiers that no route names.
     routes = routes_of(task, options, model, named=bool(rows["model"].authority)) if asks_provider(model) else {}
     asked = [routes[tier] for tier in tiers_of(agent, Gate(gate), routes) if tier in routes]
-    paid = agent != HOST and (options.allow_unmetered or any(map(costs, asked)))
+    paid = agent != HOST and (options.allow_unmetered or any(map(can_cost_money, asked)))
     return routes, caps_in_force(task, options, agent, paid=paid, from_environment=from_environment)
 
 
@@ -205,7 +205,7 @@ def _switches(task: Task, options: Options, agent: str, gate: Gate) -> Switches:
         raise BadInput(f"--allow-codemod is for agents that call tools, and agent {agent} calls none; leave it out")
     if options.codemod_renames and not options.allow_codemod:
         raise BadInput("--codemod-renames says where a codemod may rename, and there is none: pass --allow-codemod too")
-    spec(options.codemod_renames)  # refused here, before anything runs
+    compile_patterns(options.codemod_renames)  # refused here, before anything runs
     for name in ("text_actions", "model_may_run_commands"):
         if getattr(options, name) and agent != DRIVER:
             raise BadInput(f"{flag(name)} is for --agent driver; agent {agent} takes no actions")
@@ -222,10 +222,12 @@ def _switches(task: Task, options: Options, agent: str, gate: Gate) -> Switches:
 
 def _suite(task: Task, options: Options, confirm: int) -> Suite:
     if not exists("runners", task.suite.runner):
-        raise BadInput(f"unknown runner {task.suite.runner!r}; {suggestion(task.suite.runner, names('runners'))}")
+        raise BadInput(
+            f"unknown runner {task.suite.runner!r}; {build_suggestion(task.suite.runner, list_names('runners'))}"
+        )
     for test in options.tests:
         path = test.partition("::")[0]
-        if escape(test) or not (task.root / path).exists():
+        if find_escape(test) or not (task.root / path).exists():
             raise BadInput(f"--test {path}: no such file or folder in {task.root}; name it relative to that")
     timeout = options.timeout_seconds or task.suite.timeout_seconds
     return replace(

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from jumar.core.state.settings import Suite
 from jumar.errors import BadInput
-from jumar.languages.gitignore_globs import literal
-from jumar.languages.project_kinds import BUILD_FILES, CHECKER_FILES, COMMAND, of_runner, runner_in
+from jumar.languages.gitignore_globs import escape_path
+from jumar.languages.project_kinds import BUILD_FILES, CHECKER_FILES, COMMAND, detect_runner, find_project
 from jumar.task.command_files import LARGEST, files_run
 from jumar.task.settings.task_file import LONGEST_SECONDS, TestsTable
 
@@ -29,7 +29,7 @@ def runner_of_tests(tests: TestsTable, root: Path) -> str:
     """The runner that *tests* names or implies by a command, else that of the project in *root*."""
     if not tests.runner and tests.command:
         return "junit" if tests.report else COMMAND
-    return tests.runner or runner_in(root)
+    return tests.runner or detect_runner(root)
 
 
 def suite_of(tests: TestsTable, env: Mapping[str, str]) -> Suite:
@@ -57,7 +57,7 @@ def with_command(task: Task, options: Options) -> Task:
     if options.test_command is None:
         _refuse_idle(task, options)
         return task
-    kind = of_runner(COMMAND)
+    kind = find_project(COMMAND)
     limit = task.suite.test_timeout_seconds if "tests.test_timeout_seconds" in task.named else LONGEST_SECONDS
     suite = replace(
         task.suite, runner=COMMAND, command=options.test_command, report="", command_for="", select=(),
@@ -87,7 +87,7 @@ def _named_files(task: Task) -> Iterator[str]:
     opened = {normpath(line).lstrip("/") for line in task.editable} if "files.editable" in task.named else set()
     for path in judging_files(task.suite.command, task.root):
         if path not in opened:
-            yield literal(path)
+            yield escape_path(path)
 
 
 def judging_files(command: str, root: Path) -> tuple[str, ...]:

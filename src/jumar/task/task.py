@@ -12,17 +12,17 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.gate.write_rules import CONFIGURATION, WriteRules, unmade
+from jumar.core.gate.write_rules import CONFIGURATION, WriteRules, find_unmade
 from jumar.core.state.budget import Budget
 from jumar.core.state.external_agent import ExternalAgentSettings
 from jumar.core.state.ratchet import Rule
 from jumar.core.state.settings import Context, Price, Route, Settings, Suite, Switches
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
-from jumar.languages.gitignore_globs import literal, spec
-from jumar.languages.project_kinds import COMMAND, PYTHON, ProjectKind, of_runner, recognised_runner
+from jumar.languages.gitignore_globs import compile_patterns, escape_path
+from jumar.languages.project_kinds import COMMAND, PYTHON, ProjectKind, find_project, recognise_runner
 from jumar.languages.python_encoding import decode_source
-from jumar.process.toolchain import python_behind
+from jumar.process.toolchain import resolve_python
 from jumar.sandbox.request import AUTO
 from jumar.task.settings.precedence import FileSettings, SettingValue
 from jumar.task.settings.task_file import (
@@ -135,12 +135,12 @@ def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
 
     Later lines win in gitignore, so no negation of the task's can open the tests.
     """
-    return (*task.protected, *(literal(p) for p in test_files), *CONFIGURATION)
+    return (*task.protected, *(escape_path(p) for p in test_files), *CONFIGURATION)
 
 
 def guard_of(settings: Settings) -> WriteRules:
     """The write rules of a run that is resumed from its journal."""
-    return WriteRules(spec(settings.editable), spec(settings.protected))
+    return WriteRules(compile_patterns(settings.editable), compile_patterns(settings.protected))
 
 
 def settings_for(
@@ -182,7 +182,7 @@ def interpreter(task: Task, flag: str | None = None) -> Path:
         found = shutil.which(flag)
         if found is None:
             raise BadInput(f"--python {flag} is not a program that can be run; give the path of a Python interpreter")
-        return python_behind(Path(found).absolute(), task.root)
+        return resolve_python(Path(found).absolute(), task.root)
     own = (task.root / venv / "bin" / "python" for venv in VENVS)
     # Resolving the link would leave the virtual environment.
     return next((p.absolute() for p in own if os.access(p, os.X_OK)), Path(sys.executable))
@@ -190,7 +190,7 @@ def interpreter(task: Task, flag: str | None = None) -> Path:
 
 def tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
     """The regular files under *root* that belong to the task's tree, relative, sorted, with forward slashes."""
-    out = spec((*NEVER, *withheld))
+    out = compile_patterns((*NEVER, *withheld))
     for folder, folders, files in os.walk(root):
         here = Path(folder).relative_to(root)
         folders[:] = sorted(f for f in folders if not out((here / f).as_posix() + "/"))
@@ -202,9 +202,12 @@ def tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
 
 def targets(task: Task) -> tuple[str, ...]:
     """The files in the task's folder that may be edited or made, by their names."""
-    editable, closed = spec(task.editable), spec((*task.protected, *of_runner(task.suite.runner).tests, *CONFIGURATION))
+    editable, closed = (
+        compile_patterns(task.editable),
+        compile_patterns((*task.protected, *find_project(task.suite.runner).tests, *CONFIGURATION)),
+    )
     files = set(tree_files(task.root, task.withheld))
-    return tuple(p for p in sorted(files.union(unmade(task.editable, files))) if editable(p) and not closed(p))
+    return tuple(p for p in sorted(files.union(find_unmade(task.editable, files))) if editable(p) and not closed(p))
 
 
 def _built(root: Path, tables: TaskFile, where: str) -> Task:
@@ -216,7 +219,7 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
     withheld = [line for f in folders.values() if f for line in _hiding(root, f)]
     withheld += [f"/{v}/" for v in VENVS if (root / v / "pyvenv.cfg").is_file()]
     tests = msgspec.structs.replace(tables.tests, runner=runner_of_tests(tables.tests, root))
-    kind = of_runner(tests.runner) if tables.tests.runner else _kind(root, tests.runner, withheld)
+    kind = find_project(tests.runner) if tables.tests.runner else _kind(root, tests.runner, withheld)
     task = Task(
         root=root,
         name=name,
@@ -240,21 +243,21 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
         prices=tables.prices,
     )
     for globs in (task.editable, task.protected, task.include, task.exclude):
-        spec(globs)  # refused here, before anything runs
+        compile_patterns(globs)  # refused here, before anything runs
     return task
 
 
 def _kind(root: Path, runner: str, withheld: Iterable[str]) -> ProjectKind:
     """The kind of project that *root* holds: of a language that no runner is for, all files but tests are its code."""
-    if runner != PYTHON.runner or recognised_runner(root):
-        return of_runner(runner)
-    return PYTHON if any(path.endswith(".py") for path in tree_files(root, withheld)) else of_runner(COMMAND)
+    if runner != PYTHON.runner or recognise_runner(root):
+        return find_project(runner)
+    return PYTHON if any(path.endswith(".py") for path in tree_files(root, withheld)) else find_project(COMMAND)
 
 
 def _hiding(root: Path, folder: str) -> tuple[str, ...]:
     """What keeps *folder* out of the tree, under the name it was given and under its own."""
     names = {normpath(folder.strip("/")), relpath((root / folder).resolve(), root.resolve())}
-    return tuple(literal(name) for name in sorted(names) if not name.startswith(".."))
+    return tuple(escape_path(name) for name in sorted(names) if not name.startswith(".."))
 
 
 def _refuse_undecodable(task: Task) -> None:

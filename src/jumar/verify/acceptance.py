@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from jumar.core.gate.challenge_rounds import Grade, Round, RoundResult, Strength, answer, bits_of, grade_of, rounds
+from jumar.core.gate.challenge_rounds import (
+    Grade,
+    Round,
+    RoundResult,
+    Strength,
+    check_round,
+    compute_grade,
+    count_bits,
+    plan_rounds,
+)
 from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, reconcile, unsteady
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
@@ -53,9 +62,9 @@ async def accepted(
     if found.flaky:
         flaky = [names.get(i, i) for i in found.flaky]
         return msgspec.structs.replace(done, verdict=unsteady(first.verdict, flaky, CHANGED))
-    bits = 0 if two else bits_of(strengths, green.done, green.unproved)
+    bits = 0 if two else count_bits(strengths, green.done, green.unproved)
     challenged = not two and any(r.falsified - green.unproved for r in green.done)
-    grade = Grade.A if two else grade_of(bits) if challenged else Grade(verifier.runner.grade)
+    grade = Grade.A if two else compute_grade(bits) if challenged else Grade(verifier.runner.grade)
     strained = () if two else await _strained(green, grade)
     if verifier.experience.ordered or strained:  # in an order that never changes, answers go by the number of the call
         grade = max(grade, Grade.C)
@@ -81,7 +90,7 @@ async def _confirmed(green: GreenCandidate, strengths: Mapping[str, Strength], *
     verifier, experience = green.verifier, green.verifier.experience
     more = max(0, verifier.suite.confirm - APART_CONFIRMS) if two else verifier.suite.confirm
     strengths = {} if two else strengths
-    plan = rounds(strengths, more, coins())
+    plan = plan_rounds(strengths, more, coins())
     found = await _run(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:
         return _held_out(green, found)
@@ -90,7 +99,7 @@ async def _confirmed(green: GreenCandidate, strengths: Mapping[str, Strength], *
     same, _ = await again(green, found.step, found.draw)
     if set(same.unsteady) != set(found.flaky):
         return _held_out(green, found)
-    beyond = await _run(green, rounds(strengths, more + 1, coins()), shuffled=False)
+    beyond = await _run(green, plan_rounds(strengths, more + 1, coins()), shuffled=False)
     if beyond.void is None and not beyond.flaky:
         experience.ordered = True
         seen = [i for i in found.flaky if i not in verifier.held_out.ids] or ["one"]
@@ -138,13 +147,13 @@ async def _apart(green: GreenCandidate, strengths: Mapping[str, Strength]) -> _F
     shuffled = not green.verifier.experience.ordered
     if not reconcile(green.ids, await asunder(green, Round(challenge=False), Seeds()), green.accepted).green:
         return None
-    plan = rounds(strengths, 1, coins())
+    plan = plan_rounds(strengths, 1, coins())
     for number, step in enumerate(plan, 1):
         green.verifier.tell(ProgressPart.ROUND, number, len(plan))
         draw = drawn(shuffled=shuffled)
-        answered = answer(await asunder(green, step, draw), step, green.ids, green.accepted)
+        answered = check_round(await asunder(green, step, draw), step, green.ids, green.accepted)
         if answered.forged:
-            same = answer(await asunder(green, step, draw), step, green.ids, green.accepted)
+            same = check_round(await asunder(green, step, draw), step, green.ids, green.accepted)
             return _forged(green, answered.forged, same)
         if answered.void or answered.unsteady:
             return None

@@ -17,7 +17,7 @@ from jumar.child.analysis import warnings_main
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.ports import Record, Site
 from jumar.process.launch import Confinement
-from jumar.process.script import StandaloneScript, asked
+from jumar.process.script import StandaloneScript, run_script
 from jumar.workspace.files.trees import EntryKind, Manifest, difference
 
 SECONDS = 10.0
@@ -83,7 +83,9 @@ async def suspicions(suspects: CodeToInspect) -> tuple[str, ...]:
     if not config["after"] and not config["own"]:
         return tuple(warnings)
     script = StandaloneScript(warnings_main, suspects.python)
-    records, failed = await asked(script, config, suspects.rooms, lambda room: _brief(suspects.confinement(room, None)))
+    records, failed = await run_script(
+        script, config, suspects.rooms, lambda room: _brief(suspects.confinement(room, None))
+    )
     warnings += [_plain(text) for record in records if (text := _said(record))]
     more = len(warnings) - MOST
     tail = [f"and {more} more like these"] if more > 0 else []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from jumar.child.pytest.line_tracer import IMPORTING
-from jumar.core.quoting import one_line
+from jumar.core.quoting import make_one_line
 from jumar.core.state.events import Localisation
 from jumar.core.state.verdict import Ended, Outcome
 from jumar.ports import Invocation, Record
@@ -94,9 +94,9 @@ def problem(records: Sequence[Record], ended: Ended, detail: str) -> str:
     for record in records:
         match record:
             case ["unusable" | "usage" | "stopped", str(why)]:
-                return one_line(why, REASON)
+                return make_one_line(why, REASON)
     if ended is not Ended.NORMAL:
-        return f"the run under trace ended after {tests} tests: {one_line(detail, REASON) or ended}"
+        return f"the run under trace ended after {tests} tests: {make_one_line(detail, REASON) or ended}"
     if not any(record[0] == "lines" for record in records):
         return "no line of the editable files ran in the process of the tests"
     return ""

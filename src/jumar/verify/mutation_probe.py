@@ -20,7 +20,7 @@ from jumar.core.state.verdict import Cause
 from jumar.ports import Record
 from jumar.process.launch import Confinement
 from jumar.process.progress import Work
-from jumar.process.script import StandaloneScript, asked
+from jumar.process.script import StandaloneScript, run_script
 from jumar.sandbox.request import Reach
 from jumar.workspace.files.trees import EntryKind, Manifest, Node, difference
 from jumar.workspace.store.object_store import Store
@@ -163,5 +163,5 @@ async def _asked(verifier: TrustedVerifier, config: Mapping[str, object]) -> lis
         )
 
     script = StandaloneScript(mutants_main, verifier.suite.python)
-    records, _ = await asked(script, config, verifier.directory / "rooms", confinement)
+    records, _ = await run_script(script, config, verifier.directory / "rooms", confinement)
     return records

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from jumar.core.gate.challenge_rounds import Grade, Round, RoundResult, answer
+from jumar.core.gate.challenge_rounds import Grade, Round, RoundResult, check_round
 from jumar.core.state.verdict import Cause, Outcome, Report
 from jumar.verify.two_process import apart
 
@@ -92,7 +92,7 @@ async def again(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundR
     asked, files = _laid(green, step, draw)
     report = await green.verifier.again(green.tree, asked, files=files, seed=draw.order)
     green.executions += 1
-    return answer(report, step, green.ids, green.accepted), Cause.TAMPER if report.anomalies else Cause.HARNESS
+    return check_round(report, step, green.ids, green.accepted), Cause.TAMPER if report.anomalies else Cause.HARNESS
 
 
 async def asunder(green: GreenCandidate, step: Round, draw: Seeds) -> Report:

@@ -48,7 +48,7 @@ class SingleTestRunner:
         """One process that runs the command for each of *ids*."""
         commands = [[i, [word.replace(PLACE, i) for word in self._words]] for i in ids]
         return Invocation(
-            argv=(sys.executable, "-I", "-S", "-B", *start.command(single_main)),
+            argv=(sys.executable, "-I", "-S", "-B", *start.build_command(single_main)),
             config={"commands": commands, "limit": suite.test_timeout_seconds},
             env=suite.env,
         )
@@ -59,7 +59,7 @@ class SingleTestRunner:
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
         """The results in the records of the commands."""
-        return decode.report(records, ended, detail)
+        return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
         """As the runner knows them."""

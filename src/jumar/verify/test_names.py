@@ -8,9 +8,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from jumar.core.state.verdict import Blame, Outcome, Report, TestResult
-from jumar.languages.test_annotations import HINT, Aliases, aliases
+from jumar.languages.test_annotations import HINT, Aliases, collect_aliases
 from jumar.ports import Collected, Runner
-from jumar.process.room import paths_in
+from jumar.process.room import list_paths
 
 
 class IdMapping:
@@ -63,7 +63,7 @@ def names_in(runner: Runner, room: Path, paths: Iterable[str], select: Sequence[
         place = room / path
         if not place.is_symlink() and HINT in (source := place.read_bytes()):
             files[path] = source
-    return aliases(files, runner) if files else Aliases()
+    return collect_aliases(files, runner) if files else Aliases()
 
 
 def collected(found: Collected, names: Aliases) -> Collected:
@@ -73,7 +73,7 @@ def collected(found: Collected, names: Aliases) -> Collected:
 
 def completed(found: Collected, room: Path, runner: Runner, select: Sequence[str]) -> Collected:
     """*found* in *room*, with the ids of what could not be collected; a folder that is broken stands for its files."""
-    paths = paths_in(room)
+    paths = list_paths(room)
     broken = {
         path: why
         for where, why in found.broken.items()

@@ -22,9 +22,9 @@ from anyio import to_thread
 from jumar.child import start
 from jumar.child.two_process import product_main, tests_main
 from jumar.ports import Invocation, Record
-from jumar.process.child_process import Child, confined
+from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement
-from jumar.process.room import TreeStore, exchanged, laid_out
+from jumar.process.room import TreeStore, lay_out, replace_files
 
 PATTERNS = ("test_*.py", "*_test.py")
 
@@ -64,7 +64,7 @@ async def apart(question: TwoProcessTrial) -> tuple[list[Record], Child]:
             tests = _tests(invocation, (answers, asks), paths)
             beside = replace(question.confinement(theirs, None), fds=(asked, answered))
             within = replace(question.confinement(ours, question.output), fds=(answers, asks))
-            async with confined(product, beside) as served, confined(tests, within) as child:
+            async with run_confined(product, beside) as served, run_confined(tests, within) as child:
                 while ends:
                     os.close(ends.pop())
                 return await _heard(child, served), child
@@ -93,11 +93,11 @@ async def _drain(served: Child) -> None:
 async def _rooms(question: TwoProcessTrial) -> AsyncIterator[tuple[Path, Path, list[str]]]:
     """Two rooms of the tree, one without the product and one without all else; and the paths of the product."""
     async with (
-        laid_out(question.store, question.tree, question.rooms) as ours,
-        laid_out(question.store, question.tree, question.rooms) as theirs,
+        lay_out(question.store, question.tree, question.rooms) as ours,
+        lay_out(question.store, question.tree, question.rooms) as theirs,
     ):
         paths = await to_thread.run_sync(divided, ours, theirs, question.product)
-        await to_thread.run_sync(exchanged, ours, question.files)
+        await to_thread.run_sync(replace_files, ours, question.files)
         yield ours, theirs, paths
 
 
@@ -134,11 +134,11 @@ def _belongs(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
 
 def _tests(invocation: Invocation, pipes: tuple[int, int], product: list[str]) -> Invocation:
     told: Mapping[str, object] = {"pipes": pipes, "product": product}
-    argv = (*invocation.argv[:-2], *start.command(tests_main))
+    argv = (*invocation.argv[:-2], *start.build_command(tests_main))
     return msgspec.structs.replace(invocation, argv=argv, config={**invocation.config, "apart": told})
 
 
 def _product(invocation: Invocation, pipes: tuple[int, int]) -> Invocation:
     env = {name: value for name, value in invocation.env.items() if not name.startswith("PYTEST")}
-    argv = (invocation.argv[0], "-I", "-B", *start.command(product_main))
+    argv = (invocation.argv[0], "-I", "-B", *start.build_command(product_main))
     return Invocation(argv=argv, config={"pipes": pipes, "paths": invocation.config.get("paths", ())}, env=env)

@@ -26,13 +26,13 @@ from jumar.ports import (
     Surroundings,
     Verification,
 )
-from jumar.process.child_process import Child, confined
+from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement
-from jumar.process.progress import Counter, Tell, silent
-from jumar.process.room import exchanged, laid_out, linked, paths_in
-from jumar.process.shell_check import checked
+from jumar.process.progress import Counter, Tell, ignore_progress
+from jumar.process.room import lay_out, list_paths, make_links, replace_files
+from jumar.process.shell_check import run_check
 from jumar.sandbox.request import Reach
-from jumar.sandbox.unconfined import Unconfined, unchanged
+from jumar.sandbox.unconfined import Unconfined, report_unchanged
 from jumar.verify.command_line import command_line
 from jumar.verify.configured import judge_with, run_plain
 from jumar.verify.coverage_spectrum import located, traced
@@ -68,9 +68,9 @@ class TrustedVerifier:
     """What its processes run in."""
     own: Callable[[str], bool] = lambda _: False
     """Which files hold tests that a candidate wrote itself."""
-    weakened: Callable[[], Awaitable[str]] = unchanged
+    weakened: Callable[[], Awaitable[str]] = report_unchanged
     """Why the sandbox does not confine any more what it did; empty: it does. Asked before a green is accepted."""
-    tell: Tell = silent
+    tell: Tell = ignore_progress
     """Is told of progress."""
     held_out: HeldOut = field(default_factory=HeldOut)
     """Tests that no candidate sees."""
@@ -96,7 +96,7 @@ class TrustedVerifier:
             raise BadInput(self.around.missing)
         if self.expected and not any(map(is_slug, self.expected)):
             return Collected(ids=self.expected)
-        async with laid_out(self.store, tree, self.rooms) as room:
+        async with lay_out(self.store, tree, self.rooms) as room:
             names = await to_thread.run_sync(self._names, room)
             if self.expected:
                 return Collected(ids=self.expected)
@@ -150,9 +150,9 @@ class TrustedVerifier:
 
         *files* lie there in the place of the tree's; *seed* shuffles the tests, None leaves them in their order.
         """
-        async with laid_out(self.store, tree, self.rooms) as room:
+        async with lay_out(self.store, tree, self.rooms) as room:
             await to_thread.run_sync(self._without, room, "")
-            await to_thread.run_sync(exchanged, room, files)
+            await to_thread.run_sync(replace_files, room, files)
             records, child = await self._run(self._afresh(room, ids, seed), room, self._output())
         report = self.runner.report(records, child.ended, child.detail)
         return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
@@ -205,19 +205,21 @@ class TrustedVerifier:
 
     async def check(self, tree: str, command: str, seconds: float) -> Checked:
         """Whether the shell *command* succeeds in a room of *tree* (see `ports.Verifier`)."""
-        async with laid_out(self.store, tree, self.rooms) as room:
-            await to_thread.run_sync(linked, room, self.around.links)
+        async with lay_out(self.store, tree, self.rooms) as room:
+            await to_thread.run_sync(make_links, room, self.around.links)
             confinement = replace(self.confinement(room, self._output()), seconds=seconds)
-            return await checked(command, confinement, {**self.around.env, **self.suite.env})
+            return await run_check(command, confinement, {**self.around.env, **self.suite.env})
 
     async def localise(
         self, tree: str, red: Sequence[str], green: Sequence[str], seconds: float | None = None
     ) -> Localisation:
         """Which lines the red tests run and the green ones do not, by one traced run (see `ports.Verifier`)."""
         started = time.monotonic()
-        async with laid_out(self.store, tree, self.rooms) as room:
+        async with lay_out(self.store, tree, self.rooms) as room:
             bad, good = [(await self._naming(room, ids)).asked for ids in (red, green)]
-            run = traced(self.runner.verification, self.suite, room, (bad, good), filter(self.sources, paths_in(room)))
+            run = traced(
+                self.runner.verification, self.suite, room, (bad, good), filter(self.sources, list_paths(room))
+            )
             records, child = await self._run(run, room, self._output(), inf if seconds is None else seconds)
         return located(tree, bad, records, child, int(1000 * (time.monotonic() - started)))
 
@@ -233,7 +235,7 @@ class TrustedVerifier:
         self, tree: str, output: Path, ids: Sequence[str], beside: str | None = None
     ) -> tuple[Report, Mapping[str, str]]:
         """What the runner says of *ids*, and what it calls those that annotations give; *beside* as in `ReportPart`."""
-        async with laid_out(self.store, tree, self.rooms) as room:
+        async with lay_out(self.store, tree, self.rooms) as room:
             if beside is not None:
                 await to_thread.run_sync(self._without, room, beside)
             naming = await self._naming(room, ids)
@@ -256,12 +258,12 @@ class TrustedVerifier:
             return IdMapping(ids, Aliases(), str(wrong))
 
     def _without(self, room: Path, kept: str) -> None:
-        for path in paths_in(room):
+        for path in list_paths(room):
             if path != kept and self.own(path):
                 room.joinpath(path).unlink()
 
     def _names(self, room: Path) -> Aliases:
-        return names_in(self.runner, room, paths_in(room), self.suite.select)
+        return names_in(self.runner, room, list_paths(room), self.suite.select)
 
     async def _run(
         self, invocation: Invocation, room: Path, output: Path, seconds: float = inf
@@ -269,10 +271,10 @@ class TrustedVerifier:
         records: list[Record] = []
         if self.around.missing:
             raise BadInput(self.around.missing)
-        await to_thread.run_sync(linked, room, self.around.links)
+        await to_thread.run_sync(make_links, room, self.around.links)
         invocation = msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
         confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
-        async with confined(invocation, confinement) as child:
+        async with run_confined(invocation, confinement) as child:
             while (record := await child.receive()) is not None:
                 records.append(record)
         return records, child

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.errors import Infra
-from jumar.languages.gitignore_globs import literal, spec
+from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.workspace.files import safe_paths, trees
 from jumar.workspace.files.checkout import Skip
 
@@ -55,7 +55,7 @@ class Ignored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return included(self._skip(), self.include) if self.include else self._skip()
 
     def _skip(self) -> Skip:
-        rule, at = spec(self.lines), self.below
+        rule, at = compile_patterns(self.lines), self.below
         known = trees.spelt_out(dict.fromkeys(self.tracked, trees.EMPTY))
 
         def ignored(path: str) -> bool:
@@ -73,7 +73,7 @@ class Ignored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def included(skip: Skip, include: tuple[str, ...]) -> Skip:
     """*skip* without what the globs *include* name. Folders that may hold some of that are entered."""
-    wanted = spec(include)
+    wanted = compile_patterns(include)
     ways = tuple(_fixed(line) for line in include if not line.startswith("!"))
 
     def skips(path: str) -> bool:
@@ -108,7 +108,7 @@ def left_out(root: Path, environ: Mapping[str, str]) -> Ignored:
         return ignored_in(root, environ)
     below = root.relative_to(top).as_posix() + "/"
     found = _read(top, root, environ)
-    if any(spec(found.lines)(folder + "/") for folder in (below[:-1], *trees.above(below[:-1]))):
+    if any(compile_patterns(found.lines)(folder + "/") for folder in (below[:-1], *trees.above(below[:-1]))):
         return Ignored(HOSTS)
     tracked = (path.removeprefix(below) for path in found.tracked if path.startswith(below))
     return Ignored(found.lines, tuple(tracked), below=below)
@@ -203,7 +203,7 @@ def _text(file: Path) -> str:
 def _rules(file: Path, folder: str) -> Iterator[str]:
     """The lines of *file*, which speaks of *folder* (empty: the root), as lines that speak of the root."""
     text = _text(file)
-    where = literal(folder) + "/" if folder else "/"
+    where = escape_path(folder) + "/" if folder else "/"
     for raw in text.removeprefix("\ufeff").split("\n"):
         line = raw.removesuffix("\r")
         if not line.strip() or line.startswith("#"):

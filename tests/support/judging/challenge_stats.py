@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from jumar.core.gate.challenge_rounds import Round, Strength, answer
+from jumar.core.gate.challenge_rounds import Round, Strength, check_round
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Verification
@@ -113,7 +113,7 @@ async def challenged(subject: Subject, rounds: int, random: Random) -> Figures:
         chosen = frozenset(name for name in able if random.random() < 0.5)
         files = made.falsified(chosen, random)
         report = await verifier.again(tree, sorted(families), files=files, seed=None)
-        said = answer(report, Round(chosen), steady, accepted)
+        said = check_round(report, Round(chosen), steady, accepted)
         figures.counts["outcomes"] += len(steady)
         figures.counts["void"] += bool(said.void) + len(said.unproved)
         wrong = [*said.forged, *said.unsteady]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jumar.core.state.settings import Suite
-from jumar.importing.from_pypi import Release, fetched, unpacked
-from jumar.importing.make_task import Tree, python_path, write_tree
+from jumar.importing.from_pypi import Release, fetch_archive, unpack_archive
+from jumar.importing.make_task import Tree, find_python_path, write_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +31,14 @@ class Upstream:
 
     async def tree(self, cache: Path) -> Tree:
         """Its files, from *cache* or the index."""
-        whole = unpacked(await fetched(Release(self.name, self.version), cache))
+        whole = unpack_archive(await fetch_archive(Release(self.name, self.version), cache))
         return {path: blob for path, blob in whole.items() if not path.startswith(self.drop or ("\0",))}
 
     async def laid_out(self, cache: Path, folder: Path) -> Suite:
         """Its files in *folder*, which is made; how its tests are run there."""
         tree = await self.tree(cache)
         write_tree(tree, folder)
-        paths = python_path(tree)
+        paths = find_python_path(tree)
         return Suite(
             select=self.select,
             env={"PYTHONPATH": paths} if paths else {},

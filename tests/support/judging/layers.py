@@ -14,11 +14,18 @@ import msgspec
 from jumar.core.gate.write_rules import CONFIGURATION, WriteRules
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Ended, Outcome, Report
-from jumar.languages.gitignore_globs import spec
+from jumar.languages.gitignore_globs import compile_patterns
 from jumar.ports import Record
 from jumar.process import records as decode
 from jumar.runners.pytest import PytestRunner
-from jumar.runs.setup.assembly import RunPlace, files_with, sealed, settings_of, tree_of, verifier_of
+from jumar.runs.setup.assembly import (
+    RunPlace,
+    build_settings,
+    build_verifier,
+    find_files_of_tests,
+    protect_expected_files,
+    store_tree,
+)
 from jumar.task.task import Task, guard_of, load_task
 from jumar.verify.challenge.challenge import challenge
 from jumar.verify.rounds import HeldOut, SuiteKnowledge
@@ -80,8 +87,8 @@ def report_under(layers: Layers, records: Sequence[Record], ended: Ended, detail
     """The report of *records* if only *layers* look at them."""
     kept = [record for record in records if _believed(record, layers)]
     if layers.reconciliation:
-        return decode.report(kept, ended, detail, serial=True)
-    found = decode.report(kept, Ended.NORMAL if ended is not Ended.UNSTARTED else ended, detail)
+        return decode.build_report(kept, ended, detail, serial=True)
+    found = decode.build_report(kept, Ended.NORMAL if ended is not Ended.UNSTARTED else ended, detail)
     return msgspec.structs.replace(found, anomalies=tuple(a for a in found.anomalies if a.startswith("tampered")))
 
 
@@ -122,18 +129,18 @@ class Ladder:
     async def _opened(self, project: Project) -> Case:
         folder = self._folder / f"case{next(self._numbers)}"
         task, place = load_task(task_in(folder / "task", project)), RunPlace.at(folder / "run", {})
-        base = tree_of(place.store, task)
-        settings = settings_of(task, place.store, base, None)
-        expected = (await verifier_of(place, settings, base, ()).collect(base)).ids
+        base = store_tree(place.store, task)
+        settings = build_settings(task, place.store, base, None)
+        expected = (await build_verifier(place, settings, base, ()).collect(base)).ids
         if not expected:
             raise LookupError(f"{project.id} has no tests")
-        settings = sealed(settings, files_with(expected, place, base, PytestRunner()))
+        settings = protect_expected_files(settings, find_files_of_tests(expected, place, base, PytestRunner()))
         held_out = HeldOut()
         if task.hidden:
             hidden = place.store.capture(task.hidden)
             files = place.store.manifest(hidden)
             both = place.store.keep(overlay(place.store.manifest(base), files, files.__contains__))
-            found = (await verifier_of(place, settings, both, ()).collect(both)).ids
+            found = (await build_verifier(place, settings, both, ()).collect(both)).ids
             held_out = HeldOut(hidden, tuple(i for i in found if i.partition("::")[0] in files))
         return Case(task, place, settings, base, expected, held_out)
 
@@ -147,7 +154,9 @@ class Ladder:
 
     def candidate(self, project: Project, case: Case, layers: Layers) -> str:
         """The tree that is judged: as much of what *project* leaves behind as *layers* let cross."""
-        given = tree_of(case.place.store, case.task, attacked(self._folder / f"attack{next(self._numbers)}", project))
+        given = store_tree(
+            case.place.store, case.task, attacked(self._folder / f"attack{next(self._numbers)}", project)
+        )
         return case.place.store.overlay(case.base, given, lambda path: _crosses(path, case, layers))
 
     async def feedback(self, project: Project, layers: Layers) -> Ruling:
@@ -165,7 +174,7 @@ class Ladder:
         return {i: str(result.outcome) for i, result in done.verdict.results.items()}
 
     def _verifier(self, case: Case, layers: Layers, confirm: int) -> TrustedVerifier:
-        verifier = verifier_of(case.place, confirming(case.settings, confirm), case.base, case.expected)
+        verifier = build_verifier(case.place, confirming(case.settings, confirm), case.base, case.expected)
         verifier.directory = self._folder / f"judged{next(self._numbers)}"
         verifier.runner = Listening(layers)
         verifier.held_out = case.held_out if layers.held_out else HeldOut()
@@ -196,7 +205,7 @@ def _crosses(path: str, case: Case, layers: Layers) -> bool:
     guard: WriteRules = guard_of(case.settings)
     if guard.editable(path) and not guard.protected(path):
         return True
-    steers = spec(CONFIGURATION)(path)
+    steers = compile_patterns(CONFIGURATION)(path)
     return not layers.configuration if steers else not layers.freeze
 
 

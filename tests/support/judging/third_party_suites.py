@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.core.state.settings import Suite
-from jumar.importing.from_pypi import with_packages
+from jumar.importing.from_pypi import make_venv
 from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
 from jumar.verify.verifier import TrustedVerifier
@@ -130,7 +130,7 @@ async def environment(cache: Path) -> Path:
     """An interpreter with all that the suites want, made once."""
     python, made = cache / ".venv" / "bin" / "python", cache / "packages.txt"
     if not (python.exists() and made.exists() and made.read_text("utf-8").split() == list(PACKAGES)):
-        python = await with_packages(cache, PACKAGES)
+        python = await make_venv(cache, PACKAGES)
         made.write_text("\n".join(PACKAGES), "utf-8")
     return python
 

@@ -14,7 +14,7 @@ import msgspec
 
 import jumar.child.hook.hook_fast
 from jumar.child.hook.published_state import HookRefusal
-from jumar.child.hook.ruling import BEGIN, FAILED, POST, PRE, PROMPT, STOP, SUBAGENT_STOP, answered, refusal
+from jumar.child.hook.ruling import BEGIN, FAILED, POST, PRE, PROMPT, STOP, SUBAGENT_STOP, answer_event, format_refusal
 from jumar.core.state.test_policy import Gate
 from jumar.hooks.claim_command import claimed
 from jumar.hooks.full_rule import ruled
@@ -87,9 +87,9 @@ class Host:
             return ruled(event, raw, Path(root), self.environ, self._gate)
 
         try:
-            return answered(event, raw, str(self.root), 60.0, full)
+            return answer_event(event, raw, str(self.root), 60.0, full)
         except HookRefusal as why:
-            return refusal(event, str(why), raw)
+            return format_refusal(event, str(why), raw)
 
     def begins(self) -> Answer:
         """A conversation begins."""

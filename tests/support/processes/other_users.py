@@ -46,7 +46,7 @@ def sandbox(tier: str) -> Sandbox:
         return s3()
     if tier == "S0":
         return Unconfined()
-    why = landlock.missing() if tier == "S2" else other_user.missing()
+    why = landlock.explain_missing() if tier == "S2" else other_user.explain_missing()
     if why:
         pytest.skip(f"{tier} IS NOT TESTED HERE: {why}")
     return Landlocked() if tier == "S2" else AnotherUser()

@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from jumar.errors import BadInput
-from jumar.process.sandbox_check import bubblewrap
-from jumar.sandbox.bwrap import Bubblewrap, programs
+from jumar.process.sandbox_check import find_bubblewrap
+from jumar.sandbox.bwrap import Bubblewrap, find_programs
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 
@@ -25,14 +25,14 @@ BARE = ("--unshare-user", "--unshare-all", "--ro-bind", "/", "/", "true")
 @functools.cache
 def _s3() -> Bubblewrap | str:
     try:
-        found = programs(ENVIRON)
+        found = find_programs(ENVIRON)
     except BadInput as none:
         return str(none)
     tried = [subprocess.run([p, *BARE], capture_output=True, text=True, check=False) for p in found]
     if all(done.returncode for done in tried):
         return tried[-1].stderr.strip()
     with tempfile.TemporaryDirectory() as folder:
-        return anyio.run(bubblewrap, Path(folder), ENVIRON)
+        return anyio.run(find_bubblewrap, Path(folder), ENVIRON)
 
 
 def s3() -> Bubblewrap:

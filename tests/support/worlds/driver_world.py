@@ -31,7 +31,7 @@ from jumar.journal.writer import Journal
 from jumar.kernel import Kernel, Watch
 from jumar.models.script import ScriptLine, ScriptModel
 from jumar.ports import Answer, Ask, Commands, Model, Ran
-from jumar.runtime.dependencies import RunDependencies, at_once
+from jumar.runtime.dependencies import RunDependencies, skip_pause
 from jumar.runtime.effect_runner import EffectRunner
 from jumar.testing import FakeClock, FakeVerifier
 from jumar.workspace.store.object_store import Store
@@ -161,7 +161,7 @@ def turns(folder: Path, lines: tuple[ScriptLine, ...], rules: Rules | None = Non
     agent = Driver(workspace.paths(), ("test_app.py",), rules.switches)
     parts = RunDependencies(
         workspace=workspace, verifier=verifier, route=_always(model), agent=agent, guard=guard, clock=FakeClock(),
-        commands=rules.commands, sleep=at_once,
+        commands=rules.commands, sleep=skip_pause,
     )  # fmt: skip
     first = ev.RunStart(
         run="story", task="app", agent=agent.name, model="script", test_policy=rules.policy, gate=Gate.OFF,

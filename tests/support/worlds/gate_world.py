@@ -21,11 +21,11 @@ from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.core.state.verdict import Blame, Cause, Outcome, TestResult, Void
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
-from jumar.languages.gitignore_globs import spec
+from jumar.languages.gitignore_globs import compile_patterns
 from jumar.models.script import ScriptLine
 from jumar.ports import Answer, Ask, Ran, Site, Verifier
 from jumar.runners.pytest import plugin
-from jumar.runtime.dependencies import RunDependencies, at_once
+from jumar.runtime.dependencies import RunDependencies, skip_pause
 from jumar.runtime.effect_runner import EffectRunner
 from jumar.testing import FakeClock, FakeVerifier, Judge
 from jumar.workspace.store.object_store import Store
@@ -261,14 +261,14 @@ def gated(folder: Path, lines: tuple[ScriptLine, ...], terms: Terms | None = Non
         authorable=lambda path: path not in closed and bool(plugin.test_files((path,), ())),
         refactorable=lambda path: path not in (*tests, "conftest.py"),
         steering=lambda path: path in ("pyproject.toml", "tox.ini"),
-        renamable=spec(terms.switches.codemod_renames),
+        renamable=compile_patterns(terms.switches.codemod_renames),
     )
     agent = Driver(workspace.paths(), tuple(sorted(closed)), terms.switches, terms.gate)
     model, fake = terms.model or Cutting(lines, terms.cut), FakeVerifier(store, expected, terms.judge)
     verifier = terms.verifier(store, expected, tree) if terms.verifier else fake
     parts = RunDependencies(
         workspace=workspace, verifier=verifier, route=lambda _tier: model, agent=agent, guard=guard, clock=FakeClock(),
-        sites=terms.sites, sleep=at_once, commands=Scripted(store),
+        sites=terms.sites, sleep=skip_pause, commands=Scripted(store),
     )  # fmt: skip
     first = ev.RunStart(
         run="story", task="gate", agent=agent.name, model="script", test_policy=TestPolicy.ON_WRITE, gate=terms.gate,

@@ -23,7 +23,7 @@ from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
 from jumar.models.script import ScriptedUsage, ScriptLine, ScriptModel
 from jumar.runners.pytest import PytestRunner
-from jumar.runtime.dependencies import RunDependencies, at_once
+from jumar.runtime.dependencies import RunDependencies, skip_pause
 from jumar.runtime.effect_runner import EffectRunner
 from jumar.testing import FakeClock, FakeVerifier
 from jumar.workspace.store.object_store import Store
@@ -75,7 +75,7 @@ def ran(
     agent, runner = Driver(workspace.paths(), ("test_app.py",), switches, Gate.STRICT), PytestRunner()
     parts = RunDependencies(
         workspace=workspace, verifier=FakeVerifier(store, IDS, judge), route=lambda _tier: model, agent=agent,
-        guard=guard, clock=FakeClock(), sites=runner.sites, sleep=at_once,
+        guard=guard, clock=FakeClock(), sites=runner.sites, sleep=skip_pause,
     )  # fmt: skip
     first = ev.RunStart(
         run=name, task="app", agent="driver", model=model.name, test_policy=TestPolicy.ON_WRITE, gate=Gate.STRICT,

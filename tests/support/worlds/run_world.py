@@ -23,7 +23,7 @@ from jumar.core.state.verdict import Cause, Void
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
 from jumar.ports import Model
-from jumar.runtime.dependencies import RunDependencies, at_once
+from jumar.runtime.dependencies import RunDependencies, skip_pause
 from jumar.runtime.effect_runner import EffectRunner
 from jumar.testing import FakeClock, FakeVerifier, script
 from jumar.workspace.store.object_store import Store
@@ -110,7 +110,7 @@ def world(folder: Path, replies: tuple[str, ...], terms: Terms | None = None) ->
         agent=agent,
         guard=guard,
         clock=FakeClock(),
-        sleep=at_once,
+        sleep=skip_pause,
     )
     shell = EffectRunner(parts)
     first = ev.RunStart(

@@ -124,7 +124,7 @@ def test_records_in_no_honest_order_are_no_evidence(said: list[Record], odd: boo
 def test_tests_of_other_runners_may_run_side_by_side() -> None:
     together: list[Record] = [HELLO, A[0], B[0], A[1], FOUND, B[1], ["end", 0]]
 
-    assert decode.report(together, Ended.NORMAL, "").anomalies == ()
+    assert decode.build_report(together, Ended.NORMAL, "").anomalies == ()
 
 
 @pytest.mark.slow

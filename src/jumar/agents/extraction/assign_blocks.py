@@ -12,7 +12,7 @@ from jumar.languages import syntax
 UNCLOSED = "a fenced block is never closed: the reply was cut off, or the file holds fences (use a longer one)"
 
 
-def chosen(
+def assign_blocks(
     plain: str,
     blocks: list[Fence],
     targets: tuple[str, ...],
@@ -60,11 +60,11 @@ def _given(by: dict[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
 def _unnamed(free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
     """The text that one block without a path gives for the one file that it can be, or why that cannot be told."""
     paths = ", ".join(asked.targets)
-    blocks = [b for b in free if b.text.strip() and any(syntax.fits(b.label, path) for path in asked.targets)]
+    blocks = [b for b in free if b.text.strip() and any(syntax.is_label_of(b.label, path) for path in asked.targets)]
     found: tuple[str, ...] = ()
     if len(blocks) == 1 and not strange:
         present = {path: _top(path, asked.current.get(path)) for path in asked.targets}
-        found = infer_path.candidates(blocks[0], present, asked.imported)
+        found = infer_path.find_candidate_paths(blocks[0], present, asked.imported)
     if len(found) == 1:
         return _unfit(blocks[0], found[0]) or {found[0]: blocks[0].text}
     some = f"; the block could be {' or '.join(found)}" if found else ""
@@ -107,15 +107,15 @@ def _name(path: str) -> str:
 
 def _top(path: str, text: str | None) -> frozenset[str]:
     """The names that the file *path* defines at its top."""
-    outline = syntax.parsed(path, text)[0] if text else None
+    outline = syntax.parse_file(path, text)[0] if text else None
     return outline.groups.get("", frozenset()) if outline else frozenset()
 
 
 def _could_be(block: Fence, path: str, names: frozenset[str]) -> bool:
     """Return whether *block* looks like the file *path*: it defines one of its *names*, or anything if it has none."""
-    if not block.text.strip() or not syntax.fits(block.label, path):
+    if not block.text.strip() or not syntax.is_label_of(block.label, path):
         return False
-    if syntax.language(path) is None:
+    if syntax.find_language(path) is None:
         return block.label not in syntax.NEUTRAL
     return _defines(path, block.text, names) if names else bool(_top(path, block.text))
 
@@ -124,7 +124,7 @@ def _new_sources(found: Mapping[str, str], current: Mapping[str, str]) -> frozen
     """The modules, by their own names, that the files *found* have come to import."""
     sources: set[str] = set()
     for path, text in found.items():
-        new, old = syntax.parsed(path, text)[0], syntax.parsed(path, current.get(path, ""))[0]
+        new, old = syntax.parse_file(path, text)[0], syntax.parse_file(path, current.get(path, ""))[0]
         sources |= (new.sources if new else frozenset()) - (old.sources if old else frozenset())
     parts = [part for source in sources for part in source.split("/")]
     return frozenset(word for part in parts for word in (part.partition(".")[0], part.rpartition(".")[2]))
@@ -170,7 +170,7 @@ def _only(free: list[Fence], target: str, current: Mapping[str, str]) -> dict[st
 
     Of several, those that define none of the names of the present file are examples, commands and outputs.
     """
-    fitting = [block for block in free if syntax.fits(block.label, target)]
+    fitting = [block for block in free if syntax.is_label_of(block.label, target)]
     if not fitting:
         why = _unfit(free[0], target) if free else ""
         return why or f"no fenced block is for {target}; put its complete new text in one"
@@ -178,7 +178,7 @@ def _only(free: list[Fence], target: str, current: Mapping[str, str]) -> dict[st
     if not texts:
         return f"the fenced block for {target} is empty"
     if len(texts) > 1 and target in current:
-        old = syntax.parsed(target, current[target])[0]
+        old = syntax.parse_file(target, current[target])[0]
         names = old.groups[""] if old else frozenset[str]()
         texts = {text: block for text, block in texts.items() if not names or _defines(target, text, names)}
         texts = _whole(texts, target, names)
@@ -198,7 +198,7 @@ def _whole(texts: dict[str, Fence], path: str, names: frozenset[str]) -> dict[st
     """
     longest = max(texts, key=len)
     for text in texts.keys() - {longest}:
-        outline = syntax.parsed(path, text)[0]
+        outline = syntax.parse_file(path, text)[0]
         complete = (
             outline is not None and names <= outline.groups.get("", frozenset()) if names else longest.startswith(text)
         )
@@ -209,7 +209,7 @@ def _whole(texts: dict[str, Fence], path: str, names: frozenset[str]) -> dict[st
 
 def _defines(path: str, text: str, names: frozenset[str]) -> bool:
     """Return whether *text*, even if it does not parse, defines one of *names*."""
-    outline, _ = syntax.parsed(path, text)
+    outline, _ = syntax.parse_file(path, text)
     if outline is not None:
         return bool(outline.groups.get("", frozenset()) & names)
     lines = [line.lstrip("+ ") for line in text.split("\n")]
@@ -219,10 +219,14 @@ def _defines(path: str, text: str, names: frozenset[str]) -> bool:
 
 def _rivals(path: str, text: str, free: list[Fence]) -> str:
     """Blocks without a name that define again what the file *path* defines may be meant to correct it."""
-    outline, _ = syntax.parsed(path, text)
+    outline, _ = syntax.parse_file(path, text)
     names = outline.groups.get("", frozenset()) if outline else frozenset[str]()
     for block in free:
-        if not _quoted(block.text, (text,)) and syntax.fits(block.label, path) and _defines(path, block.text, names):
+        if (
+            not _quoted(block.text, (text,))
+            and syntax.is_label_of(block.label, path)
+            and _defines(path, block.text, names)
+        ):
             return f"a second block defines names of {path} again; give the complete file once"
     return ""
 
@@ -233,11 +237,11 @@ def _unfit(block: Fence, path: str) -> str:
         return f"the fenced block for {path} is empty"
     if block.excerpt:
         return f"the fenced block for {path} quotes a range of its lines; give the complete file"
-    if block.label in ("diff", "patch") and not syntax.fits(block.label, path):
+    if block.label in ("diff", "patch") and not syntax.is_label_of(block.label, path):
         return f"the fenced block for {path} is a diff; give the complete new file"
-    if not syntax.fits(block.label, path) and (syntax.language(path) or not block.names):
+    if not syntax.is_label_of(block.label, path) and (syntax.find_language(path) or not block.names):
         return f"the fenced block for {path} is labelled {block.label}"
-    if block.holds_fence and syntax.language(path) is None:
+    if block.holds_fence and syntax.find_language(path) is None:
         return f"it cannot be told where the block for {path} ends; use a fence longer than those in the file"
     return ""
 
@@ -248,10 +252,10 @@ def _spanning(plain: str, blocks: list[Fence], target: str) -> str:
     A model that fences a file with fences in its docstrings writes the same three backticks for both. In Python what
     compiles across a fence has it in a string, so that there is no second way to read it.
     """
-    if not blocks or syntax.language(target) != "python" or blocks[0].nested:
+    if not blocks or syntax.find_language(target) != "python" or blocks[0].nested:
         return ""
     first = blocks[0]
-    if not syntax.fits(first.label, target) or any(name.path != target for name in first.names):
+    if not syntax.is_label_of(first.label, target) or any(name.path != target for name in first.names):
         return ""
     if len(blocks) == 1 and first.closed:
         return ""
@@ -260,7 +264,7 @@ def _spanning(plain: str, blocks: list[Fence], target: str) -> str:
     text = "\n".join(lines[first.start + 1 : ends[-1]]) + "\n" if ends else ""
     if not text or ends[-1] < blocks[-1].start:
         return ""
-    outline, why = syntax.parsed(target, text)
+    outline, why = syntax.parse_file(target, text)
     return "" if why or outline is None or outline.prose else text
 
 
@@ -274,9 +278,9 @@ def _without(plain: str, targets: tuple[str, ...]) -> str:
     path = targets[0] if len(targets) == 1 else ""
     if not plain.strip():
         return "the reply is empty"
-    if path and (why := completeness.patch(path, plain)):
+    if path and (why := completeness.check_not_patch(path, plain)):
         return why
-    if path and syntax.language(path) and (why := syntax.parsed(path, plain)[1]):
+    if path and syntax.find_language(path) and (why := syntax.parse_file(path, plain)[1]):
         return f"there is no fenced block, and {why}"
     several = f" after its path ({', '.join(targets)})" if not path else f" with the complete file {path}"
     return f"there is no fenced block in the reply; give one{several}"

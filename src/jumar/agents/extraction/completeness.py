@@ -59,15 +59,15 @@ class Draft(NamedTuple):
     """The present text of the file, if known."""
 
 
-def missing(draft: Draft, new: Outline | None) -> str:
+def check_complete(draft: Draft, new: Outline | None) -> str:
     """Return why *draft* is not the whole new file, in one sentence; "" if nothing speaks against it.
 
     Refused are, in this order: diffs and search/replace blocks; texts that do nothing; tests in place of what they
     test; comments and `...` that stand for code left out (unless the present file has the same ones); and halves.
     """
-    old = syntax.parsed(draft.path, draft.current)[0] if draft.current else None
+    old = syntax.parse_file(draft.path, draft.current)[0] if draft.current else None
     if new is None:
-        return patch(draft.path, draft.text)
+        return check_not_patch(draft.path, draft.text)
     if new.patch and not (old and old.patch):
         return f"the text for {draft.path} reads like a diff; give the complete new file"
     if not new.substance:
@@ -80,12 +80,12 @@ def missing(draft: Draft, new: Outline | None) -> str:
 def _wrapped(path: str, new: Outline, old: Outline | None) -> bool:
     """Return whether a JSON file holds itself: under its path, or as the content of something."""
     keys = new.groups.get("", frozenset())
-    if syntax.language(path) != "json" or (old and keys & _all(old)):
+    if syntax.find_language(path) != "json" or (old and keys & _all(old)):
         return False
     return path in keys or (bool(keys & {"content", "code", "text"}) and keys <= ENVELOPE)
 
 
-def patch(path: str, text: str) -> str:
+def check_not_patch(path: str, text: str) -> str:
     """Return why *text* is an edit of *path* and no file, or ""."""
     lines = text.split("\n")
     if any(line.startswith(CONFLICT) for line in lines):
@@ -95,7 +95,7 @@ def patch(path: str, text: str) -> str:
     signed = [line[0] in "+-" for line in lines if line.strip()]
     if path.endswith((".diff", ".patch")) or not (hunk or header or (signed and sum(signed) * 2 > len(signed) > 1)):
         return ""
-    if syntax.language(path) is None and not (hunk or header):
+    if syntax.find_language(path) is None and not (hunk or header):
         return ""
     return f"the text for {path} is a diff; give the complete new file"
 
@@ -105,7 +105,7 @@ def _tests(path: str, new: Outline, old: Outline | None) -> str:
     stem = path.rpartition("/")[2].partition(".")[0]
     if "test" in path.lower().replace("latest", "") or stem == "conftest" or (old and old.tests):
         return ""
-    if syntax.language(path) == "python":
+    if syntax.find_language(path) == "python":
         module = f".{path.rpartition('.')[0].replace('/', '.')}"
         named = [source.lstrip(".") for source in new.sources]
         own = stem not in sys.stdlib_module_names and any(name and module.endswith(f".{name}") for name in named)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 
 from jumar.agents.extraction import completeness
-from jumar.agents.extraction.assign_blocks import chosen
-from jumar.agents.extraction.fences import Fence, fences
-from jumar.agents.tools.tool_calls import encodable
+from jumar.agents.extraction.assign_blocks import assign_blocks
+from jumar.agents.extraction.fences import Fence, parse_fences
+from jumar.agents.tools.tool_calls import is_encodable
 from jumar.languages import syntax
 from jumar.languages.outline import Outline
 
@@ -44,19 +44,19 @@ def extract(
 
     Nothing is raised for any text; time is linear in its length.
     """
-    if "\0" in content or not encodable(content):
+    if "\0" in content or not is_encodable(content):
         return "the reply holds a NUL character" if "\0" in content else "the reply is not valid Unicode"
     plain = content.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff\u200b")
-    answer = after_thoughts(plain, targets)
+    answer = strip_reasoning(plain, targets)
     if isinstance(answer, str):
         return answer
     (plain, blocks), current = answer, current or {}
-    prose = beside_fences(plain, blocks)
+    prose = extract_prose(plain, blocks)
     if len(targets) == 1 and (text := _raw(plain, blocks, targets[0])):
         found: dict[str, str] | str = {targets[0]: text}
         prose = ""
     else:
-        found = chosen(plain, blocks, targets, current, imported or {})
+        found = assign_blocks(plain, blocks, targets, current, imported or {})
     return found if isinstance(found, str) else _written(found, prose, current)
 
 
@@ -71,7 +71,7 @@ def _written(found: Mapping[str, str], prose: str, current: Mapping[str, str]) -
     return files
 
 
-def after_thoughts(plain: str, targets: tuple[str, ...]) -> tuple[str, list[Fence]] | str:
+def strip_reasoning(plain: str, targets: tuple[str, ...]) -> tuple[str, list[Fence]] | str:
     """The reply without the reasoning before it, and its blocks; or why they cannot be told apart."""
     start = plain.lstrip()
     opened = next((tag for tag in THOUGHTS if start[:20].lower().startswith(f"<{tag}>")), "")
@@ -79,15 +79,15 @@ def after_thoughts(plain: str, targets: tuple[str, ...]) -> tuple[str, list[Fenc
         _, closing, plain = _parted(start, f"</{opened}>")
         if not closing:
             return "the reply ends inside its reasoning; give the complete file after it"
-    blocks = fences(plain, targets)
-    ends = [line for line in beside_fences(plain, blocks).lower().split("\n") if line.rstrip().endswith(CLOSING)]
+    blocks = parse_fences(plain, targets)
+    ends = [line for line in extract_prose(plain, blocks).lower().split("\n") if line.rstrip().endswith(CLOSING)]
     if not ends:
         return plain, blocks
     tag = "</" + ends[0].rstrip().rpartition("</")[2]
     if opened or len(ends) > 1 or plain.lower().count(tag) > 1:
         return f"it cannot be told where the reasoning ends ({tag}); give the complete file after it"
     plain = _parted(plain, tag)[2]
-    return plain, fences(plain, targets)
+    return plain, parse_fences(plain, targets)
 
 
 def _parted(text: str, tag: str) -> tuple[str, str, str]:
@@ -96,7 +96,7 @@ def _parted(text: str, tag: str) -> tuple[str, str, str]:
     return (text[: found.start()], found[0], text[found.end() :].lstrip("\n")) if found else (text, "", "")
 
 
-def beside_fences(plain: str, blocks: list[Fence]) -> str:
+def extract_prose(plain: str, blocks: list[Fence]) -> str:
     """Return the text outside of the blocks."""
     lines = plain.split("\n")
     kept: list[str] = []
@@ -114,12 +114,12 @@ def _raw(plain: str, blocks: list[Fence], target: str) -> str:
     stands outside of strings and comments, so a text with fences that compiles holds them there; in other languages
     they have to lie in comments. Every statement has to be code: `Done` and `Note: fixed` are prose that parses.
     """
-    if syntax.language(target) is None or (blocks and not plain.strip()):
+    if syntax.find_language(target) is None or (blocks and not plain.strip()):
         return ""
-    outline, why = syntax.parsed(target, plain)
+    outline, why = syntax.parse_file(target, plain)
     if why or outline is None or outline.prose or not outline.substance:
         return ""
-    if blocks and syntax.language(target) != "python":
+    if blocks and syntax.find_language(target) != "python":
         covered = {line + n for line, text in outline.comments for n in range(text.count("\n") + 1)}
         if not all(block.start + 1 in covered for block in blocks):
             return ""
@@ -128,11 +128,11 @@ def _raw(plain: str, blocks: list[Fence], target: str) -> str:
 
 def _settled(draft: completeness.Draft) -> tuple[str, str]:
     """The text that is written for *draft*, and why it cannot be ("" if it can)."""
-    outline, why = syntax.parsed(draft.path, draft.text)
+    outline, why = syntax.parse_file(draft.path, draft.text)
     outline, draft, why = _unescaped(draft, outline, why)
     if why:
-        return "", completeness.patch(draft.path, draft.text) or why
-    if why := completeness.missing(draft, outline):
+        return "", completeness.check_not_patch(draft.path, draft.text) or why
+    if why := completeness.check_complete(draft, outline):
         return "", why
     text, now = draft.text, draft.current or ""
     if now.count("\r\n") * 2 > now.count("\n"):
@@ -160,7 +160,7 @@ def _unescaped(
         return outline, draft, why
     if not why and any(entity in (draft.current or "") for entity, _ in ENTITIES):
         return outline, draft, why
-    undone, fault = syntax.parsed(draft.path, text)
+    undone, fault = syntax.parse_file(draft.path, text)
     if fault or (undone and undone.used & LUCKY - undone.local - undone.bound):
         return outline, draft, why
     if why:

@@ -49,7 +49,7 @@ class Fence(msgspec.Struct, frozen=True):
     """It stands in a list or a quotation."""
 
 
-def fences(content: str, targets: tuple[str, ...]) -> list[Fence]:
+def parse_fences(content: str, targets: tuple[str, ...]) -> list[Fence]:
     r"""Every fence of *content*, which has `\\n` line ends; *targets* are paths that need not look like one.
 
     Time is linear in the length of *content*.

@@ -12,7 +12,7 @@ Names = Mapping[str, frozenset[str]]
 """Path -> names."""
 
 
-def candidates(block: Fence, present: Names, imported: Names) -> tuple[str, ...]:
+def find_candidate_paths(block: Fence, present: Names, imported: Names) -> tuple[str, ...]:
     """The files that *block* can be; one alone is the file that is meant.
 
     Args:
@@ -20,7 +20,7 @@ def candidates(block: Fence, present: Names, imported: Names) -> tuple[str, ...]
         present: for each file that may be written, the names that it defines at its top today.
         imported: for each of them, the names that the tests import from it.
     """
-    defined = {path: _top(path, block.text) for path in present if syntax.fits(block.label, path)}
+    defined = {path: _top(path, block.text) for path in present if syntax.is_label_of(block.label, path)}
     shared = [path for path, names in defined.items() if names & present[path]]
     whole = [path for path in shared if present[path] <= defined[path]]
     for found in (shared, whole):
@@ -30,9 +30,9 @@ def candidates(block: Fence, present: Names, imported: Names) -> tuple[str, ...]
     return tuple(asked or shared)
 
 
-def imports(tests: Mapping[str, str], targets: Sequence[str]) -> dict[str, frozenset[str]]:
+def collect_test_imports(tests: Mapping[str, str], targets: Sequence[str]) -> dict[str, frozenset[str]]:
     """For each target, the names that the Python *tests* (path -> text) take from it."""
-    taken = [pair for path, text in tests.items() if syntax.language(path) == "python" for pair in _taken(text)]
+    taken = [pair for path, text in tests.items() if syntax.find_language(path) == "python" for pair in _taken(text)]
     modules = {path: f".{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}" for path in targets}
     return {
         path: frozenset(name for module, name in taken if dotted.endswith(f".{module}"))
@@ -41,7 +41,7 @@ def imports(tests: Mapping[str, str], targets: Sequence[str]) -> dict[str, froze
 
 
 def _top(path: str, text: str) -> frozenset[str]:
-    outline = syntax.parsed(path, text)[0]
+    outline = syntax.parse_file(path, text)[0]
     return outline.groups.get("", frozenset()) if outline else frozenset()
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from jumar.agents.extraction.extract import THOUGHTS, after_thoughts, beside_fences
+from jumar.agents.extraction.extract import THOUGHTS, extract_prose, strip_reasoning
 from jumar.agents.tools.catalogue import ToolSpec
-from jumar.agents.tools.tool_calls import EXCERPT, encodable
+from jumar.agents.tools.tool_calls import EXCERPT, is_encodable
 from jumar.core.state.reply import ToolCall
 
 WORD = "action"
@@ -65,7 +65,7 @@ INFO = 4_000
 """Characters of an action's first line: words of any length take time that grows with its square."""
 
 
-def guide(offers: Iterable[ToolSpec]) -> str:
+def describe_actions(offers: Iterable[ToolSpec]) -> str:
     """Describe how to ask for *offers* in plain text, with one example each."""
     shown = "\n\n".join(f"{offer.name}: {offer.about}\n\n{EXAMPLES[offer.name]}" for offer in offers)
     return (
@@ -76,9 +76,9 @@ def guide(offers: Iterable[ToolSpec]) -> str:
     )
 
 
-def calls(content: str, offers: Sequence[ToolSpec]) -> tuple[ToolCall | str, ...]:
+def parse_calls(content: str, offers: Sequence[ToolSpec]) -> tuple[ToolCall | str, ...]:
     """Every action in *content*, in order, as a call of one of *offers*; a sentence stands for a block that is none."""
-    if not encodable(content) or "\0" in content:
+    if not is_encodable(content) or "\0" in content:
         return ("the reply holds characters that cannot stand in a text file",)
     answer = _after_reasoning(content)
     if answer is None:
@@ -91,11 +91,11 @@ def calls(content: str, offers: Sequence[ToolSpec]) -> tuple[ToolCall | str, ...
 
 def _after_reasoning(content: str) -> str | None:
     """*content* without the reasoning before it; None where that does not end, or where is a matter of opinion."""
-    found = after_thoughts(content.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff\u200b"), ())
+    found = strip_reasoning(content.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff\u200b"), ())
     if isinstance(found, str):
         return None
     answer, blocks = found
-    outside = beside_fences(answer, blocks).lower()
+    outside = extract_prose(answer, blocks).lower()
     inside = [block.text.lower() for block in blocks]
     for tag in THOUGHTS:
         # A block that was never closed within reasoning reaches into the answer, and holds the end of the reasoning.

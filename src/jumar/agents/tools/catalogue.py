@@ -160,7 +160,7 @@ ALL = (
 """Every tool of the driver."""
 
 
-def offers(switches: Switches, gate: Gate = Gate.OFF) -> tuple[ToolSpec, ...]:
+def list_offers(switches: Switches, gate: Gate = Gate.OFF) -> tuple[ToolSpec, ...]:
     """The tools that *switches* and the *gate* leave on."""
     modes = gate is Gate.REFACTOR or switches.allow_refactor or switches.allow_codemod
     off = {

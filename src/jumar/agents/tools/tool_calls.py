@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from jumar.agents.tools.catalogue import ALL, Argument, ToolSpec
 from jumar.core.gate.admission import Action, Edit
-from jumar.core.gate.write_rules import PATH_BYTES, escape
+from jumar.core.gate.write_rules import PATH_BYTES, find_escape
 from jumar.core.state.reply import Reply, ToolCall
 
 MALFORMED = "_malformed"
@@ -22,10 +22,10 @@ _NUMBER = re.compile(r"\s*([0-9]{1,18})(?:\.0)?\s*", re.ASCII)
 """A whole number as text. Longer ones are no line of any file, and neither JSON nor `int` takes them at any length."""
 
 
-def action(call: ToolCall, offers: Sequence[ToolSpec]) -> Action:
+def parse_action(call: ToolCall, offers: Sequence[ToolSpec]) -> Action:
     """Parse *call* into an action, if it is one of *offers* and its arguments are right; else one with a fault."""
-    if not (encodable(call.name) and encodable(call.id)):
-        return faulty(call, "the name or the id of the call holds characters that are not valid Unicode")
+    if not (is_encodable(call.name) and is_encodable(call.id)):
+        return build_faulty_action(call, "the name or the id of the call holds characters that are not valid Unicode")
     offer = next((o for o in offers if o.name == call.name), None)
     if offer is None:
         if any(o.name == call.name for o in ALL):
@@ -34,37 +34,37 @@ def action(call: ToolCall, offers: Sequence[ToolSpec]) -> Action:
                 if call.name in ("set_mode", "replace_in_files")
                 else ""
             )
-            return faulty(call, f"{call.name} is switched off in this run{person}")
+            return build_faulty_action(call, f"{call.name} is switched off in this run{person}")
         names = ", ".join(o.name for o in offers)
-        return faulty(call, f"there is no tool {call.name[:EXCERPT]!r}; there are {names}")
+        return build_faulty_action(call, f"there is no tool {call.name[:EXCERPT]!r}; there are {names}")
     if MALFORMED in call.arguments:
         needed = ", ".join(a.name for a in offer.arguments)
-        return faulty(call, f"the arguments of {call.name} are no JSON object; give one with {needed}")
+        return build_faulty_action(call, f"the arguments of {call.name} are no JSON object; give one with {needed}")
     values: dict[str, object] = {}
     for argument in offer.arguments:
         value, why = _value(call, argument)
         if why:
-            return faulty(call, why)
+            return build_faulty_action(call, why)
         values[argument.name] = value
     asked = _asked(call, values)
-    return faulty(call, asked) if isinstance(asked, str) else asked
+    return build_faulty_action(call, asked) if isinstance(asked, str) else asked
 
 
-def none(reason: str, reply: Reply, place: int = 0) -> Action:
+def build_null_action(reason: str, reply: Reply, place: int = 0) -> Action:
     """The action that stands for *reply*, or for what is in *place* in it, where nothing can be performed."""
     # Stalling is told by what was done: what differs must not look alike.
     return Action("none", args={"asked": _digest((reply.content, place))}, fault=reason)
 
 
-def encodable(text: str) -> bool:
+def is_encodable(text: str) -> bool:
     """Return whether *text* can be written as UTF-8 (JSON may carry lone surrogates)."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
-def faulty(call: ToolCall, why: str) -> Action:
+def build_faulty_action(call: ToolCall, why: str) -> Action:
     """The action that stands for a *call* that cannot be performed; one of an unknown tool has no name of its own."""
     name = call.name if any(offer.name == call.name for offer in ALL) else "none"
-    own = call.id if encodable(call.id) else ""
+    own = call.id if is_encodable(call.id) else ""
     return Action(name, call_id=own, args={"asked": _digest((call.name, call.arguments))}, fault=why)
 
 
@@ -82,7 +82,7 @@ def _value(call: ToolCall, argument: Argument) -> tuple[object, str]:
     if given is None and not argument.required:
         return argument.default, ""
     if argument.name not in call.arguments:
-        others = ", ".join(sorted(filter(encodable, call.arguments)))[:EXCERPT]
+        others = ", ".join(sorted(filter(is_encodable, call.arguments)))[:EXCERPT]
         instead = f", not {others}" if others else ""
         return None, f"{call.name} needs `{argument.name}` ({argument.kind}){instead}"
     value = _converted(given, argument.kind)
@@ -90,7 +90,7 @@ def _value(call: ToolCall, argument: Argument) -> tuple[object, str]:
         steps = " of steps: a title, and a test_id and a test_file_path where there are, all strings"
         kind = f"{argument.schema['type']}{steps if argument.kind == 'steps' else ''}"
         return None, f"`{argument.name}` of {call.name} must be of type {kind}"
-    if not encodable(str(value)):
+    if not is_encodable(str(value)):
         return None, f"`{argument.name}` of {call.name} holds characters that are not valid Unicode"
     return value, ""
 
@@ -154,7 +154,7 @@ def _unedited(edit: Edit) -> str:
 
 def _unread(path: str) -> str:
     """Return why nothing below *path* can be read, whatever there is; empty: it may."""
-    if escape(path):
+    if find_escape(path):
         return f"{path[:EXCERPT]!r} leads outside the workspace; paths are relative to its root"
     return f"{path[:EXCERPT]}... is too long for the name of a file" if len(path.encode()) > PATH_BYTES else ""
 
@@ -165,7 +165,7 @@ def _plain(path: str) -> str:
     return "" if path == "." else path
 
 
-def named(asked: Iterable[str], expected: Sequence[str]) -> tuple[str, ...] | str:
+def select_ids(asked: Iterable[str], expected: Sequence[str]) -> tuple[str, ...] | str:
     """The *expected* ids that are *asked* for, by id, file or folder; or why there are none such."""
     found: list[str] = []
     for wanted in dict.fromkeys(asked):
@@ -176,7 +176,7 @@ def named(asked: Iterable[str], expected: Sequence[str]) -> tuple[str, ...] | st
     return tuple(dict.fromkeys(found))
 
 
-def actions(calls: Iterable[ToolCall], internal: Collection[str] = ()) -> tuple[Action, ...]:
+def parse_actions(calls: Iterable[ToolCall], internal: Collection[str] = ()) -> tuple[Action, ...]:
     """One action a call, in order, for agents that offer no tools: what scripts and the search for repairs ask.
 
     *internal* are the names of endings that only our own models may ask for: no provider's and no script's.
@@ -184,7 +184,7 @@ def actions(calls: Iterable[ToolCall], internal: Collection[str] = ()) -> tuple[
     return tuple(_scripted(call, internal) for call in calls)
 
 
-def unparsable(reason: str) -> Action:
+def build_unparsable_action(reason: str) -> Action:
     """The action that stands for a whole-file reply nobody can perform."""
     return Action("unparsable", message=reason)
 
@@ -193,18 +193,24 @@ def _scripted(call: ToolCall, internal: Collection[str]) -> Action:
     wanted = {"write_file": "path", "delete_file": "path", "final": "message"} | dict.fromkeys(internal, "message")
     named = wanted.get(call.name, "")
     word = call.arguments.get(named, "")
-    if not isinstance(word, str) or not encodable(word + call.id):
-        return unparsable(f"`{named or 'id'}` of {call.name[:EXCERPT]!r} must be a string of valid Unicode")
+    if not isinstance(word, str) or not is_encodable(word + call.id):
+        return build_unparsable_action(
+            f"`{named or 'id'}` of {call.name[:EXCERPT]!r} must be a string of valid Unicode"
+        )
     match call.name:
         case "write_file":
             return _writing({word: call.arguments.get("text")}, call)
         case "write_files":
             files = call.arguments.get("files")
-            return _writing(files, call) if isinstance(files, dict) else unparsable(f"{call.name} needs `files`")
+            return (
+                _writing(files, call)
+                if isinstance(files, dict)
+                else build_unparsable_action(f"{call.name} needs `files`")
+            )
         case "delete_file":
             return Action("delete_file", files={word: None}, call_id=call.id)
     names = "write_file, write_files, delete_file and final"
-    unknown = unparsable(f"there is no tool {call.name[:EXCERPT]!r}; there are {names}")
+    unknown = build_unparsable_action(f"there is no tool {call.name[:EXCERPT]!r}; there are {names}")
     return Action(call.name, message=word, call_id=call.id) if named else unknown
 
 
@@ -212,8 +218,14 @@ def _writing(files: dict[str, object], call: ToolCall) -> Action:
     texts: dict[str, str | None] = {}
     for path, text in files.items():
         if not isinstance(text, str):
-            return unparsable(f"{call.name}: the text of {path[:EXCERPT]!r} must be a string")
-        if not encodable(path) or not encodable(text):
-            return unparsable(f"{call.name}: {path[:EXCERPT]!r} holds characters that are not valid Unicode")
+            return build_unparsable_action(f"{call.name}: the text of {path[:EXCERPT]!r} must be a string")
+        if not is_encodable(path) or not is_encodable(text):
+            return build_unparsable_action(
+                f"{call.name}: {path[:EXCERPT]!r} holds characters that are not valid Unicode"
+            )
         texts[path] = text
-    return Action("write_files", files=texts, call_id=call.id) if texts else unparsable(f"{call.name} names no file")
+    return (
+        Action("write_files", files=texts, call_id=call.id)
+        if texts
+        else build_unparsable_action(f"{call.name} names no file")
+    )

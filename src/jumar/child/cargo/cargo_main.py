@@ -102,10 +102,12 @@ class CargoBuild:
             return ""
         faults = [m["message"]["message"] for m in self._messages]
         lame = next((text for text in [*faults, self._stderr] if any(sign in text for sign in UNBUILDABLE)), "")
-        lame = lame or toolchain_main.rust_fault(self._cargo, self._messages)
+        lame = lame or toolchain_main.check_rust(self._cargo, self._messages)
         unread = not self._messages and not self._built and "could not compile" not in self._stderr
         return (
-            runner_bridge.plain(lame or self._stderr) if lame or (unread and "custom build" not in self._stderr) else ""
+            runner_bridge.normalise_text(lame or self._stderr)
+            if lame or (unread and "custom build" not in self._stderr)
+            else ""
         )
 
     def broken(self, path: str) -> Record:
@@ -114,7 +116,7 @@ class CargoBuild:
         messages = messages or [m for m in self._messages if "test" not in m["target"]["kind"]]
         said = "\n".join(m["message"].get("rendered") or m["message"]["message"] for m in messages)
         blame = compile_errors.blamed(messages, self.crates, self._built)
-        return ["broken", path, runner_bridge.plain(said or self._stderr), *blame]
+        return ["broken", path, runner_bridge.normalise_text(said or self._stderr), *blame]
 
     def _cargo_build(self, options: Sequence[str]) -> int:
         argv = [
@@ -127,7 +129,7 @@ class CargoBuild:
             *self._targets(),
         ]
         with tempfile.TemporaryFile() as stderr:
-            status: int = runner_bridge.started(
+            status: int = runner_bridge.run_program(
                 argv, self._hear, stderr=stderr.fileno(), cwd=self._root, kept=_rendered
             )  # fmt: skip
             stderr.seek(0)
@@ -209,7 +211,7 @@ def _binary(build: CargoBuild, path: str, config: Mapping[str, Any]) -> Any:
 def _told(send: Send) -> Send:
     """A sender that takes from excerpts what differs from room to room."""
     return lambda record: send(
-        [*record[:4], runner_bridge.plain(str(record[4])), *record[5:]] if record[0] == "result" else record
+        [*record[:4], runner_bridge.normalise_text(str(record[4])), *record[5:]] if record[0] == "result" else record
     )
 
 

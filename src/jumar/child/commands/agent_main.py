@@ -51,7 +51,7 @@ STEPS = (
 )
 
 
-def history(git: str) -> None:
+def commit_tree(git: str) -> None:
     """One commit of the tree as it is. Where git refuses, the agent has none: it can work without."""
     for step in STEPS:
         done = subprocess.run([git, *INERT, *step], stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603  our words
@@ -59,7 +59,7 @@ def history(git: str) -> None:
             return
 
 
-def closed() -> None:
+def forbid_inspection() -> None:
     """Let no process of the same user look into this one: it holds the channel and its key."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -69,31 +69,31 @@ def bridge(port: int, door: str) -> None:
     """Pass on what comes to *port* to the socket *door*. Where the port is taken, the loopback is jumar's own."""
     with contextlib.suppress(OSError):
         listener = socket.create_server((HOST, port))
-        threading.Thread(target=welcome, args=(listener, door), daemon=True).start()
+        threading.Thread(target=serve_connections, args=(listener, door), daemon=True).start()
 
 
-def welcome(listener: socket.socket, door: str) -> None:
+def serve_connections(listener: socket.socket, door: str) -> None:
     """Serve all connections."""
     free = threading.BoundedSemaphore(CONNECTIONS)
     while True:
         free.acquire()
         client, _ = listener.accept()
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=connect, args=(client, door, free), daemon=True).start()
+        threading.Thread(target=serve_connection, args=(client, door, free), daemon=True).start()
 
 
-def connect(client: socket.socket, door: str, free: threading.BoundedSemaphore) -> None:
+def serve_connection(client: socket.socket, door: str, free: threading.BoundedSemaphore) -> None:
     """Serve one connection, until both ends have closed it."""
     with contextlib.suppress(OSError), client, socket.socket(socket.AF_UNIX) as server:
         server.connect(door)
-        back = threading.Thread(target=pump, args=(server, client), daemon=True)
+        back = threading.Thread(target=copy_bytes, args=(server, client), daemon=True)
         back.start()
-        pump(client, server)
+        copy_bytes(client, server)
         back.join()
     free.release()
 
 
-def pump(source: socket.socket, sink: socket.socket) -> None:
+def copy_bytes(source: socket.socket, sink: socket.socket) -> None:
     """Carry bytes over, and their end."""
     with contextlib.suppress(OSError):
         while data := source.recv(CHUNK):
@@ -102,13 +102,13 @@ def pump(source: socket.socket, sink: socket.socket) -> None:
         sink.shutdown(socket.SHUT_WR)
 
 
-def errand(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
+def run_job(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
     """Start the agent, wait for it; its exit status."""
     send(["hello"])
     if config["door"]:
         bridge(*config["door"])
     if config["git"]:
-        history(config["git"])
+        commit_tree(config["git"])
     with tempfile.TemporaryFile() as stdin:
         stdin.write(config["stdin"].encode("utf-8", "replace"))
         stdin.seek(0)
@@ -122,6 +122,6 @@ def errand(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
 
 def main() -> None:
     """Serve one order."""
-    closed()
+    forbid_inspection()
     with contextlib.suppress(BrokenPipeError):
-        serve(errand)
+        serve(run_job)

@@ -17,7 +17,7 @@ SIGNALLED = 128
 """Shells report a death by signal n as this plus n."""
 
 
-def errand(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
+def run_job(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
     """Run the command of the config; its exit status."""
     send(["hello"])
     pid = os.posix_spawn("/bin/sh", ["/bin/sh", "-c", *config["command"]], os.environ)
@@ -27,4 +27,4 @@ def errand(config: dict[str, Any], send: Callable[[list[object]], None]) -> int:
 
 def main() -> None:
     """Serve one order."""
-    serve(errand)
+    serve(run_job)

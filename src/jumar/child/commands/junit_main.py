@@ -139,25 +139,25 @@ class JunitCases:
 
 def main() -> None:
     """Serve one request: list the tests of a report, or tell how the asked ones came out."""
-    runner_bridge.serve(errand)
+    runner_bridge.serve(run_job)
 
 
-def errand(config: dict[str, Any], send: Send) -> int:
+def run_job(config: dict[str, Any], send: Send) -> int:
     """Run the command, read its report, send the records."""
     send(["hello", {}])
     pattern, asked = config["report"], config["ids"]
     heard: collections.deque[str] = collections.deque(maxlen=TAIL)
     try:
-        for path in reports(pattern):
+        for path in find_reports(pattern):
             path.unlink()
         if "*" not in pattern:
             Path(pattern).parent.mkdir(parents=True, exist_ok=True)
-        status = runner_bridge.started(config["argv"], heard.append, stderr=subprocess.STDOUT)
+        status = runner_bridge.run_program(config["argv"], heard.append, stderr=subprocess.STDOUT)
     except OSError as error:
         send(["unusable", f"cannot run [tests] command {config['argv'][0]}: {error.strerror}"])
         return 0
-    if not (there := reports(pattern)):
-        unreported(status, runner_bridge.plain("".join(heard)), config, send)
+    if not (there := find_reports(pattern)):
+        send_missing_report(status, runner_bridge.normalise_text("".join(heard)), config, send)
         return 0
     cases: dict[str, JunitCase] = {}
     try:
@@ -166,7 +166,7 @@ def errand(config: dict[str, Any], send: Send) -> int:
                 cases[case.id] = min(cases.get(case.id, case), case, key=lambda c: WORST_FIRST.index(c.outcome))
     except UnreadableReport as error:
         send(["stopped", f"the report {path} cannot be read: {error}"])
-    tell(list(cases.values()), asked, send)
+    send_cases(list(cases.values()), asked, send)
     if status and not any(case.outcome in ("failed", "error") for case in cases.values()):
         # What was asked for and is not in the report was not found: that is no red of the code.
         told = {name for case in cases.values() for name in (case.id, case.id.partition("[")[0])}
@@ -176,7 +176,7 @@ def errand(config: dict[str, Any], send: Send) -> int:
     return 0
 
 
-def unreported(status: int, said: str, config: dict[str, Any], send: Send) -> None:
+def send_missing_report(status: int, said: str, config: dict[str, Any], send: Send) -> None:
     """Tell of a command that wrote no report: if it failed, code that does not compile is the usual reason.
 
     Whose code that is, cannot be told from here. A command that is content and wrote nothing is set up wrongly.
@@ -186,11 +186,11 @@ def unreported(status: int, said: str, config: dict[str, Any], send: Send) -> No
         last = said.strip().rpartition("\n")[2]
         send(["unusable", f"{why}; it said last: {last}" if last else why])
         return
-    for head in heads(config["ids"]):
+    for head in list_heads(config["ids"]):
         send(["broken", head, f"{why}\n{said}", "", ""])
 
 
-def tell(cases: Sequence[JunitCase], asked: Sequence[str], send: Send) -> None:
+def send_cases(cases: Sequence[JunitCase], asked: Sequence[str], send: Send) -> None:
     """Send the ids of *cases* if nothing was asked for, else the results of the asked ones and what broke them."""
     wanted = frozenset(asked)
     unloaded = [case for case in cases if case.outcome in ("failed", "error") and UNLOADED.search(case.why)]
@@ -199,25 +199,25 @@ def tell(cases: Sequence[JunitCase], asked: Sequence[str], send: Send) -> None:
         runner_bridge.collect(send, [case.id for case in tests])
     for case in tests:
         if case.id in wanted or case.id.partition("[")[0] in wanted:
-            send(["result", case.id, case.outcome, case.ms, runner_bridge.plain(case.why), *blamed(case)])
+            send(["result", case.id, case.outcome, case.ms, runner_bridge.normalise_text(case.why), *find_blame(case)])
     for case in unloaded:
-        for head in heads(asked) if asked else case.names[2:]:
-            if not asked or stands_for(case, head):
-                send(["broken", head, runner_bridge.plain(case.why), *blamed(case)])
+        for head in list_heads(asked) if asked else case.names[2:]:
+            if not asked or is_load_failure(case, head):
+                send(["broken", head, runner_bridge.normalise_text(case.why), *find_blame(case)])
 
 
-def heads(ids: Sequence[str]) -> list[str]:
+def list_heads(ids: Sequence[str]) -> list[str]:
     """The files or classes of *ids*, each once."""
     return list(dict.fromkeys(i.partition("::")[0] for i in ids))
 
 
-def stands_for(case: JunitCase, head: str) -> bool:
+def is_load_failure(case: JunitCase, head: str) -> bool:
     """Return whether *case*, which is no test, reports that the file or class *head* could not be loaded."""
     spelled = (spelling for name in case.names if name for spelling in (name, name.replace(".", "/") + ".py"))
     return any(head == name or head.startswith(name + ".") for name in spelled)
 
 
-def blamed(case: JunitCase) -> tuple[str, str]:
+def find_blame(case: JunitCase) -> tuple[str, str]:
     """A `core.verdict.Blame`, and what is absent, as far as words tell: this is a report, not an exception."""
     if case.outcome == "passed":
         return "", ""
@@ -229,7 +229,7 @@ def blamed(case: JunitCase) -> tuple[str, str]:
     return ("test" if UNLOADED.search(case.why) or ARRANGING.search(case.why) else "code"), ""
 
 
-def reports(pattern: str) -> list[Path]:
+def find_reports(pattern: str) -> list[Path]:
     """The files that *pattern*, a path or one with `*`, stands for, in their order."""
     return sorted(path for path in Path().glob(pattern) if not path.is_dir())
 

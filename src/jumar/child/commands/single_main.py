@@ -27,10 +27,10 @@ SHOWN = 1 << 16
 
 def main() -> None:
     """Serve one request: tell how the asked tests came out."""
-    runner_bridge.serve(errand)
+    runner_bridge.serve(run_job)
 
 
-def errand(config: dict[str, Any], send: Send) -> int:
+def run_job(config: dict[str, Any], send: Send) -> int:
     """Run the commands, send the records."""
     send(["hello", {}])
     runner_bridge.collect(send, [test_id for test_id, _ in config["commands"]])
@@ -38,17 +38,17 @@ def errand(config: dict[str, Any], send: Send) -> int:
         send(["start", test_id])
         begun = time.monotonic()
         try:
-            status, said = ran(argv, config["limit"])
+            status, said = run_command(argv, config["limit"])
         except (OSError, ValueError) as error:
             send(["unusable", f"cannot run [tests] command_for {argv[0]}: {error.args[-1]}"])
             return 0
         sys.stdout.write(f"$ {' '.join(argv)}\n{said}\n")
         ms = int(1000 * (time.monotonic() - begun))
-        send(["result", test_id, *verdict(status, ms, runner_bridge.plain(said), config["limit"])])
+        send(["result", test_id, *parse_status(status, ms, runner_bridge.normalise_text(said), config["limit"])])
     return 0
 
 
-def verdict(status: int | None, ms: int, said: str, limit: float) -> Sequence[object]:
+def parse_status(status: int | None, ms: int, said: str, limit: float) -> Sequence[object]:
     """Return the outcome for a status: the rest of a `result`. A status that is not 0 does not tell the cause."""
     if status == 0:
         return "passed", ms, "", "", ""
@@ -59,7 +59,7 @@ def verdict(status: int | None, ms: int, said: str, limit: float) -> Sequence[ob
     return "failed", ms, f"{said}\nthe command left with status {status}".lstrip(), "", ""
 
 
-def ran(argv: Sequence[str], limit: float) -> tuple[int | None, str]:
+def run_command(argv: Sequence[str], limit: float) -> tuple[int | None, str]:
     """The exit status of *argv* and what it printed; None if it had to be ended after *limit* seconds.
 
     What it leaves behind in its process group ends with it.
@@ -77,10 +77,10 @@ def ran(argv: Sequence[str], limit: float) -> tuple[int | None, str]:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        return status, printed(sink)
+        return status, read_output(sink)
 
 
-def printed(sink: IO[bytes]) -> str:
+def read_output(sink: IO[bytes]) -> str:
     """The start and the end of what lies in *sink*."""
     size = sink.seek(0, os.SEEK_END)
     sink.seek(0)

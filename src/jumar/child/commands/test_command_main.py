@@ -40,15 +40,15 @@ BUILTINS = frozenset(
 
 def main() -> None:
     """Serve one request: name the one test, or tell how it came out."""
-    runner_bridge.serve(errand)
+    runner_bridge.serve(run_job)
 
 
-def errand(config: dict[str, Any], send: Send) -> int:
+def run_job(config: dict[str, Any], send: Send) -> int:
     """Look for the program, run the command if that is asked for, send the records."""
     if config["bin"]:
         os.environ["PATH"] = f"{config['bin']}:{os.environ.get('PATH', '')}"
     send(["hello", {}])
-    if why := unstartable(config["command"], os.environ.get("PATH", ""), Path()):
+    if why := check_startable(config["command"], os.environ.get("PATH", ""), Path()):
         send(["unusable", why])
         return 0
     runner_bridge.collect(send, [config["id"]])
@@ -57,22 +57,28 @@ def errand(config: dict[str, Any], send: Send) -> int:
     send(["start", config["id"]])
     begun = time.monotonic()
     try:
-        status, said = single_main.ran(config["argv"], config["limit"])
+        status, said = single_main.run_command(config["argv"], config["limit"])
     except (OSError, ValueError) as error:
         send(["unusable", f"cannot start the test command {config['command']!r}: {error.args[-1]}"])
         return 0
     sys.stdout.write(f"$ {config['command']}\n{said}\n")
     ms = int(1000 * (time.monotonic() - begun))
-    send(["result", config["id"], *single_main.verdict(status, ms, runner_bridge.plain(said), config["limit"])])
+    send(
+        [
+            "result",
+            config["id"],
+            *single_main.parse_status(status, ms, runner_bridge.normalise_text(said), config["limit"]),
+        ]
+    )
     return 0
 
 
-def unstartable(command: str, search: str, folder: Path) -> str:
+def check_startable(command: str, search: str, folder: Path) -> str:
     """Return why the first program of *command* cannot be started in *folder* with *search* as its PATH.
 
     Empty if it can.
     """
-    program = first_program(command)
+    program = find_program(command)
     if not program or program in BUILTINS:
         return ""
     if "/" in program:
@@ -85,7 +91,7 @@ def unstartable(command: str, search: str, folder: Path) -> str:
     return "" if found else f"cannot start the test command {command!r}: {why}"
 
 
-def first_program(command: str) -> str:
+def find_program(command: str) -> str:
     """The program that *command* begins with; empty where only a shell can tell."""
     try:
         words = shlex.split(command)

@@ -47,31 +47,31 @@ def prepare_go_cache() -> None:
         os.environ["GODEBUG"] = f"{before},goindex=0".lstrip(",")
 
 
-def go_fault(go: str, said: str) -> str:
+def check_go(go: str, said: str) -> str:
     """Return why go builds nothing here, if that can explain what it *said* of a failed build; empty if it builds."""
     if any(GO_POSITION.match(line) for line in said.splitlines()):
         return ""
     folder = _control({"go.mod": GO_MODULE, "control_test.go": GO_TEST})
-    return fault([go, "test", "-c", "-vet=off", "-o", str(folder / "built"), "."], folder, {"GOWORK": "off"})
+    return check_command([go, "test", "-c", "-vet=off", "-o", str(folder / "built"), "."], folder, {"GOWORK": "off"})
 
 
-def rust_fault(cargo: str, messages: Iterable[Mapping[str, Any]]) -> str:
+def check_rust(cargo: str, messages: Iterable[Mapping[str, Any]]) -> str:
     """Return why rustc builds nothing here, if the compiler's *messages* can have that reason; empty if it builds."""
     told = [m["message"] for m in messages if not str(m["message"].get("message", "")).startswith(ABORTING)]
     if told and all(m.get("spans") and (m.get("code") or {}).get("code") != NO_CRATE for m in told):
         return ""
     folder = _control({"control.rs": RUST_TEST})
     rustc = os.environ.get("RUSTC") or "rustc"
-    why = fault([rustc, "--test", "-o", str(folder / "built"), str(folder / "control.rs")], folder)
-    return why or fault([cargo, "--version"], folder)
+    why = check_command([rustc, "--test", "-o", str(folder / "built"), str(folder / "control.rs")], folder)
+    return why or check_command([cargo, "--version"], folder)
 
 
-def node_fault(node: str) -> str:
+def check_node(node: str) -> str:
     """Return why node does not start here; empty if it does."""
-    return fault([node, "-e", "0"], Path(os.environ["TMPDIR"]))
+    return check_command([node, "-e", "0"], Path(os.environ["TMPDIR"]))
 
 
-def fault(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> str:
+def check_command(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> str:
     """Return why *argv* does not work here, in one sentence; empty if it does."""
     try:
         done = subprocess.run(  # noqa: S603  a toolchain of the person's, without a shell

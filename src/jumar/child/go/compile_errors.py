@@ -69,7 +69,7 @@ class GoPackages:
         return TEST if folder is None else _absence(folder)
 
 
-def blamed(said: str, folder: str, base: str, project: GoPackages) -> Blamed:
+def attribute_errors(said: str, folder: str, base: str, project: GoPackages) -> Blamed:
     """Return the blame for what the build *said* about the tests in *folder*.
 
     A fault of the code comes first: nothing else shows before it is mended. Then a fault of a test, which no code can

@@ -45,7 +45,7 @@ FAILED = re.compile(r"^FAIL\s+(\S+) \[(?:build|setup) failed\]", re.MULTILINE)
 """Output of go for a package that does not build where it has no event for that, before 1.24."""
 
 
-def errand(config: dict[str, Any], send: Send) -> int:
+def run_job(config: dict[str, Any], send: Send) -> int:
     """Collect or run, as the config says."""
     go = shutil.which("go")
     if go is None:
@@ -61,7 +61,9 @@ def errand(config: dict[str, Any], send: Send) -> int:
     if config["homes"]:
         argv = [go, "test", "-json", "-vet=off", *session.options(), *workplace.packages()]
         with session:
-            status = runner_bridge.started(argv, session.hear, stderr=subprocess.STDOUT, cwd=workplace.base, kept=_text)
+            status = runner_bridge.run_program(
+                argv, session.hear, stderr=subprocess.STDOUT, cwd=workplace.base, kept=_text
+            )
         session.close(status)
     return 0
 
@@ -161,13 +163,13 @@ class GoTestStream(ABC):
     def send(self, record: Record) -> None:
         """Send *record*, its excerpt without what differs from room to room."""
         if record[0] == "result":
-            record[4] = runner_bridge.plain(str(record[4]))
+            record[4] = runner_bridge.normalise_text(str(record[4]))
         self._send(record)
 
     def close(self, status: int) -> None:
         """Account for packages that go did not tell of by events."""
         if status and not self._heard and not FAILED.search(self._unplaced):
-            why = toolchain_main.go_fault(self._go, self._unplaced) or runner_bridge.plain(self._unplaced)
+            why = toolchain_main.check_go(self._go, self._unplaced) or runner_bridge.normalise_text(self._unplaced)
             self._send(["usage", why or f"go test left with status {status}"])
             return
         for name in FAILED.findall(self._unplaced):
@@ -178,10 +180,10 @@ class GoTestStream(ABC):
                     self.send(record)
 
     def _unbuilt(self, package: Any, said: str) -> list[Record]:
-        if why := toolchain_main.go_fault(self._go, said):
+        if why := toolchain_main.check_go(self._go, said):
             return [["unusable", why]]
-        blame = compile_errors.blamed(said, package.folder, self._workplace.base, self._project)
-        return [["broken", path, runner_bridge.plain(said), *blame] for path in package.files]
+        blame = compile_errors.attribute_errors(said, package.folder, self._workplace.base, self._project)
+        return [["broken", path, runner_bridge.normalise_text(said), *blame] for path in package.files]
 
 
 class GoListing(GoTestStream):
@@ -204,7 +206,7 @@ class GoListing(GoTestStream):
         runner_bridge.collect(self._send, [chosen for test_id in ids for chosen in self._chosen(test_id)])
         if ids or not failed:
             return []
-        why = runner_bridge.plain(package.said(""))
+        why = runner_bridge.normalise_text(package.said(""))
         return [["broken", path, why, package.broken_by(str(Path.cwd())), ""] for path in package.files]
 
     def _chosen(self, test_id: str) -> list[str]:
@@ -287,4 +289,4 @@ def _text(line: str) -> str:
 
 def main() -> None:
     """Serve one order."""
-    runner_bridge.serve(errand)
+    runner_bridge.serve(run_job)

@@ -24,7 +24,7 @@ _EXPANDS = frozenset("$`{")
 """Characters that may make a name out of others."""
 
 
-def telling(line: str) -> bool:
+def needs_parser(line: str) -> bool:
     """Return whether the rules have anything to say of a *line* for a shell."""
     plain = re.sub(r"\\\n|['\"\\]", "", line)
     if _EXPANDS & set(plain) or "git" in plain or "mkfs" in plain:
@@ -32,7 +32,7 @@ def telling(line: str) -> bool:
     return not _programs().isdisjoint(re.split(r"[^\w.+-]+", plain))
 
 
-def program() -> list[str]:
+def build_parser_command() -> list[str]:
     """Return the command that tells why the line on its standard input must not be run; no output: it may."""
     return [sys.executable, "-I", "-m", "jumar.commands.parser"]
 

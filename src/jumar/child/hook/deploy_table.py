@@ -171,7 +171,7 @@ _REMOTE = {"ssh": "", "sftp": "", "mosh": "", "scp": ":", "rsync": ":", "lftp": 
 """Programs that reach other machines, and what stands in an argument that names one (empty: any argument does)."""
 
 
-def deploys(program: str, args: Sequence[str]) -> str:  # noqa: PLR0911  one line per kind of program
+def find_deployment(program: str, args: Sequence[str]) -> str:  # noqa: PLR0911  one line per kind of program
     """Return the part of *program* with *args* that changes what others use, or empty."""
     if any(word.partition("=")[0] in DRY and not word.endswith(("=none", "=false")) for word in args):
         return ""

@@ -27,7 +27,7 @@ class Stale(HookRefusal):
     """Raised when the published state is older than the journal: a hook was cut off in between."""
 
 
-def want(given: object, fields: dict[str, type], whose: str) -> None:
+def check_fields(given: object, fields: dict[str, type], whose: str) -> None:
     """Refuse *given*, named by *whose*, unless it is an object whose *fields* are of the kinds they must be."""
     if not isinstance(given, dict):
         raise HookRefusal(f"{whose} is no object")
@@ -37,7 +37,7 @@ def want(given: object, fields: dict[str, type], whose: str) -> None:
             raise HookRefusal(f"{whose} has no {name} that is a {kind.__name__}")
 
 
-def root_of(folder: str) -> str:
+def find_root(folder: str) -> str:
     """The root of the repository that *folder* lies in, resolved.
 
     Raises:
@@ -53,7 +53,7 @@ def root_of(folder: str) -> str:
     return real
 
 
-def inside(path: str, root: str) -> str:
+def resolve_inside(path: str, root: str) -> str:
     """The absolute *path* relative to *root*, if it is plainly a file's, or free for one, and no link is on the way.
 
     Raises:
@@ -99,7 +99,7 @@ def _step(way: str, *, last: bool) -> None:
         raise HookRefusal(f"{way} has a second name (a hard link): an edit would change both")
 
 
-def state_of(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
+def read_state(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
     """Read what the session of *root* last published, if whole and as new as the journal; wait so many *seconds*.
 
     Raises:
@@ -130,8 +130,10 @@ def _published(folder: str) -> tuple[dict[str, object], int]:
     try:
         with open(f"{folder}/{STATE}", "rb") as file:  # noqa: PTH123  as above
             state = json.loads(file.read())
-        want(state, {"version": int, "root": str, "run": str, "bytes": int, "mode": str, "fault": str}, "the session")
-        want(state, {"claims": dict, "tests": list, "authored": list}, "the session")
+        check_fields(
+            state, {"version": int, "root": str, "run": str, "bytes": int, "mode": str, "fault": str}, "the session"
+        )
+        check_fields(state, {"claims": dict, "tests": list, "authored": list}, "the session")
         journal = f"{folder}/runs/{state['run'].replace('/', '')}/events.jsonl"
         size = 0 if state["fault"] else os.stat(journal, follow_symlinks=False).st_size  # noqa: PTH116  as above
     except (OSError, ValueError, RecursionError, HookRefusal) as fault:

@@ -58,7 +58,7 @@ class Deferred(Exception):  # noqa: N818  it is no error
     """Raised when the small file cannot tell and the full rule must."""
 
 
-def no(why: str) -> Exception:
+def build_refusal(why: str) -> Exception:
     """Return the exception to raise where something is not let through, because of *why*."""
     return published_state.HookRefusal(why)
 
@@ -69,9 +69,11 @@ def main(arguments: list[str]) -> int:
     try:
         seconds = float(arguments[1]) if len(arguments) > 1 else PATIENCE_SECONDS
         raw = sys.stdin.buffer.read()
-        answer = answered(event, raw, os.environ.get("CLAUDE_PROJECT_DIR", ""), seconds, partial(full, arguments[2:3]))
+        answer = answer_event(
+            event, raw, os.environ.get("CLAUDE_PROJECT_DIR", ""), seconds, partial(ask_full_rule, arguments[2:3])
+        )
     except published_state.HookRefusal as why:
-        answer = refusal(event, str(why), raw)
+        answer = format_refusal(event, str(why), raw)
     if answer is None:
         return 0
     if event not in EVENTS:
@@ -82,18 +84,18 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def answered(event: str, raw: bytes, project: str, seconds: float, ask: Full) -> Answer:
+def answer_event(event: str, raw: bytes, project: str, seconds: float, ask: Full) -> Answer:
     """Return the answer to the host for the *event* that *raw* describes; None: nothing speaks against it.
 
     Where the published file does not tell, *ask* does: the full rule.
 
     Raises:
-        hook_disk.Refused: with the reason, if it is not let through or was not understood.
+        published_state.HookRefusal: with the reason, if it is not let through or was not understood.
     """
     payload = read(event, raw)
     if event in (PRE, POST, FAILED) and payload["tool_name"] in READERS:
         return None
-    root = published_state.root_of(project or str(payload["cwd"]))
+    root = published_state.find_root(project or str(payload["cwd"]))
     if event == BEGIN:
         return {"hookSpecificOutput": {"hookEventName": BEGIN, "additionalContext": INTRODUCTION}}
     if event == PRE:
@@ -105,19 +107,19 @@ def answered(event: str, raw: bytes, project: str, seconds: float, ask: Full) ->
     return ask(event, raw, root, seconds)
 
 
-def refusal(event: str, why: str, raw: bytes = b"") -> dict[str, object]:
+def format_refusal(event: str, why: str, raw: bytes = b"") -> dict[str, object]:
     """The answer to *event*, sent as *raw*, that blocks, or says as loudly as the event allows, *why*."""
     if event == PRE:
         decision = {"permissionDecision": "deny", "permissionDecisionReason": why}
         return {"hookSpecificOutput": {"hookEventName": PRE, **decision}}
     if event == FAILED:
         return {"hookSpecificOutput": {"hookEventName": FAILED, "additionalContext": why}}
-    if event == BEGIN or (event in STOPS and again(raw)):
+    if event == BEGIN or (event in STOPS and is_repeated_stop(raw)):
         return {"systemMessage": f"jumar: {why}"}
     return {"decision": "block", "reason": why}
 
 
-def again(raw: bytes) -> bool:
+def is_repeated_stop(raw: bytes) -> bool:
     """Return whether the stop event in *raw* says that the host goes on already because a stop was blocked."""
     try:
         payload = json.loads(raw)
@@ -130,22 +132,22 @@ def read(event: str, raw: bytes) -> dict[str, object]:
     """The event in *raw*, with the fields that its kind must have.
 
     Raises:
-        hook_disk.Refused: if it is no such event.
+        published_state.HookRefusal: if it is no such event.
     """
     if event not in EVENTS:
-        raise no(f"{event!r} is no event that jumar knows; it knows {', '.join(EVENTS)}")
+        raise build_refusal(f"{event!r} is no event that jumar knows; it knows {', '.join(EVENTS)}")
     try:
         payload = json.loads(raw.decode("utf-8"))
     except (ValueError, RecursionError) as fault:
-        raise no(f"what the host sent is not JSON: {fault}") from None
+        raise build_refusal(f"what the host sent is not JSON: {fault}") from None
     if not isinstance(payload, dict):
-        raise no("what the host sent is no JSON object")
+        raise build_refusal("what the host sent is no JSON object")
     wanted: dict[str, type] = {"session_id": str, "cwd": str, "hook_event_name": str}
     if event in (PRE, POST, FAILED):
         wanted |= {"tool_name": str, "tool_input": dict}
-    published_state.want(payload, wanted, "the event")
+    published_state.check_fields(payload, wanted, "the event")
     if payload["hook_event_name"] != event:
-        raise no(f"the host sent {payload['hook_event_name']!r} to the hook for {event}")
+        raise build_refusal(f"the host sent {payload['hook_event_name']!r} to the hook for {event}")
     return payload
 
 
@@ -153,75 +155,79 @@ def rule(payload: dict[str, object], root: str, seconds: float) -> None:
     """Rule on a tool call before it is made, after waiting at most *seconds* for a hook that is judging.
 
     Raises:
-        hook_disk.Refused: if it must not be made.
+        published_state.HookRefusal: if it must not be made.
         Deferred: if only the full rule can tell.
     """
-    disk, tool, given = published_state, str(payload["tool_name"]), payload["tool_input"]
+    tool, given = str(payload["tool_name"]), payload["tool_input"]
     assert isinstance(given, dict)  # noqa: S101  `read` saw to it
     if tool in EDITS:
-        path = edited(tool, given, root)
-        editable(path, root, disk.state_of(root, seconds))
+        path = find_edited_file(tool, given, root)
+        rule_on_edit(path, root, published_state.read_state(root, seconds))
         return
     if tool in SHELLS:
-        disk.want(given, {"command": str}, tool)
-        commanded(str(given["command"]), seconds)
+        published_state.check_fields(given, {"command": str}, tool)
+        rule_on_command(str(given["command"]), seconds)
     elif not tool.startswith("mcp__") and (named := _names_a_file(given)):
-        raise no(f"jumar does not know the tool {tool} and it names a file ({named}); use Edit, Write or NotebookEdit")
+        raise build_refusal(
+            f"jumar does not know the tool {tool} and it names a file ({named}); use Edit, Write or NotebookEdit"
+        )
     # What it writes is found afterwards, by comparing trees: for that there must be a session.
-    disk.state_of(root, seconds)
+    published_state.read_state(root, seconds)
 
 
-def edited(tool: str, given: dict[str, object], root: str) -> str:
+def find_edited_file(tool: str, given: dict[str, object], root: str) -> str:
     """The file that an edit tool is about to change, relative to *root*.
 
     Raises:
-        hook_disk.Refused: if the call is malformed, or the path is not plainly that of a file inside.
+        published_state.HookRefusal: if the call is malformed, or the path is not plainly that of a file inside.
     """
-    disk, (field, others) = published_state, EDITS[tool]
+    field, others = EDITS[tool]
     wanted: dict[str, type] = {field: str, **others}
     if tool == "NotebookEdit" and given.get("edit_mode") == "delete":
         del wanted["new_source"]
-    disk.want(given, wanted, tool)
+    published_state.check_fields(given, wanted, tool)
     if tool == "MultiEdit":
         edits = given["edits"]
         if not edits or not isinstance(edits, list):
-            raise no("MultiEdit came without edits")
+            raise build_refusal("MultiEdit came without edits")
         for edit in edits:
             if not isinstance(edit, dict):
-                raise no("an edit of MultiEdit is no object")
-            disk.want(edit, EDITS["Edit"][1], "an edit of MultiEdit")
-    path: str = disk.inside(str(given[field]), root)
+                raise build_refusal("an edit of MultiEdit is no object")
+            published_state.check_fields(edit, EDITS["Edit"][1], "an edit of MultiEdit")
+    path: str = published_state.resolve_inside(str(given[field]), root)
     return path
 
 
-def editable(path: str, root: str, state: dict[str, object]) -> None:
+def rule_on_edit(path: str, root: str, state: dict[str, object]) -> None:
     """Rule on an edit of *path* by what the session has published.
 
     Raises:
-        hook_disk.Refused: if it must not be made.
+        published_state.HookRefusal: if it must not be made.
         Deferred: if only the full rule can tell.
     """
     claims, tests, authored = state["claims"], state["tests"], state["authored"]
     assert isinstance(claims, dict) and isinstance(tests, list) and isinstance(authored, list)  # noqa: S101, PT018
     if path in tests:
-        raise no(f"{path} is read-only: tests and configuration that came with the repository stay as they are")
+        raise build_refusal(
+            f"{path} is read-only: tests and configuration that came with the repository stay as they are"
+        )
     if path in claims or path in authored:
         return
     if state["mode"] != "strict" or not os.path.lexists(f"{root}/{path}"):
         raise Deferred
     others = ", ".join(f"{test} for {file}" for file, ids in sorted(claims.items()) for test in ids[:1])
     open_now = f"; open now: {others}" if others else ""
-    raise no(
+    raise build_refusal(
         f"no claim covers {path}: run `jumar claim TEST_ID {path}` in the shell first, for a test that is red because "
         f"of this file{open_now}"
     )
 
 
-def full(gate: list[str], event: str, raw: bytes, root: str, seconds: float) -> Answer:
+def ask_full_rule(gate: list[str], event: str, raw: bytes, root: str, seconds: float) -> Answer:
     """Ask the full rule, in a process of its own, about the event in *raw* under *gate*, where one was named.
 
     Raises:
-        hook_disk.Refused: if it fails, says what is no answer, or takes longer than *seconds*.
+        published_state.HookRefusal: if it fails, says what is no answer, or takes longer than *seconds*.
     """
     program = [sys.executable, "-I", "-m", "jumar.hooks.full_rule", event, root, *gate]
     said, status = published_state.run(program, raw, seconds)
@@ -230,7 +236,7 @@ def full(gate: list[str], event: str, raw: bytes, root: str, seconds: float) -> 
     except ValueError:
         answer = False
     if status != 0 or not (answer is None or isinstance(answer, dict)):
-        raise no(f"jumar's full rule failed on this {event} (status {status}); `jumar doctor` may say why")
+        raise build_refusal(f"jumar's full rule failed on this {event} (status {status}); `jumar doctor` may say why")
     return answer
 
 
@@ -240,18 +246,18 @@ def _names_a_file(given: dict[str, object]) -> str:
     return next((name for name in given if any(word in name.lower() for word in telling)), "")
 
 
-def commanded(line: str, seconds: float) -> None:
+def rule_on_command(line: str, seconds: float) -> None:
     """Rule on a *line* for a shell, within *seconds*.
 
     Raises:
-        hook_disk.Refused: if it must not be run, or cannot be told.
+        published_state.HookRefusal: if it must not be run, or cannot be told.
     """
     from jumar.child.hook import command_prefilter as rules  # noqa: PLC0415  most events name no command
 
-    if not rules.telling(line):
+    if not rules.needs_parser(line):
         return
-    why, status = published_state.run(rules.program(), line.encode("utf-8", "replace"), seconds)
+    why, status = published_state.run(rules.build_parser_command(), line.encode("utf-8", "replace"), seconds)
     if status != 0 or why:
-        raise no(
+        raise build_refusal(
             why.decode("utf-8", "replace") or "jumar's rules for commands failed on this; `jumar doctor` may say why"
         )

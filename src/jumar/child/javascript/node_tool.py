@@ -67,7 +67,7 @@ def errand(tool: NodeRunner, config: dict[str, Any], send: Send) -> int:
         for line in session.work():
             send(line)
     except RunnerRefused as refused:
-        send(["usage", runner_bridge.plain(str(refused))])
+        send(["usage", runner_bridge.normalise_text(str(refused))])
         return 3
     return 0
 
@@ -137,7 +137,7 @@ class NodeToolSession:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
         if not done and time.monotonic() < self._deadline:
-            if not self._findings.found() and (why := toolchain_main.node_fault(self._node)):
+            if not self._findings.found() and (why := toolchain_main.check_node(self._node)):
                 raise RunnerRefused(why)
             self._stopped = f"{self._tool.name} left with status {process.returncode} before it was done"
 
@@ -226,7 +226,7 @@ class NodeToolSession:
         return [members[i] for i in running if i in members][-1:]
 
     def _records(self) -> Iterator[list[object]]:
-        plain = runner_bridge.plain
+        plain = runner_bridge.normalise_text
         asked = self._config["ids"]
         found = [i for i in self._findings.found() if _selects(self._config["args"], i)]
         ids = found if self._collects else [i for i in asked if self._findings.members(i)]

@@ -72,7 +72,7 @@ class HookFingerprint(NamedTuple):
         return (*self.called, *self.functions, *self.codes)
 
 
-def spaces() -> Iterator[Namespace]:
+def list_spaces() -> Iterator[Namespace]:
     """The modules of the framework, their classes, the pure builtins, and what those modules are imported as."""
     seen: set[int] = set()
     for full, module in sorted(sys.modules.items()):
@@ -98,7 +98,7 @@ def _space(where: str, owner: object, table: Mapping[str, object]) -> Namespace:
     )
 
 
-def hiding(space: Namespace) -> Iterator[str]:
+def find_hiding_names(space: Namespace) -> Iterator[str]:
     """The names in the class of *space* that are new there and hide an inherited part."""
     bases: Sequence[type] = getattr(space.owner, "__mro__", ())[1:]
     for name in set(space.table).difference(space.names):
@@ -110,58 +110,58 @@ def _is_part(value: object) -> bool:
     return isinstance(value, PARTS)
 
 
-def hook(manager: Any, name: str) -> HookFingerprint:
+def snapshot_hook(manager: Any, name: str) -> HookFingerprint:
     """Return how the hook *name* is called now, and what implements it."""
     caller = getattr(manager.hook, name, None)
     implementations = caller.get_hookimpls() if caller else []
     functions = [one.function for one in implementations]
-    below = [one for one in map(function_below, functions) if one is not None]
+    below = [one for one in map(unwrap_function, functions) if one is not None]
     called = (getattr(caller, "_hookexec", None), getattr(manager, "_inner_hookexec", None))
     return HookFingerprint(caller, called, implementations, functions, below, [one.__code__ for one in below])
 
 
-def unchanged(manager: Any, hook: HookFingerprint) -> bool:
+def is_unchanged(manager: Any, hook: HookFingerprint) -> bool:
     """Return whether a hook is still called and implemented as it was."""
     caller, called = hook.caller, (getattr(hook.caller, "_hookexec", None), getattr(manager, "_inner_hookexec", None))
-    if caller is None or not same(hook.called, called):
+    if caller is None or not are_identical(hook.called, called):
         return caller is None
     implementations = caller.get_hookimpls()
     return (
-        same(hook.implementations, implementations)
+        are_identical(hook.implementations, implementations)
         and all(map(is_, map(attrgetter("function"), implementations), hook.functions))
         and all(map(is_, map(attrgetter("__code__"), hook.below), hook.codes))
     )
 
 
-def among(one: object, known: Sequence[object]) -> bool:
+def contains_identity(one: object, known: Sequence[object]) -> bool:
     """Return whether *one* itself is in *known*."""
     return any(one is other for other in known)
 
 
 def is_ours(function: object) -> bool:
     """Return whether *function* belongs to a plug-in of jumar."""
-    below = function_below(function)
+    below = unwrap_function(function)
     return below is not None and below.__code__.co_filename.startswith(FOLDER)
 
 
-def essence(item: Any) -> TestFingerprint:
+def snapshot_test(item: Any) -> TestFingerprint:
     """Return the parts of *item*, without making an instance of its class."""
     owner, name = getattr(item.parent, "obj", None), getattr(item, "originalname", None) or item.name
     if isinstance(owner, type):
         held: object = next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), None)
     else:
         held = vars(item).get("_obj")
-    code = getattr(function_below(held), "__code__", None)
+    code = getattr(unwrap_function(held), "__code__", None)
     params = getattr(getattr(item, "callspec", None), "params", {})
-    return TestFingerprint((function_below(held), code, *params.values()), hash(code))
+    return TestFingerprint((unwrap_function(held), code, *params.values()), hash(code))
 
 
-def same(before: Sequence[object], now: Sequence[object]) -> bool:
+def are_identical(before: Sequence[object], now: Sequence[object]) -> bool:
     """Return whether both hold the very same objects."""
     return len(before) == len(now) and all(map(is_, before, now))
 
 
-def function_below(value: object) -> FunctionType | None:
+def unwrap_function(value: object) -> FunctionType | None:
     """The Python function below *value*, without asking *value* for anything that it could answer itself."""
     for _ in range(4):
         if isinstance(value, FunctionType):
@@ -177,7 +177,7 @@ def function_below(value: object) -> FunctionType | None:
     return None
 
 
-def places(value: object) -> list[str]:
+def find_source_files(value: object) -> list[str]:
     """The files that *value*, a function, a class or any object, comes from."""
     if isinstance(value, FunctionType):
         written, loaded = value.__code__.co_filename, value.__globals__.get("__file__")

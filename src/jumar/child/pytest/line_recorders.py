@@ -36,7 +36,7 @@ class FileSelection:
         return known
 
 
-def recorder(files: Mapping[str, str]) -> Any:
+def build_recorder(files: Mapping[str, str]) -> Any:
     """The fastest recorder that this interpreter has."""
     monitoring = getattr(sys, "monitoring", None)
     free = [tool for tool in TOOLS if monitoring and monitoring.get_tool(tool) is None]

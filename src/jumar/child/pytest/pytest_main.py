@@ -63,12 +63,12 @@ def main(joined: Callable[..., object] | None = None) -> None:
     for name in (*(f"_pytest.{name}" for name in FRIENDS), "cmath", "math", "operator"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    plugins = [*made(config, room, private, send), furnish(room, config["paths"])]
+    plugins = [*build_plugins(config, room, private, send), add_room_to_path(room, config["paths"])]
     if joined:
         plugins.append(joined(config["apart"], str(room), (test_timeout.TestTimeLimit,), send))
     for plugin in plugins:
         mark(plugin, pytest)
-    args = arguments(room, private, config)
+    args = build_arguments(room, private, config)
     gc.freeze()  # so that no collection goes through the whole of pytest again
     gc.enable()
     sys.argv[:] = ["pytest", *args]
@@ -88,25 +88,25 @@ def main(joined: Callable[..., object] | None = None) -> None:
     os._exit(status)
 
 
-def made(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:
+def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:
     """The plug-ins that report and judge."""
-    blame, cleaned = BlameFinder(str(room)), normalise.plain_in(str(room), str(private))
+    blame, cleaned = BlameFinder(str(room)), normalise.build_normaliser(str(room), str(private))
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
-    plugins += wanted(config, room, send)
+    plugins += build_optional_plugins(config, room, send)
     if config["mode"] == "run":
-        plugins += guards(str(room), blame, send)
+        plugins += build_guards(str(room), blame, send)
     return plugins
 
 
-def wanted(config: dict[str, Any], room: Path, send: Any) -> list[object]:
+def build_optional_plugins(config: dict[str, Any], room: Path, send: Any) -> list[object]:
     """Build the plug-ins that the config asks for beyond judging."""
     plugins: list[object] = []
     if "trace" in config:
-        plugins.append(Tracer(config["trace"], room, line_recorders.recorder, send))
+        plugins.append(Tracer(config["trace"], room, line_recorders.build_recorder, send))
     return plugins
 
 
-def guards(room: str, blame: BlameFinder, send: Callable[[list[object]], None]) -> list[object]:
+def build_guards(room: str, blame: BlameFinder, send: Callable[[list[object]], None]) -> list[object]:
     """Build the plug-ins that watch over the judging. `TamperCheck` remembers what it finds, so it is made last."""
     hidden, checked = HideTestName(room, blame.supports), OutcomeCheck(send)
     return [hidden, checked, TamperCheck(blame.foreign, send)]
@@ -134,7 +134,7 @@ class CollectionRoot:
         yield
 
 
-def furnish(room: Path, extra: Sequence[str]) -> CollectionRoot:
+def add_room_to_path(room: Path, extra: Sequence[str]) -> CollectionRoot:
     """Put the room on sys.path: it shadows no standard library module, and no installed package shadows it.
 
     Source folders come along: *extra* (the task's PYTHONPATH), `src`, and what an editable installation of the
@@ -155,10 +155,10 @@ def furnish(room: Path, extra: Sequence[str]) -> CollectionRoot:
     return CollectionRoot(there, place)
 
 
-def arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
+def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
     """The command line for pytest. What a project's own options would break of a verdict is switched off last."""
     there = [arg for arg in config["args"] if (room / arg.partition("::")[0]).exists()]
-    options = ["-c", configuration(room, there), f"--rootdir={room}", f"--confcutdir={room}",
+    options = ["-c", find_configuration(room, there), f"--rootdir={room}", f"--confcutdir={room}",
                "-o", f"cache_dir={private / 'cache'}", f"--basetemp={private / 'pytest'}",
                "--continue-on-collection-errors", "--maxfail=0", "--color=no", "--verbosity=-1"]  # fmt: skip
     options += QUIET if config.get("quiet") else ("--tb=short", "--no-summary")
@@ -175,7 +175,7 @@ def arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
     return [*options, *(there or config["args"])]
 
 
-def configuration(room: Path, args: Sequence[str]) -> str:
+def find_configuration(room: Path, args: Sequence[str]) -> str:
     """The configuration file that pytest would choose, looked for no higher than the room; the null device if none."""
     readable = importlib.import_module("_pytest.config.findpaths").load_config_dict_from_file
     starts = [room / arg.partition("::")[0] for arg in args] or [room]

@@ -102,7 +102,7 @@ class Reporter:
             config.hook.pytest_deselected(items=list(dropped))
             items[:] = kept
         if self._shuffle is not None:
-            items[:] = shuffled(items, self._shuffle)
+            items[:] = shuffle_items(items, self._shuffle)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Say what was found."""
@@ -134,7 +134,7 @@ class Reporter:
 
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Wrapper:
         """Find out what a phase fell over while the exception is there; plug-ins that report again keep the answer."""
-        with untraced() if self._quiet and call.excinfo is not None else contextlib.nullcontext():
+        with suppress_frames() if self._quiet and call.excinfo is not None else contextlib.nullcontext():
             outcome = yield
         if not (outcome.excinfo or call.excinfo is None or self._quiet):
             setattr(outcome.get_result(), BLAMED, self._blame(call.excinfo.value, arranging=call.when != "call"))
@@ -195,7 +195,7 @@ class Reporter:
             self._send(["broken", path, self._plain(why), *blamed])
 
 
-def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
+def shuffle_items(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
     """*items* in another order: the files, the classes within a file, the tests within a class."""
     chance = random.Random(seed)  # noqa: S311  an order, no secret
     drawn: dict[object, float] = {}
@@ -203,7 +203,7 @@ def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
 
 
 @contextlib.contextmanager
-def untraced() -> Iterator[None]:
+def suppress_frames() -> Iterator[None]:
     """Within the body tracebacks show no frames: to look up the lines of each takes longer than most tests."""
     before = getattr(sys, "tracebacklimit", None)
     sys.tracebacklimit = 0

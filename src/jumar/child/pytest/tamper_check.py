@@ -63,9 +63,9 @@ class TamperCheck:
 
     def arm(self) -> None:
         """Remember what the framework is made of now: before the room can be seen, and again once plug-ins are in."""
-        self._spaces = tuple(snapshot.spaces())
+        self._spaces = tuple(snapshot.list_spaces())
         self._deciding = tuple(s for s in self._spaces if s.where in DECIDING)
-        functions = (snapshot.function_below(value) for space in self._spaces for value in space.values)
+        functions = (snapshot.unwrap_function(value) for space in self._spaces for value in space.values)
         self._functions = [function for function in functions if function is not None]
         self._codes = [function.__code__ for function in self._functions]
         if not self._first:  # what plug-ins put there later may go again, and often does when the session is over
@@ -84,20 +84,20 @@ class TamperCheck:
             for name in HOOKS:
                 self._judge_hook(name, ())
         self.arm()
-        self._hooks = {name: snapshot.hook(self._manager, name) for name in HOOKS}
+        self._hooks = {name: snapshot.snapshot_hook(self._manager, name) for name in HOOKS}
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember the tests and the hooks; by now all of their files, and so the code under test, were imported."""
         self._look(self._spaces)
         self._outcome()
-        self._hooks = {name: snapshot.hook(self._manager, name) for name in HOOKS}
-        self._items = {item.nodeid: snapshot.essence(item) for item in session.items}
+        self._hooks = {name: snapshot.snapshot_hook(self._manager, name) for name in HOOKS}
+        self._items = {item.nodeid: snapshot.snapshot_test(item) for item in session.items}
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """See that it is the collected test that is about to run, and not what an earlier test made of it."""
-        known, now = self._items.get(item.nodeid), snapshot.essence(item)
-        if known is not None and not (snapshot.same(known.parts, now.parts) and known.content == now.content):
-            same_code = snapshot.same(known.parts[:2], now.parts[:2])
+        known, now = self._items.get(item.nodeid), snapshot.snapshot_test(item)
+        if known is not None and not (snapshot.are_identical(known.parts, now.parts) and known.content == now.content):
+            same_code = snapshot.are_identical(known.parts[:2], now.parts[:2])
             if same_code or not self._explained(vars(item).get("_obj")):
                 self._tell(f"the collected test {item.nodeid}")
 
@@ -133,7 +133,7 @@ class TamperCheck:
     def _outcome(self) -> None:
         self._look(self._deciding)
         for name, hook in self._hooks.items():
-            if not snapshot.unchanged(self._manager, hook):
+            if not snapshot.is_unchanged(self._manager, hook):
                 self._judge_hook(name, hook.parts)
 
     def _look(self, spaces: Sequence[Any], *, lenient: bool = False) -> None:
@@ -145,7 +145,7 @@ class TamperCheck:
                     if now is not space.values[n] and now is not self._first.get((space.where, name)):
                         self._judge(space.where, name, now, lenient=lenient)
             if len(table) > space.size and isinstance(space.owner, type):
-                for name in snapshot.hiding(space):
+                for name in snapshot.find_hiding_names(space):
                     self._judge(space.where, name, table[name], lenient=lenient)
 
     def _look_at_code(self) -> None:
@@ -156,13 +156,13 @@ class TamperCheck:
 
     def _judge_hook(self, name: str, known: Sequence[object]) -> None:
         """Judge what was added to the hook *name*, taken from it, or made of what was there."""
-        among, now = snapshot.among, snapshot.hook(self._manager, name)
+        among, now = snapshot.contains_identity, snapshot.snapshot_hook(self._manager, name)
         for function in now.functions:
-            below = snapshot.function_below(function)
+            below = snapshot.unwrap_function(function)
             if not (among(function, known) and (below is None or among(below.__code__, known))):
                 self._judge("the hook", name, function, lenient=True)
         gone = [one for one in known if not among(one, now.parts)]
-        if known and (not snapshot.same(known[:2], now.parts[:2]) or any(map(snapshot.is_ours, gone))):
+        if known and (not snapshot.are_identical(known[:2], now.parts[:2]) or any(map(snapshot.is_ours, gone))):
             self._tell(f"the hook {name}")
 
     def _judge(self, where: str, name: str, value: object, *, lenient: bool = False) -> None:
@@ -176,8 +176,8 @@ class TamperCheck:
 
         What belongs to nobody is no explanation: no plug-in wants pytest to call `print` in place of a test.
         """
-        function = snapshot.function_below(value)
-        places = snapshot.places(value if function is None else function)
+        function = snapshot.unwrap_function(value)
+        places = snapshot.find_source_files(value if function is None else function)
         if not places or any(map(self._foreign, places)):
             return False
         owner = function if function is not None else value if isinstance(value, type) else type(value)

@@ -23,7 +23,7 @@ PRIVATE, CREATE, REMOVE = 0, 0o1000, 0
 """IPC_PRIVATE, IPC_CREAT, IPC_RMID of sys/ipc.h."""
 
 
-def answering(listener: socket.socket, token: bytes) -> None:
+def answer_connections(listener: socket.socket, token: bytes) -> None:
     """Tell everybody who connects the secret."""
     listener.listen(8)
 
@@ -35,7 +35,7 @@ def answering(listener: socket.socket, token: bytes) -> None:
     threading.Thread(target=serve, daemon=True).start()
 
 
-def hearing(listener: socket.socket, token: bytes, seen: dict[str, bool]) -> None:
+def note_datagrams(listener: socket.socket, token: bytes, seen: dict[str, bool]) -> None:
     """Note a datagram that holds the secret."""
 
     def serve() -> None:
@@ -45,7 +45,7 @@ def hearing(listener: socket.socket, token: bytes, seen: dict[str, bool]) -> Non
     threading.Thread(target=serve, daemon=True).start()
 
 
-def segment(token: bytes) -> int:
+def create_segment(token: bytes) -> int:
     """The number of a segment of shared memory that holds the secret and is gone with this process."""
     LIBC.shmat.restype = ctypes.c_void_p
     number = int(LIBC.shmget(PRIVATE, ctypes.c_size_t(4096), CREATE | 0o600))
@@ -75,13 +75,13 @@ def main() -> None:
         bound.bind(name)
     Path(config["socket"]).chmod(0o777)
     for bound in (tcp, *unix):
-        answering(bound, token)
-    hearing(udp, token, seen)
+        answer_connections(bound, token)
+    note_datagrams(udp, token, seen)
     with Path(config["journal"]).open("a", encoding="utf-8") as journal, Path(config["secret"]).open("rb") as secret:
         send(["ready", {
             "decoy": os.getpid(), "started_as": sys.argv[0],
             "address": ctypes.addressof(held), "scratch": ctypes.addressof(scratch),
-            "tcp": tcp.getsockname()[1], "udp": udp.getsockname()[1], "segment": segment(token),
+            "tcp": tcp.getsockname()[1], "udp": udp.getsockname()[1], "segment": create_segment(token),
             "descriptor": secret.fileno(), "journal_descriptor": journal.fileno(),
         }])  # fmt: skip
         for _ in requests:

@@ -34,25 +34,25 @@ def refuse(why: str) -> NoReturn:
 def enter(order: dict[str, Any]) -> None:
     """Carry out *order*."""
     uid, own, terminals = order["uid"], [], []
-    private = mounts.separated(uid)
+    private = mounts.unshare_namespaces(uid)
     if not private and order["namespaces"]:
         refuse("this machine gives no namespace of its own to a process: it needs CAP_SYS_ADMIN")
     needed = [path for path in (*order["readable"], *order["writable"], *order["sockets"]) if os.path.lexists(path)]
     for path in (*order["writable"], *order["sockets"]) if uid is not None else ():
         locks.give(path, uid, (0, *range(*order["owners"])))
     if private:
-        own, terminals = mounts.covered(needed, uid), mounts.terminals()
+        own, terminals = mounts.cover_folders(needed, uid), mounts.mount_terminals()
         folders = [path for path in order["writable"] if os.path.isdir(path)]  # noqa: PTH112
-        mounts.sealed(folders, (*own, *terminals[1:]))
-    elif uid is not None and (closed := mounts.barrier(needed, uid)):
+        mounts.seal_mounts(folders, (*own, *terminals[1:]))
+    elif uid is not None and (closed := mounts.find_barrier(needed, uid)):
         refuse(f"the user that tests run as cannot pass {closed}: keep it elsewhere, or run jumar as an ordinary user")
     if uid is not None:
         locks.become(uid)
-    locks.no_new_privileges()
+    locks.set_no_new_privileges()
     if order["landlock"]:
         if not private and uid is not None:  # their rights keep others' apart
             terminals = ["/dev/ptmx", "/dev/pts"]
-        locks.landlocked(
+        locks.apply_landlock(
             {
                 **dict.fromkeys((*order["readable"], *order["sockets"], "/proc", "/sys"), locks.READING),
                 **dict.fromkeys((*order["writable"], *own, MEMORY), locks.EVERYTHING),
@@ -62,7 +62,7 @@ def enter(order: dict[str, Any]) -> None:
             network=private,
         )
     for program in order["filters"]["private" if private else "shared"]:
-        locks.filtered(bytes.fromhex(program))
+        locks.install_filter(bytes.fromhex(program))
 
 
 def main() -> None:

@@ -79,19 +79,19 @@ def become(uid: int) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def no_new_privileges() -> None:
+def set_no_new_privileges() -> None:
     """Let no program that this process becomes have more rights than it has."""
     call(LIBC.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges")
 
 
-def version() -> int:
+def read_landlock_version() -> int:
     """Of the Landlock of this kernel; 0: it has none."""
     return min(max(int(LIBC.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1)), 0), NEWEST)
 
 
-def landlocked(allowed: Mapping[str, int], *, network: bool) -> None:
+def apply_landlock(allowed: Mapping[str, int], *, network: bool) -> None:
     """Forbid every file but those *allowed* (path -> rights), foreign signals, and, unless *network*, TCP."""
-    known = version()
+    known = read_landlock_version()
     rights = FIRST | sum(right for since, right in SINCE.items() if known >= since)
     fields = [rights]
     fields += [0 if network else TCP] if known >= TCP_SINCE else []
@@ -118,7 +118,7 @@ def allow(rules: int, path: str, rights: int) -> None:
     os.close(handle)
 
 
-def filtered(program: bytes) -> None:
+def install_filter(program: bytes) -> None:
     """Let the kernel ask *program*, an array of `struct sock_filter`, before each system call."""
     held = ctypes.create_string_buffer(program, len(program))
     described = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(held))

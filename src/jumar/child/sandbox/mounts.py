@@ -57,7 +57,7 @@ def change(path: str, what: tuple[int, int], reach: int) -> None:
     call(LIBC.syscall(MOUNT_SETATTR, -100, place, reach, attributes, ctypes.c_size_t(32)), f"mount {path}")
 
 
-def separated(uid: int | None) -> bool:
+def unshare_namespaces(uid: int | None) -> bool:
     """Unshare network, mounts and shared memory, all or none; return whether this process has its own now.
 
     One that will not become another user, *uid*, gets a user namespace too, without which it may make none of them.
@@ -73,11 +73,11 @@ def separated(uid: int | None) -> bool:
             with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
                 file.write(text)
     mount("none", "/", None, RECURSIVE | DEPENDENT)
-    loopback()
+    enable_loopback()
     return True
 
 
-def loopback() -> None:
+def enable_loopback() -> None:
     """Switch the loopback on: a new network has one, but it is down."""
     anything = call(LIBC.socket(2, 2, 0), "a socket")
     request = struct.pack("16sH14x", b"lo", 0)
@@ -86,12 +86,12 @@ def loopback() -> None:
     os.close(anything)
 
 
-def below(path: str, folder: str) -> bool:
+def is_below(path: str, folder: str) -> bool:
     """Return whether *path* is *folder* or lies in it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def barrier(paths: Sequence[str], uid: int) -> str:
+def find_barrier(paths: Sequence[str], uid: int) -> str:
     """The outermost folder on the way to the first of *paths* that *uid* cannot reach; empty: it can reach all."""
     for path in paths:
         parts = path.split("/")[1:-1]
@@ -103,7 +103,7 @@ def barrier(paths: Sequence[str], uid: int) -> str:
     return ""
 
 
-def covered(needed: Sequence[str], uid: int | None) -> list[str]:
+def cover_folders(needed: Sequence[str], uid: int | None) -> list[str]:
     """Lay an empty folder over each of `COVERS` and over what *uid* could not pass, with *needed* in it.
 
     Those in which anybody may write are named.
@@ -111,11 +111,11 @@ def covered(needed: Sequence[str], uid: int | None) -> list[str]:
     laid = [
         folder
         for folder in COVERS
-        if os.path.isdir(folder) and not os.path.islink(folder) and not any(below(folder, path) for path in needed)
+        if os.path.isdir(folder) and not os.path.islink(folder) and not any(is_below(folder, path) for path in needed)
     ]
     for folder in laid:
         lay(folder, COVERS[folder], needed)
-    while uid is not None and (closed := barrier(needed, uid)):
+    while uid is not None and (closed := find_barrier(needed, uid)):
         if closed in needed:
             raise OSError(errno.EACCES, f"{closed} is to be read, and closed to other users: open it (chmod o+rx)")
         lay(closed, SHUT, needed)
@@ -124,8 +124,8 @@ def covered(needed: Sequence[str], uid: int | None) -> list[str]:
 
 def lay(folder: str, mode: str, needed: Sequence[str]) -> None:
     """Lay an empty folder over *folder*, and show what is *needed* of it in there."""
-    inner = [path for path in needed if below(path, folder) and os.path.lexists(path)]
-    outermost = [p for p in inner if not any(below(p, other) for other in inner if other != p)]
+    inner = [path for path in needed if is_below(path, folder) and os.path.lexists(path)]
+    outermost = [p for p in inner if not any(is_below(p, other) for other in inner if other != p)]
     held = [(path, os.open(path, os.O_PATH | os.O_NOFOLLOW)) for path in outermost]
     mount("tmpfs", folder, "tmpfs", NOSUID | NODEV, COVER + mode)
     for path, handle in held:
@@ -147,7 +147,7 @@ def show(path: str, handle: int) -> None:
     mount(f"/proc/self/fd/{handle}", path, None, BIND | RECURSIVE)
 
 
-def terminals() -> list[str]:
+def mount_terminals() -> list[str]:
     """Mount terminals of our own, with none of anybody else's, and return where they are; empty: nowhere."""
     try:
         mount("devpts", "/dev/pts", "devpts", NOSUID | NOEXEC, "newinstance,ptmxmode=0666,mode=620")
@@ -157,7 +157,7 @@ def terminals() -> list[str]:
     return ["/dev/ptmx", "/dev/pts"]
 
 
-def sealed(writable: Sequence[str], own: Sequence[str]) -> None:
+def seal_mounts(writable: Sequence[str], own: Sequence[str]) -> None:
     """Let nothing be changed on any file system, modes included, but at *writable* and at *own*, which we mounted."""
     for path in writable:
         mount(path, path, None, BIND | RECURSIVE)

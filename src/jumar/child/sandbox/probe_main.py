@@ -32,7 +32,7 @@ def hang(*_: object) -> None:
     raise Slow
 
 
-def judged(probe: Probe, aims: dict[str, Any]) -> tuple[str, str]:
+def run_probe(probe: Probe, aims: dict[str, Any]) -> tuple[str, str]:
     """Run *probe*, and return how it went and its evidence."""
     signal.alarm(PATIENCE_SECONDS)
     try:
@@ -46,12 +46,12 @@ def judged(probe: Probe, aims: dict[str, Any]) -> tuple[str, str]:
     return ("possible", evidence) if evidence else ("impossible", "")
 
 
-def apart(probe: Probe, aims: dict[str, Any]) -> tuple[str, str]:
+def run_probe_forked(probe: Probe, aims: dict[str, Any]) -> tuple[str, str]:
     """Run *probe* in a process of its own, and return how it went and its evidence."""
     told, tells = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.write(tells, "\n".join(judged(probe, aims)).encode()[:4000])
+        os.write(tells, "\n".join(run_probe(probe, aims)).encode()[:4000])
         os._exit(0)
     os.close(tells)
     with os.fdopen(told, "rb") as stream:
@@ -73,7 +73,7 @@ def main() -> None:
     for module in MODULES:
         for probe in module.PROBES:
             if not only or probe.__name__ in only:
-                judge = apart if probe in getattr(module, "APART", ()) else judged
+                judge = run_probe_forked if probe in getattr(module, "APART", ()) else run_probe
                 send(["tried", probe.__name__, *judge(probe, aims)])
     send(["end", 0])
     sys.stdout.flush()

@@ -154,12 +154,12 @@ def main() -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(f"_pytest.{name}")
     sys.dont_write_bytecode = True
-    entrance = pytest_main.furnish(room, config["paths"])
+    entrance = pytest_main.add_room_to_path(room, config["paths"])
     pytest_main.mark(entrance, pytest)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    args = [*OPTIONS, *pytest_main.arguments(room, Path(os.environ["TMPDIR"]), config)]
+    args = [*OPTIONS, *pytest_main.build_arguments(room, Path(os.environ["TMPDIR"]), config)]
     sys.argv[:] = ["pytest", *args]
     send(["hello", {}])
     server = Server(config, send)

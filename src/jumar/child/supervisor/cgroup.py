@@ -26,7 +26,7 @@ _SETTINGS = (
 gets as much of it as one process outside, so that a thousand processes cannot starve the one that is to kill them."""
 
 
-def folders() -> list[str]:
+def find_group_folders() -> list[str]:
     """The control groups that this process is in."""
     with open("/proc/self/cgroup") as listing:
         groups = [line.rstrip("\n").split(":", 2)[1:] for line in listing]
@@ -59,7 +59,7 @@ class Cgroup:
         """Make them: processes and threads are both tasks."""
         values = {name: value.format(memory_bytes=memory_bytes, tasks=tasks) for name, value in _SETTINGS}
         with contextlib.suppress(OSError, ValueError):
-            for folder in folders():
+            for folder in find_group_folders():
                 # A group of the second version that holds processes has no bounded groups in it: beside it, then.
                 for place in (folder, os.path.dirname(folder)):
                     if self._bounded(os.path.join(place, self._name), values):
@@ -114,6 +114,6 @@ class Cgroup:
     def sweep(self) -> None:
         """Take them away where whoever made them was killed."""
         with contextlib.suppress(OSError, ValueError):
-            for folder in folders():
+            for folder in find_group_folders():
                 self.groups += [os.path.join(place, self._name) for place in (folder, os.path.dirname(folder))]
         self.leave()

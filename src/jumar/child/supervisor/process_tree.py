@@ -33,7 +33,7 @@ class TreeProcess:
         self.group, self.threads, self.pages = int(fields[GROUP]), int(fields[THREADS]), int(fields[PAGES])
 
 
-def descendants(root: int) -> dict[int, TreeProcess]:
+def find_descendants(root: int) -> dict[int, TreeProcess]:
     """The living processes below *root*, by number."""
     children: dict[int, list[int]] = {}
     members: dict[int, TreeProcess] = {}
@@ -56,7 +56,7 @@ def descendants(root: int) -> dict[int, TreeProcess]:
     return found
 
 
-def bearers(nonce: str) -> set[int]:
+def find_marked(nonce: str) -> set[int]:
     """The living processes that were started with *nonce* in their environment."""
     mark = b"JUMAR_ROOM=" + nonce.encode()
     found = set()
@@ -78,7 +78,7 @@ def destroy(nonce: str, root: int | None, seconds: float = KILL_SECONDS) -> int:
         began = time.monotonic()
         frozen = freeze(nonce, root, deadline)
         for target in frozen:
-            signal_to(target, signal.SIGKILL)
+            send_signal(target, signal.SIGKILL)
         if root == os.getpid():
             reap(-1)
         if not frozen:
@@ -92,25 +92,25 @@ def freeze(nonce: str, root: int | None, deadline: float) -> set[int]:
     """Stop all that shall be killed before one is: what lives on could start others. Groups are negative numbers."""
     frozen: set[int] = set()
     while True:
-        below = descendants(root) if root else {}
+        below = find_descendants(root) if root else {}
         # A storm of processes leaves its killer little time, and one call reaches a whole group. The reaper's own
         # is not among them, as it leads another session; root stands for it all the same, to be sure.
         groups = {-member.group for member in below.values() if member.group not in (0, root, os.getpgrp())}
-        fresh = (groups | below.keys()) - frozen or bearers(nonce) - frozen
+        fresh = (groups | below.keys()) - frozen or find_marked(nonce) - frozen
         for target in sorted(fresh):
-            signal_to(target, signal.SIGSTOP)
+            send_signal(target, signal.SIGSTOP)
         frozen |= fresh
         if not fresh or time.monotonic() > deadline:
             return frozen
 
 
-def signal_to(target: int, number: int) -> None:
+def send_signal(target: int, number: int) -> None:
     """Send signal *number*; a process (or group) that is gone or another user's is no fault."""
     with contextlib.suppress(OSError):
         os.kill(target, number)
 
 
-def stopped(pid: int) -> bool:
+def is_stopped(pid: int) -> bool:
     """Return whether *pid* was stopped, or traced: it will not do anything until it is continued."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:

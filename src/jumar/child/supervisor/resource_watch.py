@@ -131,7 +131,7 @@ class ResourceWatch:
         return _ended(how, f"it ran more than {self._processes} processes, or {THREADS} threads for each")
 
 
-def crowd(user: int) -> int:
+def count_user_threads(user: int) -> int:
     """Return how many threads of *user* run on this machine: the limit on threads counts those, too."""
     threads = 0
     for name in os.listdir("/proc"):

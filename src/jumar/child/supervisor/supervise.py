@@ -104,7 +104,7 @@ def spawn(order: dict[str, Any], output: int, group: cgroup.Cgroup) -> int:
             if os.getuid():  # root has no such limit
                 limit(
                     resource.RLIMIT_NPROC,
-                    resource_watch.THREADS * order["processes"] + resource_watch.crowd(os.getuid()),
+                    resource_watch.THREADS * order["processes"] + resource_watch.count_user_threads(os.getuid()),
                 )
             group.enter()
             signal.set_wakeup_fd(-1)
@@ -124,7 +124,7 @@ def spawn(order: dict[str, Any], output: int, group: cgroup.Cgroup) -> int:
     return pid
 
 
-def offered() -> Callable[[str], None]:
+def open_oom_score() -> Callable[[str], None]:
     """Sets whom the kernel ends first should the machine run out of memory all the same; children inherit it.
 
     Opened early, as the file is not ours any more once nobody may look into us.
@@ -148,7 +148,7 @@ def limit(what: int, most: int) -> None:
     resource.setrlimit(what, (most, most))
 
 
-def come_first() -> None:
+def raise_priority() -> None:
     """Be served before what must be killed, where that may be asked for: a storm of processes leaves no time."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, -10)
@@ -161,7 +161,7 @@ def watch(
 ) -> dict[str, object]:
     """Wait for the first of: the child's end, too high a toll, the deadline, jumar's end. Its output is drained."""
     pipe, sink = output
-    come_first()
+    raise_priority()
     parent = os.getppid()
     sources = [0, pipe, woken]
     while True:
@@ -206,7 +206,7 @@ def main() -> None:
     # They were made inheritable to get here; the process below gets those alone that it shall keep.
     for fd in (status_fd, order["config"], order["output"], *order["keep"]):
         os.set_inheritable(fd, False)  # noqa: FBT003  # its only argument
-    offer = offered()
+    offer = open_oom_score()
     adopt_orphans()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, lambda *_: None)  # a handler, as SIG_IGN would be inherited by the tests
@@ -215,11 +215,11 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
     with contextlib.suppress(OSError):
-        os.write(status_fd, said(carried_out(order, woken, offer)))
+        os.write(status_fd, encode_status(run_order(order, woken, offer)))
     os._exit(0)
 
 
-def carried_out(order: dict[str, Any], woken: int, offer: Callable[[str], None]) -> dict[str, object]:
+def run_order(order: dict[str, Any], woken: int, offer: Callable[[str], None]) -> dict[str, object]:
     """Start the process, watch it, and end all that is left of it; how it went."""
     deadline = time.monotonic() + order["seconds"]
     pipe, child_output = os.pipe()
@@ -233,11 +233,11 @@ def carried_out(order: dict[str, Any], woken: int, offer: Callable[[str], None])
         group.leave()
         return {"how": "unstarted", "error": error.strerror}
     offer("0")
-    said({})  # while the process starts, so that nothing has to be loaded when it is over
-    tolls = resource_watch.ResourceWatch(order, lambda: process_tree.descendants(os.getpid()), group.burst)
+    encode_status({})  # while the process starts, so that nothing has to be loaded when it is over
+    tolls = resource_watch.ResourceWatch(order, lambda: process_tree.find_descendants(os.getpid()), group.burst)
     status = watch(child, (pipe, sink), woken, tolls, deadline)
     # Most of a storm is over with one call, and then there is time for the rest of it.
-    process_tree.signal_to(-child, signal.SIGKILL)
+    process_tree.send_signal(-child, signal.SIGKILL)
     status["survivors"] = process_tree.destroy(order["nonce"], os.getpid())
     group.leave()
     drain(pipe, sink)
@@ -245,7 +245,7 @@ def carried_out(order: dict[str, Any], woken: int, offer: Callable[[str], None])
     return status
 
 
-def said(status: dict[str, object]) -> bytes:
+def encode_status(status: dict[str, object]) -> bytes:
     """*status* in JSON. To load that takes as long as all the rest of this script."""
     import json  # noqa: PLC0415  as above
 

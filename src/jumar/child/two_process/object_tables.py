@@ -123,7 +123,7 @@ class ObjectTables:
         number = self._values.introduce(kind)
         self.own[number] = kind
         bases = [self.class_form(base, depth + 1) for base in kind.__bases__]
-        names, refused = proxies.described(kind, self._side.names)
+        names, refused = proxies.list_attributes(kind, self._side.names)
         metaclass: Any = type(kind)
         checks = metaclass.__instancecheck__ is not type.__instancecheck__
         return ["C", number, [*self._side.title(kind), bases, names, refused, checks]]
@@ -146,7 +146,7 @@ class ObjectTables:
     def _error_state(self, error: BaseException, depth: int) -> Any:
         encode = self._values.encode
         extras = {name: getattr(error, name, None) for name in EXTRAS} if type(error) in self._values.names else {}
-        if type(error) not in self._values.names and proxies.standard(type(error).__module__):
+        if type(error) not in self._values.names and proxies.is_standard_library(type(error).__module__):
             extras = vars(error)
         kept = [[n, encode(v, depth + 1)] for n, v in extras.items() if type(v) in (str, int, float, bool)]
         arguments = [encode(a, depth + 1) for a in error.args]
@@ -177,11 +177,11 @@ class ObjectTables:
             above = tuple(self._values.decode(base, depth + 1) for base in bases)
             facts = self.facts(number, extends=False)
             facts.update(__module__=str(module), __qualname__=str(qualname), _jumar_checks=bool(checks))
-            body = {**proxies.body_of(number, names, refused), **self._side.extras(name, module)}
+            body = {**proxies.build_class_body(number, names, refused), **self._side.extras(name, module)}
             try:
-                kind = proxies.made(name, above, body, facts)
+                kind = proxies.build_proxy_class(name, above, body, facts)
             except TypeError:  # bases that do not go together here
-                kind = proxies.made(name, (), body, facts)
+                kind = proxies.build_proxy_class(name, (), body, facts)
             interface = getattr(collections.abc, name, None) if module == "collections.abc" else None
             if interface is not None:
                 interface.register(kind)
@@ -208,7 +208,7 @@ class ObjectTables:
         kept = ("__classcell__", "__module__", "__qualname__", "__doc__")
         ours.update({key: body[key] for key in kept if key in body})
         number = self.peer.ask("extend", name, tuple(b for b in bases if b is not object), theirs, keywords)
-        kind = proxies.made(name, bases, ours, self.facts(self._values.theirs(number), extends=True))
+        kind = proxies.build_proxy_class(name, bases, ours, self.facts(self._values.theirs(number), extends=True))
         self._classes[number] = kind
         return kind
 
@@ -217,7 +217,7 @@ class ObjectTables:
         if number in self._known or not isinstance(kind, type):
             raise ValueError("a thing that cannot be")
         if kind is object:  # a sentinel: its class has no methods, and every class of mirrors will do
-            kind = proxies.made("object", (), {}, self.facts(number, extends=False))
+            kind = proxies.build_proxy_class("object", (), {}, self.facts(number, extends=False))
         base: Any = next(b for b in kind.__mro__ if type(b) is not proxies.ProxyClass and b is not proxies.Proxy)
         if issubclass(kind, BaseException):
             return self._new_error(kind, number, state, depth)

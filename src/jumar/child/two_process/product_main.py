@@ -193,7 +193,7 @@ class ProductSide:
         if op == "delete":
             return delattr(*values)
         if op == "member":
-            return member(*values)
+            return get_member(*values)
         if op == "class":
             return {"iter": iter, "len": len, "getitem": lambda kind, key: kind[key]}[values[1]](values[0], *values[2:])  # type: ignore[operator]
         if op == "names":
@@ -254,7 +254,7 @@ def _bound(self: Any, thing: Any, kind: Any = None) -> Any:  # noqa: ARG001  the
     return self if thing is None else types.MethodType(self, thing)
 
 
-def member(thing: Any, owner: Any, name: str) -> Any:
+def get_member(thing: Any, owner: Any, name: str) -> Any:
     """The attribute *name* of *thing*, as *owner* has it, whatever classes below it say."""
     own = getattr(thing, "__dict__", {})
     if name in own or name not in vars(owner):

@@ -46,7 +46,7 @@ RESERVED = ("_jumar", "_pytest", "pytest_", "pytestmark", "_hypothesis", "_mock_
 NUMBER = "_jumar_number"
 
 
-def peer_of(kind: type) -> Any:
+def find_peer(kind: type) -> Any:
     """Return the peer that answers for *kind*, a proxy class, and its instances."""
     return type.__getattribute__(kind, "_jumar_peer")
 
@@ -56,7 +56,7 @@ class ProxyClass(type):
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **keywords: Any) -> Any:
         """Extend mirrored classes."""
-        peer = next(peer_of(base) for base in bases if isinstance(base, ProxyClass))
+        peer = next(find_peer(base) for base in bases if isinstance(base, ProxyClass))
         return peer.mirrors.extended(name, bases, body, keywords)
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **_: Any) -> None:
@@ -64,77 +64,77 @@ class ProxyClass(type):
 
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
         """Make an instance over there."""
-        made: Any = peer_of(cls).ask("call", cls, args, keywords)
+        made: Any = find_peer(cls).ask("call", cls, args, keywords)
         own: Any = cls
         if type(made) is own:
             object.__setattr__(made, "_jumar_made", True)
         return made
 
     def __getattr__(cls, name: str) -> Any:
-        return peer_of(cls).attribute(cls, name)
+        return find_peer(cls).attribute(cls, name)
 
     def __setattr__(cls, name: str, value: Any) -> None:
         if name in ("__abstractmethods__", "__parameters__"):
             return
         if isinstance(value, ProxyMember) or getattr(value, "_jumar_special", False) is True:
-            peer_of(cls).ask("restore", cls, name)  # what was found in the class is put back
+            find_peer(cls).ask("restore", cls, name)  # what was found in the class is put back
         else:
-            peer_of(cls).ask("set", cls, name, value)
+            find_peer(cls).ask("set", cls, name, value)
 
     def __delattr__(cls, name: str) -> None:
-        peer_of(cls).ask("delete", cls, name)
+        find_peer(cls).ask("delete", cls, name)
 
     def __dir__(cls) -> Any:
-        return peer_of(cls).ask("dir", cls)
+        return find_peer(cls).ask("dir", cls)
 
     def __iter__(cls) -> Any:
-        return peer_of(cls).ask("class", cls, "iter")
+        return find_peer(cls).ask("class", cls, "iter")
 
     def __len__(cls) -> int:
-        return int(peer_of(cls).ask("class", cls, "len"))
+        return int(find_peer(cls).ask("class", cls, "len"))
 
     def __bool__(cls) -> bool:
         return True
 
     def __getitem__(cls, key: Any) -> Any:
-        return peer_of(cls).ask("class", cls, "getitem", key)
+        return find_peer(cls).ask("class", cls, "getitem", key)
 
     def __contains__(cls, item: Any) -> bool:
-        return bool(peer_of(cls).compared("__contains__", None, cls, (item,)))
+        return bool(find_peer(cls).compared("__contains__", None, cls, (item,)))
 
     def __instancecheck__(cls, thing: Any) -> bool:
-        return type.__instancecheck__(cls, thing) or peer_of(cls).belongs(cls, type(thing))
+        return type.__instancecheck__(cls, thing) or find_peer(cls).belongs(cls, type(thing))
 
     def __subclasscheck__(cls, other: type) -> bool:
-        return type.__subclasscheck__(cls, other) or peer_of(cls).belongs(cls, other)
+        return type.__subclasscheck__(cls, other) or find_peer(cls).belongs(cls, other)
 
 
 class Proxy:
     """Base of all proxies. It defines nothing that a remote class may define and C would find here first."""
 
     def __getattr__(self, name: str) -> Any:
-        return peer_of(type(self)).attribute(self, name)
+        return find_peer(type(self)).attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[:2] == "__":
             object.__setattr__(self, name, value)
         else:
-            peer_of(type(self)).ask("set", self, name, value)
+            find_peer(type(self)).ask("set", self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        peer_of(type(self)).ask("delete", self, name)
+        find_peer(type(self)).ask("delete", self, name)
 
     def __dir__(self) -> Any:
-        return peer_of(type(self)).ask("dir", self)
+        return find_peer(type(self)).ask("dir", self)
 
     def __repr__(self) -> str:
-        return str(peer_of(type(self)).ask("repr", self))
+        return str(find_peer(type(self)).ask("repr", self))
 
     def __copy__(self) -> Any:
-        return peer_of(type(self)).ask("copy", self)
+        return find_peer(type(self)).ask("copy", self)
 
     def __deepcopy__(self, _: Any) -> Any:
-        return peer_of(type(self)).ask("deepcopy", self)
+        return find_peer(type(self)).ask("deepcopy", self)
 
     def __reduce_ex__(self, _: Any) -> Any:
         raise TypeError(f"a {type(self).__name__} of another process cannot be pickled")
@@ -148,17 +148,17 @@ class ProxyMember:
 
     def __get__(self, thing: Any, kind: Any = None) -> Any:
         if thing is None:
-            return peer_of(kind).attribute(kind, self._name)
+            return find_peer(kind).attribute(kind, self._name)
         if type.__getattribute__(type(thing), "_jumar_extends"):
-            return peer_of(type(thing)).ask("member", thing, self._owner, self._name)
-        return peer_of(type(thing)).attribute(thing, self._name)
+            return find_peer(type(thing)).ask("member", thing, self._owner, self._name)
+        return find_peer(type(thing)).attribute(thing, self._name)
 
 
-def special(owner: int, name: str) -> Any:
+def get_special_method(owner: int, name: str) -> Any:
     """The special method *name* of the class *owner*, as the class over there has it."""
 
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
-        peer = peer_of(type(self))
+        peer = find_peer(type(self))
         if name in COMPARING:
             return peer.compared(name, owner, self, args)
         answer = peer.ask("method", self, owner, name, args, keywords)
@@ -169,18 +169,18 @@ def special(owner: int, name: str) -> Any:
     return method
 
 
-def described(kind: type, names: Any) -> tuple[list[str], list[str]]:
+def list_attributes(kind: type, names: Any) -> tuple[list[str], list[str]]:
     """Return the attributes of *kind* that *names* admits, and those of them that are None: a class refuses them so."""
     chosen = [name for name in vars(kind) if names(name)]
     return chosen, [name for name in chosen if vars(kind)[name] is None and name in METHODS]
 
 
-def body_of(owner: int, names: list[str], refused: list[str]) -> dict[str, Any]:
+def build_class_body(owner: int, names: list[str], refused: list[str]) -> dict[str, Any]:
     """The body of a mirrored class."""
     body: dict[str, Any] = {}
     for name in names:
         if name in METHODS:
-            body[name] = None if name in refused else special(owner, name)
+            body[name] = None if name in refused else get_special_method(owner, name)
         elif not name.startswith(("__", *RESERVED)):
             body[name] = ProxyMember(owner, name)
     if "__eq__" in body:
@@ -188,7 +188,7 @@ def body_of(owner: int, names: list[str], refused: list[str]) -> dict[str, Any]:
     return body
 
 
-def made(name: str, bases: tuple[type, ...], body: dict[str, Any], facts: dict[str, Any]) -> Any:
+def build_proxy_class(name: str, bases: tuple[type, ...], body: dict[str, Any], facts: dict[str, Any]) -> Any:
     """A class of mirrors. *facts* is what a mirror must know; nobody over there can name it."""
     mirrored = any(isinstance(base, ProxyClass) for base in bases)
     bases = bases if mirrored else (Proxy, *(base for base in bases if base is not object))
@@ -198,10 +198,10 @@ def made(name: str, bases: tuple[type, ...], body: dict[str, Any], facts: dict[s
 
 
 def _fields(self: Any) -> Any:
-    return peer_of(type(self)).ask("get", self, "__dict__")
+    return find_peer(type(self)).ask("get", self, "__dict__")
 
 
-def standard(module: str) -> bool:
+def is_standard_library(module: str) -> bool:
     """Return whether *module* is of the standard library and no test framework."""
     top = module.partition(".")[0]
     if top in ("unittest", "doctest", "test", "bdb", "__main__"):
@@ -213,9 +213,9 @@ def standard(module: str) -> bool:
     return origin in ("built-in", "frozen") or (origin.startswith(sys.base_prefix) and "site-packages" not in origin)
 
 
-def found(module: str, qualname: str) -> Any:
+def find_standard_object(module: str, qualname: str) -> Any:
     """Return the object *qualname* in *module*, if that is loaded here and of the standard library; else None."""
-    thing: Any = sys.modules.get(module) if standard(module) else None
+    thing: Any = sys.modules.get(module) if is_standard_library(module) else None
     for part in qualname.split(".") if qualname else ():
         thing = getattr(thing, part, None)
     return thing

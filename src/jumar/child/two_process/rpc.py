@@ -155,7 +155,7 @@ def perform(op: str, values: list[Any]) -> Any:  # one line per operation
     if op == "call":
         return values[0](*values[1], **values[2])
     if op == "method":
-        return method(values[0], values[1], values[2])(*values[3], **values[4])
+        return get_method(values[0], values[1], values[2])(*values[3], **values[4])
     if op == "repr":
         return repr(values[0])
     if op == "dir":
@@ -165,7 +165,7 @@ def perform(op: str, values: list[Any]) -> Any:  # one line per operation
     raise LookupError(op)
 
 
-def method(thing: Any, owner: Any, name: str) -> Any:
+def get_method(thing: Any, owner: Any, name: str) -> Any:
     """The special method *name* of *thing*, as the class *owner* has it."""
     found = vars(owner).get(name) if isinstance(owner, type) and isinstance(thing, owner) else None
     if found is None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Send = Callable[[list[object]], None]
 
 
-def joined(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Send) -> Any:
+def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Send) -> Any:
     """Meet the product's process as *config* says; the plug-in that stands for it."""
     side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)

@@ -152,12 +152,12 @@ class TestsSide:
     def form(self, value: Any) -> Any:
         """The form of what has a name on both sides: modules, functions and classes of the standard library."""
         if type(value) is import_hook.ModuleFacade:
-            return ["y", import_hook.known(value)["_jumar_thing"]]
+            return ["y", import_hook.module_dict(value)["_jumar_thing"]]
         if isinstance(value, types.ModuleType):
-            return ["q", value.__name__, ""] if proxies.standard(value.__name__) else None
+            return ["q", value.__name__, ""] if proxies.is_standard_library(value.__name__) else None
         named = isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType))
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
-        if named and isinstance(module, str) and proxies.found(module, name) is value:
+        if named and isinstance(module, str) and proxies.find_standard_object(module, name) is value:
             return ["q", module, name]
         return None
 
@@ -187,7 +187,7 @@ class TestsSide:
 
     def own_class(self, module: Any, qualname: Any) -> Any:
         """The exception of the standard library that a class of the product's process is, if this process has it."""
-        known = proxies.found(str(module), str(qualname))
+        known = proxies.find_standard_object(str(module), str(qualname))
         raised = isinstance(known, type) and issubclass(known, BaseException)
         return known if raised and type(known) is not proxies.ProxyClass else None
 
@@ -205,7 +205,7 @@ class TestsSide:
             return there
         if number not in self.facades:
             self.facades[number] = import_hook.ModuleFacade(name)
-            import_hook.known(self.facades[number]).update(_jumar_thing=number, _jumar_peer=self.peer)
+            import_hook.module_dict(self.facades[number]).update(_jumar_thing=number, _jumar_peer=self.peer)
         return self.facades[number]
 
     def admit_error(self, kind: type) -> None:

@@ -28,7 +28,7 @@ def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: 
     Files that were changed there since the run began are merged; where both sides changed the same lines, each such
     file is named and nothing is written. RUN is the directory of a run, its name, a beginning of it, or `last`.
     """
-    from jumar.runs.archive.changes import apply_best, lay_out, origin_of  # noqa: PLC0415  libcst is slow to import
+    from jumar.runs.archive.changes import apply_best, find_origin, lay_out  # noqa: PLC0415  libcst is slow to import
     from jumar.workspace.write_back import Conflicts  # noqa: PLC0415  as below
 
     voice, folder = Console(json=speech["as_json"], quiet=speech["quiet"]), find_run(run_name, runs)
@@ -38,7 +38,7 @@ def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: 
         voice.result({"run": folder.name, "to": str(to)})
         return 0
     run = Trust(environment(), trust).run(folder)
-    origin = origin_of(run)
+    origin = find_origin(run)
     if not Path.cwd().is_relative_to(origin.resolve()):
         voice.say(f"to       {origin}")
     try:

@@ -27,11 +27,11 @@ def diff(run_name: str, runs: Path, *, stat: bool, as_json: bool, quiet: bool) -
     RUN is the directory of a run, its name, a beginning of its name, or `last` (default). In a pipe the patch is whole
     and plain, for `git apply`.
     """
-    from jumar.runs.archive.changes import changes_of  # noqa: PLC0415  libcst is slow to import
+    from jumar.runs.archive.changes import read_changes  # noqa: PLC0415  libcst is slow to import
 
     voice = Console(json=as_json, quiet=quiet)
     folder = find_run(run_name, runs)
-    found = changes_of(folder)
+    found = read_changes(folder)
     if as_json:
         patch = found.patch.decode("utf-8", "replace")
         files = [{"path": printable(f.path), "added": f.added, "removed": f.removed} for f in found.files]

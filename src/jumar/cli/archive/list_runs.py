@@ -10,7 +10,7 @@ import click
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.run_argument import IN_RUNS
-from jumar.runs.archive.listing import RunRow, list_runs, shared_bytes
+from jumar.runs.archive.listing import RunRow, count_shared_bytes, list_runs
 
 TITLES = ("RUN", "TASK", "STOP", "PASSED", "COST", "TIME", "SIZE")
 THOUSAND = 1000
@@ -25,7 +25,7 @@ def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bo
     """List the runs in RUNS (default .jumar/runs), the newest first."""
     voice, runs = Console(json=as_json, quiet=quiet), folder or runs
     rows = [row for row in list_runs(runs) if not stops or row.stop in stops]
-    shared = shared_bytes(runs)
+    shared = count_shared_bytes(runs)
     if not rows:
         voice.say(f"no run in {runs}")
     else:

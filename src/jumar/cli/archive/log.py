@@ -13,11 +13,11 @@ from jumar.cli.archive.rows import of_types, without_repeats
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.run_argument import RunPath
-from jumar.core.quoting import one_line
+from jumar.core.quoting import make_one_line
 from jumar.core.state import events as ev
 from jumar.journal.audit import verify
 from jumar.journal.writer import read_journal
-from jumar.runs.setup.result import head_in, state_in, state_of
+from jumar.runs.setup.result import read_head, read_state, replay_state
 
 REASONS = ("void", "why", "what")
 """Fields of events that say why."""
@@ -62,10 +62,10 @@ def verify_(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
     """Check the hash chain of RUN: names every line that was changed, deleted, inserted or moved."""
     voice = Console(json=as_json, quiet=quiet)
     findings = verify(run_dir)
-    if not findings and (head := head_in(run_dir)) is not None:
+    if not findings and (head := read_head(run_dir)) is not None:
         findings = verify(run_dir, head)
     if not findings:
-        state_in(run_dir)  # a chain may be whole and yet tell what cannot have happened
+        read_state(run_dir)  # a chain may be whole and yet tell what cannot have happened
     for finding in findings:
         voice.say(f"line {finding.line}: {finding.what}")
     if not findings:
@@ -88,7 +88,7 @@ def stats(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
 
 
 def _stats(entries: tuple[ev.Entry, ...]) -> dict[str, Any]:
-    state = state_of(entries)
+    state = replay_state(entries)
     kinds = Counter(type(e.event).__struct_config__.tag for e in entries)
     tests = [e.event for e in entries if isinstance(e.event, ev.Tests)]
     calls = [e.event for e in entries if isinstance(e.event, ev.ModelCall)]
@@ -133,7 +133,7 @@ def _line(event: ev.Event) -> str:
     fields = {k: v for k, v in msgspec.to_builtins(event).items() if k != "type" and v not in ("", None, [], (), {})}
     if isinstance(event, ev.Tests) and event.void is not None:
         fields["void"] = f"{event.void.cause}: {event.void.reason}"
-    text = "  ".join(f"{k}={one_line(str(v)) if k in REASONS else _short(v)}" for k, v in fields.items())
+    text = "  ".join(f"{k}={make_one_line(str(v)) if k in REASONS else _short(v)}" for k, v in fields.items())
     return f"{type(event).__struct_config__.tag:<14}{text}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jumar.core.quoting import one_line
+from jumar.core.quoting import make_one_line
 from jumar.core.run import effects
 from jumar.core.run.strategy import PIPELINE
 from jumar.core.state import events as ev
@@ -44,7 +44,7 @@ class NoticePrinter:
         found = state.localisation
         if found is not None and found.problem and found.tree != self._located:
             self._located = found.tree
-            yield f"{'incomplete localisation' if found.suspects else BLIND}: {one_line(found.problem, LONGEST)}"
+            yield f"{'incomplete localisation' if found.suspects else BLIND}: {make_one_line(found.problem, LONGEST)}"
 
     def _rejected(self, state: RunState) -> Iterator[str]:
         """The reason why the reply that was just read is not verified: its fault, or a refusal that cost an attempt."""
@@ -52,7 +52,7 @@ class NoticePrinter:
             return
         stage, fault, attempts = self._acting
         if why := fault or (state.told if state.spend.attempts > attempts else ""):
-            yield f"jumar rejected the model's reply ({stage}): {one_line(why, LONGEST)}"
+            yield f"jumar rejected the model's reply ({stage}): {make_one_line(why, LONGEST)}"
 
     def _refusals(self, state: RunState) -> Iterator[str]:
         """What an agent that works action by action was refused since the last look."""
@@ -66,7 +66,9 @@ class NoticePrinter:
             if isinstance(event, ev.ActionTaken) and not event.admitted:
                 said = _refusal(event)
             elif isinstance(event, ev.Revert) and event.found:
-                said = f"went back: {one_line(', '.join(event.paths), LONGEST)}: {one_line(event.why, LONGEST)}"
+                said = (
+                    f"went back: {make_one_line(', '.join(event.paths), LONGEST)}: {make_one_line(event.why, LONGEST)}"
+                )
             else:
                 continue
             self._refused += 1
@@ -80,4 +82,4 @@ def _refusal(taken: ev.ActionTaken) -> str:
     named = ", ".join(files) if isinstance(files, dict) else args.get("path") or args.get("edit_target") or ""
     what = f"{taken.name} {named}".strip()
     why = taken.reason.strip().split("\n", 1)[0]
-    return f"refused {one_line(what, LONGEST)}: {one_line(why, LONGEST)}"
+    return f"refused {make_one_line(what, LONGEST)}: {make_one_line(why, LONGEST)}"

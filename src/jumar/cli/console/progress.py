@@ -14,8 +14,8 @@ from jumar.cli.console.notices import LONGEST, NoticePrinter
 from jumar.cli.console.output import Console, printable
 from jumar.cli.console.status_line import StatusLine
 from jumar.cli.parameters.environment import environment
-from jumar.core.gate.turn_outcome import named
-from jumar.core.quoting import one_line
+from jumar.core.gate.turn_outcome import format_ids
+from jumar.core.quoting import make_one_line
 from jumar.core.run import effects
 from jumar.core.state.run_state import Phase, RunState
 from jumar.process.progress import ProgressPart, Work
@@ -170,10 +170,10 @@ def _fact(state: RunState, effect: effects.Effect) -> str:  # noqa: PLR0911  one
                 return f"no tests: {'kept' if state.best else 'begun'}"
             return f"{attempt.score.passed} of {total} passed: kept{_wavering(state)}"
         case effects.GoBack(_, why):
-            return f"went back: {_void(state) or one_line(why, LONGEST)}{_wavering(state)}"
+            return f"went back: {_void(state) or make_one_line(why, LONGEST)}{_wavering(state)}"
         case effects.Rebuild(_, dropped, why) if why:
             became = "went back" if dropped else "taken apart, to be judged one by one"
-            return f"{became}: {_void(state) or one_line(why, LONGEST)}{_wavering(state)}"
+            return f"{became}: {_void(state) or make_one_line(why, LONGEST)}{_wavering(state)}"
         case effects.Finish(halt):
             return f"{halt.stop}"
         case effects.Verify() | effects.Localise() | effects.Call():
@@ -185,10 +185,10 @@ def _fact(state: RunState, effect: effects.Effect) -> str:  # noqa: PLR0911  one
 def _void(state: RunState) -> str:
     """Why the verdict that is acted on is none; empty: it is one. Prompts say less of it: this is for people."""
     void = state.judged.tests.void if state.judged and state.phase is Phase.JUDGED else None
-    return one_line(void.reason, LONGEST) if void else ""
+    return make_one_line(void.reason, LONGEST) if void else ""
 
 
 def _wavering(state: RunState) -> str:
     """The tests that came out differently on one tree in the verdict that is acted on."""
     flaky = state.judged.tests.flaky if state.judged and state.phase is Phase.JUDGED else ()
-    return f"; flaky: {one_line(named(flaky), LONGEST)}" if flaky else ""
+    return f"; flaky: {make_one_line(format_ids(flaky), LONGEST)}" if flaky else ""

@@ -16,20 +16,20 @@ import click
 import msgspec
 
 from jumar.cli.console.output import Console
-from jumar.cli.doctor.gate import GateCheck, plans, runners, tests
-from jumar.cli.doctor.pytest_version import brought, pytest_in
-from jumar.cli.doctor.sandbox import sandboxes
-from jumar.cli.doctor.settings import settings_for_run
+from jumar.cli.doctor.gate import GateCheck, check_plans, check_runners, check_tests
+from jumar.cli.doctor.pytest_version import find_pytest_version, is_project_python
+from jumar.cli.doctor.sandbox import check_sandboxes
+from jumar.cli.doctor.settings import resolve_run_settings
 from jumar.cli.parameters.command_options import TEST_COMMAND, speaking
 from jumar.cli.parameters.environment import environment
 from jumar.errors import BadInput
 from jumar.models.wire.http_client import check_installed
 from jumar.models.wire.providers import PROVIDERS
-from jumar.process.model_command import confinable
+from jumar.process.model_command import check_confinable
 from jumar.runs.archive.find import RUNS, refuse_links
 from jumar.task.model_routes import keyed_model
 from jumar.task.resolve import Options
-from jumar.task.settings.precedence import shown
+from jumar.task.settings.precedence import format_value
 from jumar.task.suites import with_command
 from jumar.task.task import Task, interpreter, load_task
 
@@ -52,9 +52,9 @@ def doctor(task: Path, python: str | None, runs: Path, test_command: str | None,
         mark = "ok  " if check.ok else "FAIL" if check.needed else "warn"
         voice.say(f"{mark}  {check.name:<13} {check.found}" + (f"\n      mend: {check.mend}" if check.mend else ""))
     broken = [c for c in checks if c.needed and not c.ok]
-    rows, notes = settings_for_run(task, environment())
+    rows, notes = resolve_run_settings(task, environment())
     for row in rows:
-        voice.say(f"set   {row.name:<13} {shown(row.value)}  ({row.source})")
+        voice.say(f"set   {row.name:<13} {format_value(row.value)}  ({row.source})")
     for note in notes:
         voice.say(f"note  {note}")
     found = {"checks": checks, "settings": rows, "notes": notes}
@@ -67,14 +67,14 @@ def doctor(task: Path, python: str | None, runs: Path, test_command: str | None,
 def _checks(task: Path, python: str | None, runs: Path, test_command: str | None, *, anew: bool) -> Iterator[GateCheck]:
     yield _python()
     yield from _tests(task, python, test_command)
-    yield from plans(runs)
+    yield from check_plans(runs)
     yield _git()
     yield _disk(runs)
     yield from _permissions(runs)
     yield _system()
     yield _commands(task, python)
     yield _models()
-    yield from sandboxes(runs, environment(), anew=anew)
+    yield from check_sandboxes(runs, environment(), anew=anew)
 
 
 def _python() -> GateCheck:
@@ -89,18 +89,18 @@ def _tests(task: Path, flag: str | None, test_command: str | None) -> Iterator[G
         python = interpreter(loaded, flag)
     except BadInput as bad:
         yield GateCheck("task", ok=False, found=str(bad), mend="name a folder with tests or a task file")
-        yield from runners(None, environment())
+        yield from check_runners(None, environment())
         return
     yield GateCheck("task", ok=True, found=str(task.resolve()))
-    yield from tests(loaded, environment())
+    yield from check_tests(loaded, environment())
     yield _pytest(loaded, python)
-    yield from runners(loaded, environment())
+    yield from check_runners(loaded, environment())
 
 
 def _pytest(loaded: Task, python: Path) -> GateCheck:
     """Check that *python* has pytest. One that comes with the task is not started: no sandbox confines it here."""
-    if brought(python, loaded.root):
-        found = pytest_in(python)
+    if is_project_python(python, loaded.root):
+        found = find_pytest_version(python)
         ok = bool(found)
     else:
         probe = "import sys, pytest; print(pytest.__version__, 'with Python', sys.version.split()[0])"
@@ -144,7 +144,7 @@ def _commands(task: Path, flag: str | None) -> GateCheck:
         python = interpreter(load_task(task), flag)
     except BadInput:  # which has a line of its own
         python = Path(sys.executable)
-    why = anyio.run(confinable, python.absolute(), environment())
+    why = anyio.run(check_confinable, python.absolute(), environment())
     mend = "install bubblewrap, or pip install 'jumar[sandbox]', where user namespaces are allowed" if why else ""
     found = why or "commands of a model can be confined: no network, no home, a copy of the tree"
     return GateCheck("commands", ok=not why, needed=False, found=found, mend=mend)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.child.commands.test_command_main import unstartable
+from jumar.child.commands.test_command_main import check_startable
 from jumar.core.state.claims import stands, warnings
 from jumar.errors import BadInput, JumarError
 from jumar.languages.project_kinds import COMMAND
-from jumar.plugins import names
-from jumar.runners._programs import surrounded
-from jumar.runners.command import argv_of
-from jumar.runs.setup.assembly import runner_of
-from jumar.runs.setup.result import state_in
-from jumar.runs.setup.toolchain_check import unreachable
+from jumar.plugins import list_names
+from jumar.runners._programs import find_runner_surroundings
+from jumar.runners.command import build_argv
+from jumar.runs.setup.assembly import load_runner
+from jumar.runs.setup.result import read_state
+from jumar.runs.setup.toolchain_check import check_toolchain
 from jumar.task.task import Task, tree_files
 from jumar.task.untested import ELSE, SET_VERIFY, verify_commands
 
@@ -37,27 +37,27 @@ class GateCheck(msgspec.Struct, frozen=True):
     """More of what was found, for programs."""
 
 
-def runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[GateCheck]:
+def check_runners(task: Task | None, environ: Mapping[str, str]) -> Iterator[GateCheck]:
     """Check which runners work for *task*; only its own is needed. pytest's interpreter is checked elsewhere."""
     root = task.root if task else Path.cwd()
-    for name in names("runners"):
+    for name in list_names("runners"):
         needed = task is not None and task.suite.runner == name
         if name in ("pytest", "junit", COMMAND) and not needed:
             continue
-        around = surrounded(runner_of(name), root, environ)
-        why = around.missing or unreachable(around, environ)
+        around = find_runner_surroundings(load_runner(name), root, environ)
+        why = around.missing or check_toolchain(around, environ)
         what, _, mend = why.rpartition(": ") if why else ("", "", "")
         found = what if why else f"{around.probe[0]} works in a sandbox" if around.probe else "is there"
         yield GateCheck(f"runner {name}", ok=not why, found=found, mend=mend, needed=needed)
 
 
-def tests(task: Task, environ: Mapping[str, str]) -> Iterator[GateCheck]:
+def check_tests(task: Task, environ: Mapping[str, str]) -> Iterator[GateCheck]:
     """Check whether *task* has tests at all, and else what could guard a refactoring of it."""
     if task.suite.single:
         yield _command(task, environ)
         return
     files = tuple(tree_files(task.root, task.withheld))
-    there = runner_of(task.suite.runner).test_files(files, task.suite.select)
+    there = load_runner(task.suite.runner).test_files(files, task.suite.select)
     if there:
         yield GateCheck("tests", ok=True, needed=False, found=f"{len(there)} test files for {task.suite.runner}")
     else:
@@ -71,8 +71,8 @@ def tests(task: Task, environ: Mapping[str, str]) -> Iterator[GateCheck]:
 def _command(task: Task, environ: Mapping[str, str]) -> GateCheck:
     """Check that the test command of *task* can be started."""
     try:
-        argv_of(task.suite.command)
-        why = unstartable(task.suite.command, environ.get("PATH", ""), task.root)
+        build_argv(task.suite.command)
+        why = check_startable(task.suite.command, environ.get("PATH", ""), task.root)
     except BadInput as bad:
         why = str(bad)
     what, _, mend = why.partition(": ")
@@ -80,12 +80,12 @@ def _command(task: Task, environ: Mapping[str, str]) -> GateCheck:
     return GateCheck("tests", ok=not why, found=found, mend=mend)
 
 
-def plans(runs: Path) -> Iterator[GateCheck]:
+def check_plans(runs: Path) -> Iterator[GateCheck]:
     """Report what the plan of the newest run below *runs* leaves open, if it has one."""
     folders = sorted((path.parent for path in runs.glob("*/events.jsonl")), key=lambda path: path.name)
     for folder in reversed(folders):
         try:
-            book = state_in(folder).book
+            book = read_state(folder).book
         except JumarError:  # `jumar log verify` tells
             continue
         for said in warnings(book.plan):

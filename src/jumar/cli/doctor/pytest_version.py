@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from jumar.sandbox.program_files import is_base, sources
+from jumar.sandbox.program_files import find_source_folders, is_base_interpreter
 
 MOST_BYTES = 64 << 10
 """Most bytes read of a file; the wanted text stands in its first lines."""
@@ -15,13 +15,13 @@ MOST_BYTES = 64 << 10
 VERSION = re.compile(r"\d[\w.+!-]{0,40}")
 
 
-def brought(python: Path, root: Path) -> bool:
+def is_project_python(python: Path, root: Path) -> bool:
     """Return whether *python* comes with the project in *root*, by its name or by its location."""
     named = python.absolute().is_relative_to(root.absolute())
     return named or python.parent.resolve().is_relative_to(root.resolve())
 
 
-def pytest_in(python: Path) -> str:
+def find_pytest_version(python: Path) -> str:
     """The versions of pytest and Python in the environment of *python*; empty: there is no pytest.
 
     Formats: docs.python.org/3/library/venv.html (`pyvenv.cfg`), packaging.python.org (`METADATA`, `PKG-INFO`)
@@ -40,8 +40,8 @@ def _folders(python: Path, settings: Mapping[str, str]) -> Iterator[Path]:
     """Yield the folders of packages for *python*: its own, those its `.pth` files name, those it shares."""
     place, home = python.parent.parent, Path(settings.get("home", ""))
     yield from _packages(place)
-    yield from sources(python)
-    if settings.get("include-system-site-packages", "").lower() == "true" and is_base(home / "python3"):
+    yield from find_source_folders(python)
+    if settings.get("include-system-site-packages", "").lower() == "true" and is_base_interpreter(home / "python3"):
         yield from _packages(home.parent)
 
 

@@ -11,18 +11,18 @@ import anyio
 
 from jumar.cli.doctor.gate import GateCheck
 from jumar.errors import JumarError
-from jumar.runs.setup.choose_sandbox import CandidateFindings, forbidden, surveyed
-from jumar.sandbox.probes.catalogue import LACKS, PROBES, beyond
+from jumar.runs.setup.choose_sandbox import CandidateFindings, find_namespace_limits, survey_sandboxes
+from jumar.sandbox.probes.catalogue import LACKS, PROBES, find_excess_probes
 from jumar.sandbox.request import TIERS
 
 
-def sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> Iterator[GateCheck]:
+def check_sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> Iterator[GateCheck]:
     """The strongest tier that was shown below *runs*, which need not exist, and each other candidate.
 
     With *anew* all of them are tried now, and that is what is remembered.
     """
     try:
-        found = survey(runs, environ, anew=anew)
+        found = survey_candidates(runs, environ, anew=anew)
     except (JumarError, OSError) as fault:
         yield GateCheck(
             "sandbox", ok=False, needed=False, found=f"could not be tried: {fault}", mend="see the lines above"
@@ -38,11 +38,11 @@ def sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> Iterator
     for each in found:
         if each.tier != best or each.candidate != best:
             yield GateCheck(
-                f"sandbox {each.candidate}", ok=not each.why, needed=False, found=state(each), mend=each.why
+                f"sandbox {each.candidate}", ok=not each.why, needed=False, found=describe_sandbox(each), mend=each.why
             )
 
 
-def survey(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequence[CandidateFindings]:
+def survey_candidates(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequence[CandidateFindings]:
     """The findings on all candidates, tried in a folder that is gone afterwards.
 
     Raises:
@@ -52,10 +52,10 @@ def survey(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequ
     place = next(folder for folder in (runs.absolute(), *runs.absolute().parents) if folder.is_dir())
     with tempfile.TemporaryDirectory(prefix=".jumar-doctor-", dir=place) as folder:
         Path(folder).chmod(0o755)
-        return anyio.run(surveyed, Path(folder), environ, anew)
+        return anyio.run(survey_sandboxes, Path(folder), environ, anew)
 
 
-def state(found: CandidateFindings) -> str:
+def describe_sandbox(found: CandidateFindings) -> str:
     """Describe whether a sandbox can be had by its name, and how strong it is then."""
     if not found.tier:
         return "cannot be had here"
@@ -68,7 +68,7 @@ def state(found: CandidateFindings) -> str:
 
 def _said(found: CandidateFindings) -> str:
     """Describe what is possible in it, of all that was tried, and the time of the test."""
-    named = ", ".join(f"{PROBES[name]} ({name})" for name in beyond("S3", found.possible))
+    named = ", ".join(f"{PROBES[name]} ({name})" for name in find_excess_probes("S3", found.possible))
     said = f"of {found.tried} things tried in it, {len(found.possible)} possible: writing to its room, as it must"
     said += f", and {named}" if named else ""
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.remembered)) if found.remembered else ""
@@ -78,4 +78,4 @@ def _said(found: CandidateFindings) -> str:
 def _stronger(found: Sequence[CandidateFindings], best: str) -> Iterator[str]:
     """Yield how to get a sandbox stronger than *best*, the strongest first."""
     yield from (each.why for each in found if TIERS.index(each.candidate) < TIERS.index(best) and each.why)
-    yield from forbidden()
+    yield from find_namespace_limits()

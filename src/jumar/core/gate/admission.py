@@ -6,9 +6,9 @@ from hashlib import sha256
 
 import msgspec
 
-from jumar.core.gate.leave_refactor import refused_leave, why_no_codemod
-from jumar.core.gate.turn_outcome import named
-from jumar.core.gate.write_rules import Hit, WriteRules, escape, misnamed, refusal
+from jumar.core.gate.leave_refactor import explain_no_codemod, refuse_leave
+from jumar.core.gate.turn_outcome import format_ids
+from jumar.core.gate.write_rules import Hit, WriteRules, explain_misnamed, explain_refusal, find_escape
 from jumar.core.state.claims import GateState, provides, red_ids, why_not_red
 from jumar.core.state.events import PlanStep
 from jumar.core.state.run_state import RunState
@@ -71,7 +71,7 @@ def admits(action: Action, state: RunState, guard: WriteRules) -> Ruling:  # noq
         return _no(action.fault)
     match action.name:
         case "final":
-            return _ruled(refused_leave(state, action.name, action.args))
+            return _ruled(refuse_leave(state, action.name, action.args))
         case "edit_claim":
             return _claim(str(action.args["test_id"]), str(action.args["edit_target"]), state, guard)
         case "replace_in_files" if state.book.mode is not Gate.CODEMOD:
@@ -81,32 +81,32 @@ def admits(action: Action, state: RunState, guard: WriteRules) -> Ruling:  # noq
         case "set_mode":
             return _mode(str(action.args["mode"]), state)
         case "submit_plan":
-            return _plan(steps_of(action), state, guard)
+            return _plan(parse_steps(action), state, guard)
         case name if name in WRITES:
-            rulings = (writable(path, state, guard) for path in action.paths)
+            rulings = (rule_on_write(path, state, guard) for path in action.paths)
             return next((ruling for ruling in rulings if not ruling.admitted), YES)
     return YES
 
 
-def writable(path: str, state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  one line per reason
+def rule_on_write(path: str, state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  one line per reason
     """Rule on a change of the file *path*, whichever way it comes."""
-    if hit := escape(path):
+    if hit := find_escape(path):
         return Ruling(admitted=False, reason=f"{path!r} leads outside the workspace", hit=hit)
     mode = state.book.mode
     if mode is Gate.CODEMOD:
         return _no(f"{path} was not changed: {ONE_EDIT}")
     if mode is not Gate.OFF and guard.authorable(path):
-        return _ruled(misnamed(path) or "")
+        return _ruled(explain_misnamed(path) or "")
     if mode is Gate.REFACTOR and guard.refactorable(path):
-        return _ruled(misnamed(path) or "")
-    if why := refusal(path, guard):
+        return _ruled(explain_misnamed(path) or "")
+    if why := explain_refusal(path, guard):
         return _no(why)
     if mode is not Gate.STRICT or state.book.covering(path):
         return YES
     return _no(_unclaimed(path, state.book))
 
 
-def steps_of(action: Action) -> tuple[PlanStep, ...]:
+def parse_steps(action: Action) -> tuple[PlanStep, ...]:
     """The steps of a plan that *action* submits."""
     return msgspec.convert(action.args["steps"], tuple[PlanStep, ...])
 
@@ -116,11 +116,11 @@ def _unclaimed(path: str, book: GateState) -> str:
     other = [f"{c.test_id} for {c.path}" for c in book.claims]
     red = [i for i in red_ids(book.newest) if i not in book.ended]
     if other:
-        return f"no claim covers {path}: open is {named(tuple(other))}; claim it too with edit_claim(test_id, {path!r})"
+        named = format_ids(tuple(other))
+        return f"no claim covers {path}: open is {named}; claim it too with edit_claim(test_id, {path!r})"
     if red:
-        return (
-            f"no red test was claimed for {path}: call edit_claim(test_id, {path!r}) first; red is {named(tuple(red))}"
-        )
+        named = format_ids(tuple(red))
+        return f"no red test was claimed for {path}: call edit_claim(test_id, {path!r}) first; red is {named}"
     return (
         f"no test asks for an edit of {path}: none is red that an edit could answer; "
         "write a failing test first, in a new test file and nothing else in that turn"
@@ -131,16 +131,16 @@ def _claim(test_id: str, target: str, state: RunState, guard: WriteRules) -> Rul
     book = state.book
     if book.mode is not Gate.STRICT:
         return _no(f"the gate is {book.mode}: edits need no claims now")
-    if hit := escape(target):
+    if hit := find_escape(target):
         return Ruling(admitted=False, reason=f"{target!r} leads outside the workspace", hit=hit)
     if guard.authorable(target):
         return _no(f"{target} is a test file, which needs no claim: claim the file of the code under test")
-    if why := refusal(target, guard):
+    if why := explain_refusal(target, guard):
         return _no(why)
     run = book.newest.get(test_id)
     if run is None and test_id not in state.expected:
         near = tuple(i for i in state.expected if i.endswith(f"::{test_id}")) or red_ids(book.newest)
-        return _no(f"there is no test {test_id!r}; there is {named(near) or 'none that is red'}")
+        return _no(f"there is no test {test_id!r}; there is {format_ids(near) or 'none that is red'}")
     if why := why_not_red(run, test_id):
         return _no(why)
     if test_id in book.ended:
@@ -154,7 +154,7 @@ def _escalation(test_id: str, reason: str, state: RunState) -> Ruling:
     """Any test that the run knows may be escalated, red or green: it is for a person to decide who is right."""
     if test_id not in state.book.newest and test_id not in state.expected:
         near = tuple(i for i in state.expected if test_id and test_id in i) or red_ids(state.book.newest)
-        there = named(near or state.expected) or "none"
+        there = format_ids(near or state.expected) or "none"
         return _no(f"there is no test {test_id!r} in this run; there is {there}: name the one that contradicts")
     if not reason.strip():
         return _no(f"say in `reason` what {test_id} contradicts: the instruction, or which other test, and how")
@@ -174,8 +174,8 @@ def _mode(mode: str, state: RunState) -> Ruling:  # noqa: PLR0911  one line per 
     if book.turn:
         return _no("edits of this turn wait for their verdict: set the mode in a turn of its own")
     if mode == Gate.CODEMOD:
-        return _ruled(why_no_codemod(state))
-    return _ruled(refused_leave(state, "set_mode", {"mode": mode}))
+        return _ruled(explain_no_codemod(state))
+    return _ruled(refuse_leave(state, "set_mode", {"mode": mode}))
 
 
 def _plan(steps: tuple[PlanStep, ...], state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  one line per reason
@@ -188,7 +188,7 @@ def _plan(steps: tuple[PlanStep, ...], state: RunState, guard: WriteRules) -> Ru
         path = step.test_file_path
         if not step.title.strip():
             return _no(f"step {number} has no title")
-        if path and (escape(path) or not (path in files or guard.authorable(path) or guard.protected(path))):
+        if path and (find_escape(path) or not (path in files or guard.authorable(path) or guard.protected(path))):
             return _no(f"step {number}: {path!r} is no test file; give the file its test stands in, or will")
         if step.test_id and path in files and homes.get(step.test_id) != path:
             return _no(f"step {number}: {path} has no test {step.test_id!r}; a new test goes into a new test file")

@@ -53,7 +53,7 @@ class Round(msgspec.Struct, frozen=True):
     challenge: bool = True
 
 
-def rounds(strengths: Mapping[str, Strength], confirm: int, heads: Iterable[bool]) -> tuple[Round, ...]:
+def plan_rounds(strengths: Mapping[str, Strength], confirm: int, heads: Iterable[bool]) -> tuple[Round, ...]:
     """The runs that accept a tree: challenge pairs, and plain runs until every outcome was confirmed *confirm* times.
 
     Args:
@@ -84,7 +84,7 @@ class RoundResult(msgspec.Struct, frozen=True):
     """Falsified functions of which nothing was learnt: they hung, or only some of their cases are expected."""
 
 
-def answer(report: Report, asked: Round, expected: Iterable[str], accepted: Mapping[str, Outcome]) -> RoundResult:
+def check_round(report: Report, asked: Round, expected: Iterable[str], accepted: Mapping[str, Outcome]) -> RoundResult:
     """Compare *report* with what *asked* must give: every expected id passes, but for the falsified, which fail."""
     if report.anomalies:
         return RoundResult(void="; ".join(report.anomalies[:3]))
@@ -124,7 +124,7 @@ def _partly(ids: list[str], seen: list[Outcome]) -> bool:
     return len(ids) != len(seen) and not (len(ids) == 1 and "[" not in ids[0])
 
 
-def bits_of(strengths: Mapping[str, Strength], done: Iterable[Round], unproved: Iterable[str]) -> int:
+def count_bits(strengths: Mapping[str, Strength], done: Iterable[Round], unproved: Iterable[str]) -> int:
     """Count the strong coins that a forger of all rounds in *done* had to guess.
 
     The second round of a pair tosses none.
@@ -133,6 +133,6 @@ def bits_of(strengths: Mapping[str, Strength], done: Iterable[Round], unproved: 
     return len(strong) * (sum(r.challenge for r in done) // 2)
 
 
-def grade_of(bits: int) -> Grade:
+def compute_grade(bits: int) -> Grade:
     """The grade of a challenge that was passed."""
     return Grade.B if bits >= STRONG_BITS else Grade.C

@@ -29,7 +29,7 @@ class EditRefused(msgspec.Struct, frozen=True):
     """One sentence for the model, which may end in quoted lines."""
 
 
-def replaced(text: str, old: str, new: str) -> str | EditRefused:
+def replace_once(text: str, old: str, new: str) -> str | EditRefused:
     """*text* with its one occurrence of *old* replaced by *new*, character for character, or why not.
 
     Occurrences that overlap count as several. The cost is linear in the lengths, also of a refusal.
@@ -157,7 +157,7 @@ def _likest(lines: list[str], wanted: str) -> int | None:
     return -best[1] if best[0] >= CLOSE else None
 
 
-def reapplied(before: bytes | None, after: bytes | None, now: bytes | None) -> bytes | EditRefused | None:
+def reapply_edit(before: bytes | None, after: bytes | None, now: bytes | None) -> bytes | EditRefused | None:
     """Apply the edit that made *after* of *before* to *now*; None stands for no file.
 
     What was replaced, with as many whole lines around it as make it stand once in *before*, must stand once in *now*.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jumar.core.gate.turn_outcome import named
+from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.state.mode_events import PlainRun
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate
@@ -16,7 +16,7 @@ REFUSALS = 3
 RULE = "refactor mode is left green or not at all"
 
 
-def leaves(name: str, args: Mapping[str, object]) -> bool:
+def would_leave(name: str, args: Mapping[str, object]) -> bool:
     """Return whether the action *name* with *args* would leave refactor mode: `final`, or `set_mode("strict")`."""
     return (name == "final" and "asked" not in args) or (name == "set_mode" and args.get("mode") == Gate.STRICT)
 
@@ -31,7 +31,7 @@ def is_judged(state: RunState) -> bool:
 
 def needs_verdict(state: RunState, name: str, args: Mapping[str, object]) -> bool:
     """Return whether the tests must run before a ruling on the action *name*: it would leave refactor mode unjudged."""
-    if state.book.mode is not Gate.REFACTOR or not leaves(name, args) or is_judged(state):
+    if state.book.mode is not Gate.REFACTOR or not would_leave(name, args) or is_judged(state):
         return False
     return name == "final" or not is_untouched(state)
 
@@ -41,7 +41,7 @@ def is_untouched(state: RunState) -> bool:
     return state.best is not None and state.tree == state.best.tree
 
 
-def why_red(state: RunState) -> str:
+def explain_red(state: RunState) -> str:
     """Return why the tree in the workspace, which was judged, is not green; empty: it is."""
     judged = state.judged
     if judged is None or not is_judged(state):
@@ -54,14 +54,14 @@ def why_red(state: RunState) -> str:
     elsewhere = {i for i in differs if judged.outcomes[i] is Outcome.PASSED}
     red = tuple(i for i in judged.outcomes if i not in judged.green_ids and i not in elsewhere)
     said = [f"{tests.passed} of {tests.total} passed"] if tests.passed < tests.total or not judged.checked else []
-    said += [f"red is {named(red)}"] if red else []
+    said += [f"red is {format_ids(red)}"] if red else []
     said += [] if judged.checked else ["the command of [gate] verify failed"]
     if plain is not None and not plain.ok:
         said.append(_differing(plain))
     return "; ".join(said)
 
 
-def why_no_codemod(state: RunState) -> str:
+def explain_no_codemod(state: RunState) -> str:
     """Return why codemod mode cannot be entered; empty: it can."""
     if not state.run.settings.switches.allow_codemod:
         return "codemod mode is the person's switch, and it is off: pass --allow-codemod"
@@ -72,7 +72,7 @@ def why_no_codemod(state: RunState) -> str:
     return ""
 
 
-def why_not_kept(state: RunState) -> str:
+def explain_not_kept(state: RunState) -> str:
     """Return why a codemod is taken back: an expected id whose outcome it changed, or no usable evidence; empty.
 
     It stays.
@@ -88,7 +88,7 @@ def why_not_kept(state: RunState) -> str:
         for i, outcome in judged.outcomes.items()
         if outcome != before.get(i) and before.get(i) is not Outcome.FLAKY
     ]
-    said = [named(tuple(changed))] if changed else []
+    said = [format_ids(tuple(changed))] if changed else []
     said += [] if judged.checked else ["the command of [gate] verify failed"]
     if judged.plain is not None and not judged.plain.ok:
         said.append(_differing(judged.plain))
@@ -97,17 +97,17 @@ def why_not_kept(state: RunState) -> str:
 
 def _differing(plain: PlainRun) -> str:
     """Describe what went wrong in a plain run under edited configuration."""
-    what = f"{named(plain.differs)} came out differently" if plain.differs else "there was no usable evidence"
-    return f"with {named(plain.paths)} as edited, {what}"
+    what = f"{format_ids(plain.differs)} came out differently" if plain.differs else "there was no usable evidence"
+    return f"with {format_ids(plain.paths)} as edited, {what}"
 
 
-def refused_leave(state: RunState, name: str, args: Mapping[str, object]) -> str:
+def refuse_leave(state: RunState, name: str, args: Mapping[str, object]) -> str:
     """Return why the action *name*, which would leave refactor mode, is refused, and what follows; empty: it is not."""
-    if state.book.mode is not Gate.REFACTOR or not leaves(name, args):
+    if state.book.mode is not Gate.REFACTOR or not would_leave(name, args):
         return ""
     if name == "set_mode" and is_untouched(state):
         return ""
-    why = why_red(state)
+    why = explain_red(state)
     if not why:
         return ""
     number = state.book.refusals + 1

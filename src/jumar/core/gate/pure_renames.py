@@ -25,7 +25,7 @@ OF_LANGUAGES = frozenset({
 SCRIPTS = frozenset({"js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"})
 
 
-def renames_between(old: str, new: str) -> dict[str, str] | str:  # noqa: PLR0911  one line per reason
+def find_renames(old: str, new: str) -> dict[str, str] | str:  # noqa: PLR0911  one line per reason
     """The renames, old identifier to new one, that make *new* of *old*; or why there are none such."""
     before, after = WORD.split(old), WORD.split(new)
     if len(before) != len(after) or before[::2] != after[::2]:
@@ -48,7 +48,7 @@ def renames_between(old: str, new: str) -> dict[str, str] | str:  # noqa: PLR091
     return next((f"two names become {v}" for v in values if values.count(v) > 1), "") or renamed
 
 
-def why_impure(
+def explain_impure(
     path: str, renamed: Mapping[str, str], first: Mapping[str, str], sides: tuple[Mapping[str, str], Mapping[str, str]]
 ) -> str:
     """Return why *renamed*, in the test file *path*, is not a rename of the code under test; empty: it is.
@@ -98,7 +98,7 @@ def _is_module(path: str, name: str) -> bool:
     return name in (*folders, file.partition(".")[0])
 
 
-def named_files(paths: Iterable[str]) -> str:
+def format_files(paths: Iterable[str]) -> str:
     """Some of *paths*, and how many more there are."""
     first = list(paths)
     more = f" and {len(first) - 3} more" if len(first) > 3 else ""  # noqa: PLR2004  as many as a sentence names

@@ -109,7 +109,7 @@ _DISTINCT = 3
 """A generated text has at least one distinct character in so many, up to its alphabet."""
 
 
-def secrets(text: str, *, fixture: bool = False) -> Iterator[Secret]:
+def find_secrets(text: str, *, fixture: bool = False) -> Iterator[Secret]:
     """The secrets that *text* holds; in a *fixture* (a file of tests) a private key may have been made for a test."""
     for form in (form for form in _FORMATS if any(mark in text for mark in form.marks)):
         for found in form.pattern.finditer(text):

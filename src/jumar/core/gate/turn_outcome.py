@@ -38,8 +38,8 @@ class Judgement(msgspec.Struct, frozen=True):
     def why(self) -> str:
         """In one sentence, why they may not."""
         said = [f"no usable evidence: {self.void}"] if self.void else []
-        said += [f"still red: {named(self.red)}"] if self.red else []
-        said += [f"it cost what was green: {named(self.lost)}"] if self.lost else []
+        said += [f"still red: {format_ids(self.red)}"] if self.red else []
+        said += [f"it cost what was green: {format_ids(self.lost)}"] if self.lost else []
         return "; ".join([*said, *self.wrong.values()])
 
 
@@ -56,14 +56,14 @@ class TurnTrial(msgspec.Struct, frozen=True):
     """Edits that go back, and are tried again only if without them the rest is not good."""
 
 
-def judgement(state: RunState) -> Judgement:
+def judge_turn(state: RunState) -> Judgement:
     """Return what the newest verification says of the edits in the workspace."""
     judged, book = _judged(state), state.book
     edits = [book.turn[n] for n in book.trying]
     if judged.tests.void is not None:
         return Judgement(void=judged.tests.void.reason)
     if judged.plain is not None and judged.plain.void is not None:
-        return Judgement(void=f"with {named(judged.plain.paths)} as edited: {judged.plain.void.reason}")
+        return Judgement(void=f"with {format_ids(judged.plain.paths)} as edited: {judged.plain.void.reason}")
     claimed = dict.fromkeys(i for edit in edits for i in edit.claims)
     wrong = {edit.path: _wrong(edit, state) for edit in edits if edit.test}
     return Judgement(
@@ -89,7 +89,7 @@ def _unfulfilled(book: GateState, green: frozenset[str]) -> tuple[str, ...]:
     return tuple(red)
 
 
-def next_trial(book: GateState, found: Judgement) -> TurnTrial | None:
+def plan_next_trial(book: GateState, found: Judgement) -> TurnTrial | None:
     """Choose what is judged next, given what was *found* of the edits in the workspace; None: they stay.
 
     First all edits together. Then without those whose own tests stayed red; if there are several of these, one may have
@@ -206,7 +206,7 @@ def _no_red(test_id: str, run: TestRun) -> str:
     return why_not_red(run, test_id)
 
 
-def named(ids: tuple[str, ...]) -> str:
+def format_ids(ids: tuple[str, ...]) -> str:
     """Some of *ids*, and how many more."""
     more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
     return ", ".join(ids[:NAMED]) + more

@@ -31,7 +31,7 @@ NAME_BYTES, PATH_BYTES, DEEPEST = 255, 2048, 50
 """Most bytes of a name on file systems, of a path that surely fits below a run's folder, and most nested folders."""
 
 
-def nothing(_path: str) -> bool:
+def matches_nothing(_path: str) -> bool:
     """No path at all."""
     return False
 
@@ -41,17 +41,17 @@ class WriteRules(msgspec.Struct, frozen=True):
 
     editable: Matches
     protected: Matches
-    authorable: Matches = nothing
+    authorable: Matches = matches_nothing
     """Files that may be written as new tests: test files by their names that did not come with the task."""
-    refactorable: Matches = nothing
+    refactorable: Matches = matches_nothing
     """Files that refactor mode may edit: all but tests and jumar's own files."""
-    renamable: Matches = nothing
+    renamable: Matches = matches_nothing
     """Tests in which a codemod may rename identifiers: those the person named."""
-    steering: Matches = nothing
+    steering: Matches = matches_nothing
     """Files that steer the runner: a verdict uses those that the run began with."""
 
 
-def unmade(editable: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
+def find_unmade(editable: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
     """The files that the globs in *editable* name plainly and that are not among *files*: they may be made.
 
     A plain name matches in every folder: it is a file to be made where none of that name is there.
@@ -67,7 +67,7 @@ class Hit(msgspec.Struct, frozen=True):
     what: str
 
 
-def escape(path: str) -> Hit | None:
+def find_escape(path: str) -> Hit | None:
     """A hit if *path* would leave the workspace by its very name."""
     parts = path.replace("\\", "/").split("/")
     drive = parts[0][1:] == ":" and parts[0][:1].isalpha()
@@ -76,7 +76,7 @@ def escape(path: str) -> Hit | None:
     return None
 
 
-def alike(path: str, files: Iterable[str]) -> str:
+def find_alike(path: str, files: Iterable[str]) -> str:
     """The one of *files* (or a folder of one) that *path* could be taken for: case or width apart. Empty: none.
 
     Disks that do not tell cases apart would write the one for the other, and people would read it so.
@@ -100,7 +100,7 @@ def _folded(path: str) -> str:
     return path.lower() if path.isascii() else unicodedata.normalize("NFKC", path).casefold()
 
 
-def misnamed(path: str) -> str | None:  # noqa: PLR0911  one line per reason
+def explain_misnamed(path: str) -> str | None:  # noqa: PLR0911  one line per reason
     """Return why *path* cannot name a file, or None."""
     if not path or path.endswith("/") or any(part in ("", ".") for part in path.split("/")):
         return f"{path!r} is not the path of a file; give it relative to the workspace, without ./"
@@ -119,9 +119,9 @@ def misnamed(path: str) -> str | None:  # noqa: PLR0911  one line per reason
     return None
 
 
-def refusal(path: str, guard: WriteRules) -> str | None:
+def explain_refusal(path: str, guard: WriteRules) -> str | None:
     """Return why a write to *path* is refused, or None. The run goes on; the sentence is told to the model."""
-    if why := misnamed(path):
+    if why := explain_misnamed(path):
         return why
     if guard.protected(path):
         return f"{path} is read-only: the task's tests and configuration are its own"

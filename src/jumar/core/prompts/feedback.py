@@ -8,13 +8,13 @@ from textwrap import dedent
 import msgspec
 
 from jumar.core.prompts.review import DEFAULT_RULES
-from jumar.core.quoting import fenced, head_and_tail, plain, without
+from jumar.core.quoting import cut_middle, fence_text, remove_functions, strip_control_sequences
 from jumar.core.run.strategy import Message
 from jumar.core.state.run_state import RunState
 from jumar.core.state.settings import Context
 from jumar.core.state.verdict import Verdict
 
-__all__ = ["OUTPUT_LIMIT", "Texts", "feedback", "fix", "head_and_tail", "review", "rewrite", "write"]
+__all__ = ["OUTPUT_LIMIT", "Texts", "build_feedback", "fix", "review", "rewrite", "write"]
 
 RULES = dedent("""\
     You write code that is judged by its tests. The tests are read-only: change only the files that you are given to
@@ -86,7 +86,7 @@ def rewrite(state: RunState, texts: Texts) -> tuple[Message, ...]:
         *_given(state, texts),
         f"This is a first draft.\n\n{_files(texts.files)}",
         _absent(texts),
-        f"A review found these violations in it:\n\n{fenced(plain(state.violations))}",
+        f"A review found these violations in it:\n\n{fence_text(strip_control_sequences(state.violations))}",
         "Correct them, change nothing else, and output the complete file.",
     )
 
@@ -99,7 +99,7 @@ def fix(state: RunState, texts: Texts) -> tuple[Message, ...]:
     red = _red_files(state)
     tests = {path: _focused(state, path, text) for path, text in texts.tests.items() if path in red}
     green = sorted(path for path in texts.tests if path not in red)
-    told = head_and_tail(plain(state.told), OUTPUT_LIMIT)
+    told = cut_middle(strip_control_sequences(state.told), OUTPUT_LIMIT)
     return _messages(
         RULES,
         _tests(tests),
@@ -129,7 +129,7 @@ def _context(context: Context) -> tuple[str, ...]:
         "What there is to call (read-only):": context.signatures,
     }
     return tuple(
-        "\n\n".join([title, *(fenced(plain(text), name) for name, text in pairs)])
+        "\n\n".join([title, *(fence_text(strip_control_sequences(text), name) for name, text in pairs)])
         for title, pairs in shown.items()
         if pairs
     )
@@ -137,20 +137,20 @@ def _context(context: Context) -> tuple[str, ...]:
 
 def _tests(tests: Mapping[str, str]) -> str:
     """The tests as far as there is room: long files are cut, and the longest left out where all are too many."""
-    cut = {path: head_and_tail(plain(text), TESTS_LIMIT) for path, text in tests.items()}
+    cut = {path: cut_middle(strip_control_sequences(text), TESTS_LIMIT) for path, text in tests.items()}
     shown: dict[str, str] = {}
     room = ALL_TESTS_LIMIT
     for path in sorted(cut, key=lambda path: (len(cut[path]), path)):
         if (room := room - len(cut[path])) < 0:
             break
-        shown[path] = fenced(cut[path], path)
+        shown[path] = fence_text(cut[path], path)
     gone = sorted(cut.keys() - shown.keys())
     also = [f"Tests that are left out here, for there are too many: {_names(gone)}."] if gone else []
     return "\n\n".join(["The tests (read-only):", *(shown[path] for path in sorted(shown)), *also]) if shown else ""
 
 
 def _names(paths: Sequence[str]) -> str:
-    return head_and_tail(plain(", ".join(paths)), NAMES_LIMIT)
+    return cut_middle(strip_control_sequences(", ".join(paths)), NAMES_LIMIT)
 
 
 def _absent(texts: Texts) -> str:
@@ -173,7 +173,9 @@ def _focused(state: RunState, path: str, text: str) -> str:
         return text
     green = state.best.green_ids if state.best else frozenset()
     mine = [i for i in state.run.expected if i.startswith(f"{path}::")]
-    return without(text, {_function(i) for i in mine if i in green} - {_function(i) for i in mine if i not in green})
+    return remove_functions(
+        text, {_function(i) for i in mine if i in green} - {_function(i) for i in mine if i not in green}
+    )
 
 
 def _function(test_id: str) -> str:
@@ -181,7 +183,7 @@ def _function(test_id: str) -> str:
 
 
 def _files(files: Mapping[str, str]) -> str:
-    return "\n\n".join(fenced(text, path) for path, text in sorted(files.items()))
+    return "\n\n".join(fence_text(text, path) for path, text in sorted(files.items()))
 
 
 def _results(state: RunState) -> str:
@@ -191,18 +193,18 @@ def _results(state: RunState) -> str:
     output = str(state.shown.get("output", ""))
     named = {line.partition(" ")[2] for line in output.splitlines()} | state.best.green_ids
     absent = [i for i in state.run.expected if i not in named]
-    also = head_and_tail("\n".join(absent), OUTPUT_LIMIT)
-    parts = ["The failing tests:", fenced(output), f"These fail too:\n\n{fenced(also)}" if also else ""]
+    also = cut_middle("\n".join(absent), OUTPUT_LIMIT)
+    parts = ["The failing tests:", fence_text(output), f"These fail too:\n\n{fence_text(also)}" if also else ""]
     return "\n\n".join(p for p in parts if p)
 
 
-def feedback(verdict: Verdict, only: Collection[str] = ()) -> dict[str, object]:
+def build_feedback(verdict: Verdict, only: Collection[str] = ()) -> dict[str, object]:
     """Return the model's view of *verdict*: `ok` and `output`, the red ids and their tracebacks alone, no timings.
 
     *only* counts those ids apart and leaves out the tracebacks of all others; empty is all.
     """
     if verdict.void is not None:
-        return {"ok": False, "output": f"no usable evidence: {plain(verdict.void.reason)}"}
+        return {"ok": False, "output": f"no usable evidence: {strip_control_sequences(verdict.void.reason)}"}
     if not verdict.results:
         return {"ok": False, "output": NO_TEST}
     lines = [f"{verdict.passed} of {verdict.total} passed"]
@@ -210,10 +212,10 @@ def feedback(verdict: Verdict, only: Collection[str] = ()) -> dict[str, object]:
         lines.insert(0, f"{len(verdict.green_ids & set(only))} of the {len(set(only))} you asked for passed; in all:")
     for test_id in (i for i in verdict.red_ids if not only or i in only):
         result = verdict.results[test_id]
-        lines.append(f"\n{result.outcome.upper()} {test_id}\n{plain(result.excerpt)}".rstrip())
+        lines.append(f"\n{result.outcome.upper()} {test_id}\n{strip_control_sequences(result.excerpt)}".rstrip())
     lines.extend(
-        f"\nFLAKY {test_id}\n{plain(verdict.results[test_id].excerpt)}: it is neither red nor counted"
+        f"\nFLAKY {test_id}\n{strip_control_sequences(verdict.results[test_id].excerpt)}: it is neither red nor counted"
         for test_id in verdict.flaky_ids
         if not only or test_id in only
     )
-    return {"ok": verdict.green, "output": head_and_tail(plain("\n".join(lines)), OUTPUT_LIMIT)}
+    return {"ok": verdict.green, "output": cut_middle(strip_control_sequences("\n".join(lines)), OUTPUT_LIMIT)}

@@ -38,7 +38,7 @@ _EXCUSE = re.compile(
 )
 
 
-def violations(reply: str) -> tuple[str, ...] | None:
+def parse_violations(reply: str) -> tuple[str, ...] | None:
     """Return the objections in *reply*, one sentence each; () for a clean draft; None where it says nothing usable.
 
     A first or last line that is CLEAN and nothing else (in whatever emphasis or case) settles it, whatever else is

@@ -11,15 +11,15 @@ LEAST_PREFIX = 3
 """A shorter beginning says nothing about the rest."""
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
+def build_suggestion(word: str, known: Iterable[str]) -> str:
     """The end of a sentence that refuses *word* as a value: the nearest of *known* if one is near, and all of them."""
     known = tuple(map(str, known))
-    near = nearest(word, known)
+    near = find_nearest(word, known)
     every = f"known are {', '.join(known)}"
     return f"did you mean {near!r}? ({every})" if near else every
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def find_nearest(word: str, known: Iterable[str]) -> str:
     """The one of *known* that *word* most likely stands for; empty if none is near.
 
     Near is: the same but for case and dashes, a few typing errors away, or made of the same parts (`timeout` for

@@ -5,11 +5,11 @@ The shell has others, as `Halt`.
 
 from __future__ import annotations
 
-from jumar.core.gate.leave_refactor import REFUSALS, is_judged, why_red
-from jumar.core.gate.turn_outcome import named
-from jumar.core.quoting import one_line
+from jumar.core.gate.leave_refactor import REFUSALS, explain_red, is_judged
+from jumar.core.gate.turn_outcome import format_ids
+from jumar.core.quoting import make_one_line
 from jumar.core.run.effects import Halt
-from jumar.core.run.stall import stalled
+from jumar.core.run.stall import is_stalled
 from jumar.core.run.strategy import Strategy
 from jumar.core.state.budget import CAPS, exhausted
 from jumar.core.state.claims import red_ids, stands
@@ -18,14 +18,14 @@ from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy, Trigger
 
 
-def own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901, PLR0911  one line per reason reads best
+def find_own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901, PLR0911  one line per reason reads best
     """The run's own reason to stop, or None."""
     if state.hit is not None:
         return Halt(StopReason.GUARDRAIL, f"{state.hit.rule}: {state.hit.what}")
     if state.fault:
         return Halt(StopReason.INFRA, state.fault)
     if state.escalated is not None:  # before green: a person must look, whatever passes
-        named_test, why = state.escalated.test_id, one_line(state.escalated.reason, LONGEST)
+        named_test, why = state.escalated.test_id, make_one_line(state.escalated.reason, LONGEST)
         return Halt(StopReason.ESCALATED, f"the agent escalated {named_test}: {why}")
     if state.book.refusals >= REFUSALS:
         return Halt(StopReason.STALLED, f"leaving refactor mode was refused {REFUSALS} times in a row: {state.told}")
@@ -37,7 +37,7 @@ def own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901, PLR
         return Halt(StopReason.FINAL, state.said)
     if why := _given_up(state):
         return Halt(StopReason.STALLED, why)
-    if agent.loops and state.run.agent != HOST and stalled(state.recent):
+    if agent.loops and state.run.agent != HOST and is_stalled(state.recent):
         return Halt(StopReason.STALLED, "the same action came three times in six")
     if state.reply is not None:
         return None if _is_leaving(state, agent) else _capped(state, _WITHIN_A_TURN)
@@ -47,7 +47,7 @@ def own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901, PLR
     return Halt(StopReason.FINAL, "the agent has nothing left to try") if idle else None
 
 
-def untested_end(state: RunState, ending: Halt) -> Halt:
+def adjust_untested_end(state: RunState, ending: Halt) -> Halt:
     """The end of a run: where it found and wrote no test, no reason to stop says more than that."""
     if state.expected or EXIT_CODES[ending.stop] != EXIT_CODES[StopReason.UNTESTED]:
         return ending
@@ -75,14 +75,14 @@ def _is_leaving(state: RunState, agent: Strategy) -> bool:
     """Return whether the next action is a `final` that a green verdict on this tree admits: no cap intervenes."""
     actions = agent.actions(state)
     final = state.actions_done < len(actions) and actions[state.actions_done].name == "final"
-    return final and state.book.mode is Gate.REFACTOR and is_judged(state) and not why_red(state)
+    return final and state.book.mode is Gate.REFACTOR and is_judged(state) and not explain_red(state)
 
 
 def _unchecked(state: RunState) -> bool:
     """Return whether `[gate] verify` was not seen green on the tree in the workspace, in refactor mode."""
     if state.book.mode is not Gate.REFACTOR or not state.run.settings.verify:
         return False
-    return not is_judged(state) or bool(why_red(state))
+    return not is_judged(state) or bool(explain_red(state))
 
 
 def _unplanned(state: RunState) -> bool:
@@ -96,7 +96,7 @@ def _given_up(state: RunState) -> str:
     book = state.book
     if not book.ended or book.claims or book.turn or set(red_ids(book.newest)) - book.ended:
         return ""
-    return f"two edits for {named(tuple(sorted(book.ended)))} did not turn it green, and nothing else is red"
+    return f"two edits for {format_ids(tuple(sorted(book.ended)))} did not turn it green, and nothing else is red"
 
 
 def _unstarted(state: RunState, agent: Strategy) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from jumar.core.gate.leave_refactor import RULE, is_judged, needs_verdict, why_not_kept, why_red
-from jumar.core.gate.turn_outcome import judgement, named, next_trial
+from jumar.core.gate.leave_refactor import RULE, explain_not_kept, explain_red, is_judged, needs_verdict
+from jumar.core.gate.turn_outcome import format_ids, judge_turn, plan_next_trial
 from jumar.core.run.effects import (
     Act,
     Await,
@@ -26,8 +26,8 @@ from jumar.core.run.effects import (
     Switch,
     Verify,
 )  # fmt: skip
-from jumar.core.run.ending import own_end, untested_end
-from jumar.core.run.planning import plans_now
+from jumar.core.run.ending import adjust_untested_end, find_own_end
+from jumar.core.run.planning import is_planning_turn
 from jumar.core.run.strategy import FRONTIER, Strategy
 from jumar.core.state.ratchet import holds, ties
 from jumar.core.state.run_state import HOSTED, IllegalEvent, Judged, Phase, RunState
@@ -62,7 +62,7 @@ def next_effect(state: RunState, agent: Strategy, halt: Halt | None = None) -> E
 
 def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # noqa: PLR0911  as below
     policy = state.run.test_policy
-    ending = halt or own_end(state, agent)
+    ending = halt or find_own_end(state, agent)
     if (due := _due(state, ending)) is not None:
         return due
     if ending:
@@ -74,8 +74,8 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # 
         if state.best is not None and state.tree != state.best.tree:
             refactoring = state.book.mode is Gate.REFACTOR and is_judged(state)
             shipped = "the best tree is what is shipped"
-            return GoBack(state.best.tree, f"{RULE}: {why_red(state)}" if refactoring else shipped)
-        return Finish(untested_end(state, ending))
+            return GoBack(state.best.tree, f"{RULE}: {explain_red(state)}" if refactoring else shipped)
+        return Finish(adjust_untested_end(state, ending))
     if policy is TestPolicy.ON_WRITE and state.best is None:
         return Verify(Trigger.BASELINE)
     return _turn(state, agent)
@@ -135,7 +135,7 @@ def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one lin
         return Await()
     if request is None:
         raise IllegalEvent("an agent with nothing left to ask has ended the run already")
-    if request.tier == FRONTIER and not plans_now(state):
+    if request.tier == FRONTIER and not is_planning_turn(state):
         return Finish(Halt(StopReason.INFRA, "the agent asks the frontier model within the loop of attempts"))
     if agent.localises and (state.localisation is None or state.localisation.tree != _home(state)):
         return Localise()
@@ -160,12 +160,12 @@ def _judge(state: RunState) -> Effect:
 def _gate(state: RunState, judged: Judged) -> Effect:
     """A verdict on claimed edits, or on a refactoring: what is good stays, byte for byte, and the rest goes back."""
     if state.book.mode is Gate.CODEMOD:
-        why = why_not_kept(state)
+        why = explain_not_kept(state)
         return GoBack(_home(state), f"a codemod keeps every outcome, and {why}") if why else Keep(judged.attempt)
     if state.book.mode is Gate.REFACTOR:
-        return Refuse(why) if (why := why_red(state)) else Keep(judged.attempt)
-    found = judgement(state)
-    trial = next_trial(state.book, found)
+        return Refuse(why) if (why := explain_red(state)) else Keep(judged.attempt)
+    found = judge_turn(state)
+    trial = plan_next_trial(state.book, found)
     if trial is None:
         return Keep(judged.attempt)
     return Rebuild(trial.left, trial.dropped, found.why)
@@ -177,8 +177,8 @@ def _not_kept(state: RunState, judged: Judged) -> str:
     if not (deleted and ties(judged.attempt, state.best)):
         return _lower(state)
     return (
-        f"it deletes {named(deleted)}, and no more tests pass than before: a deletion is kept where more tests pass, "
-        "a file may be moved if its text stays as it is"
+        f"it deletes {format_ids(deleted)}, and no more tests pass than before: "
+        "a deletion is kept where more tests pass, a file may be moved if its text stays as it is"
     )
 
 

@@ -16,6 +16,6 @@ def has_planner(run: RunStart) -> bool:
     return FRONTIER in run.settings.routes and run.agent == DRIVER and run.gate is not Gate.OFF
 
 
-def plans_now(state: RunState) -> bool:
+def is_planning_turn(state: RunState) -> bool:
     """Return whether the next turn is the planning turn: nothing was answered yet, and the call was not forgone."""
     return has_planner(state.run) and not state.spend.turns and not state.actions_done

@@ -19,13 +19,13 @@ _COST = r"costs up to (?:\$(?P<usd>\d+(?:\.\d+)?)|(?P<tokens>\d+))"
 _PASSED = re.compile(rf"cap on (\w+)(?! of the ledger)\b(?:[^;]*?{_COST})?")
 
 
-def refusal(cap: str, worst: Cost) -> str:
+def explain_refusal(cap: str, worst: Cost) -> str:
     """Return why a call that can cost *worst* is not made."""
     most = {"usd": f", as it costs up to ${worst.usd:.6f}", "tokens": f", as it costs up to {worst.tokens} tokens"}
     return f"the next call could pass the cap on {cap}{most.get(cap, '')}"
 
 
-def caps_to_raise(state: RunState) -> Mapping[str, float]:
+def find_caps_to_raise(state: RunState) -> Mapping[str, float]:
     """Name of each cap that keeps the ended run in *state* from going on -> a value that leaves it room: the double."""
     end = state.end
     if end is None or end.stop not in STOPS:

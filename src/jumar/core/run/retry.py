@@ -21,12 +21,12 @@ LONGEST_PAUSE = 600.0
 """Seconds: a provider that asks for more has no capacity for this run."""
 
 
-def again(error: str, tries: int, retry_after: float | None) -> bool:
+def can_retry(error: str, tries: int, retry_after: float | None) -> bool:
     """Return whether to retry a call that failed with *error*, *tries* times in a row."""
     return error in TRANSIENT and tries <= RETRIES and (retry_after or 0.0) <= LONGEST_PAUSE
 
 
-def pause(tries: int, retry_after: float | None, salt: str) -> float:
+def compute_pause(tries: int, retry_after: float | None, salt: str) -> float:
     """Seconds to wait before the next try: what the provider asked for, else 1, 2, 4, 8 with up to half added.
 
     *salt* (the run's name) spreads runs that failed together, and gives a resumed run the same pauses.

@@ -13,7 +13,7 @@ from jumar.core.state.events import ActionTaken
 WINDOW, REPEATS = 6, 3
 
 
-def mark(action: ActionTaken, news: str) -> str:
+def build_mark(action: ActionTaken, news: str) -> str:
     """Names what *action* asked for. *news* changes with the tree and with every proposal that was not made before.
 
     Looking again after an edit is not looking twice, also where the edit was taken back or refused; writing the same
@@ -23,11 +23,11 @@ def mark(action: ActionTaken, news: str) -> str:
     return sha256(msgspec.json.encode((action.name, action.args, where), order="deterministic")).hexdigest()[:16]
 
 
-def remembered(recent: tuple[str, ...], newest: str) -> tuple[str, ...]:
+def append_mark(recent: tuple[str, ...], newest: str) -> tuple[str, ...]:
     """The last marks, *newest* among them."""
     return (*recent, newest)[-WINDOW:]
 
 
-def stalled(recent: tuple[str, ...]) -> bool:
+def is_stalled(recent: tuple[str, ...]) -> bool:
     """Return whether one mark stands among *recent* too often."""
     return any(count >= REPEATS for count in Counter(recent).values())

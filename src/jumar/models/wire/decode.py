@@ -11,7 +11,7 @@ import msgspec
 from jumar.core.state.reply import Reply, ToolCall
 from jumar.models.wire.jsonl import MOST_TOKENS
 from jumar.models.wire.messages import JSON_OBJECT, MALFORMED
-from jumar.models.wire.redaction import clean, cleaned
+from jumar.models.wire.redaction import clean, clean_json
 from jumar.models.wire.request_formats import CHAT, MESSAGES, RequestFormat
 from jumar.models.wire.response_types import (
     AnthropicMessage,
@@ -54,7 +54,7 @@ class DecodedReply(msgspec.Struct, frozen=True, kw_only=True):
     """True if the answer came to its end."""
 
 
-def said(form: RequestFormat, data: bytes, *, stream: bool) -> DecodedReply | None:
+def decode_answer(form: RequestFormat, data: bytes, *, stream: bool) -> DecodedReply | None:
     """Decode the answer *data* to a request of *form*; None if it is no such answer."""
     try:
         if not stream:
@@ -65,7 +65,7 @@ def said(form: RequestFormat, data: bytes, *, stream: bool) -> DecodedReply | No
         return None
 
 
-def reply_of(answer: DecodedReply, secrets: tuple[str, ...]) -> Reply:
+def build_reply(answer: DecodedReply, secrets: tuple[str, ...]) -> Reply:
     """*answer* as the journal keeps it."""
     calls = tuple(
         ToolCall(clean(name, secrets), _arguments(text, secrets), clean(call_id, secrets))
@@ -74,7 +74,7 @@ def reply_of(answer: DecodedReply, secrets: tuple[str, ...]) -> Reply:
     return Reply(clean(answer.content, secrets), calls, cut=answer.cut)
 
 
-def without_usage(data: bytes) -> bytes:
+def strip_usage(data: bytes) -> bytes:
     """The stream *data* of a chat completion without the piece that has no choices: not every client can read it."""
     events = data.replace(b"\r\n", b"\n").split(b"\n\n")
     return b"\n\n".join(event for event in events if not _only_usage(event))
@@ -251,7 +251,7 @@ def _text(arguments: object) -> str:
 def _arguments(text: str, secrets: tuple[str, ...]) -> dict[str, object]:
     """Arguments of a call as an object; what is none becomes the one argument `MALFORMED`."""
     try:
-        found = cleaned(JSON_OBJECT.decode(text or "{}"), secrets)
+        found = clean_json(JSON_OBJECT.decode(text or "{}"), secrets)
         msgspec.json.encode(found)
     except (msgspec.MsgspecError, ArithmeticError, TypeError, ValueError, RecursionError):
         found = None

@@ -20,7 +20,7 @@ class CallFault(msgspec.Struct, frozen=True):
     """True if the provider may have worked on it, and charge for that."""
 
 
-def fault_of(raised: Exception) -> CallFault:
+def classify_fault(raised: Exception) -> CallFault:
     """The fault that the client's exception *raised* stands for.
 
     An answer with an error status costs nothing, nor does a request that never left; whatever broke off after it was

@@ -49,7 +49,7 @@ def check_installed() -> None:
 
 
 @asynccontextmanager
-async def opened(line: ModelEndpoint, context: ssl.SSLContext) -> AsyncIterator[Client]:
+async def open_client(line: ModelEndpoint, context: ssl.SSLContext) -> AsyncIterator[Client]:
     """The client for one call over *line*; its connection is closed when the block ends, however it ends."""
     import httpx2  # noqa: PLC0415  not part of the core install
 

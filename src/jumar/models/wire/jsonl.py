@@ -32,7 +32,7 @@ def read_once(path: Path, what: str) -> bytes:
         raise BadInput(f"cannot read the {what} {path}: {error.strerror}") from None
 
 
-def numbered(data: bytes, name: str) -> Iterator[tuple[int, str]]:
+def number_lines(data: bytes, name: str) -> Iterator[tuple[int, str]]:
     """The lines of *data* that are not blank, with their numbers from 1.
 
     Raises:
@@ -45,7 +45,7 @@ def numbered(data: bytes, name: str) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
-def decoded(text: str, kind: type[Line], where: str) -> Line:
+def decode_line(text: str, kind: type[Line], where: str) -> Line:
     """The line *text* as *kind*; *where* names it to a person, with what it should be.
 
     Raises:
@@ -57,6 +57,6 @@ def decoded(text: str, kind: type[Line], where: str) -> Line:
         raise BadInput(f"{where}: {error}") from None
 
 
-def used_up(what: str, position: int) -> Reply:
+def build_exhausted_reply(what: str, position: int) -> Reply:
     """The last word, at *position*: *what* has no more to say."""
     return Reply(tool_calls=(ToolCall("final", {"message": f"the {what} is used up"}, f"call_{position}_0"),))

@@ -11,8 +11,8 @@ import msgspec
 
 from jumar.core.run.strategy import Message, Tool
 from jumar.core.state.reply import Reply, ToolCall
-from jumar.models.wire.prompt_prefix import continues
-from jumar.models.wire.redaction import clean, cleaned
+from jumar.models.wire.prompt_prefix import is_continuation
+from jumar.models.wire.redaction import clean, clean_json
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse
@@ -95,18 +95,18 @@ class Transcript:
     def _follow(self, messages: Sequence[Message]) -> None:
         """Forget what was read if *messages* do not go on from there."""
         messages = tuple(messages)
-        if not continues(self._newest, messages):
+        if not is_continuation(self._newest, messages):
             self._turns, self._parts, self._turned, self._leading = [], [], 0, True
             self._said, self._whole = [0], [0]
         self._newest = messages
 
 
-def history(messages: Sequence[Message]) -> list[ModelMessage]:
+def convert_history(messages: Sequence[Message]) -> list[ModelMessage]:
     """*messages* as the client takes them; see `Transcript`."""
     return Transcript().history(messages)
 
 
-def most_tokens(messages: Sequence[Message], tools: Sequence[Tool], measured: tuple[int, int]) -> int:
+def bound_tokens(messages: Sequence[Message], tools: Sequence[Tool], measured: tuple[int, int]) -> int:
     """No fewer tokens than the provider will count for this prompt; see `Transcript`."""
     return Transcript().most_tokens(messages, tools, measured)
 
@@ -124,7 +124,7 @@ def _part(message: Message, *, leading: bool) -> ModelRequestPart:
     return ai.SystemPromptPart(message.content) if system else ai.UserPromptPart(message.content)
 
 
-def definitions(tools: Sequence[Tool]) -> list[ToolDefinition]:
+def convert_tools(tools: Sequence[Tool]) -> list[ToolDefinition]:
     """*tools* as the client takes them."""
     from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415  as above
 
@@ -137,7 +137,7 @@ def definitions(tools: Sequence[Tool]) -> list[ToolDefinition]:
     ]
 
 
-def reply_of(response: ModelResponse, secrets: tuple[str, ...]) -> Reply:
+def build_reply(response: ModelResponse, secrets: tuple[str, ...]) -> Reply:
     """Convert *response* to a reply, without *secrets*.
 
     Thinking, signatures and the like go into `Reply.opaque`: the parts in their order, texts by their length and calls
@@ -150,7 +150,7 @@ def reply_of(response: ModelResponse, secrets: tuple[str, ...]) -> Reply:
     calls: list[ToolCall] = []
     parts: list[dict[str, object]] = []
     for part in dumped["parts"]:
-        kept = {k: cleaned(v, secrets) for k, v in part.items() if v is not None}
+        kept = {k: clean_json(v, secrets) for k, v in part.items() if v is not None}
         if part["part_kind"] == "text":
             texts.append(clean(part["content"], secrets))
             kept["content"] = len(texts[-1])
@@ -208,7 +208,7 @@ def _arguments(args: object, secrets: tuple[str, ...]) -> dict[str, object]:
     """The arguments of a call; what is no JSON object that can be written down becomes the one argument `MALFORMED`."""
     try:
         decoded = JSON_OBJECT.decode(args or "{}") if isinstance(args, str) else args or {}
-        clear = cleaned(decoded, secrets)
+        clear = clean_json(decoded, secrets)
         msgspec.json.encode(clear)
     except (msgspec.MsgspecError, ArithmeticError, TypeError, ValueError, RecursionError):
         clear = None

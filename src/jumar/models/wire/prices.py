@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from jumar.core.state.settings import Price, Route
 from jumar.errors import BadInput
-from jumar.models.wire.providers import is_local, provider_of
+from jumar.models.wire.providers import find_provider, is_local
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, Provider
@@ -91,7 +91,7 @@ class PriceRise:
         return max(t.worst(input_tokens, output_tokens) for t in self._tariffs)
 
 
-def tariff(route: Route) -> PriceList:
+def find_tariff(route: Route) -> PriceList:
     """Return the price of calls of *route*: its own price, else nothing on this machine, else the table's price.
 
     A price that came with the task must not disarm a person's cap: it counts where it is not lower than the table's.
@@ -99,7 +99,7 @@ def tariff(route: Route) -> PriceList:
     Raises:
         BadInput: if the provider is unknown, or nobody knows the price of the model there.
     """
-    provider = provider_of(route.model)
+    provider = find_provider(route.model)
     if route.price is not None:
         _check(route.price, route.model)
         own = OwnPrices(route.price, WRITE_SURCHARGE if provider.wire == "anthropic" else 1.0)
@@ -117,10 +117,10 @@ def tariff(route: Route) -> PriceList:
     return TablePrices(found)
 
 
-def costs(route: Route) -> bool:
+def can_cost_money(route: Route) -> bool:
     """Return whether calls of *route* may cost money. They are free if its price, its place or the table says so."""
     try:
-        return tariff(route).worst(MILLION, MILLION) > 0
+        return find_tariff(route).worst(MILLION, MILLION) > 0
     except BadInput:  # it is refused with this sentence before it is asked
         return True
 

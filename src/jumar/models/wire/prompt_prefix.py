@@ -8,7 +8,7 @@ from operator import is_
 from jumar.core.run.strategy import Message
 
 
-def continues(before: Sequence[Message], messages: Sequence[Message]) -> bool:
+def is_continuation(before: Sequence[Message], messages: Sequence[Message]) -> bool:
     """Return whether *messages* begin with all of *before*, by identity.
 
     Messages that are equal are not believed to be the same: `1` and `True` are equal and are sent differently.

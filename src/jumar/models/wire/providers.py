@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from jumar.core.prompts.suggestion import suggestion
+from jumar.core.prompts.suggestion import build_suggestion
 from jumar.errors import BadInput
 
 Wire = Literal["openai", "anthropic", "google"]
@@ -91,7 +91,7 @@ PROVIDERS: tuple[Provider, ...] = (
 )
 
 
-def provider_of(model: str) -> Provider:
+def find_provider(model: str) -> Provider:
     """The provider of *model*, `PROVIDER:NAME`.
 
     Raises:
@@ -100,7 +100,7 @@ def provider_of(model: str) -> Provider:
     kind, _, name = model.partition(":")
     known = {provider.name: provider for provider in PROVIDERS}
     if kind not in known:
-        raise BadInput(f"unknown provider {kind!r} of the model {model!r}; {suggestion(kind, known)}")
+        raise BadInput(f"unknown provider {kind!r} of the model {model!r}; {build_suggestion(kind, known)}")
     if not name.strip():
         raise BadInput(f"the model {model!r} has no name; write one such as {kind}:{known[kind].models['mid']}")
     if kind == "openrouter" and "/" not in name:
@@ -138,7 +138,7 @@ def is_local(base_url: str) -> bool:
         return False
 
 
-def key_of(provider: Provider, environ: Mapping[str, str], base_url: str = "") -> str:
+def find_key(provider: Provider, environ: Mapping[str, str], base_url: str = "") -> str:
     """The key to send; `PLACEHOLDER` where none is set and none is needed.
 
     Raises:

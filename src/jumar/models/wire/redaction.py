@@ -24,18 +24,18 @@ def clean(text: str, secrets: tuple[str, ...]) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def cleaned(value: object, secrets: tuple[str, ...]) -> object:
+def clean_json(value: object, secrets: tuple[str, ...]) -> object:
     """*value*, as decoded from JSON, with every text in it clean."""
     if isinstance(value, str):
         return clean(value, secrets)
     if isinstance(value, dict):
-        return {clean(str(k), secrets): cleaned(v, secrets) for k, v in value.items()}
+        return {clean(str(k), secrets): clean_json(v, secrets) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [cleaned(v, secrets) for v in value]
+        return [clean_json(v, secrets) for v in value]
     return value
 
 
-def one_line(text: str, secrets: tuple[str, ...]) -> str:
+def clean_to_one_line(text: str, secrets: tuple[str, ...]) -> str:
     """The beginning of *text* on one line, without control characters and without anything that looks like a key."""
     plain = "".join(c if c.isprintable() else " " for c in clean(text, secrets))
     line = LOOKS_LIKE_A_KEY.sub(MASK, " ".join(plain.split()))

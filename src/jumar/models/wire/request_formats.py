@@ -11,7 +11,7 @@ import msgspec
 
 from jumar.models.wire.http_client import ONLY_COMPLETION_TOKENS
 from jumar.models.wire.messages import PER_MESSAGE, PER_REQUEST, PER_TOOLS
-from jumar.models.wire.providers import OPENAI, Wire, provider_of
+from jumar.models.wire.providers import OPENAI, Wire, find_provider
 
 Json = dict[str, Any]
 
@@ -132,13 +132,13 @@ class ForwardedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The most tokens that all else can be."""
 
 
-def form_at(path: str) -> RequestFormat | None:
+def find_form(path: str) -> RequestFormat | None:
     """The form that clients post to *path*, with or without the version before it."""
     plain = path.partition("?")[0].rstrip("/").removeprefix("/v1")
     return next((form for form in FORMS if form.path.removeprefix("/v1") == plain), None)
 
 
-def asked(
+def parse_request(
     form: RequestFormat, raw: bytes, model: str, max_output: int, base_url: str = ""
 ) -> ForwardedRequest | ForwardRefusal:
     """The request *raw* as it may be sent: to *model* (`PROVIDER:NAME`), with at most *max_output* tokens to come."""
@@ -181,7 +181,7 @@ def _asked(
 def _newer(model: str, base_url: str) -> bool:
     """Return whether *model* refuses the older word for the cap of a chat completion."""
     name = model.partition(":")[2].rpartition("/")[2]
-    own = provider_of(model).base_url == OPENAI and (base_url or OPENAI).rstrip("/") == OPENAI
+    own = find_provider(model).base_url == OPENAI and (base_url or OPENAI).rstrip("/") == OPENAI
     return own or name.startswith(ONLY_COMPLETION_TOKENS)
 
 

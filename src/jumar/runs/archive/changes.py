@@ -12,13 +12,13 @@ from jumar.core.state import events as ev
 from jumar.core.state.run_state import Phase, RunState
 from jumar.errors import BadInput
 from jumar.journal.writer import read_journal
-from jumar.languages.gitignore_globs import spec
-from jumar.runs.setup.assembly import gated, runner_of
+from jumar.languages.gitignore_globs import compile_patterns
+from jumar.runs.setup.assembly import build_guard, load_runner
 from jumar.runs.setup.marks import TrustedRun
-from jumar.runs.setup.result import state_of
+from jumar.runs.setup.result import replay_state
 from jumar.workspace.patch import DiffStat, best_patch, changed_lines
 from jumar.workspace.store.object_store import Store
-from jumar.workspace.store.shared import objects_of
+from jumar.workspace.store.shared import find_objects_folder
 from jumar.workspace.write_back import apply
 
 BINARY = b"GIT binary patch"
@@ -37,10 +37,10 @@ class Changes(msgspec.Struct, frozen=True):
     @property
     def text(self) -> str:
         """The patch for people: what is no text is only named."""
-        return without_binary(self.patch).decode("utf-8", "backslashreplace")
+        return strip_binary(self.patch).decode("utf-8", "backslashreplace")
 
 
-def changes_of(folder: Path) -> Changes:
+def read_changes(folder: Path) -> Changes:
     """Return the changes that the run in *folder* made.
 
     Raises:
@@ -48,19 +48,19 @@ def changes_of(folder: Path) -> Changes:
         Infra: if an object is missing or damaged.
     """
     state = _state(folder, read_journal(folder))
-    store, base, best = Store(objects_of(folder)), state.run.tree, best_tree(state)
+    store, base, best = Store(find_objects_folder(folder)), state.run.tree, find_best_tree(state)
     counted = changed_lines(store, base, best)
     return Changes(state.run.run, base, best, counted, best_patch(store, base, best) if counted else b"")
 
 
-def best_tree(state: RunState) -> str:
+def find_best_tree(state: RunState) -> str:
     """The tree that a run ended with; of one that has not ended, the best so far."""
     if state.phase is Phase.ENDED:
         return state.tree
     return state.best.tree if state.best else state.run.tree
 
 
-def origin_of(run: TrustedRun) -> Path:
+def find_origin(run: TrustedRun) -> Path:
     """The folder that `apply_best` writes to, absolute.
 
     Raises:
@@ -80,9 +80,9 @@ def apply_best(run: TrustedRun) -> tuple[str, ...]:
     """
     entries = read_journal(run.folder)
     state = _state(run.folder, entries)
-    store, origin = Store(objects_of(run.folder)), Path(state.run.settings.origin)
+    store, origin = Store(find_objects_folder(run.folder)), Path(state.run.settings.origin)
     written = frozenset(entry.event.path for entry in entries if isinstance(entry.event, ev.Write))
-    return apply(store, state.run.tree, best_tree(state), origin, _closed(state, store, written))
+    return apply(store, state.run.tree, find_best_tree(state), origin, _closed(state, store, written))
 
 
 def lay_out(folder: Path, to: Path) -> None:
@@ -93,11 +93,11 @@ def lay_out(folder: Path, to: Path) -> None:
         Infra: if *to* is not empty, or the disk refuses.
     """
     state = _state(folder, read_journal(folder))
-    Store(objects_of(folder)).materialise(best_tree(state), to)
+    Store(find_objects_folder(folder)).materialise(find_best_tree(state), to)
 
 
 def _state(folder: Path, entries: tuple[ev.Entry, ...]) -> RunState:
-    state = state_of(entries)
+    state = replay_state(entries)
     if state.start is None:
         raise BadInput(f"the run in {folder} was killed before its first event, so it changed nothing; start it again")
     return state
@@ -106,12 +106,12 @@ def _state(folder: Path, entries: tuple[ev.Entry, ...]) -> RunState:
 def _closed(state: RunState, store: Store, written: frozenset[str]) -> Callable[[str], bool]:
     """Return a predicate for paths: true for a test of the task's own that no admitted edit of the run named."""
     settings = state.run.settings
-    guard = gated(settings, runner_of(settings.suite.runner), store.manifest(state.run.tree))
-    tests = spec(line for line in settings.protected if line not in CONFIGURATION)
+    guard = build_guard(settings, load_runner(settings.suite.runner), store.manifest(state.run.tree))
+    tests = compile_patterns(line for line in settings.protected if line not in CONFIGURATION)
     return lambda path: tests(path) and path not in written and not guard.authorable(path)
 
 
-def without_binary(patch: bytes) -> bytes:
+def strip_binary(patch: bytes) -> bytes:
     """*patch* with one line in the place of each piece that is no text."""
     kept: list[bytes] = []
     hidden = False

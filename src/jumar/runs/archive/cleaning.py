@@ -13,8 +13,8 @@ import msgspec
 from jumar.core.state.stop import StopReason
 from jumar.journal.writer import EVENTS, LOCK
 from jumar.process.room import discard
-from jumar.runs.archive.find import runs_in
-from jumar.runs.archive.listing import DAMAGED, OPEN, UNFINISHED, RunRow, list_runs, shared_bytes
+from jumar.runs.archive.find import find_runs
+from jumar.runs.archive.listing import DAMAGED, OPEN, UNFINISHED, RunRow, count_shared_bytes, list_runs
 from jumar.workspace.files import safe_paths
 from jumar.workspace.store.lease import SHARED
 from jumar.workspace.store.shared import RECORD, is_run
@@ -71,7 +71,7 @@ def clean(runs: Path, wanted: CleaningRule, *, dry: bool = False, now: float | N
         due = _enough(runs, rows, due, wanted.keep_bytes)
     removed = due if dry else [row for row in due if remove(Path(row.folder))]
     gone = {row.folder for row in removed}
-    left = [run for run in runs_in(runs) if str(run) not in gone]
+    left = [run for run in find_runs(runs) if str(run) not in gone]
     freed = _sweep(runs, left, dry=dry)
     return Cleaned(
         removed=tuple(removed),
@@ -98,7 +98,7 @@ def _chosen(rows: Sequence[RunRow], wanted: CleaningRule, now: float) -> list[Ru
 
 def _enough(runs: Path, rows: Sequence[RunRow], due: list[RunRow], most: int) -> list[RunRow]:
     """The fewest of the oldest of *due* without which the rest takes at most *most* bytes; all, if that is too few."""
-    shared = shared_bytes(runs)
+    shared = count_shared_bytes(runs)
 
     def fits(count: int) -> bool:
         gone = {row.folder for row in due[:count]}

@@ -30,7 +30,7 @@ def find_run(name: str, runs: Path) -> Path:
         return path
     if path.is_dir() or "/" in name:
         raise BadInput(f"{name} holds no journal (no {EVENTS} in it); name the directory of a run")
-    known = runs_in(runs)
+    known = find_runs(runs)
     if name == LAST:
         if not known:
             raise BadInput(f"there is no run in {runs}; `jumar run` makes one, --runs DIR names another folder")
@@ -52,7 +52,7 @@ def refuse_links(runs: Path) -> None:
         BadInput: if `.jumar`, `.jumar/runs` the store of *runs* or a folder in it is a link.
     """
     own = (*((RUNS.parent, RUNS) if runs == RUNS else ()), runs / SHARED)
-    link = first_link(*own) or first_link(*(runs / SHARED).glob("*"))
+    link = find_link(*own) or find_link(*(runs / SHARED).glob("*"))
     if link is not None:
         raise BadInput(
             f"{link} is a link to {link.resolve()}, and no link is followed there; remove it, or name the folder "
@@ -60,12 +60,12 @@ def refuse_links(runs: Path) -> None:
         )
 
 
-def first_link(*folders: Path) -> Path | None:
+def find_link(*folders: Path) -> Path | None:
     """The first of *folders* that is a symbolic link; None: none is."""
     return next((folder for folder in folders if folder.is_symlink()), None)
 
 
-def runs_in(runs: Path) -> tuple[Path, ...]:
+def find_runs(runs: Path) -> tuple[Path, ...]:
     """The directories in *runs* that hold a journal, the newest first.
 
     Raises:

@@ -14,9 +14,9 @@ import msgspec
 from jumar.core.state.run_state import Phase
 from jumar.errors import BadInput, Infra
 from jumar.journal.line_format import JournalEnd
-from jumar.journal.writer import EVENTS, LOCK, still
-from jumar.runs.archive.find import runs_in
-from jumar.runs.setup.result import BestTree, state_in
+from jumar.journal.writer import EVENTS, LOCK, hold_still
+from jumar.runs.archive.find import find_runs
+from jumar.runs.setup.result import BestTree, read_state
 from jumar.workspace.store.lease import SHARED
 
 OPEN, UNFINISHED, DAMAGED = "open", "unfinished", "damaged"
@@ -65,14 +65,14 @@ class _Ended(msgspec.Struct, frozen=True):
 
 def list_runs(runs: Path) -> Iterator[RunRow]:
     """The runs in *runs*, the newest first."""
-    for run in runs_in(runs):
+    for run in find_runs(runs):
         with suppress(FileNotFoundError):  # it was removed meanwhile
-            yield row_of(run)
+            yield build_row(run)
 
 
-def row_of(run: Path) -> RunRow:
+def build_row(run: Path) -> RunRow:
     """The row of the run in *run*."""
-    with still(run) as closed:
+    with hold_still(run) as closed:
         is_open = not closed and (run / LOCK).exists()
         ended = None if is_open else _ended(run)
         if ended is not None:
@@ -85,7 +85,7 @@ def _from_journal(run: Path, *, is_open: bool) -> RunRow:
     """The row of a run that has no result, or one that is older than its journal."""
     unknown = _Ended(run.name[STAMP_LENGTH + 1 :], "", BestTree(0, 0), 0.0, 0.0, JournalEnd())
     try:
-        state = state_in(run)
+        state = read_state(run)
     except (BadInput, Infra) as fault:
         return _row(run, OPEN if is_open else DAMAGED, unknown, passed=None, why=str(fault))
     if state.start is None:
@@ -100,7 +100,7 @@ def _from_journal(run: Path, *, is_open: bool) -> RunRow:
 def _row(run: Path, stop: str, found: _Ended, *, passed: int | None, why: str = "") -> RunRow:
     return RunRow(
         run=run.name, task=found.task, stop=stop, passed=passed, total=found.best.total, usd=found.usd,
-        seconds=found.seconds, bytes=used_bytes(run), started=started(run), folder=str(run), why=why,
+        seconds=found.seconds, bytes=count_used_bytes(run), started=find_start_time(run), folder=str(run), why=why,
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def _ended(run: Path) -> _Ended | None:
     return found if sha256(last).hexdigest() == found.head.hash else None
 
 
-def started(run: Path) -> float:
+def find_start_time(run: Path) -> float:
     """Return the start time of the run in *run*: by its name, else by its files."""
     try:
         return time.mktime(time.strptime(run.name[:STAMP_LENGTH], STAMP))
@@ -124,7 +124,7 @@ def started(run: Path) -> float:
         return (run / EVENTS).stat().st_mtime
 
 
-def used_bytes(folder: Path) -> int:
+def count_used_bytes(folder: Path) -> int:
     """Return the bytes that *folder* takes on the disk; links are not followed."""
     total, due = 0, [str(folder)]
     while due:
@@ -137,6 +137,6 @@ def used_bytes(folder: Path) -> int:
     return total
 
 
-def shared_bytes(runs: Path) -> int:
+def count_shared_bytes(runs: Path) -> int:
     """Return the bytes on the disk of the objects that the runs in *runs* share."""
-    return used_bytes(runs / SHARED)
+    return count_used_bytes(runs / SHARED)

@@ -17,8 +17,8 @@ from jumar.core.state.external_agent import ExternalAgentSettings
 from jumar.core.state.verdict import Ended as Manner
 from jumar.errors import Infra, JumarError
 from jumar.ports import Invocation
-from jumar.process.child_process import Child, confined
-from jumar.process.freeze import FrozenTree, still
+from jumar.process.child_process import Child, run_confined
+from jumar.process.freeze import FrozenTree, freeze_processes
 from jumar.process.launch import PATH, Confinement
 from jumar.runs.external.model_proxy import HOST, ProxyEndpoints
 from jumar.runs.external.visible_files import AgentView
@@ -59,7 +59,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
         piped = not (takes(argv, "prompt") or takes(argv, "prompt_file"))
         texts = {"prompt": prompt, "prompt_file": str(prompt_file), "model": self.model}
         return Invocation(
-            argv=(sys.executable, "-I", "-S", "-B", *start.command(agent_main)),
+            argv=(sys.executable, "-I", "-S", "-B", *start.build_command(agent_main)),
             config={
                 "argv": filled(argv, texts),
                 "stdin": prompt if piped else "",
@@ -153,7 +153,7 @@ class AgentTurn:
             Infra: if they cannot be stopped.
         """
         if self._child is not None and not self.gone.is_set():
-            self._stillness = await to_thread.run_sync(still, self._child.family)
+            self._stillness = await to_thread.run_sync(freeze_processes, self._child.family)
 
     def check(self) -> None:
         """See to it that those who were stopped have not moved since.
@@ -185,7 +185,7 @@ class AgentTurn:
             sandbox=shop.place.sandbox,
             reach=shop.reach(self.prompt_file),
         )
-        async with confined(invocation, confinement) as child:
+        async with run_confined(invocation, confinement) as child:
             self._child = child
             while (record := await child.receive()) is not None:
                 match record:

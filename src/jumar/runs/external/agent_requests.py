@@ -45,12 +45,12 @@ def parse(kind: str, body: bytes) -> Wish | ForwardRefusal:
         return ForwardRefusal(400, f"the body of /{kind} is {{{fields}}}: {error}")
 
 
-def action_of(wish: Wish) -> Action:
+def build_action(wish: Wish) -> Action:
     """The action that *wish* asks for."""
     return Action(ACTIONS[type(wish)], args=msgspec.structs.asdict(wish))
 
 
-def answer(wish: Wish, state: RunState) -> ForwardedReply:
+def build_answer(wish: Wish, state: RunState) -> ForwardedReply:
     """Return what became of *wish*, the newest of its kind, and of what was found around the tools when it was made."""
     said: list[str] = []
     cell, admitted, name = state.talk, False, ACTIONS[type(wish)]

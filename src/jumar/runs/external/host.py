@@ -18,14 +18,14 @@ from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
 from jumar.errors import Infra, JumarError
 from jumar.models.metered_forward import ForwardedModel, ForwardedReply
-from jumar.models.router import check_route, keys_in
-from jumar.models.wire.providers import key_of, provider_of
+from jumar.models.router import check_route, collect_keys
+from jumar.models.wire.providers import find_key, find_provider
 from jumar.models.wire.request_formats import ForwardedRequest, ForwardRefusal
 from jumar.ports import Push
 from jumar.process.room import discard
 from jumar.runs.external.agent_process import AgentTurn, AgentWorkplace, TurnEnd
-from jumar.runs.external.agent_requests import EscalateRequest, Wish, action_of, answer, parse
-from jumar.runs.external.model_proxy import ProxyEndpoints, ProxyRequest, opened, serve, told
+from jumar.runs.external.agent_requests import EscalateRequest, Wish, build_action, build_answer, parse
+from jumar.runs.external.model_proxy import ProxyEndpoints, ProxyRequest, build_error, open_listeners, serve
 from jumar.runs.setup.assembly import RunPlace
 from jumar.workspace.files.safe_paths import disk
 from jumar.workspace.workspace import Workspace
@@ -42,7 +42,7 @@ class PendingRequest:
 
     def __init__(self, wish: ForwardedRequest | Wish, gone: Callable[[], bool]) -> None:
         self.wish, self.gone = wish, gone
-        self.given = told(503, "unanswered", "the run went on without this request")
+        self.given = build_error(503, "unanswered", "the run went on without this request")
         self.done = anyio.Event()
 
     def leave_with(self, given: ForwardedReply) -> None:
@@ -80,7 +80,9 @@ class ExternalHost:
         async with AsyncExitStack() as stack:
             with disk("cannot open a port on loopback"):
                 beside = self._place.sandbox.tier != "S0"
-                listener, self._doors = await stack.enter_async_context(opened(secrets.token_hex(24), beside=beside))
+                listener, self._doors = await stack.enter_async_context(
+                    open_listeners(secrets.token_hex(24), beside=beside)
+                )
             self._tasks = await stack.enter_async_context(anyio.create_task_group())
             self._tasks.start_soon(serve, listener, self._doors, self.answer, self.model.name.partition(":")[2])
             try:
@@ -122,14 +124,14 @@ class ExternalHost:
         if self._over is not None:
             return self._over
         if self._turn is None:
-            return told(409, "no_turn", "no turn of the agent is under way")
+            return build_error(409, "no_turn", "no turn of the agent is under way")
         wish = (
             parse(knock.wish, knock.body)
             if knock.form is None
             else self.model.asked(knock.form, knock.body, knock.headers)
         )
         if isinstance(wish, ForwardRefusal):
-            return told(wish.status, "refused", wish.why)
+            return build_error(wish.status, "refused", wish.why)
         visit = PendingRequest(wish, knock.gone)
         self._send.send_nowait(visit)
         await visit.done.wait()
@@ -138,11 +140,11 @@ class ExternalHost:
     async def leave(self, state: RunState) -> None:
         """The run has ended in *state*: whoever waits is told, all processes end, and the workspace is its tree."""
         why = f"{state.end.stop}: {state.end.why}" if state.end else "it goes on later"
-        self._over = told(PAYMENT_REQUIRED, "run_ended", f"the run has ended ({why.rstrip(': ')})")
+        self._over = build_error(PAYMENT_REQUIRED, "run_ended", f"the run has ended ({why.rstrip(': ')})")
         if self._visit is not None and self._turn is not None:
             wish, escalated = self._visit.wish, state.end is not None and state.end.stop is StopReason.ESCALATED
             self._visit.leave_with(
-                answer(wish, state) if escalated and isinstance(wish, EscalateRequest) else self._over
+                build_answer(wish, state) if escalated and isinstance(wish, EscalateRequest) else self._over
             )
             self._turn.go_on()
             with anyio.move_on_after(GRACE_SECONDS):
@@ -165,7 +167,7 @@ class ExternalHost:
         if isinstance(visit.wish, ForwardedRequest):
             visit.leave_with(self.model.given or visit.given)
         else:
-            visit.leave_with(answer(visit.wish, state))
+            visit.leave_with(build_answer(visit.wish, state))
         self.model.pending = None
 
     def _begun(self, state: RunState) -> AgentTurn:
@@ -200,7 +202,7 @@ class ExternalHost:
         if isinstance(heard.wish, EscalateRequest):
             self._changed(turn)  # the run ends with it: what was done must have been paid for
         if not isinstance(heard.wish, ForwardedRequest):
-            return Push(action=action_of(heard.wish), last=False)
+            return Push(action=build_action(heard.wish), last=False)
         turn.calls += 1
         self.model.pending, self.model.given = heard.wish, None
         return Push(action=Action("ask_model", args={"form": heard.wish.form.name}), last=False)
@@ -240,7 +242,7 @@ class ExternalHost:
                 discard(history)
 
 
-def host_of(run: ev.RunStart, place: RunPlace, agent: ExternalAgent) -> ExternalHost:
+def build_host(run: ev.RunStart, place: RunPlace, agent: ExternalAgent) -> ExternalHost:
     """The host of *run*, whose agent may ask the model of the tier `mid`.
 
     Raises:
@@ -248,6 +250,6 @@ def host_of(run: ev.RunStart, place: RunPlace, agent: ExternalAgent) -> External
     """
     route, environ = run.settings.routes["mid"], place.environ
     price = check_route(route)
-    key = key_of(provider_of(route.model), environ, route.base_url)
-    model = ForwardedModel(route, key, price, keys_in(run.settings, environ))
+    key = find_key(find_provider(route.model), environ, route.base_url)
+    model = ForwardedModel(route, key, price, collect_keys(run.settings, environ))
     return ExternalHost(run.settings.outside, place, agent, model)

@@ -18,7 +18,7 @@ import msgspec
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from jumar.models.metered_forward import ForwardedReply
-from jumar.models.wire.request_formats import RequestFormat, form_at
+from jumar.models.wire.request_formats import RequestFormat, find_form
 from jumar.runs.external.agent_requests import KINDS
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ Listeners = Sequence[SocketListener]
 
 
 @asynccontextmanager
-async def opened(token: str, *, beside: bool = False) -> AsyncIterator[tuple[Listeners, ProxyEndpoints]]:
+async def open_listeners(token: str, *, beside: bool = False) -> AsyncIterator[tuple[Listeners, ProxyEndpoints]]:
     """A free port of loopback for whoever has *token*, and a socket *beside* it, if one is wanted.
 
     Raises:
@@ -125,7 +125,7 @@ async def serve(listeners: Listeners, doors: ProxyEndpoints, answering: Answerin
             tasks.start_soon(accept, listener)
 
 
-def told(status: int, kind: str, message: str) -> ForwardedReply:
+def build_error(status: int, kind: str, message: str) -> ForwardedReply:
     """An error that clients of either wire can read."""
     body = {"type": "error", "error": {"type": kind, "message": f"jumar: {message}", "code": kind}}
     return _document(status, body)
@@ -173,7 +173,7 @@ class _Visits:
                         body += event.data
                         self._held += len(event.data)
                     if self._held > BODY_BYTES:
-                        await _send(connection, stream, told(413, "too_large", "too much is asked at a time"))
+                        await _send(connection, stream, build_error(413, "too_large", "too much is asked at a time"))
                         return False
                 elif isinstance(event, h11.EndOfMessage) and request is not None:
                     await _send(connection, stream, refused or await self._given(request, bytes(body), stream))
@@ -187,9 +187,9 @@ class _Visits:
         """Return the refusal of a client that does not belong here, or None."""
         headers = _headers(request)
         if not self._is_ours(headers.get("host", "")):
-            return told(421, "wrong_host", "this is a door of one run's agent, not a server of that name")
+            return build_error(421, "wrong_host", "this is a door of one run's agent, not a server of that name")
         if not self._wish(request) and not self._has_token(headers):
-            return told(401, "unauthorized", "the token of this run is missing or wrong")
+            return build_error(401, "unauthorized", "the token of this run is missing or wrong")
         return None
 
     def _wish(self, request: h11.Request) -> str:
@@ -203,11 +203,11 @@ class _Visits:
         path, wish = target.partition("?")[0], self._wish(request)
         if method == "GET" and path.rstrip("/").removeprefix("/v1") == "/models":
             return _document(200, {"object": "list", "data": [{"id": self._model, "object": "model", "created": 0}]})
-        form = None if wish else form_at(target)
+        form = None if wish else find_form(target)
         if method != "POST" or (form is None and not wish):
-            return told(404, "not_found", f"there is no {method} {wish or path} here")
+            return build_error(404, "not_found", f"there is no {method} {wish or path} here")
         if body.count(b",") > VALUES:
-            return told(413, "too_large", f"a request of more than {VALUES:,} values is no conversation")
+            return build_error(413, "too_large", f"a request of more than {VALUES:,} values is no conversation")
         raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610  as above
         return await self._answering(ProxyRequest(form, _headers(request), body, lambda: _hung_up(raw), wish))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.child import start
-from jumar.sandbox.program_files import installation, interpreter, leads_away, parts
+from jumar.sandbox.program_files import find_installation, find_interpreter_files, find_parts, leads_away
 from jumar.sandbox.request import Reach
 
 LINE_BYTES = 256
@@ -58,9 +58,9 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
     def _chosen(self) -> Iterator[Path]:
         """The agent's program, and the environment of the interpreter that runs the tests: they may lie anywhere."""
         tests, _, search = self.search.partition(":")  # first comes what may be the repository's
-        yield from parts(Path(tests).parent)
+        yield from find_parts(Path(tests).parent)
         for program in self._started(search):
-            yield from installation(program)
+            yield from find_installation(program)
 
     def _started(self, search: str) -> Iterator[Path]:
         """The program that is started, and those that its arguments name: `env A=B /path/agent` starts another."""
@@ -73,19 +73,19 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
     def _programs(self) -> Iterator[Path]:
         for program in self._started(self.search):
             for part in (program, *_links(program)):
-                yield from installation(part)
-                yield from interpreter(part.with_name("python"))
-                yield from interpreter(part.with_name("python3"))
+                yield from find_installation(part)
+                yield from find_interpreter_files(part.with_name("python"))
+                yield from find_interpreter_files(part.with_name("python3"))
                 yield from _runs(part)
         for folder in map(Path, self.search.split(":")):
             if folder.is_absolute():
-                yield from interpreter(folder / "python")
-                yield from interpreter(folder / "python3")
+                yield from find_interpreter_files(folder / "python")
+                yield from find_interpreter_files(folder / "python3")
                 if leads_away(folder, self.origin):
                     continue
                 yield folder
                 if folder.name == "bin" and folder.parent != self.home:
-                    yield from parts(folder.parent)
+                    yield from find_parts(folder.parent)
 
     def _harmless(self, path: Path) -> bool:
         """Return whether *path* leads neither to the run nor to all that the person has."""
@@ -110,4 +110,4 @@ def _runs(script: Path) -> Iterator[Path]:
         return
     words = line.removeprefix(b"#!").decode("utf-8", "replace").split() if line.startswith(b"#!") else []
     if words and Path(words[0]).is_absolute():
-        yield from interpreter(Path(words[0]))
+        yield from find_interpreter_files(Path(words[0]))

@@ -9,24 +9,24 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, nothing, unmade
+from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, find_unmade, matches_nothing
 from jumar.core.run.strategy import DRIVER, REPAIR, Strategy
 from jumar.core.state.events import RunStart
 from jumar.core.state.run_state import EXTERNAL, HOST
 from jumar.core.state.settings import Settings
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.languages.gitignore_globs import literal, spec
+from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.languages.project_kinds import TESTS
-from jumar.languages.test_annotations import files_of, is_slug
+from jumar.languages.test_annotations import find_test_files, is_slug
 from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox, Surroundings
-from jumar.process.model_command import confined_commands
-from jumar.process.progress import ProgressPart, Tell, Work, silent
-from jumar.runners._programs import around, joined, surrounded
-from jumar.runs.setup.choose_sandbox import weakened
-from jumar.runs.setup.large_rooms import store_of_rooms
-from jumar.runs.setup.pipeline_agent import pipeline_of
+from jumar.process.model_command import build_confined_commands
+from jumar.process.progress import ProgressPart, Tell, Work, ignore_progress
+from jumar.runners._programs import find_command_surroundings, find_runner_surroundings, join_surroundings
+from jumar.runs.setup.choose_sandbox import find_weakening
+from jumar.runs.setup.large_rooms import choose_room_store
+from jumar.runs.setup.pipeline_agent import build_pipeline
 from jumar.runs.tree.missing_files import refuse_left_out
 from jumar.runs.tree.mode_files import judged_sources, with_modes
 from jumar.runs.tree.shadowing import unshadowed
@@ -39,7 +39,7 @@ from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.git_ignored import Ignored
 from jumar.workspace.store.object_store import Store
-from jumar.workspace.store.shared import objects_of
+from jumar.workspace.store.shared import find_objects_folder
 from jumar.workspace.workspace import Workspace
 
 
@@ -51,16 +51,16 @@ class RunPlace(msgspec.Struct, frozen=True):
     environ: Mapping[str, str]
     sandbox: Sandbox = Unconfined()
     """Sandbox of its processes."""
-    tell: Tell = silent
+    tell: Tell = ignore_progress
     """Is told of progress."""
 
     @classmethod
     def at(cls, folder: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None) -> RunPlace:
         """The run directory *folder*."""
-        return cls(folder, Store(objects_of(folder)), environ, sandbox or Unconfined())
+        return cls(folder, Store(find_objects_folder(folder)), environ, sandbox or Unconfined())
 
 
-def runner_of(name: str) -> Runner:
+def load_runner(name: str) -> Runner:
     """The runner adapter called *name*.
 
     Raises:
@@ -70,7 +70,7 @@ def runner_of(name: str) -> Runner:
     return found
 
 
-def tree_of(store: Store, task: Task, folder: Path | None = None, tell: Tell = silent) -> str:
+def store_tree(store: Store, task: Task, folder: Path | None = None, tell: Tell = ignore_progress) -> str:
     """Keep the task's files (those of *folder* instead of the task's own, if given); the tree's hash.
 
     What is withheld (the reference, hidden tests, the task file) is no part of it, nor is what git ignores.
@@ -78,7 +78,7 @@ def tree_of(store: Store, task: Task, folder: Path | None = None, tell: Tell = s
     tell(Work.COPYING, 0, 0)
     if task.in_place is not None:
         return store.capture(task.root, skip=_counted(task.in_place.skip(), tell))
-    withheld, ignored = spec(task.withheld), leaves_out(task).skip()
+    withheld, ignored = compile_patterns(task.withheld), leaves_out(task).skip()
     return store.capture(folder or task.root, skip=_counted(lambda path: withheld(path) or ignored(path), tell))
 
 
@@ -94,32 +94,32 @@ def _counted(skip: Matches, tell: Tell) -> Matches:
     return skips
 
 
-def settings_of(task: Task, store: Store, tree: str, python: str | None) -> Settings:
+def build_settings(task: Task, store: Store, tree: str, python: str | None) -> Settings:
     """Return the settings of *task* for the journal: its rules, and which of the files in *tree* are its tests."""
-    test_files = runner_of(task.suite.runner).test_files(tuple(store.manifest(tree)), task.suite.select)
+    test_files = load_runner(task.suite.runner).test_files(tuple(store.manifest(tree)), task.suite.select)
     return settings_for(task, test_files, interpreter(task, python), context_of(task))
 
 
-def sealed(settings: Settings, files: Iterable[str]) -> Settings:
+def protect_expected_files(settings: Settings, files: Iterable[str]) -> Settings:
     """*settings* that also protect the *files* in which the expected ids lie, and what could be imported instead."""
     lines: list[str] = []
     for path in files:
         stem = path.removesuffix(".py")
         # A package of the same name, or a compiled module, would win over the test file.
-        lines += [literal(path), literal(stem) + "/", literal(stem) + ".*"]
+        lines += [escape_path(path), escape_path(stem) + "/", escape_path(stem) + ".*"]
     return replace(settings, protected=(*settings.protected, *lines))
 
 
-def files_with(ids: Sequence[str], place: RunPlace, tree: str, runner: Runner) -> tuple[str, ...]:
+def find_files_of_tests(ids: Sequence[str], place: RunPlace, tree: str, runner: Runner) -> tuple[str, ...]:
     """The files of *tree* in which the tests *ids* stand, each once."""
     if not any(map(is_slug, ids)):
         return tuple(dict.fromkeys(i.partition("::")[0] for i in ids))
     manifest = place.store.manifest(tree)
     paths = runner.test_files(tuple(p for p, n in manifest.items() if n.kind is EntryKind.FILE), ())
-    return files_of(ids, {path: place.store.get(manifest[path].sha256) for path in paths}, runner)
+    return find_test_files(ids, {path: place.store.get(manifest[path].sha256) for path in paths}, runner)
 
 
-def workspace_of(place: RunPlace, run: RunStart) -> Workspace:
+def build_workspace(place: RunPlace, run: RunStart) -> Workspace:
     """Return the workspace for the agent of *run*: a folder of the run's own, or the repository itself."""
     folder, settings = place.folder / "workspace", run.settings
     place.store.limit_bytes = allowed_bytes(settings.tree_bytes)
@@ -129,14 +129,14 @@ def workspace_of(place: RunPlace, run: RunStart) -> Workspace:
     return Workspace(folder, place.store)
 
 
-def verifier_of(
-    place: RunPlace, settings: Settings, base: str, expected: tuple[str, ...], own: Matches = nothing
+def build_verifier(
+    place: RunPlace, settings: Settings, base: str, expected: tuple[str, ...], own: Matches = matches_nothing
 ) -> TrustedVerifier:
     """The verifier of a task whose untouched tree is *base*; *own* are the tests that a candidate wrote itself."""
     guard: WriteRules = guard_of(settings)
-    runner = runner_of(settings.suite.runner)
+    runner = load_runner(settings.suite.runner)
     return TrustedVerifier(
-        store_of_rooms(place.store, place.sandbox, settings),
+        choose_room_store(place.store, place.sandbox, settings),
         runner,
         settings.suite,
         place.folder,
@@ -148,20 +148,20 @@ def verifier_of(
         own=own,
         sandbox=place.sandbox,
         tell=place.tell,
-        weakened=lambda: weakened(place.sandbox, place.folder, place.environ),
+        weakened=lambda: find_weakening(place.sandbox, place.folder, place.environ),
         held_out=HeldOut(settings.hidden, settings.held_out),
     )
 
 
 def _around(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> Surroundings:
     """Return what the processes of a task with *settings* need beside its tree; its commands may start any program."""
-    known = surrounded(runner, Path(settings.origin), environ)
+    known = find_runner_surroundings(runner, Path(settings.origin), environ)
     if not (settings.verify or settings.suite.single):
         return known
-    return joined(known, around(Path(settings.origin), environ), settings.suite.python)
+    return join_surroundings(known, find_command_surroundings(Path(settings.origin), environ), settings.suite.python)
 
 
-async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]:
+async def find_expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]:
     """The ids that will judge: those the task names, else those its suite has; none where the gate can do without.
 
     Raises:
@@ -186,13 +186,13 @@ async def expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]
     return found.ids
 
 
-def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> WriteRules:
+def build_guard(settings: Settings, runner: Runner, first: Iterable[str]) -> WriteRules:
     """The write rules of a run whose first tree had the files *first*: new test files may be written under a gate.
 
     What the task itself closes stays closed; only the general rule that tests are read-only is for those it came with.
     """
     came, guard = frozenset(first), guard_of(settings)
-    closed = spec(line for line in settings.protected if line not in TESTS or line in CONFIGURATION)
+    closed = compile_patterns(line for line in settings.protected if line not in TESTS or line in CONFIGURATION)
 
     def authorable(path: str) -> bool:
         return path not in came and bool(runner.test_files((path,), ())) and not closed(path)
@@ -200,26 +200,26 @@ def gated(settings: Settings, runner: Runner, first: Iterable[str]) -> WriteRule
     return unshadowed(with_modes(replace(guard, authorable=authorable), settings, runner), settings, came)
 
 
-def judges_of(run: RunStart, place: RunPlace) -> tuple[Runner, WriteRules, TrustedVerifier]:
+def build_judges(run: RunStart, place: RunPlace) -> tuple[Runner, WriteRules, TrustedVerifier]:
     """Build the judges of *run*: its runner, write rules, and the verifier that knows which tests the run may write."""
     settings = run.settings
-    runner = runner_of(settings.suite.runner)
-    guard = gated(settings, runner, place.store.manifest(run.tree))
+    runner = load_runner(settings.suite.runner)
+    guard = build_guard(settings, runner, place.store.manifest(run.tree))
     # A test command knows no files: it has to see those that the run wrote, or they could not turn it red.
-    own = nothing if run.gate is Gate.OFF or settings.suite.single else guard.authorable
-    verifier = verifier_of(place, settings, run.tree, run.expected, own)
+    own = matches_nothing if run.gate is Gate.OFF or settings.suite.single else guard.authorable
+    verifier = build_verifier(place, settings, run.tree, run.expected, own)
     verifier.sources = judged_sources(guard, settings, run.gate)
     return runner, guard, verifier
 
 
-def targets_of(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
+def find_targets(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
     """Return those of *files* that may be edited, and the files named as editable by the task that do not exist yet."""
     guard, there = guard_of(settings), set(files)
-    both = sorted(there.union(unmade(settings.editable, there)))
+    both = sorted(there.union(find_unmade(settings.editable, there)))
     return tuple(p for p in both if guard.editable(p) and not guard.protected(p))
 
 
-def agent_of(run: RunStart, place: RunPlace) -> Strategy:
+def build_agent(run: RunStart, place: RunPlace) -> Strategy:
     """The agent of *run*. It knows the files of the run's first tree, so that a resumed one knows no more.
 
     Raises:
@@ -231,10 +231,10 @@ def agent_of(run: RunStart, place: RunPlace) -> Strategy:
     from jumar.agents.hosted import HostedAgent  # noqa: PLC0415  as above
     from jumar.agents.repair import RepairAgent  # noqa: PLC0415  as above
 
-    manifest, runner = place.store.manifest(run.tree), runner_of(run.settings.suite.runner)
-    guard = gated(run.settings, runner, manifest)
+    manifest, runner = place.store.manifest(run.tree), load_runner(run.settings.suite.runner)
+    guard = build_guard(run.settings, runner, manifest)
     files = tuple(path for path, node in sorted(manifest.items()) if node.kind is EntryKind.FILE)
-    tests = tuple(p for p in files_with(run.expected, place, run.tree, runner) if p in manifest)
+    tests = tuple(p for p in find_files_of_tests(run.expected, place, run.tree, runner) if p in manifest)
     refactoring = run.gate is Gate.REFACTOR
     closed = tuple(p for p in files if guard.protected(p) and not (refactoring and guard.refactorable(p)))
     if run.agent == REPAIR:
@@ -245,10 +245,10 @@ def agent_of(run: RunStart, place: RunPlace) -> Strategy:
         return ExternalAgent(closed, metered=run.settings.outside.metered)
     if run.agent == DRIVER:
         return Driver(files, closed, run.settings.switches, run.gate)
-    return pipeline_of(run, place.store, targets_of(run.settings, files), tests)
+    return build_pipeline(run, place.store, find_targets(run.settings, files), tests)
 
 
-async def commands_of(run: RunStart, place: RunPlace) -> Commands | None:
+async def build_commands(run: RunStart, place: RunPlace) -> Commands | None:
     """Return the executor of the model's commands, if it may run any.
 
     Raises:
@@ -260,7 +260,7 @@ async def commands_of(run: RunStart, place: RunPlace) -> Commands | None:
         return None
     box = place.sandbox if place.sandbox.tier == "S3" else None  # whatever the tests run in, commands get the strongest
     try:
-        return await confined_commands(place.store, place.folder, Path(settings.suite.python), place.environ, box)
+        return await build_confined_commands(place.store, place.folder, Path(settings.suite.python), place.environ, box)
     except BadInput:
         if switches.model_may_run_commands:
             raise

@@ -15,11 +15,11 @@ from jumar.core.state import events as ev
 from jumar.core.state.run_state import HOST, RunState
 from jumar.core.state.settings import Settings
 from jumar.errors import BadInput
-from jumar.models.recording import resumed, started
+from jumar.models.recording import resume_recording, start_recording
 from jumar.models.replay import parse_cassette, read_cassette
-from jumar.models.router import ByTier, keys_in, routes
+from jumar.models.router import ByTier, build_routes, collect_keys
 from jumar.models.script import ScriptModel, parse_script, read_script
-from jumar.runs.setup.assembly import RunPlace, runner_of
+from jumar.runs.setup.assembly import RunPlace, load_runner
 from jumar.task.model_routes import tiers_of
 from jumar.task.resolve import asks_provider
 from jumar.task.task import Task, targets
@@ -42,7 +42,7 @@ class PreparedModel(msgspec.Struct, frozen=True):
     kept: Mapping[str, bytes] = {}
 
 
-def prepared(task: Task, environ: Mapping[str, str]) -> PreparedModel:
+def prepare_model(task: Task, environ: Mapping[str, str]) -> PreparedModel:
     """*task* with its model looked up: the journal calls it by its own name, a recording by the recorded one's.
 
     Raises:
@@ -61,7 +61,7 @@ def prepared(task: Task, environ: Mapping[str, str]) -> PreparedModel:
     if not asks_provider(task.model):
         return PreparedModel(task)
     review = task.switches.review
-    by_tier = routes(Settings(routes=dict(task.chosen_routes)), environ)
+    by_tier = build_routes(Settings(routes=dict(task.chosen_routes)), environ)
     _asked(by_tier, tiers_of(task.agent, task.gate, task.chosen_routes, review=review))
     if task.record is None:
         return PreparedModel(task)
@@ -83,35 +83,37 @@ def _asked(by_tier: ByTier, tiers: tuple[str, ...]) -> ByTier:
     return by_tier
 
 
-def answering(state: RunState, place: RunPlace) -> ByTier:
+def load_models(state: RunState, place: RunPlace) -> ByTier:
     """Tier -> the model that answers the run of *state* in *place*, by what its directory holds.
 
     Raises:
-        BadInput: as `prepared`; or if the recording that a run makes is gone.
+        BadInput: as `prepare_model`; or if the recording that a run makes is gone.
     """
     run = state.run
     if run.agent == REPAIR:
         return _repair(run, place)
     if run.agent == HOST:
-        return routes(run.settings, place.environ)  # of no tier: its model is its own business
+        return build_routes(run.settings, place.environ)  # of no tier: its model is its own business
     if (script := place.folder / SCRIPT).is_file():
         model = parse_script(script.read_bytes(), run.model)
         return lambda _tier: model
     if (cassette := place.folder / CASSETTE).is_file():
         return parse_cassette(cassette.read_bytes(), str(cassette)).of
     tiers = tiers_of(run.agent, run.gate, run.settings.routes, review=run.settings.switches.review)
-    by_tier = _asked(routes(run.settings, place.environ), tiers)
+    by_tier = _asked(build_routes(run.settings, place.environ), tiers)
     if (record := place.folder / RECORD).is_file():
-        path, secrets = Path(record.read_text()), keys_in(run.settings, place.environ)
+        path, secrets = Path(record.read_text()), collect_keys(run.settings, place.environ)
         there = path.exists()
         if state.replies and not there:
             raise BadInput(f"the recording {path} is gone: put it back, or delete {record} to go on without one")
-        recorder = resumed(path, secrets) if there else started(path, run.model, run.settings.routes, secrets)
+        recorder = (
+            resume_recording(path, secrets) if there else start_recording(path, run.model, run.settings.routes, secrets)
+        )
         return recorder.around(by_tier)
     return by_tier
 
 
-def offline(place: RunPlace) -> bool:
+def is_offline(place: RunPlace) -> bool:
     """Return whether a file answers the run in *place*: there is then nothing to wait for."""
     return any((place.folder / name).is_file() for name in (SCRIPT, CASSETTE))
 
@@ -124,7 +126,7 @@ def _repair(run: ev.RunStart, place: RunPlace) -> ByTier:
     suite = run.settings.suite
     bounds = Bounds(SEARCH_SECONDS, CANDIDATES)
     fence = ScreeningConfinement(place.folder / "rooms", place.sandbox)
-    model = RepairModel(place.store, suite, runner_of(suite.runner), fence, bounds)
+    model = RepairModel(place.store, suite, load_runner(suite.runner), fence, bounds)
     model.tell = place.tell
     return lambda _tier: model
 

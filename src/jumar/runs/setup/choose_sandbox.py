@@ -14,17 +14,17 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.prompts.suggestion import suggestion
+from jumar.core.prompts.suggestion import build_suggestion
 from jumar.errors import BadInput
 from jumar.ports import Sandbox
-from jumar.process.progress import Tell, Work, silent
+from jumar.process.progress import Tell, Work, ignore_progress
 from jumar.runs.setup.selftest_cache import PassedSelftest, SelftestCache
 from jumar.sandbox import landlock, other_user, seccomp
-from jumar.sandbox.bwrap import Bubblewrap, programs
+from jumar.sandbox.bwrap import Bubblewrap, find_programs
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.other_user import AnotherUser
 from jumar.sandbox.probes import catalogue
-from jumar.sandbox.probes.circumstances import circumstances
+from jumar.sandbox.probes.circumstances import hash_circumstances
 from jumar.sandbox.request import AUTO, TIERS, Reach, Wrapped
 from jumar.sandbox.unconfined import Unconfined
 
@@ -97,11 +97,11 @@ class SandboxSurroundings(msgspec.Struct, frozen=True):
     """Folders that the tree under test comes from: nothing that lies there is believed of a sandbox."""
     anew: bool = False
     """True if the self-test runs whatever is remembered."""
-    tell: Tell = silent
+    tell: Tell = ignore_progress
     """Is told when a self-test begins: where its result is remembered, none does."""
 
 
-async def chosen(wanted: str, around: SandboxSurroundings, *, unattended: bool) -> Sandbox:
+async def choose_sandbox(wanted: str, around: SandboxSurroundings, *, unattended: bool) -> Sandbox:
     """The sandbox of a run.
 
     Args:
@@ -113,7 +113,7 @@ async def chosen(wanted: str, around: SandboxSurroundings, *, unattended: bool) 
         BadInput: if there is no such sandbox here; the sentence says why, and what would mend it.
     """
     if wanted not in (AUTO, *TIERS):
-        raise BadInput(f"unknown sandbox {wanted!r}; {suggestion(wanted, (AUTO, *TIERS))}")
+        raise BadInput(f"unknown sandbox {wanted!r}; {build_suggestion(wanted, (AUTO, *TIERS))}")
     if wanted == "S0":
         return Unconfined()
     best: Sandbox = Unconfined()
@@ -130,19 +130,19 @@ async def chosen(wanted: str, around: SandboxSurroundings, *, unattended: bool) 
     return best
 
 
-async def surveyed(place: Path, environ: Mapping[str, str], anew: bool = True) -> tuple[CandidateFindings, ...]:  # noqa: FBT001, FBT002  anyio.run takes no keywords
+async def survey_sandboxes(place: Path, environ: Mapping[str, str], anew: bool = True) -> tuple[CandidateFindings, ...]:  # noqa: FBT001, FBT002  anyio.run takes no keywords
     """Test every candidate here, the strongest first; without *anew*, use remembered findings where there are any."""
     return tuple([found async for found, _ in _tried(SandboxSurroundings(place, environ, anew=anew), CANDIDATES)])
 
 
-async def weakened(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> str:
+async def find_weakening(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) -> str:
     """Return why *sandbox* no longer confines what it did, in one sentence; empty if it does. Takes 0.1 s."""
     if sandbox.tier == "S0":
         return ""
-    from jumar.process.sandbox_probe import reprobed  # noqa: PLC0415  as in `_probed`
+    from jumar.process.sandbox_probe import reprobe_sandbox  # noqa: PLC0415  as in `_probed`
 
-    again = await reprobed(sandbox, place, environ)
-    worse = catalogue.beyond(sandbox.tier, again.possible)
+    again = await reprobe_sandbox(sandbox, place, environ)
+    worse = catalogue.find_excess_probes(sandbox.tier, again.possible)
     if again.why or worse:
         SelftestCache(environ).forget()
     if again.why:
@@ -150,7 +150,7 @@ async def weakened(sandbox: Sandbox, place: Path, environ: Mapping[str, str]) ->
     return f"sandbox {sandbox.tier} does not hold any more: {_named(worse)}" if worse else ""
 
 
-def forbidden() -> tuple[str, ...]:
+def find_namespace_limits() -> tuple[str, ...]:
     """Return what on this machine forbids user namespaces to ordinary users, and what to do about it."""
     found = []
     for name, value, mend in SWITCHES:
@@ -180,8 +180,8 @@ def _key(candidate: str, around: SandboxSurroundings) -> str:
     """Return the cache key of the findings on *candidate*: it changes with anything that they depend on."""
     found: tuple[Path, ...] = ()
     with suppress(BadInput):
-        found = programs(around.environ) if candidate == "S3" else ()
-    return f"{candidate}-{circumstances(around.place, found)}"
+        found = find_programs(around.environ) if candidate == "S3" else ()
+    return f"{candidate}-{hash_circumstances(around.place, found)}"
 
 
 def _passed(found: CandidateFindings, sandbox: Sandbox) -> PassedSelftest:
@@ -194,12 +194,12 @@ def _passed(found: CandidateFindings, sandbox: Sandbox) -> PassedSelftest:
 
 def _again(candidate: str, passed: PassedSelftest) -> tuple[CandidateFindings, Sandbox] | None:
     """The findings and the sandbox that *passed* tells of; None if it cannot be *candidate*."""
-    tier = catalogue.tier_of(passed.possible)
+    tier = catalogue.find_tier(passed.possible)
     if passed.candidate != candidate or _rank(tier) > _rank(candidate):
         return None
     sandbox: Sandbox = Landlocked() if candidate == "S2" else AnotherUser()
     if candidate == "S3":
-        known = seccomp.program()
+        known = seccomp.build_filter()
         if known is None:
             return None
         sandbox = Bubblewrap(Path(passed.program), known, layered=passed.layered)
@@ -212,15 +212,15 @@ def _again(candidate: str, passed: PassedSelftest) -> tuple[CandidateFindings, S
 
 async def _probed(candidate: str, around: SandboxSurroundings) -> tuple[CandidateFindings, Sandbox | None]:
     """The findings on *candidate* as its probes show them now, and the sandbox if there is one."""
-    from jumar.process.sandbox_probe import probed  # noqa: PLC0415  a start that remembers needs none of it
+    from jumar.process.sandbox_probe import probe_sandbox  # noqa: PLC0415  a start that remembers needs none of it
 
     try:
         sandbox = await _made(candidate, around.place, around.environ)
     except BadInput as reason:
         return CandidateFindings(candidate=candidate, why=str(reason)), None
-    result = await probed(sandbox, around.place, around.environ)
-    tier = "" if result.why else catalogue.tier_of(result.possible)
-    worse = catalogue.beyond(candidate, result.possible)
+    result = await probe_sandbox(sandbox, around.place, around.environ)
+    tier = "" if result.why else catalogue.find_tier(result.possible)
+    worse = catalogue.find_excess_probes(candidate, result.possible)
     why = result.why or (_named(worse) if worse else "")
     found = CandidateFindings(
         candidate=candidate,
@@ -241,11 +241,11 @@ async def _made(candidate: str, place: Path, environ: Mapping[str, str]) -> Sand
         BadInput: if this machine has none.
     """
     if candidate == "S3":
-        from jumar.process.sandbox_check import bubblewrap  # noqa: PLC0415  as in `_probed`
+        from jumar.process.sandbox_check import find_bubblewrap  # noqa: PLC0415  as in `_probed`
 
-        return await bubblewrap(place, environ)
+        return await find_bubblewrap(place, environ)
     module, sandbox = (landlock, Landlocked()) if candidate == "S2" else (other_user, AnotherUser())
-    if why := module.missing():
+    if why := module.explain_missing():
         raise BadInput(why)
     return sandbox
 

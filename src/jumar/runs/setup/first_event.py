@@ -17,14 +17,14 @@ from jumar.errors import BadInput
 from jumar.process.progress import ProgressPart, Work
 from jumar.runs.setup.assembly import (
     RunPlace,
-    expected_ids,
-    files_with,
-    runner_of,
-    sealed,
-    settings_of,
-    targets_of,
-    tree_of,
-    verifier_of,
+    build_settings,
+    build_verifier,
+    find_expected_ids,
+    find_files_of_tests,
+    find_targets,
+    load_runner,
+    protect_expected_files,
+    store_tree,
 )
 from jumar.runs.tree.missing_files import needed_by
 from jumar.task.suites import judging_files
@@ -38,28 +38,30 @@ PAIR = 2
 """A single run cannot differ from itself."""
 
 
-async def first_event(task: Task, place: RunPlace, python: str | None) -> ev.RunStart:
+async def build_first_event(task: Task, place: RunPlace, python: str | None) -> ev.RunStart:
     """Copy the task, find the ids that will judge it, and say so.
 
     Raises:
         BadInput: if there are none, or none that comes out the same twice, or nothing may be edited.
     """
     _refuse_search(task)
-    tree = tree_of(place.store, task, tell=place.tell)
-    settings = replace(settings_of(task, place.store, tree, python), sandbox=place.sandbox.tier)
-    found = await expected_ids(verifier_of(place, settings, tree, task.expected), task)
+    tree = store_tree(place.store, task, tell=place.tell)
+    settings = replace(build_settings(task, place.store, tree, python), sandbox=place.sandbox.tier)
+    found = await find_expected_ids(build_verifier(place, settings, tree, task.expected), task)
     if not found:
         task = await _untested(task, place, settings, tree)
         settings = replace(settings, verify=task.verify)
-    settings = sealed(_judging(settings, task.root), files_with(found, place, tree, runner_of(settings.suite.runner)))
+    settings = protect_expected_files(
+        _judging(settings, task.root), find_files_of_tests(found, place, tree, load_runner(settings.suite.runner))
+    )
     if task.hidden:
         settings = await _held_out(task, place, settings, tree)
     if task.in_place is None:
         Workspace(place.folder / "workspace", place.store).reset(tree)
-    if task.gate is not Gate.REFACTOR and not targets_of(settings, place.store.manifest(tree)):
+    if task.gate is not Gate.REFACTOR and not find_targets(settings, place.store.manifest(tree)):
         raise BadInput(f"no file of {task.root} may be edited: [files] editable names none that is not a test")
     judges = task.test_policy is not TestPolicy.NEVER
-    flaky, texts = await unsteady_ids(verifier_of(place, settings, tree, found)) if judges else ((), ())
+    flaky, texts = await find_unsteady_ids(build_verifier(place, settings, tree, found)) if judges else ((), ())
     expected = tuple(i for i in found if i not in flaky)
     if found and not expected:
         raise BadInput(f"every test of {task.root} comes out differently from run to run: none of them can judge")
@@ -106,14 +108,14 @@ async def _untested(task: Task, place: RunPlace, settings: Settings, tree: str) 
         return task
     task = replace(task, gate=Gate.REFACTOR)
     for command in () if task.verify else verify_commands(task, place.environ):
-        verifier = verifier_of(place, replace(settings, verify=command), tree, ())
+        verifier = build_verifier(place, replace(settings, verify=command), tree, ())
         # One that fails on the untouched files would send every edit back, whatever that did.
         if (await verifier.check(tree, command, settings.verify_seconds)).ok:
             return replace(task, verify=command)
     return task
 
 
-async def unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...], tuple[str, ...]]:
+async def find_unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The expected ids that come out differently in fresh runs of the untouched tree, and why the others are red.
 
     There are as many runs as confirm a green, and none where a single one does.
@@ -137,15 +139,15 @@ async def _held_out(task: Task, place: RunPlace, settings: Settings, tree: str) 
     """*settings* that know the held-out tests of *task*: their files, and the ids that they have."""
     store, hidden = place.store, place.store.capture(task.hidden) if task.hidden else ""
     files = store.manifest(hidden)
-    tests = runner_of(settings.suite.runner).test_files(tuple(files), ())
+    tests = load_runner(settings.suite.runner).test_files(tuple(files), ())
     both = store.keep(overlay(store.manifest(tree), files, files.__contains__))
     narrow = replace(settings, suite=replace(settings.suite, select=tests, confirm=0))
-    found = await verifier_of(place, narrow, both, ()).collect(both)
+    found = await build_verifier(place, narrow, both, ()).collect(both)
     ids = tuple(i for i in found.ids if i.partition("::")[0] in tests)
     if not ids:
         why = found.anomaly or "nothing was found"
         raise BadInput(f"[tests] hidden names {task.hidden}, and there is no test in it: {why}")
-    before = (await verifier_of(place, narrow, both, ids).verify(both, {})).verdict.results
+    before = (await build_verifier(place, narrow, both, ids).verify(both, {})).verdict.results
     # What the task itself skips says nothing; what a candidate skips is no pass.
     judging = tuple(i for i in ids if i not in before or before[i].outcome not in EXCUSED)
     return replace(settings, hidden=hidden, held_out=judging)

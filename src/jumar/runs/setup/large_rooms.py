@@ -14,7 +14,7 @@ UNTIMED = ("pytest", "vitest", "jest")
 """Runners that do not tell by the time of a file whether it has to be built again."""
 
 
-def store_of_rooms(store: Store, sandbox: Sandbox, settings: Settings) -> Store:
+def choose_room_store(store: Store, sandbox: Sandbox, settings: Settings) -> Store:
     """The store that lays rooms out: by links, where the tree is large and no process can write the room's own files.
 
     Not for runners that compare times: a link has the time of its object.

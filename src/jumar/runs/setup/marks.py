@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from jumar.core.quoting import one_line
+from jumar.core.quoting import make_one_line
 from jumar.core.state.events import Event, RunStart
 from jumar.errors import BadInput
 from jumar.journal.writer import EVENTS, read
-from jumar.languages.gitignore_globs import literal
+from jumar.languages.gitignore_globs import escape_path
 
 MARK = "mark"
 """In a run's directory: the code, in hexadecimal digits."""
@@ -71,7 +71,7 @@ def _asked(start: Event) -> str:
     settings, suite = start.settings, start.settings.suite
     tests = suite.command or f"{suite.runner} with {suite.python or 'the interpreter of jumar'}"
     others = (suite.command_for, settings.verify, shlex.join(settings.outside.argv))
-    commands = ", ".join(f"`{one_line(command)}`" for command in (tests, *others) if command)
+    commands = ", ".join(f"`{make_one_line(command)}`" for command in (tests, *others) if command)
     return f"to write to {Path(settings.origin).absolute()} and to run {commands} in sandbox {settings.sandbox}"
 
 
@@ -98,18 +98,18 @@ def is_own(folder: Path, environ: Mapping[str, str]) -> bool:
     return False
 
 
-def state_folder(environ: Mapping[str, str]) -> Path | None:
+def find_state_folder(environ: Mapping[str, str]) -> Path | None:
     """The folder of the key, by the XDG convention; None where *environ* names no home."""
     named, home = environ.get("XDG_STATE_HOME", ""), environ.get("HOME", "")
     base = Path(named) if os.path.isabs(named) else Path(home, ".local", "state")  # noqa: PTH117  it may be empty
     return base / "jumar" if base.is_absolute() else None
 
 
-def withheld(root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+def build_key_ignore_line(root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
     """A gitignore line that keeps the key out of the tree of *root*, where it lies in there: tests could read it."""
-    folder = state_folder(environ)
+    folder = find_state_folder(environ)
     inside = folder is not None and folder.resolve().is_relative_to(root.resolve())
-    return (literal(folder.resolve().relative_to(root.resolve()).as_posix()) + "/",) if folder and inside else ()
+    return (escape_path(folder.resolve().relative_to(root.resolve()).as_posix()) + "/",) if folder and inside else ()
 
 
 def _code(key: bytes, line: bytes) -> bytes:
@@ -118,7 +118,7 @@ def _code(key: bytes, line: bytes) -> bytes:
 
 def _key(run: Path, environ: Mapping[str, str], *, make: bool) -> bytes | None:
     """The person's key; None where there is none, others may know it, or it lies in the repository of *run*."""
-    folder = state_folder(environ)
+    folder = find_state_folder(environ)
     repository = next((above.parent for above in run.absolute().parents if above.name == ".jumar"), run)
     if folder is None or folder.resolve().is_relative_to(repository.resolve()):
         return None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from jumar.core.run.strategy import Strategy
 from jumar.core.state.events import RunStart
 from jumar.errors import BadInput
-from jumar.languages.python_encoding import undecodable
+from jumar.languages.python_encoding import check_utf8
 from jumar.workspace.files.trees import Manifest
 from jumar.workspace.store.object_store import Store
 
@@ -15,7 +15,7 @@ MANY = 20
 """Files that a prompt can hold whole."""
 
 
-def pipeline_of(run: RunStart, store: Store, targets: Sequence[str], tests: Sequence[str]) -> Strategy:
+def build_pipeline(run: RunStart, store: Store, targets: Sequence[str], tests: Sequence[str]) -> Strategy:
     """The agent that writes whole files: *targets* may be edited, *tests* are shown.
 
     Raises:
@@ -46,7 +46,7 @@ def _whole(targets: Sequence[str], manifest: Manifest, store: Store) -> tuple[st
     Raises:
         BadInput: if none is left.
     """
-    faults = {p: why for p in targets if p in manifest and (why := undecodable(store.get(manifest[p].sha256)))}
+    faults = {p: why for p in targets if p in manifest and (why := check_utf8(store.get(manifest[p].sha256)))}
     left = tuple(path for path in targets if path not in faults)
     if faults and not left:
         named = "; ".join(f"{path} {why}" for path, why in list(faults.items())[:3])

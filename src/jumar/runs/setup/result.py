@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.run.raise_caps import caps_to_raise
+from jumar.core.run.raise_caps import find_caps_to_raise
 from jumar.core.run.reducers.transitions import IllegalEvent, reduce
 from jumar.core.state.events import Entry
 from jumar.core.state.run_state import RunState
@@ -87,7 +87,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return f"tests {NOT_RUN}" if self.stop is not StopReason.UNTESTED else "no tests"
 
 
-def result_of(state: RunState, folder: Path, head: JournalEnd) -> Result:
+def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
     """The result of an ended run whose directory is *folder* and whose journal ends at *head*."""
     end, score = state.end, state.best.score if state.best and state.expected else None
     stop = end.stop if end else StopReason.INFRA
@@ -117,7 +117,7 @@ def result_of(state: RunState, folder: Path, head: JournalEnd) -> Result:
         sandbox=state.evidence.sandbox if state.evidence and score else "",
         flaky=tuple(dict.fromkeys((*state.run.settings.flaky, *state.wavering))),
         warnings=state.evidence.warnings if state.evidence else (),
-        raises=caps_to_raise(state),
+        raises=find_caps_to_raise(state),
         why=end.why if end else "the run could not be ended in its journal",
         said=end is not None and stop is StopReason.FINAL and bool(state.said) and bool(end.why),
         escalated=state.escalated if stop is StopReason.ESCALATED else None,
@@ -125,16 +125,16 @@ def result_of(state: RunState, folder: Path, head: JournalEnd) -> Result:
     )
 
 
-def state_in(folder: Path) -> RunState:
+def read_state(folder: Path) -> RunState:
     """Return the state of the run in *folder*, by its journal.
 
     Raises:
         BadInput: if there is no journal, or it tells what cannot have happened.
     """
-    return state_of(read_journal(folder))
+    return replay_state(read_journal(folder))
 
 
-def state_of(entries: Iterable[Entry]) -> RunState:
+def replay_state(entries: Iterable[Entry]) -> RunState:
     """The state after *entries*.
 
     Raises:
@@ -149,7 +149,7 @@ def state_of(entries: Iterable[Entry]) -> RunState:
     return state
 
 
-def head_in(folder: Path) -> JournalEnd | None:
+def read_head(folder: Path) -> JournalEnd | None:
     """Return the end of the journal as `result.json` in *folder* has it; None if there is none to be read."""
     try:
         return msgspec.json.decode((folder / "result.json").read_bytes(), type=_Head).head

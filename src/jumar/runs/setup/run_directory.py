@@ -11,8 +11,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from jumar.errors import BadInput
-from jumar.languages.gitignore_globs import literal
-from jumar.runs.setup.marks import withheld
+from jumar.languages.gitignore_globs import escape_path
+from jumar.runs.setup.marks import build_key_ignore_line
 from jumar.task.task import Task
 from jumar.workspace.store.shared import RECORD, discard, share
 
@@ -32,7 +32,7 @@ def leave_no_trace(runs: Path) -> None:
             runs.parent.rmdir()
 
 
-def without(task: Task, runs: Path, model: str, environ: Mapping[str, str]) -> Task:
+def withhold_run_files(task: Task, runs: Path, model: str, environ: Mapping[str, str]) -> Task:
     """*task*, whose tree holds neither the runs, nor the key of the person, nor the files of its model and ledger."""
     inside = runs.resolve()
     if inside.is_relative_to(task.root) and runs.exists() and not (runs / ".gitignore").is_file():
@@ -40,21 +40,21 @@ def without(task: Task, runs: Path, model: str, environ: Mapping[str, str]) -> T
     answers = Path(model.partition(":")[2]) if model.startswith(("script:", "replay:")) else None
     files = [p.resolve() for p in (answers, task.record, task.ledger) if p is not None]
     files += [p.with_name(f"{p.name}-journal") for p in files[-1:] if task.ledger]
-    lines = [literal(p.relative_to(task.root).as_posix()) for p in files if p.is_relative_to(task.root)]
+    lines = [escape_path(p.relative_to(task.root).as_posix()) for p in files if p.is_relative_to(task.root)]
     if inside.is_relative_to(task.root):
-        lines.append(literal(inside.relative_to(task.root).as_posix()) + "/")
-    return replace(task, withheld=(*task.withheld, *lines, *withheld(task.root, environ)))
+        lines.append(escape_path(inside.relative_to(task.root).as_posix()) + "/")
+    return replace(task, withheld=(*task.withheld, *lines, *build_key_ignore_line(task.root, environ)))
 
 
-def whole(folder: Path) -> Path:
+def make_absolute(folder: Path) -> Path:
     """*folder* as an absolute path in which nothing leads up again: programs below it compare paths as text."""
     return folder.resolve() if ".." in folder.parts else folder.absolute()
 
 
-def fresh(runs: Path, name: str) -> Path:
+def create_run_directory(runs: Path, name: str) -> Path:
     """A new run directory. Git is told to leave the runs alone where they lie inside a repository."""
     slug = "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:48]
-    folder = whole(runs) / f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}-{secrets.token_hex(3)}"
+    folder = make_absolute(runs) / f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}-{secrets.token_hex(3)}"
     try:
         if not runs.exists():
             runs.mkdir(parents=True)

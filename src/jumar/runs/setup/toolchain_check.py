@@ -12,8 +12,8 @@ import anyio
 from jumar.errors import BadInput, Infra
 from jumar.ports import Sandbox, Surroundings
 from jumar.process.launch import Confinement
-from jumar.process.sandbox_check import bubblewrap
-from jumar.process.shell_check import checked
+from jumar.process.sandbox_check import find_bubblewrap
+from jumar.process.shell_check import run_check
 from jumar.sandbox import landlock
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.request import Reach
@@ -25,7 +25,7 @@ LINES = 2
 """Number of last lines of a failed probe that are reported."""
 
 
-def unreachable(around: Surroundings, environ: Mapping[str, str]) -> str:
+def check_toolchain(around: Surroundings, environ: Mapping[str, str]) -> str:
     """Return why the toolchain of *around* does not work in this machine's sandbox, and the fix; empty: it works."""
     if not around.probe:
         return ""
@@ -44,7 +44,7 @@ async def _probe(around: Surroundings, folder: Path, environ: Mapping[str, str])
     confinement = Confinement(
         room=room, output=folder / "output", seconds=PROBE_SECONDS, environ=environ, sandbox=sandbox, reach=reach
     )
-    done = await checked(f"exec {shlex.join(around.probe)}", confinement, around.env)
+    done = await run_check(f"exec {shlex.join(around.probe)}", confinement, around.env)
     if done.ok:
         return ""
     said = " ".join(done.output.strip().splitlines()[-LINES:]).replace(": ", " - ")
@@ -57,6 +57,6 @@ async def _probe(around: Surroundings, folder: Path, environ: Mapping[str, str])
 async def _sandbox(place: Path, environ: Mapping[str, str]) -> Sandbox:
     """Return the strongest sandbox that can be had here without a self-test."""
     try:
-        return await bubblewrap(place, environ)
+        return await find_bubblewrap(place, environ)
     except BadInput:
-        return Unconfined() if landlock.missing() else Landlocked()
+        return Unconfined() if landlock.explain_missing() else Landlocked()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from jumar.errors import BadInput
-from jumar.languages.gitignore_globs import literal
+from jumar.languages.gitignore_globs import escape_path
 from jumar.runs.tree.task_tree import ignored_files
 from jumar.task.task import Task
 
@@ -39,7 +39,7 @@ def needed_files(texts: Iterable[str], ignored: Sequence[str], present: Iterable
 def advice(files: Sequence[str]) -> str:
     """One sentence on *files*, which the tests seem to need."""
     named = ", ".join(files[:NAMED]) + (f" and {len(files) - NAMED} more" if len(files) > NAMED else "")
-    lines = ", ".join(f'"{literal(path)}"' for path in files[:NAMED])
+    lines = ", ".join(f'"{escape_path(path)}"' for path in files[:NAMED])
     return (
         f"the tests seem to need {named}, which git ignores and which was therefore left out: "
         f"name it in task.toml or jumar.toml ([files] include = [{lines}]), or pass --include"

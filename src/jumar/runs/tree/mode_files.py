@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules
 from jumar.core.state.settings import Settings
 from jumar.core.state.test_policy import Gate
-from jumar.languages.gitignore_globs import spec
-from jumar.languages.project_kinds import CHECKER_FILES, of_runner
+from jumar.languages.gitignore_globs import compile_patterns
+from jumar.languages.project_kinds import CHECKER_FILES, find_project
 from jumar.ports import Runner
 
 OWN = (".git/", ".jumar/", "node_modules/", "__pycache__/", "*.pyc", "/task.toml", "/jumar.toml", "/task.checks.json")
@@ -29,9 +29,9 @@ _WORD = re.compile(r"[\w./@+-]+")
 
 def with_modes(guard: WriteRules, settings: Settings, runner: Runner) -> WriteRules:
     """*guard*, with what refactor mode may edit in a run with *settings*, and which files steer."""
-    kind = of_runner(runner.name)
-    closed = spec((*_own_lines(settings.protected), *kind.tests, *CLOSED))
-    named, scripts = spec(STEERING), _words(settings)
+    kind = find_project(runner.name)
+    closed = compile_patterns((*_own_lines(settings.protected), *kind.tests, *CLOSED))
+    named, scripts = compile_patterns(STEERING), _words(settings)
 
     def is_candidate(path: str) -> bool:
         return guard.editable(path) and not guard.protected(path)
@@ -39,7 +39,7 @@ def with_modes(guard: WriteRules, settings: Settings, runner: Runner) -> WriteRu
     def refactorable(path: str) -> bool:
         return is_candidate(path) or not (closed(path) or runner.test_files((path,), ()))
 
-    allowed, own = spec(settings.switches.codemod_renames), spec(OWN)
+    allowed, own = compile_patterns(settings.switches.codemod_renames), compile_patterns(OWN)
 
     def renamable(path: str) -> bool:
         return allowed(path) and not own(path)
@@ -54,7 +54,7 @@ def with_modes(guard: WriteRules, settings: Settings, runner: Runner) -> WriteRu
 
 def judged_sources(guard: WriteRules, settings: Settings, gate: Gate) -> Matches:
     """Which files are code under test: those that may be edited, in any mode that the run may be in."""
-    code = spec(of_runner(settings.suite.runner).sources)
+    code = compile_patterns(find_project(settings.suite.runner).sources)
     more = gate is Gate.REFACTOR or settings.switches.allow_refactor or settings.switches.allow_codemod
 
     def sources(path: str) -> bool:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jumar.core.gate.write_rules import unmade
-from jumar.languages.gitignore_globs import literal, spec
+from jumar.core.gate.write_rules import find_unmade
+from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.task.settings.task_files import TASK_FILE
 from jumar.task.task import Task
 from jumar.workspace.files.tree_size import TreeSize, weigh
@@ -37,15 +37,15 @@ def settled(task: Task, environ: Mapping[str, str]) -> Task:
     made = (task.root / TASK_FILE).exists() and not (task.root / ".git").exists()
     rule = Ignored(HOSTS) if made else left_out(task.root, environ)
     rule = replace(rule, include=(*task.include, *named(task)))
-    withheld, ignored = spec(task.withheld), rule.skip()
+    withheld, ignored = compile_patterns(task.withheld), rule.skip()
     return replace(task, left_out=rule, weight=weigh(task.root, lambda path: withheld(path) or ignored(path)))
 
 
 def named(task: Task) -> tuple[str, ...]:
     """Lines for the files and folders that *task* names one by one: they belong to its tree, ignored or not."""
-    plain = (*unmade(task.editable, ()), *(entry.partition("::")[0] for entry in task.suite.select))
+    plain = (*find_unmade(task.editable, ()), *(entry.partition("::")[0] for entry in task.suite.select))
     return tuple(
-        literal(path) for path in dict.fromkeys(plain) if (task.root / path).exists() and path not in ("", ".")
+        escape_path(path) for path in dict.fromkeys(plain) if (task.root / path).exists() and path not in ("", ".")
     )
 
 

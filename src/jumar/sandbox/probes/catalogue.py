@@ -109,11 +109,11 @@ LACKS: Mapping[str, str] = MappingProxyType(
 """Tier -> what it does not cover."""
 
 
-def tier_of(possible: Collection[str]) -> str:
+def find_tier(possible: Collection[str]) -> str:
     """The strongest tier whose floor is reached where the probes named in *possible* succeeded."""
     return next(tier for tier in TIERS if FLOORS[tier].issuperset(possible))
 
 
-def beyond(tier: str, possible: Collection[str]) -> tuple[str, ...]:
+def find_excess_probes(tier: str, possible: Collection[str]) -> tuple[str, ...]:
     """Return those of *possible* that the floor of *tier* does not allow, in the order of the table."""
     return tuple(name for name in PROBES if name in possible and name not in FLOORS[tier])

@@ -33,7 +33,7 @@ _LABELS = ("system.posix_acl_access", "system.posix_acl_default", "security.seli
 """Extended attributes of a folder that decide who may pass."""
 
 
-def circumstances(place: Path, programs: Iterable[Path]) -> str:
+def hash_circumstances(place: Path, programs: Iterable[Path]) -> str:
     """The hash for rooms in the folder *place* and sandboxes made by *programs*.
 
     It covers the kernel and its boot, its settings, the user and what the user may, the namespaces and mounts that

@@ -109,7 +109,7 @@ class Decoys:
 
 
 @contextmanager
-def decoys(place: Path) -> Iterator[Decoys]:
+def create_decoys(place: Path) -> Iterator[Decoys]:
     """Decoys in a new folder of *place*, which is removed on leaving."""
     token, key = secrets.token_hex(24), secrets.token_hex(24)
     with ExitStack() as stack:
@@ -129,7 +129,7 @@ def decoys(place: Path) -> Iterator[Decoys]:
         yield found
 
 
-def environment() -> bytes:
+def read_environment() -> bytes:
     """Return the environment of this process, as /proc shows it to others."""
     with suppress(OSError):
         return Path("/proc/self/environ").read_bytes()

@@ -54,20 +54,20 @@ class SettingValue(msgspec.Struct, frozen=True):
         """One line on what was overridden; empty if nothing was."""
         if not self.overridden:
             return ""
-        return f"{self.name} is {shown(self.value)} ({self.source}), not {', nor '.join(self.overridden)}"
+        return f"{self.name} is {format_value(self.value)} ({self.source}), not {', nor '.join(self.overridden)}"
 
     def yields(self, value: Value | None, why: str) -> SettingValue:
         """This setting at its default *value*, since what it was contradicts *why*."""
-        lost = f"{shown(self.value)} of {self.source}"
+        lost = f"{format_value(self.value)} of {self.source}"
         return SettingValue(self.name, value, why, overridden=(*self.overridden, lost))
 
 
-def shown(value: Value | None) -> str:
+def format_value(value: Value | None) -> str:
     """*value* as a person reads it."""
     return "not set" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def file_settings(where: str, raw: Mapping[str, object], *, own: bool) -> FileSettings:
+def read_file_settings(where: str, raw: Mapping[str, object], *, own: bool) -> FileSettings:
     """The settings in *raw*, the tables of the file *where*: `[run]`, the caps of `[budget]`, and `[tests] confirm`.
 
     Unknown keys were refused before.
@@ -112,15 +112,15 @@ def settle(setting: Setting, typed: Value | None, files: tuple[FileSettings, ...
             found = SettingValue(setting.name, value, file.where, Authority.TASK)
     task_decides = found.authority is Authority.TASK  # whose files override each other as a task's files do
     lost = [(v, f) for v, f in theirs if v != found.value and (not task_decides or v in setting.barred)]
-    return replace(found, overridden=tuple(f"{shown(v)} of {f.where}" for v, f in lost))
+    return replace(found, overridden=tuple(f"{format_value(v)} of {f.where}" for v, f in lost))
 
 
-def bound(setting: Setting, found: SettingValue, limit: Value, source: str) -> SettingValue:
+def apply_limit(setting: Setting, found: SettingValue, limit: Value, source: str) -> SettingValue:
     """*found*, unless nobody set it or a file that came with the task asks for less strict than *limit*."""
     loose = found.authority <= Authority.TASK and found.value is not None and not setting.tightens(found.value, limit)
     if found.value is not None and not loose:
         return found
-    lost = (f"{shown(found.value)} of {found.source}",) if loose else ()
+    lost = (f"{format_value(found.value)} of {found.source}",) if loose else ()
     return SettingValue(setting.name, limit, source, overridden=(*found.overridden, *lost))
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
-from jumar.core.prompts.suggestion import suggestion
+from jumar.core.prompts.suggestion import build_suggestion
 from jumar.core.run.strategy import DRIVER, PIPELINE, REPAIR
 from jumar.core.state.ratchet import Ratchet, Ties
 from jumar.core.state.run_state import EXTERNAL
@@ -90,7 +90,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         if self.name == "model":
             check_model(str(value), label)
         elif self.values and value not in self.values:
-            hint = self.instead.get(str(value)) or suggestion(str(value), self.values)
+            hint = self.instead.get(str(value)) or build_suggestion(str(value), self.values)
             raise BadInput(f"unknown value {value!r} of {label}; {hint}")
         elif not isinstance(value, str) and not (self.least <= value <= self.most and math.isfinite(value)):
             limit = f" and at most {self.most:g}" if self.most < LARGEST else ""
@@ -109,7 +109,7 @@ def check_model(model: str, label: str = "--model") -> None:
         return
     forms = (REPAIR, *(f"{k}:{'FILE' if k in OFFLINE else 'NAME'}" for k in kinds))
     by_kind = dict(zip((REPAIR, *kinds), forms, strict=True))
-    near = suggestion(kind, by_kind).partition("? (")[0] if kind not in kinds else ""
+    near = build_suggestion(kind, by_kind).partition("? (")[0] if kind not in kinds else ""
     hint = f"{near}? (known are {', '.join(forms)})" if near.startswith("did") else f"known are {', '.join(forms)}"
     where = "" if label == "--model" else f" of {label}"
     raise BadInput(f"unknown model {model!r}{where}; {hint}")

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from jumar.core.gate.write_rules import escape
+from jumar.core.gate.write_rules import find_escape
 from jumar.core.state.budget import Budget
 from jumar.core.state.settings import Price
 from jumar.errors import BadInput
@@ -166,12 +166,12 @@ def parse(raw: Raw, where: str) -> TaskFile:
     return tables
 
 
-def merged(low: Raw, high: Raw) -> Raw:
+def merge_tables(low: Raw, high: Raw) -> Raw:
     """The keys of *high*, and those of *low* that it does not set, table by table."""
     both = dict(low)
     for key, value in high.items():
         under = both.get(key)
-        both[key] = merged(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
+        both[key] = merge_tables(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
     return both
 
 
@@ -182,20 +182,20 @@ def refuse_paths(root: Path, tables: TaskFile, folders: Mapping[str, str], where
         BadInput: naming the first of them, and the file *where* it stands.
     """
     for key, folder in folders.items():
-        if folder and (escape(folder) or not (root / folder).exists()):
+        if folder and (find_escape(folder) or not (root / folder).exists()):
             raise BadInput(f"{where}: {key} = {folder!r} is not in the task's folder")
         if folder and (root / folder).resolve() in (root.resolve(), *root.resolve().parents):
             raise BadInput(f"{where}: {key} = {folder!r} is the task's folder itself; keep it in one of its own")
     for entry in tables.tests.select:
         inside = entry.partition("::")[0]
-        if escape(entry) or not (root / inside).exists():
+        if find_escape(entry) or not (root / inside).exists():
             raise BadInput(f"{where}: tests.select names {inside!r}, which is not in the task's folder")
         _refuse_seen(root, inside, tables.tests.hidden, where)
     for key, value in tables.task.env.items():
         if not key or "=" in key or "\0" in key + value or key.startswith("LD_") or key in ("HOME", "TMPDIR"):
             raise BadInput(f"{where}: task.env has {key!r}, which cannot be set for the tests; take it out")
     for path in {i.partition("::")[0] for i in tables.tests.expected}:
-        if not path or escape(path) or not (root / path).is_file():
+        if not path or find_escape(path) or not (root / path).is_file():
             raise BadInput(f"{where}: tests.expected names {path!r}, which is no file in the task's folder")
 
 

@@ -9,8 +9,8 @@ import msgspec
 
 from jumar.core.state.settings import Price
 from jumar.errors import BadInput
-from jumar.task.settings.precedence import FileSettings, file_settings
-from jumar.task.settings.task_file import Raw, TaskFile, merged, parse, read_tables
+from jumar.task.settings.precedence import FileSettings, read_file_settings
+from jumar.task.settings.task_file import Raw, TaskFile, merge_tables, parse, read_tables
 
 TASK_FILE = "task.toml"
 DEFAULTS_FILE = "jumar.toml"
@@ -43,10 +43,10 @@ def read_files(path: Path, config: Path | None) -> TaskTables:
     read = [(file, own, read_tables(file)) for file, own in _files(root, task_file, config)]
     raw: Raw = {}
     for _, _, tables in reversed(read):
-        raw = merged(raw, tables)
+        raw = merge_tables(raw, tables)
     where = str(read[0][0]) if read else str(path)
     own_prices = [parse(tables, str(file)).prices for file, own, tables in read if own]
-    settings = tuple(file_settings(str(file), tables, own=own) for file, own, tables in read)
+    settings = tuple(read_file_settings(str(file), tables, own=own) for file, own, tables in read)
     named = frozenset(f"{table}.{key}" for table, keys in raw.items() if isinstance(keys, Mapping) for key in keys)
     return TaskTables(root, where, parse(raw, where), settings, own_prices[0] if own_prices else {}, named)
 

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from jumar.core.prompts.suggestion import nearest
+from jumar.core.prompts.suggestion import find_nearest
 from jumar.errors import BadInput
 from jumar.task.settings.run_settings import SETTINGS, TYPED_ONLY
 
@@ -39,13 +39,13 @@ def refuse_unknown(raw: Mapping[str, Any], whole: type[msgspec.Struct], where: s
 
 def _hint(key: str, table: str, keys: Keys) -> str:
     """Suggest what was meant: a key of this table, else the same or a near one of another; else the known keys."""
-    if near := nearest(key, keys[table]):
+    if near := find_nearest(key, keys[table]):
         return f"did you mean {near!r}?"
     others = [(other, each) for other, known in keys.items() if other and other != table for each in known]
     tops = [(other, each) for other, each in others if "." not in other]
     for among in (tops, others):
         same = next(((other, each) for other, each in among if each == key), None)
-        near = "" if same else nearest(key, dict.fromkeys(each for _, each in among))
+        near = "" if same else find_nearest(key, dict.fromkeys(each for _, each in among))
         if found := same or next(((other, each) for other, each in among if each == near), None):
             return f"did you mean {found[1]!r} in [{found[0]}]?"
     return f"known are {', '.join(sorted(keys[table]))}"

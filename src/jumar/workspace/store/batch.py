@@ -82,11 +82,11 @@ class ObjectBatch:
     def _put_delta(self, digest: str, manifest: Manifest) -> bool:
         """Keep *manifest* as a difference, if it is not kept whole; whether it is kept as one now."""
         base, name = self._written.base, digest + deltas.SUFFIX
-        difference = deltas.delta(*base, manifest) if base is not None else None
+        difference = deltas.encode_delta(*base, manifest) if base is not None else None
         if difference is None or base is None or self._found(digest) is not None:
             return False
         if self._found(name) is not None:
-            known = deltas.base_of((self._root / name[:2] / name[2:]).read_bytes())
+            known = deltas.read_base((self._root / name[:2] / name[2:]).read_bytes())
             return self._found(known) is not None  # what it begins from is wanted as long as it is
         if self._found(base[0]) is None:
             return False

@@ -19,7 +19,7 @@ SUFFIX = ".delta"
 HEAD = b'{"base":'
 
 
-def delta(base_tree: str, base: Manifest, manifest: Manifest) -> bytes | None:
+def encode_delta(base_tree: str, base: Manifest, manifest: Manifest) -> bytes | None:
     """Encode the difference from *base*, the tree *base_tree*, to *manifest*; None: it is not worth it."""
     if len(manifest) < LARGE:
         return None
@@ -30,7 +30,7 @@ def delta(base_tree: str, base: Manifest, manifest: Manifest) -> bytes | None:
     return json.dumps({"base": base_tree, "paths": paths}, separators=(",", ":"), ensure_ascii=True).encode()
 
 
-def base_of(data: bytes) -> str:
+def read_base(data: bytes) -> str:
     """The tree that the delta *data* begins from.
 
     Raises:
@@ -42,7 +42,7 @@ def base_of(data: bytes) -> str:
     return str(found["base"])
 
 
-def whole(base: Manifest, data: bytes) -> bytes:
+def apply_delta(base: Manifest, data: bytes) -> bytes:
     """The bytes of the manifest that the delta *data* leads to from *base*.
 
     Raises:

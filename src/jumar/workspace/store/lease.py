@@ -47,7 +47,7 @@ class Lease:
         while fd < 0:
             path.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileNotFoundError), self.batch():  # the whole store may be discarded until it is locked
-                fd = locked(path, fcntl.LOCK_EX)
+                fd = open_locked(path, fcntl.LOCK_EX)
         self.name = name
         self._ended = weakref.finalize(self, _end, path, fd, os.getpid())
 
@@ -61,7 +61,7 @@ class Lease:
         if self._root.name != SHARED:
             yield
             return
-        fd = locked(self._root / LOCK, fcntl.LOCK_SH)
+        fd = open_locked(self._root / LOCK, fcntl.LOCK_SH)
         try:
             yield
         finally:
@@ -69,16 +69,16 @@ class Lease:
 
 
 @contextmanager
-def sweeping(root: Path) -> Iterator[None]:
+def lock_for_sweep(root: Path) -> Iterator[None]:
     """Prevent all storing in *root* within the block, so keep it short."""
-    fd = locked(root / LOCK, fcntl.LOCK_EX)
+    fd = open_locked(root / LOCK, fcntl.LOCK_EX)
     try:
         yield
     finally:
         os.close(fd)
 
 
-def held(root: Path) -> dict[str, int]:
+def list_held_leases(root: Path) -> dict[str, int]:
     """Name -> beginning (nanoseconds, by the clock of the file system) of the leases that somebody holds.
 
     Those of processes that were killed are removed.
@@ -107,7 +107,7 @@ def _began(path: Path) -> int | None:
         os.close(fd)
 
 
-def locked(path: Path, kind: int) -> int:
+def open_locked(path: Path, kind: int) -> int:
     """A descriptor of the file *path*, made if need be, that is locked and still has that name."""
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)

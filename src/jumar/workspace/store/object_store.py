@@ -15,7 +15,7 @@ from jumar.workspace.files.trees import EntryKind, Manifest, Node
 from jumar.workspace.store import deltas
 from jumar.workspace.store.batch import ObjectBatch, WrittenObjects
 from jumar.workspace.store.clone import Cloner
-from jumar.workspace.store.lease import PARTS, Lease, held
+from jumar.workspace.store.lease import PARTS, Lease, list_held_leases
 
 LIMIT_BYTES = 1 << 30
 """Default limit on the bytes of all files of one tree together."""
@@ -77,7 +77,7 @@ class Store:
         """
         difference = path.with_name(path.name + deltas.SUFFIX).read_bytes()
         try:
-            return deltas.whole(self.manifest(deltas.base_of(difference)), difference)
+            return deltas.apply_delta(self.manifest(deltas.read_base(difference)), difference)
         except (ValueError, BadInput) as fault:
             raise Infra(f"object {path.parent.name}{path.name} in {self.root} is damaged: {fault}") from fault
 
@@ -174,7 +174,7 @@ class Store:
 
     def sweep(self) -> None:
         """Remove what killed writers left half-written."""
-        living = held(self.root)
+        living = list_held_leases(self.root)
         for rest in (self.root / PARTS).glob("*"):
             if rest.name.partition("-")[0] not in living:
                 rest.unlink(missing_ok=True)

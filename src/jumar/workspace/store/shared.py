@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jumar.errors import BadInput
 from jumar.workspace.files import safe_paths
-from jumar.workspace.store.lease import LOCK, SHARED, held, locked
+from jumar.workspace.store.lease import LOCK, SHARED, list_held_leases, open_locked
 
 OBJECTS = "objects"
 """In a run: a link to the shared store; in a run of an earlier version, or one that has none, its own."""
@@ -31,7 +31,7 @@ def share(run: Path) -> None:
         (run / OBJECTS).symlink_to(Path("..", SHARED))
 
 
-def objects_of(run: Path) -> Path:
+def find_objects_folder(run: Path) -> Path:
     """The folder of the objects of *run*, wherever that was moved to.
 
     Raises:
@@ -58,9 +58,9 @@ def discard(runs: Path) -> None:
     root = runs / SHARED
     if not root.is_dir():
         return
-    fd = locked(root / LOCK, fcntl.LOCK_EX)
+    fd = open_locked(root / LOCK, fcntl.LOCK_EX)
     try:
-        if not held(root):
+        if not list_held_leases(root):
             gone = runs / safe_paths.passing()
             root.rename(gone)
             shutil.rmtree(gone, ignore_errors=True)

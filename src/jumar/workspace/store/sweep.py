@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.workspace.store.deltas import HEAD, SUFFIX
-from jumar.workspace.store.lease import Lease, held, sweeping
+from jumar.workspace.store.lease import Lease, list_held_leases, lock_for_sweep
 
 JOURNALS = "events*.jsonl"
 """In a run: its journal, and what was moved aside from its end."""
@@ -45,14 +45,14 @@ def sweep(root: Path, runs: Iterable[Path], *, dry: bool = False) -> SweptObject
     mine = Lease(root)
     mine.take()
     try:
-        begun = min(held(root).values())
-        kept = needed(root, runs)
+        begun = min(list_held_leases(root).values())
+        kept = find_needed_objects(root, runs)
         due = [path for path in _objects(root) if _name(path) not in kept and path.lstat().st_ctime_ns < begun]
         if dry:
             return SweptObjects(len(due), sum(path.lstat().st_blocks * 512 for path in due))
         count = freed = 0
         for start in range(0, len(due), CHUNK):
-            with sweeping(root):
+            with lock_for_sweep(root):
                 for path in due[start : start + CHUNK]:
                     found = path.lstat()
                     if found.st_ctime_ns < begun:  # nobody wanted it meanwhile
@@ -63,7 +63,7 @@ def sweep(root: Path, runs: Iterable[Path], *, dry: bool = False) -> SweptObject
         mine.end()
 
 
-def needed(root: Path, runs: Iterable[Path]) -> set[str]:
+def find_needed_objects(root: Path, runs: Iterable[Path]) -> set[str]:
     """The objects of *root* that the journals of *runs* name, and those that these name: all that looks like a hash."""
     due: set[str] = set()
     for run in runs:

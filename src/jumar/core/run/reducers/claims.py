@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from jumar.core.gate.turn_outcome import judgement, next_trial
+from jumar.core.gate.turn_outcome import judge_turn, plan_next_trial
 from jumar.core.state import events as ev
 from jumar.core.state.claims import FAILURES, Claim, Edited, GateState, Stage
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate, Trigger
 
 
-def claimed(book: GateState, claim: ev.EditClaim) -> GateState:
+def open_claim(book: GateState, claim: ev.EditClaim) -> GateState:
     """A claim is open; made again in the same turn it is the newest one, and what failed before still counts."""
     before = next((c for c in book.claims if c.test_id == claim.test_id), None)
     others = tuple(c for c in book.claims if (c.test_id, c.path) != (claim.test_id, claim.edit_target))
@@ -22,13 +22,13 @@ def claimed(book: GateState, claim: ev.EditClaim) -> GateState:
     return replace(book, claims=(*others, new))
 
 
-def acted(book: GateState, *, last: bool) -> GateState:
+def count_action(book: GateState, *, last: bool) -> GateState:
     """One more action of a turn was taken: with the last one the turn is over, and without edits nothing waits."""
     rested = tuple(map(_rested, book.claims)) if last and not book.turn else book.claims
     return replace(book, over=last, claims=rested)
 
 
-def wrote(state: RunState, write: ev.Write) -> GateState:
+def add_write(state: RunState, write: ev.Write) -> GateState:
     """An edit waits for its verdict. In refactor mode nothing waits: the mode is judged as a whole, with its tests."""
     book = state.book
     if book.mode is Gate.CODEMOD:
@@ -44,7 +44,7 @@ def wrote(state: RunState, write: ev.Write) -> GateState:
     )
 
 
-def tested(state: RunState, tests: ev.Tests, runs: Mapping[str, ev.TestRun]) -> GateState:
+def record_tests(state: RunState, tests: ev.Tests, runs: Mapping[str, ev.TestRun]) -> GateState:
     """Record which tests are red, and why.
 
     Results of a trial of edits do not count for the tree that edits begin from.
@@ -60,7 +60,7 @@ def tested(state: RunState, tests: ev.Tests, runs: Mapping[str, ev.TestRun]) -> 
     return replace(book, latest=runs)
 
 
-def kept(state: RunState) -> GateState:
+def keep_edits(state: RunState) -> GateState:
     """The edits in the workspace stay: their claims are fulfilled, and their tests are expected from now on."""
     book = state.book
     if not state.coalesces:
@@ -80,7 +80,7 @@ def kept(state: RunState) -> GateState:
     )
 
 
-def reverted(state: RunState, revert: ev.Revert) -> GateState:
+def revert_edits(state: RunState, revert: ev.Revert) -> GateState:
     """Edits went back: some for good, some to be tried again without the others, all for now if the run stops."""
     book = state.book
     if not book.turn:
@@ -89,7 +89,7 @@ def reverted(state: RunState, revert: ev.Revert) -> GateState:
         return replace(book, parked=False)
     if state.unjudged:
         return replace(book, parked=state.best is not None)
-    trial = next_trial(book, judgement(state)) if book.mode is Gate.STRICT else None
+    trial = plan_next_trial(book, judge_turn(state)) if book.mode is Gate.STRICT else None
     if trial is None or not (revert.left or trial.waiting):
         return replace(_cleared(book), claims=tuple(map(_rested, book.claims)))
     return replace(
@@ -98,7 +98,7 @@ def reverted(state: RunState, revert: ev.Revert) -> GateState:
     )  # fmt: skip
 
 
-def failed(book: GateState, repair: ev.Repair) -> GateState:
+def count_failure(book: GateState, repair: ev.Repair) -> GateState:
     """Edits did not turn their tests green: too often, and the claims end."""
     counted = [replace(c, failures=repair.failures) if c.test_id in repair.test_ids else c for c in book.claims]
     over = {c.test_id for c in counted if c.failures >= FAILURES}

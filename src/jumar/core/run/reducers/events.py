@@ -11,9 +11,9 @@ from jumar.core.gate.admission import WRITES
 from jumar.core.gate.leave_refactor import REFUSALS
 from jumar.core.run.planning import PLAN
 from jumar.core.run.reducers import claims, modes, segments
-from jumar.core.run.retry import UNUSABLE, again, pause
-from jumar.core.run.search_reserve import run_seconds
-from jumar.core.run.stall import mark, remembered
+from jumar.core.run.retry import UNUSABLE, can_retry, compute_pause
+from jumar.core.run.search_reserve import estimate_run_seconds
+from jumar.core.run.stall import append_mark, build_mark
 from jumar.core.run.strategy import FRONTIER, REPAIR, TURN
 from jumar.core.state import events as ev
 from jumar.core.state import removals
@@ -52,8 +52,8 @@ def _called(state: RunState, call: ev.ModelCall) -> RunState:
     if not answered:
         return state
     tries = state.tries + 1
-    if again(call.error, tries, call.retry_after):
-        return replace(state, tries=tries, pause=pause(tries, call.retry_after, state.run.run))
+    if can_retry(call.error, tries, call.retry_after):
+        return replace(state, tries=tries, pause=compute_pause(tries, call.retry_after, state.run.run))
     if state.draft is not None:  # nobody needs the review or the rewrite: the draft is there
         return _taken_up(replace(state, tries=0))
     many = f" ({tries} tries)" if tries > 1 else ""
@@ -79,9 +79,9 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
     recent = state.recent
     # What an agent of somebody else's does within its turn is its own business: whether it gets on shows at its end.
     if state.run.agent != EXTERNAL or action.name == "turn_end":
-        recent = remembered(recent, mark(action, f"{state.tree} {len(state.refused)}"))
-    book = claims.acted(state.book, last=action.last)
-    state = modes.acted(replace(state, actions_done=state.actions_done + 1, recent=recent, book=book), action)
+        recent = append_mark(recent, build_mark(action, f"{state.tree} {len(state.refused)}"))
+    book = claims.count_action(state.book, last=action.last)
+    state = modes.record_action(replace(state, actions_done=state.actions_done + 1, recent=recent, book=book), action)
     reply = state.reply
     if action.last:
         state = replace(state, reply=None, flaw="")
@@ -128,7 +128,7 @@ def _proposed(state: RunState, action: ev.ActionTaken) -> RunState:
 
 
 def _wrote(state: RunState, write: ev.Write) -> RunState:
-    book = claims.wrote(state, write) if state.coalesces else state.book
+    book = claims.add_write(state, write) if state.coalesces else state.book
     gone = removals.wrote(state.removals, write) if book.mode is Gate.OFF else state.removals
     return replace(state, tree=write.tree, written=True, book=book, removals=gone)
 
@@ -163,7 +163,7 @@ def _tested(state: RunState, tests: ev.Tests) -> RunState:
         plain=None,
         judged=state.judged if asked else judged,
         wavering=tuple(dict.fromkeys((*state.wavering, *tests.flaky))),
-        book=claims.tested(state, tests, runs),
+        book=claims.record_tests(state, tests, runs),
         written=asked and state.written,
         asked_tests=None,
         # Where there is no test yet, too: what turns green first need not be all that was asked for.
@@ -203,17 +203,17 @@ def _kept(state: RunState, _best: ev.BestFound) -> RunState:
     judged = state.judged
     if judged is None:
         raise IllegalEvent("nothing was judged that could be kept")
-    state = replace(state, book=claims.kept(state), removals=removals.kept(state.removals))
-    seconds = run_seconds(judged, state.run.settings.suite)
+    state = replace(state, book=claims.keep_edits(state), removals=removals.kept(state.removals))
+    seconds = estimate_run_seconds(judged, state.run.settings.suite)
     state = replace(state, best=judged.attempt, evidence=judged.tests, shown=state.seen, told="", run_seconds=seconds)
-    return modes.kept(state)
+    return modes.keep_edits(state)
 
 
 def _reverted(state: RunState, revert: ev.Revert) -> RunState:
     if revert.found:  # it never was part of a tree that is known
         return replace(state, told=revert.why)
     unjudged = state.unjudged
-    state = replace(state, book=claims.reverted(state, revert))
+    state = replace(state, book=claims.revert_edits(state, revert))
     if revert.to == state.postponed:
         return replace(state, tree=revert.to, postponed="", written=True, removals=state.postponed_removals)
     given_up = state.book.refusals >= REFUSALS
@@ -229,11 +229,11 @@ def _localised(state: RunState, found: ev.Localisation) -> RunState:
 
 
 def _claimed(state: RunState, claim: ev.EditClaim) -> RunState:
-    return replace(state, book=claims.claimed(state.book, claim))
+    return replace(state, book=claims.open_claim(state.book, claim))
 
 
 def _failed(state: RunState, repair: ev.Repair) -> RunState:
-    return replace(state, book=claims.failed(state.book, repair))
+    return replace(state, book=claims.count_failure(state.book, repair))
 
 
 def _planned(state: RunState, plan: ev.Plan) -> RunState:
@@ -266,14 +266,14 @@ FOLDS: dict[type[ev.Event], Callable[[RunState, Any], RunState]] = {
     ev.EditClaim: _claimed,
     ev.Repair: _failed,
     ev.Plan: _planned,
-    ev.Mode: modes.switched,
-    ev.Refusal: modes.refused,
-    ev.Codemod: modes.modified,
+    ev.Mode: modes.switch_mode,
+    ev.Refusal: modes.refuse_edits,
+    ev.Codemod: modes.record_codemod,
     ev.Revert: _reverted,
     ev.Localisation: _localised,
     ev.Guardrail: _hit,
-    ev.Limit: segments.limited,
-    ev.Resume: segments.resumed,
+    ev.Limit: segments.set_limit,
+    ev.Resume: segments.begin_segment,
     ev.Final: _closed,
     ev.RunEnd: _ended,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from jumar.core.gate.leave_refactor import is_judged, leaves, why_red
+from jumar.core.gate.leave_refactor import explain_red, is_judged, would_leave
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate
@@ -13,12 +13,12 @@ ENDED = "the agent has ended"
 """The last word of an agent that says none."""
 
 
-def acted(state: RunState, action: ev.ActionTaken) -> RunState:
+def record_action(state: RunState, action: ev.ActionTaken) -> RunState:
     """An action was taken in refactor mode: one that would leave it is refused, or waits for a verdict."""
     book = state.book
     if book.mode is not Gate.REFACTOR:
         return state
-    if not action.admitted and leaves(action.name, action.args):
+    if not action.admitted and would_leave(action.name, action.args):
         return replace(state, book=replace(book, refusals=book.refusals + 1))
     if action.name == "leave":
         return replace(state, book=replace(book, leaving=str(action.args.get("by"))))
@@ -30,12 +30,12 @@ def _turned(state: RunState) -> RunState:
     book = state.book
     if not is_judged(state):
         return replace(state, book=replace(book, leaving="turn_end"))
-    if why_red(state):
+    if explain_red(state):
         return replace(state, book=replace(book, refusals=book.refusals + 1))
     return replace(state, said=ENDED)
 
 
-def kept(state: RunState) -> RunState:
+def keep_edits(state: RunState) -> RunState:
     """Keep the judged edits: admit an end that waited for it; tests in which names changed become the task's."""
     book = state.book
     leaving, renamed = book.leaving, book.renaming or book.renamed
@@ -43,21 +43,21 @@ def kept(state: RunState) -> RunState:
     return replace(state, said=ENDED) if leaving in ("final", "turn_end") else state
 
 
-def refused(state: RunState, refusal: ev.Refusal) -> RunState:
+def refuse_edits(state: RunState, refusal: ev.Refusal) -> RunState:
     """The edits stay, unkept: an interrupt sets them aside, and who goes on has them again."""
     book = state.book
     book = replace(book, leaving="", refusals=book.refusals + (book.leaving == "turn_end"))
     return replace(state, book=book, written=True, told=refusal.why)
 
 
-def switched(state: RunState, mode: ev.Mode) -> RunState:
+def switch_mode(state: RunState, mode: ev.Mode) -> RunState:
     """Another mode: what was claimed or refused in the last one is forgotten."""
     book = replace(state.book, mode=mode.to, refusals=0, claims=(), codemod=False, renaming="")
     entered = mode.to is Gate.CODEMOD
     return replace(state, book=replace(book, outer=mode.from_) if entered else book)
 
 
-def modified(state: RunState, codemod: ev.Codemod) -> RunState:
+def record_codemod(state: RunState, codemod: ev.Codemod) -> RunState:
     """The one edit of codemod mode is made: it is judged next."""
     renaming = codemod.after if codemod.renames else ""
     return replace(state, book=replace(state.book, codemod=True, renaming=renaming))

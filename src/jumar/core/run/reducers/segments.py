@@ -11,14 +11,14 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
 
 
-def limited(state: RunState, limit: ev.Limit) -> RunState:
+def set_limit(state: RunState, limit: ev.Limit) -> RunState:
     """A cap was changed."""
     new = limit.new if limit.new is None or limit.name in ("usd", "seconds") else int(limit.new)
     budget = replace(state.run.budget, **{limit.name: new})
     return replace(state, start=replace(state.run, budget=budget))
 
 
-def resumed(state: RunState, _resume: ev.Resume) -> RunState:
+def begin_segment(state: RunState, _resume: ev.Resume) -> RunState:
     """A new segment: what an open request had reserved counts as spent, and the last segment's end is no end."""
     spend = state.spend
     if state.request is not None:
