@@ -705,8 +705,6 @@ try:
     build_routes(settings, {{"OPENAI_API_KEY": "k"}})("mid")
 except BadInput as refusal:
     print(refusal)
-"""refusal)
-"""refusal)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'jumar[llm]'" in done.stdout

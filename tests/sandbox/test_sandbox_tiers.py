@@ -84,7 +84,8 @@ async def main():
     room.mkdir(parents=True)
     output = Path(sys.argv[1], "output")
     invocation = Invocation(argv=(sys.executable, "-I", "-c", HONEST))
-    async with run_confined(invocation, Confinement(room=room, seconds=20, output=output, sandbox=Landlocked())) as child:
+    confinement = Confinement(room=room, seconds=20, output=output, sandbox=Landlocked())
+    async with run_confined(invocation, confinement) as child:
         while await child.receive() is not None:
             pass
     print(output.read_text())

@@ -18,7 +18,7 @@ from jumar.ports import Verification
 from jumar.process.progress import Tell, ignore_progress
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.acceptance import accepted
-from jumar.verify.rounds import HeldOut, SuiteKnowledge
+from jumar.verify.execution import HeldOut, SuiteKnowledge
 from support.judging.real_verifier import Court
 from support.processes.interpreters import PLAIN_PYTHON
 
@@ -49,7 +49,7 @@ class Dice:
     async def weakened(self) -> str:
         return self.weaker
 
-    async def again(self, _tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None) -> Report:
+    async def run_fresh(self, _tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None) -> Report:
         assert not files
         self.seeds.append(seed)
         return self.report(ids, seed)

@@ -126,7 +126,7 @@ def asked_of_all(court: Court, product: str) -> list[RoundResult]:
 
 def _answered(court: Court, tree: str, step: Round, files: Mapping[str, bytes], ids: tuple[str, ...]) -> RoundResult:
     async def report() -> Report:
-        return await court.verifier.again(tree, ids, files=files, seed=None)
+        return await court.verifier.run_fresh(tree, ids, files=files, seed=None)
 
     return check_round(anyio.run(report), step, ids, {})
 

@@ -87,7 +87,7 @@ def test_a_fresh_run_says_what_fails_and_takes_no_time_to_print_why(tmp_path: Pa
     ids = court.collect(bad)
 
     async def run() -> Report:
-        return await court.verifier.again(bad, ids, files={}, seed=None)
+        return await court.verifier.run_fresh(bad, ids, files={}, seed=None)
 
     report = anyio.run(run)
 

@@ -31,8 +31,8 @@ from jumar.runs.setup.selftest_cache import SelftestCache
 from jumar.runs.tree.plain_suite import plain_ids
 from jumar.runs.tree.task_tree import settled
 from jumar.task.task import Task, guard_of
+from jumar.verify.execution import HeldOut
 from jumar.verify.mutation_probe import MutationFindings, probe
-from jumar.verify.rounds import HeldOut
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.safe_paths import replace_file
 from jumar.workspace.files.trees import EntryKind, difference, overlay

@@ -26,14 +26,14 @@ from jumar.verify.rounds import APART, GreenCandidate, Seeds, again, alike, asun
 from jumar.workspace.files.trees import EntryKind, overlay
 
 if TYPE_CHECKING:
-    from jumar.verify.verifier import TrustedVerifier
+    from jumar.verify.execution import TreeRunner
 
 APART_CONFIRMS = 2
 """How often two processes confirm every outcome: in a plain run, and in the pair of a challenge."""
 
 
 async def accepted(
-    verifier: TrustedVerifier, first: Verification, tree: str, excused: Mapping[str, Outcome]
+    verifier: TreeRunner, first: Verification, tree: str, excused: Mapping[str, Outcome]
 ) -> Verification:
     """What becomes of *first*, a green of *tree*, in two processes or under challenge, and in plain fresh runs.
 
@@ -198,7 +198,7 @@ def _untold(green: GreenCandidate) -> str:
     return "a fresh run with the held-out tests was not what it must be, and what it said could quote them"
 
 
-def _strengths(verifier: TrustedVerifier) -> Mapping[str, Strength]:
+def _strengths(verifier: TreeRunner) -> Mapping[str, Strength]:
     """How the tests of the task, held-out ones included, can be falsified; read from its own frozen files, once."""
     if not python(verifier):
         return {}
@@ -221,7 +221,7 @@ def _open_to_it(green: GreenCandidate, strengths: Mapping[str, Strength]) -> Map
     return {name: strength for name, strength in strengths.items() if name in judging - excused}
 
 
-def _with_held_out(verifier: TrustedVerifier, tree: str) -> str:
+def _with_held_out(verifier: TreeRunner, tree: str) -> str:
     """*tree* with the held-out tests in it."""
     if not verifier.held_out.tree:
         return tree
@@ -229,7 +229,7 @@ def _with_held_out(verifier: TrustedVerifier, tree: str) -> str:
     return verifier.store.keep(overlay(verifier.store.manifest(tree), hidden, hidden.__contains__))
 
 
-def _vacuous(verifier: TrustedVerifier, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
+def _vacuous(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
     """Which visible tests of those in *strengths* could not be falsified."""
     store, sites = verifier.store, verifier.runner.sites
     held_out = {i.partition("[")[0] for i in verifier.held_out.ids}
@@ -239,7 +239,7 @@ def _vacuous(verifier: TrustedVerifier, strengths: Mapping[str, Strength]) -> tu
     return unfalsifiable(visible, (site for p in paths for site in sites(p, store.get(manifest[p].sha256))))
 
 
-async def _warnings(verifier: TrustedVerifier, tree: str, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
+async def _warnings(verifier: TreeRunner, tree: str, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
     """What no channel closes, in a tree that is green, and which of the challenged tests nothing could falsify."""
     if not python(verifier):
         return ()

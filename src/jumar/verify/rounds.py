@@ -15,43 +15,17 @@ from jumar.core.state.verdict import Cause, Outcome, Report
 from jumar.verify.two_process import apart
 
 if TYPE_CHECKING:
-    from jumar.verify.challenge.challenge import SuiteChallenge
-    from jumar.verify.verifier import TrustedVerifier
+    from jumar.verify.execution import TreeRunner
 
 APART = ("S3", "S2")
 """Tiers in which a process cannot reach another one: below them two processes are one."""
-
-
-class HeldOut(NamedTuple):
-    """Tests that no candidate sees: they are there only when a green is accepted."""
-
-    tree: str = ""
-    """Their files, laid over the candidate's; empty: there are none."""
-    ids: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class SuiteKnowledge:
-    """What the acceptances of one task have taught."""
-
-    apart: bool = True
-    """Whether its tests may run in a process of their own: until they fail there although they are right."""
-    alike: bool | None = None
-    """Whether the same tests of the untouched files pass in one process and in two; None: nobody looked."""
-    ordered: bool = False
-    """Whether its tests pass in their own order only."""
-    challenge: SuiteChallenge | None = None
-    tests: str = ""
-    """The tree whose test files judge; empty: the base's. Another one where a codemod renamed something in them."""
-    others: dict[str, SuiteKnowledge] = field(default_factory=dict)
-    """What was learnt with the test files of other trees."""
 
 
 @dataclass(slots=True)
 class GreenCandidate:
     """A green that is being accepted."""
 
-    verifier: TrustedVerifier
+    verifier: TreeRunner
     tree: str
     """The candidate's, with the held-out tests."""
     names: Mapping[str, str]
@@ -90,7 +64,7 @@ def coins() -> Iterator[bool]:
 async def again(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:
     """What a round shows, and what it is if it shows nothing. The same draw makes the same files, in the same order."""
     asked, files = _laid(green, step, draw)
-    report = await green.verifier.again(green.tree, asked, files=files, seed=draw.order)
+    report = await green.verifier.run_fresh(green.tree, asked, files=files, seed=draw.order)
     green.executions += 1
     return check_round(report, step, green.ids, green.accepted), Cause.TAMPER if report.anomalies else Cause.HARNESS
 
@@ -98,7 +72,9 @@ async def again(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundR
 async def asunder(green: GreenCandidate, step: Round, draw: Seeds) -> Report:
     """What a round shows in two processes."""
     asked, files = _laid(green, step, draw)
-    records, child = await apart(green.verifier.question(green.tree, asked, files=files, seed=draw.order))
+    records, child = await apart(
+        green.verifier.build_two_process_trial(green.tree, asked, files=files, seed=draw.order)
+    )
     green.executions += 1
     report = green.verifier.runner.report(records, child.ended, child.detail)
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
@@ -106,7 +82,7 @@ async def asunder(green: GreenCandidate, step: Round, draw: Seeds) -> Report:
 
 async def alike(green: GreenCandidate) -> bool:
     """Whether the very same tests pass in one process and in two."""
-    one = await green.verifier.again(green.tree, green.ids, files={}, seed=None)
+    one = await green.verifier.run_fresh(green.tree, green.ids, files={}, seed=None)
     green.executions += 1
     two = await asunder(green, Round(challenge=False), Seeds())
     passed = [{r.id for r in report.results if r.outcome is Outcome.PASSED} for report in (one, two)]
@@ -122,6 +98,6 @@ def _laid(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str
     return tuple(dict.fromkeys(i.partition("[")[0] for i in green.ids)), files
 
 
-def python(verifier: TrustedVerifier) -> bool:
+def python(verifier: TreeRunner) -> bool:
     """Whether its tests can be falsified, and parted from the code under test: they are pytest's."""
     return verifier.runner.name == "pytest" and verifier.runner.grade != Grade.X

@@ -112,7 +112,7 @@ async def challenged(subject: Subject, rounds: int, random: Random) -> Figures:
     for _ in range(rounds):
         chosen = frozenset(name for name in able if random.random() < 0.5)
         files = made.falsified(chosen, random)
-        report = await verifier.again(tree, sorted(families), files=files, seed=None)
+        report = await verifier.run_fresh(tree, sorted(families), files=files, seed=None)
         said = check_round(report, Round(chosen), steady, accepted)
         figures.counts["outcomes"] += len(steady)
         figures.counts["void"] += bool(said.void) + len(said.unproved)

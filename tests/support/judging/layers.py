@@ -28,7 +28,7 @@ from jumar.runs.setup.assembly import (
 )
 from jumar.task.task import Task, guard_of, load_task
 from jumar.verify.challenge.challenge import challenge
-from jumar.verify.rounds import HeldOut, SuiteKnowledge
+from jumar.verify.execution import HeldOut, SuiteKnowledge
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import overlay
 from support.judging.attack_corpus import Project, attacked, junit_key, plain, task_in
@@ -186,7 +186,7 @@ class Ladder:
         verifier = self._verifier(case, layers, confirm)
         tree = self.candidate(project, case, layers)
         if not layers.reconciliation:
-            report = await verifier.again(tree, case.expected, files={}, seed=None)
+            report = await verifier.run_fresh(tree, case.expected, files={}, seed=None)
             failed = [r.id for r in report.results if r.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT)]
             why = "; ".join((*report.anomalies, *failed, *report.broken))
             return Ruling(not why and report.ended is not Ended.UNSTARTED, why=why)

@@ -34,7 +34,7 @@ from jumar.runs.tree.task_tree import allowed_bytes, leaves_out
 from jumar.sandbox.unconfined import Unconfined
 from jumar.task.prompt_context import context_of
 from jumar.task.task import Task, guard_of, interpreter, settings_for
-from jumar.verify.rounds import HeldOut
+from jumar.verify.execution import HeldOut
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import EntryKind
 from jumar.workspace.git_ignored import Ignored

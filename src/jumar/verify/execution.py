@@ -1,0 +1,223 @@
+"""Runs the tests of one tree: a fresh room, one process, one report. It judges nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from anyio import to_thread
+
+from jumar.core.state.settings import Suite
+from jumar.core.state.verdict import Ended, Report
+from jumar.errors import BadInput
+from jumar.languages.test_annotations import Aliases, is_slug
+from jumar.ports import (
+    Invocation,
+    Record,
+    Runner,
+    Sandbox,
+    Surroundings,
+)
+from jumar.process.child_process import Child, run_confined
+from jumar.process.launch import Confinement
+from jumar.process.progress import Counter, Tell, ignore_progress
+from jumar.process.room import lay_out, list_paths, make_links, replace_files
+from jumar.sandbox.request import Reach
+from jumar.sandbox.unconfined import Unconfined, report_unchanged
+from jumar.verify.command_line import command_line
+from jumar.verify.merge_reports import ReportPart, joined
+from jumar.verify.test_names import IdMapping, names_in
+from jumar.verify.two_process import TwoProcessTrial
+from jumar.workspace.files.safe_paths import disk
+from jumar.workspace.store.object_store import Store
+
+if TYPE_CHECKING:
+    from jumar.verify.challenge.challenge import SuiteChallenge
+
+
+class HeldOut(NamedTuple):
+    """Tests that no candidate sees: they are there only when a green is accepted."""
+
+    tree: str = ""
+    """Their files, laid over the candidate's; empty: there are none."""
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class SuiteKnowledge:
+    """What the acceptances of one task have taught."""
+
+    apart: bool = True
+    """Whether its tests may run in a process of their own: until they fail there although they are right."""
+    alike: bool | None = None
+    """Whether the same tests of the untouched files pass in one process and in two; None: nobody looked."""
+    ordered: bool = False
+    """Whether its tests pass in their own order only."""
+    challenge: SuiteChallenge | None = None
+    tests: str = ""
+    """The tree whose test files judge; empty: the base's. Another one where a codemod renamed something in them."""
+    others: dict[str, SuiteKnowledge] = field(default_factory=dict)
+    """What was learnt with the test files of other trees."""
+
+
+@dataclass(slots=True)
+class TreeRunner:
+    """Runs the tests of the trees of one task. Starts all the processes that this takes."""
+
+    store: Store
+    runner: Runner
+    suite: Suite
+    directory: Path
+    """The run's directory: rooms are made in `rooms/`, output goes to `output/NNN.txt`."""
+    expected: tuple[str, ...] = ()
+    """The ids that are judged. Empty before `collect` has found them."""
+    base: str = ""
+    """The tree of the task as it came: what it skips or fails expectedly, a candidate may too."""
+    sources: Callable[[str], bool] = lambda path: path.endswith(".py")
+    """Which files are code under test: localisation may suspect them, and two processes part them from the tests."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The environment that confined processes get their PATH, LANG, LC_* and TZ from."""
+    around: Surroundings = field(default_factory=Surroundings)
+    """What the runner needs beside the tree."""
+    sandbox: Sandbox = field(default_factory=Unconfined)
+    """What its processes run in."""
+    own: Callable[[str], bool] = lambda _: False
+    """Which files hold tests that a candidate wrote itself."""
+    weakened: Callable[[], Awaitable[str]] = report_unchanged
+    """Why the sandbox does not confine any more what it did; empty: it does. Asked before a green is accepted."""
+    tell: Tell = ignore_progress
+    """Is told of progress."""
+    held_out: HeldOut = field(default_factory=HeldOut)
+    """Tests that no candidate sees."""
+    experience: SuiteKnowledge = field(default_factory=SuiteKnowledge)
+    """What the acceptances of this task have taught."""
+    last_command: str = ""
+    """The command line of the newest verification."""
+
+    @property
+    def rooms(self) -> Path:
+        """Where trees are laid out."""
+        return self.directory / "rooms"
+
+    async def report_parts(
+        self, tree: str, output: Path, parts: Sequence[ReportPart]
+    ) -> tuple[Report, Mapping[str, str]]:
+        """As `report`, of all *parts*: one process for each."""
+        first, natives = await self.report(tree, output, *parts[0])
+        for part in parts[1:]:
+            more, named = await self.report(tree, self.new_output(), *part)
+            first, natives = joined(first, more), {**natives, **named}
+        return first, natives
+
+    async def report(
+        self, tree: str, output: Path, ids: Sequence[str], beside: str | None = None
+    ) -> tuple[Report, Mapping[str, str]]:
+        """What the runner says of *ids*, and what it calls those that annotations give; *beside* as in `ReportPart`."""
+        async with lay_out(self.store, tree, self.rooms) as room:
+            if beside is not None:
+                await to_thread.run_sync(self._remove_own_tests, room, beside)
+            naming = await self.map_ids(room, ids)
+            if ids and not naming.asked:
+                return naming.told(Report(ended=Ended.NORMAL)), naming.natives
+            invocation = self.runner.verification(self.suite, room, naming.asked)
+            self.last_command = command_line(invocation)
+            records, child = await self.run(invocation, room, output)
+        report = self.runner.report(records, child.ended, child.detail)
+        judged = msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
+        return naming.told(judged), naming.natives
+
+    async def run_fresh(self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None) -> Report:
+        """What the runner says of *ids*, by its own names, in another fresh room of *tree*.
+
+        *files* lie there in the place of the tree's; *seed* shuffles the tests, None leaves them in their order.
+        """
+        async with lay_out(self.store, tree, self.rooms) as room:
+            await to_thread.run_sync(self._remove_own_tests, room, "")
+            await to_thread.run_sync(replace_files, room, files)
+            records, child = await self.run(self._fresh_invocation(room, ids, seed), room, self.new_output())
+        report = self.runner.report(records, child.ended, child.detail)
+        return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
+
+    def _fresh_invocation(self, room: Path, ids: Sequence[str], seed: int | None) -> Invocation:
+        """How a fresh run is started. Nobody reads there why a test fails, which can take longer than all of them."""
+        invocation = self.runner.verification(self.suite, room, ids)
+        config = {**invocation.config, "quiet": True, **({} if seed is None else {"shuffle": seed})}
+        return msgspec.structs.replace(invocation, config=config)
+
+    def build_two_process_trial(
+        self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None = None
+    ) -> TwoProcessTrial:
+        """What is to be judged in two processes; see `run_fresh`."""
+        return TwoProcessTrial(
+            store=self.store,
+            tree=tree,
+            product=self.sources,
+            confinement=self.confinement,
+            invocation=lambda room: self._fresh_invocation(room, ids, seed),
+            rooms=self.rooms,
+            output=self.new_output(),
+            files=files,
+        )
+
+    async def map_ids(self, room: Path, ids: Sequence[str]) -> IdMapping:
+        """What the runner calls *ids* in *room*. Files are only searched where an annotation is asked for."""
+        if not any(map(is_slug, ids)):
+            return IdMapping(ids, Aliases())
+        try:
+            return IdMapping(ids, await to_thread.run_sync(self.read_annotations, room))
+        except BadInput as wrong:
+            return IdMapping(ids, Aliases(), str(wrong))
+
+    def read_annotations(self, room: Path) -> Aliases:
+        """Return the names that annotations give to tests of *room*."""
+        return names_in(self.runner, room, list_paths(room), self.suite.select)
+
+    def _remove_own_tests(self, room: Path, kept: str) -> None:
+        for path in list_paths(room):
+            if path != kept and self.own(path):
+                room.joinpath(path).unlink()
+
+    async def run(
+        self, invocation: Invocation, room: Path, output: Path, seconds: float = inf
+    ) -> tuple[list[Record], Child]:
+        """Run *invocation* in *room*; its records, and how it ended.
+
+        Raises:
+            BadInput: if the runner cannot work here.
+        """
+        records: list[Record] = []
+        if self.around.missing:
+            raise BadInput(self.around.missing)
+        await to_thread.run_sync(make_links, room, self.around.links)
+        invocation = msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
+        confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
+        async with run_confined(invocation, confinement) as child:
+            while (record := await child.receive()) is not None:
+                records.append(record)
+        return records, child
+
+    def confinement(self, room: Path, output: Path | None) -> Confinement:
+        """How a process of this task is confined in *room*."""
+        return Confinement(
+            room=room,
+            output=output,
+            seconds=self.suite.timeout_seconds,
+            environ=self.environ,
+            sandbox=self.sandbox,
+            reach=Reach(readable=self.around.readable, own=self.around.own),
+            heard=Counter(self.tell).hear,
+        )
+
+    def new_output(self) -> Path:
+        """A new file for the output of one process; numbers go on after a resume."""
+        folder = self.directory / "output"
+        with disk(f"cannot write to {folder}"):
+            folder.mkdir(parents=True, exist_ok=True)
+            numbers = (int(path.stem) for path in folder.glob("*.txt") if path.stem.isdigit())
+            path = folder / f"{max(numbers, default=0) + 1:03d}.txt"
+            path.touch(exist_ok=False)
+        return path
