@@ -49,7 +49,9 @@ class Dice:
     async def weakened(self) -> str:
         return self.weaker
 
-    async def run_fresh(self, _tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None) -> Report:
+    async def run_fresh(
+        self, _tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None
+    ) -> Report:
         assert not files
         self.seeds.append(seed)
         return self.report(ids, seed)

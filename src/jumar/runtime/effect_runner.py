@@ -11,7 +11,6 @@ from jumar.core.run.search_reserve import compute_search_seconds
 from jumar.core.run.strategy import Request
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Cost, reserve
-from jumar.core.state.reply import Reply
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy, Trigger
@@ -21,6 +20,7 @@ from jumar.ports import Ask, Push, Verification
 from jumar.runtime.actions import act, build_cut_off_event, execute, redact_event
 from jumar.runtime.dependencies import RunDependencies
 from jumar.runtime.frozen_configuration import Plain, add_plain_results, check, join_results, run_plain
+from jumar.runtime.model_calls import build_call_event, forgo_call, settle_unanswered
 from jumar.runtime.outside_changes import wait_for_push
 from jumar.runtime.verification import (
     build_repair_events,
@@ -78,11 +78,11 @@ class EffectRunner:
             case effects.Reserve(request):
                 return self._reserve(request, state)
             case effects.Cancel():
-                return (self._settled(state, sent=self._sent),)
+                return (settle_unanswered(state, sent=self._sent),)
             case effects.Act(action, last):
                 return [redact_event(e, self._parts.secrets) for e in act(self._parts, action, state, last=last)]
             case effects.Forgo(stage, why):
-                return (_forgone(stage, why),)
+                return (forgo_call(stage, why),)
             case effects.Keep(attempt):
                 return (*build_repair_events(state), ev.BestFound(tree=attempt.tree, score=attempt.score))
             case effects.GoBack(to, why):
@@ -119,7 +119,7 @@ class EffectRunner:
     def cancelled(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
         """The facts of an effect that was cut off: a call in flight costs what was reserved."""
         if isinstance(effect, effects.Call) and state.request is not None:
-            return (self._settled(state, sent=self._sent),)
+            return (settle_unanswered(state, sent=self._sent),)
         if isinstance(effect, effects.Await):
             return ()
         if isinstance(effect, effects.Execute):
@@ -169,7 +169,7 @@ class EffectRunner:
         self._sent = False
         if cap:
             if request.optional:
-                return (_forgone(request.stage, f"the next call could pass the cap on {cap}"),)
+                return (forgo_call(request.stage, f"the next call could pass the cap on {cap}"),)
             return effects.Halt(StopReason.BUDGET, explain_refusal(cap, worst), patient=True)
         return (
             ev.ModelRequest(
@@ -191,27 +191,7 @@ class EffectRunner:
         self._sent = True
         started = self.clock()
         answer = await self._parts.route(request.tier).complete(self._ask(request, state))
-        # What may be billed and was not reported counts as what was set aside for it: no cap is passed unseen.
-        usd = max(answer.usd, reserved.reserved_usd) if answer.assumed else answer.usd
-        told = answer.input_tokens + answer.output_tokens
-        unseen = max(0, reserved.reserved_tokens - told) if answer.assumed else 0
-        return (
-            ev.ModelCall(
-                reply=answer.reply,
-                tier=request.tier,
-                model=reserved.model,
-                stage=request.stage,
-                input_tokens=answer.input_tokens + unseen,
-                cached_tokens=answer.cached_tokens,
-                output_tokens=answer.output_tokens,
-                usd=usd,
-                ms=round((self.clock() - started) * 1000),
-                error=answer.error,
-                detail=answer.detail,
-                retry_after=answer.retry_after,
-                assumed=answer.assumed,
-            ),
-        )
+        return (build_call_event(answer, request, reserved, round((self.clock() - started) * 1000)),)
 
     def _ask(self, request: Request, state: RunState) -> Ask:
         settings, agent, guard = state.run.settings, self._parts.agent, self._parts.guard
@@ -254,26 +234,6 @@ class EffectRunner:
         note = self._parts.agent.note if state.tree != state.run.tree else ""
         message = " ".join(f"{part.rstrip('.')}." for part in (halt.why, note) if part)
         return (ev.Final(message=message, stop=halt.stop, test_result=shown or None),)
-
-    def _settled(self, state: RunState, *, sent: bool) -> ev.ModelCall:
-        """A call that has no answer: if it was sent it may be billed, and costs what was reserved."""
-        request = state.request
-        if request is None:
-            raise Infra("there is no open request to settle")
-        return ev.ModelCall(
-            reply=Reply(),
-            tier=request.tier,
-            model=request.model,
-            stage=request.stage,
-            input_tokens=request.reserved_tokens if sent else 0,
-            usd=request.reserved_usd if sent else 0.0,
-            error="cancelled",
-            assumed=sent,
-        )
-
-
-def _forgone(stage: str, why: str) -> ev.ActionTaken:
-    return ev.ActionTaken(name=stage, args={}, admitted=False, reason=why, last=True)
 
 
 def _run_end(state: RunState) -> ev.RunEnd:
