@@ -37,7 +37,7 @@ import importlib.util, json, sys, threading
 spec = importlib.util.spec_from_file_location("line_recorders", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-one = module.recorder({sys.argv[2]: "app.py"})
+one = module.build_recorder({sys.argv[2]: "app.py"})
 sys.path.insert(0, sys.argv[3])
 one.start()
 import app

@@ -1,4 +1,4 @@
-"""`jumar claim`: says which red test the next edit of a file is for, where an agent has a shell and not our tools."""
+"""`jumar claim`: claims a red test for the next edit of a file, where an agent has a shell and not jumar's tools."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from jumar.hooks.repository_session import RepositorySession, kept_out
 from jumar.runs.session import ActionOutcome, Session
 
 HOST = "JUMAR_HOST"
-"""Where a run of ours that works an agent takes its claims: an address on this machine, with a token in its path."""
+"""Variable with the address that takes claims in a run with an external agent: local, with a token in its path."""
 
 SECONDS = 900.0
 """For an answer of such a run: it may have to run tests first."""
 
 
 class ClaimOutcome(msgspec.Struct, frozen=True):
-    """What became of a claim."""
+    """Outcome of a claim."""
 
     admitted: bool
     text: str
@@ -58,7 +58,7 @@ def claim(test_id: str, target: str, *, as_json: bool, quiet: bool) -> int:
 
 
 def asked(address: str, test_id: str, target: str) -> ClaimOutcome:
-    """What the run that listens at *address* answers to the claim.
+    """Send the claim to the run that listens at *address* and return its answer.
 
     Raises:
         BadInput: as `send`.
@@ -68,7 +68,7 @@ def asked(address: str, test_id: str, target: str) -> ClaimOutcome:
 
 
 def send(address: str, kind: str, given: Mapping[str, str]) -> ClaimOutcome:
-    """What the run that listens at *address* answers to a request of a *kind* (`claim`, `escalate`).
+    """Send a request of a *kind* (`claim`, `escalate`) to the run that listens at *address* and return its answer.
 
     Raises:
         BadInput: if *address* is none on this machine.

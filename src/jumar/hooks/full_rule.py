@@ -1,4 +1,4 @@
-"""The part of the hooks that compares trees and runs tests: one event of a host in, one answer out, or a refusal."""
+"""Full evaluation of a hook event: compares trees and runs tests; returns an answer or a refusal."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: Gate | None = None) -> Answer:
-    """As `answered`, where a refusal is an answer, too."""
+    """Answer *event*, where a refusal or a bug of jumar is an answer, too."""
     desk = RepositorySession(root, environ, gate)
     try:
         return anyio.run(answered, event, raw, desk)
@@ -132,7 +132,7 @@ def _standing(session: Session) -> str:
 
 
 async def _asked(desk: RepositorySession, payload: dict[str, object], name: str) -> Answer:
-    """What the quick look could not rule on: mostly an edit of a file that is not there yet."""
+    """Rule on a call that the quick look could not: mostly an edit of a file that does not exist yet."""
     if not desk.fresh():
         async with _session(desk) as session:
             desk.publish(session, name, turn=True)
@@ -196,7 +196,7 @@ async def _stopped(desk: RepositorySession, event: str, payload: dict[str, objec
 
 
 def _after_the_end(state: RunState, changed: tuple[str, ...]) -> str:
-    """What a person is told when the host stops after its run has ended."""
+    """Return the message for a person when the host stops after its run has ended."""
     said = [f"{OVER}{_named(changed)}"] if changed else []
     if state.escalated is not None:
         said.append(f"the agent escalated {state.escalated.test_id}: {make_one_line(state.escalated.reason, LONGEST)}")
@@ -204,7 +204,7 @@ def _after_the_end(state: RunState, changed: tuple[str, ...]) -> str:
 
 
 def _news(looked: ActionOutcome, judged: ActionOutcome | None) -> str:
-    """What went back when the host stopped, and why; empty: nothing did."""
+    """Return the files that were reverted when the host stopped, and why; empty: none were."""
     lines = [_put_back(looked)] if looked.reverted else []
     if judged is not None and (judged.reverted or not judged.admitted):
         went = f"{', '.join(judged.reverted)} went back: {judged.why}" if judged.reverted else judged.reason
@@ -213,7 +213,7 @@ def _news(looked: ActionOutcome, judged: ActionOutcome | None) -> str:
 
 
 async def _judged(session: Session) -> ActionOutcome | None:
-    """What the tests say of the edits of this turn, or of a refactoring; None: there was nothing to judge."""
+    """Run the tests on the edits of this turn, or on a refactoring; None: there was nothing to judge."""
     state = session.state
     if state.book.mode is Gate.REFACTOR:
         changed = state.best is not None and state.tree != state.best.tree

@@ -1,4 +1,4 @@
-"""`jumar hook`: answers a host's events, and writes itself into Claude Code's settings, after showing the change."""
+"""`jumar hook`: answers a host's events, and installs itself in Claude Code's settings, after showing the change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jumar.errors import BadInput
 from jumar.workspace.files.safe_paths import passing
 
 SECONDS = {PRE: 60, POST: 180, FAILED: 180, STOP: 900, SUBAGENT_STOP: 900, PROMPT: 900, BEGIN: 30}
-"""What the host waits for each event; most of it is for the tests of a whole turn, or of the beginning."""
+"""Timeout of the host for each event; most of it is for the tests of a whole turn, or of the beginning."""
 
 MARGIN_SECONDS = 10
 """The hook itself ends so much earlier: a host lets through what takes longer."""
@@ -38,7 +38,7 @@ Settings = dict[str, Any]
 
 
 class Hooks(click.Group):
-    """The events of a host are commands, beside those for people."""
+    """Command group that has the events of a host as commands, beside those for people."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command called *cmd_name*."""
@@ -91,7 +91,7 @@ def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool,
 
 
 def settings_file(folder: Path, *, local: bool) -> Path:
-    """Where Claude Code reads the settings of the repository around *folder*.
+    """Return the path of Claude Code's settings for the repository around *folder*.
 
     Raises:
         BadInput: if *folder* is none.
@@ -134,7 +134,7 @@ def changed(text: str, where: str, gate: Gate | None) -> str:
 
 
 def wanted(event: str, gate: Gate) -> dict[str, Any]:
-    """What the settings are to have for *event* under *gate*: one line for a shell, which every version knows."""
+    """Build the settings entry for *event* under *gate*: one line for a shell, which every version supports."""
     seconds = SECONDS.get(event, 0)
     words = [sys.executable, "-I", "-S", str(Path(hook_fast.__file__)), event, str(seconds - MARGIN_SECONDS)]
     words += [] if gate is Gate.STRICT else [gate.value]
@@ -170,7 +170,7 @@ def _settings(text: str, where: str) -> Settings:
 
 
 class _Group(msgspec.Struct):
-    """A group of hooks: what must be so that we may add one."""
+    """Shape that a group of hooks in the settings must have before one may be added."""
 
     hooks: list[dict[str, Any]]
 

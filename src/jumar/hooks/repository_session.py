@@ -44,17 +44,17 @@ KEPT = 10
 
 JOURNAL = "events.jsonl"
 PUT_BACK = "put-back"
-"""Where the files lie that went back, as they were, by the time of day."""
+"""Folder for the earlier content of reverted files, by the time of day."""
 
 
 class PublishedState(msgspec.Struct, frozen=True, kw_only=True):
-    """What is published for the quick look (`jumar.child.hook.published_state`)."""
+    """State published for the quick look (`jumar.child.hook.published_state`)."""
 
     version: int = VERSION
     root: str
     run: str = ""
     bytes: int = 0
-    """How long the journal was: a longer one means that this is out of date."""
+    """Length of the journal at publication: a longer journal means that this is out of date."""
     mode: str = "strict"
     claims: dict[str, tuple[str, ...]] = {}
     """File -> the red tests that an edit of it was claimed for."""
@@ -63,15 +63,15 @@ class PublishedState(msgspec.Struct, frozen=True, kw_only=True):
     authored: tuple[str, ...] = ()
     """Test files that were written in this run."""
     fault: str = ""
-    """Why there is no session; empty: there is one."""
+    """Reason why there is no session; empty: there is one."""
     session: str = ""
     """The host's own name for the conversation that sent the newest prompt."""
     turn: bool = False
-    """Whether the host's agent is at work."""
+    """True if the host's agent is at work."""
 
 
 class RepositorySession:
-    """Where the hooks of one repository meet. All but `locked` is called under the lock."""
+    """Shared session of the hooks of one repository. All but `locked` is called under the lock."""
 
     def __init__(self, root: Path, environ: Mapping[str, str], gate: Gate | None = None) -> None:
         self.root, self.environ, self.gate = root, environ, gate
@@ -97,7 +97,7 @@ class RepositorySession:
             os.close(fd)
 
     def state(self) -> PublishedState | None:
-        """What was published last; None if there is nothing, or it is damaged."""
+        """Return the state that was published last; None if there is nothing, or it is damaged."""
         try:
             state = msgspec.json.decode((self.folder / STATE).read_bytes(), type=PublishedState)
         except (OSError, ValueError):
@@ -135,7 +135,7 @@ class RepositorySession:
                 yield session
 
     def untouched(self) -> bool:
-        """Whether the newest run is open under this gate, nothing waits to be judged, and the folder is as it was.
+        """Return whether the newest run is open under this gate, has nothing to judge, and the folder is unchanged.
 
         Where nobody chose a gate and the run wrote the first tests, the next one begins under the strict gate.
         """
@@ -149,7 +149,7 @@ class RepositorySession:
         return rests and seen == state.tree
 
     def seen(self) -> tuple[RunState, str]:
-        """Where the newest run stands, and the tree that the folder holds now; its bytes are kept.
+        """Return the state of the newest run, and the tree that the folder holds now; its bytes are kept.
 
         Raises:
             BadInput: if there is no run, or what lies there cannot be read.
@@ -182,12 +182,12 @@ class RepositorySession:
             prune(self.folder / PUT_BACK, KEPT * 10)
 
     def fresh(self) -> bool:
-        """Whether what is published is as new as the journal."""
+        """Return whether the published state is as new as the journal."""
         state = self.state()
         return state is not None and not state.fault and state.bytes == (self.run() / JOURNAL).stat().st_size
 
     def refuses(self, path: str) -> str:
-        """Why a change of *path* is refused by the newest run; empty: it is admitted."""
+        """Explain why the newest run refuses a change of *path*; empty: it is admitted."""
         folder = self.run()
         state = read_state(folder)
         return (
@@ -248,7 +248,7 @@ class RepositorySession:
 
 
 def kept_out(path: str, state: RunState) -> str:
-    """Why *path* can be no edit of the run in *state*, since no tree would hold it; empty: one would."""
+    """Explain why *path* cannot be edited in the run in *state*, since no tree would hold it; empty: one would."""
     settings = state.run.settings
     skip = Ignored(settings.skip, settings.tracked, settings.include).skip()
     if trees.ignored(path) or skip(path) or any(skip(folder + "/") for folder in trees.above(path)):

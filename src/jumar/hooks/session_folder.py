@@ -13,7 +13,7 @@ from jumar.journal.writer import EVENTS
 from jumar.workspace.store.shared import RECORD, is_run
 
 WAIT_SECONDS = 60.0
-"""How long a hook waits for another one that is judging."""
+"""Longest time that a hook waits for another one that is judging."""
 
 STAMP = re.compile(r"\d{8}-\d{6}-\d{9}")
 """The name of a folder of files that were put back."""

@@ -1,4 +1,4 @@
-"""Rules on a host that stops: a claimed test that is red, or an edit without a verdict, blocks once per state.
+"""Stop rule for a host: a claimed test that is red, or an edit without a verdict, blocks once per state.
 
 A state is the tree, the open claims, the red tests, and who stops. That a stop was blocked stands in the journal, so
 that the next stop in the same state goes through; that one is written down, too.
@@ -23,10 +23,10 @@ NAMED = 5
 
 
 class StopRuling(msgspec.Struct, frozen=True):
-    """What is open when the host stops, and whether that blocks."""
+    """Ruling on a stop of the host: the open work, and whether it blocks."""
 
     why: str
-    """What is open, in one sentence; empty: nothing."""
+    """Open work, in one sentence; empty: nothing."""
     blocks: bool
     call: ToolCall | None
     """The action that is written down; None: there is nothing to write."""

@@ -1,4 +1,4 @@
-"""Puts a change into a living interpreter: new code for functions that are there, new text for modules to come.
+"""Swaps a change into a live interpreter: new code for existing functions, new text for modules not yet imported.
 
 Loaded by path inside the project's interpreter; standard library only, Python 3.8 or newer.
 """
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class MisfitError(Exception):
-    """The change cannot be swapped into the living module."""
+    """Raised if the change cannot be swapped into the live module."""
 
 
 class HotSwap:
-    """The living functions of the editable files, by file and first line: methods, closures and decorated ones too."""
+    """Live functions of the editable files, by file and first line: methods, closures and decorated ones too."""
 
     def __init__(self, room: Path, paths: Sequence[str]) -> None:
         places = {os.path.realpath(room / path): path for path in paths}

@@ -1,4 +1,4 @@
-"""Runs the tests of one candidate inside a forked child, and tells its parent one line about each.
+"""Runs the tests of one candidate inside a forked child, and sends its parent one line about each.
 
 Loaded by path inside the project's interpreter; standard library and pytest only, Python 3.8 or newer.
 """
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 MEMORY_BYTES = 1 << 30
-"""What a candidate may map beyond what its parent has."""
+"""Memory that a candidate may map beyond its parent's, in bytes."""
 
 FILE_BYTES = 64 << 20
-"""What a candidate may write to one file."""
+"""Most bytes that a candidate may write to one file."""
 
 SLACK = 5.0
 """A green test may take so many times longer than it did without the change."""
 
 
 class ScreeningPlugin:
-    """Knows the asked tests of a pytest session and runs them one by one, when told."""
+    """Pytest plugin that collects the asked tests of a session and runs them one by one, on request."""
 
     def __init__(self, config: Mapping[str, Any], ready: Callable[[ScreeningPlugin], None]) -> None:
         """*ready* is called when the tests are collected; it leaves the process."""
@@ -82,7 +82,7 @@ class ScreeningPlugin:
 
 
 class ForkedTrial:
-    """One candidate in its forked child."""
+    """A run of one candidate in its forked child."""
 
     def __init__(self, config: Mapping[str, Any], job: Mapping[str, Any], fd: int) -> None:
         self._config, self._job, self._fd = config, job, fd
@@ -122,7 +122,7 @@ class ForkedTrial:
             self.tell("green", name, outcome, time.process_time() - started)
 
     def _reds(self, plugin: ScreeningPlugin) -> bool:
-        """Whether enough red tests turned green for the green ones to be worth their time."""
+        """Run the red tests and return whether enough turned green for the green ones to be worth their time."""
         turned = failed = 0
         for name in self._config["red"]:
             started = time.process_time()

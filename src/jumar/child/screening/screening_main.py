@@ -1,4 +1,4 @@
-"""Tries candidates inside the project's interpreter: one fork each, from a process that is ready to run its tests.
+"""Runs candidates inside the project's interpreter: one fork each, from a process that is ready to run its tests.
 
 Standard library and pytest only, Python 3.8 or newer.
 What it reports is never a verdict: a candidate runs in the very process that reports.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 OPTIONS = ["--assert=plain", "--capture=no", "-q"]
-"""Nobody reads what the tests print or why they fail, so nothing is spent on it."""
+"""Pytest options that save time: test output and failure reasons are not read."""
 
 TURNED = b'["turned"]\n'
 """The line with which a candidate says that all red tests have passed under it."""
@@ -36,7 +36,7 @@ REPORT_BYTES = 1 << 20
 
 
 class Server:
-    """Takes one job after the other: forks, waits, reports."""
+    """Serves one job after the other: forks, waits, reports."""
 
     def __init__(self, config: Mapping[str, Any], send: Callable[[list[object]], None]) -> None:
         self._config, self._send = config, send
@@ -121,7 +121,7 @@ def _lines(data: bytes, *, killed: bool) -> list[Any]:
 
 
 def _drained(fd: int, deadline: float, turned: Callable[[], object]) -> bytes:
-    """What comes from *fd* until it ends, says that it is done, or the deadline passes.
+    """Read from *fd* until it ends, says that it is done, or the deadline passes.
 
     *turned* is called when all red tests have passed: the green ones take long, and the parent may not wait for them.
     """

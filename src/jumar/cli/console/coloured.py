@@ -1,4 +1,4 @@
-"""A patch for people: bounded, and in colours on a terminal."""
+"""Patch output for people: shortened, and in colours on a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINES, LINE_LENGTH = 60, 200
 
 
 def colours(environ: Mapping[str, str]) -> bool:
-    """Whether standard output is a terminal that may show colours."""
+    """Return whether standard output is a terminal that may show colours."""
     return sys.stdout.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 

@@ -17,11 +17,11 @@ MOST = 20
 """Refused actions of one run that are shown."""
 
 BLIND = "localisation failed, so every line is searched alike"
-"""What it means that no line is suspicious."""
+"""Message for a localisation without any suspicious line."""
 
 
 class NoticePrinter:
-    """Finds them in what the kernel is about to do; each is said once."""
+    """Finds notices in the state and the kernel's next effect; each is shown once."""
 
     def __init__(self) -> None:
         self._acting: tuple[str, str, int] | None = None
@@ -55,7 +55,7 @@ class NoticePrinter:
             yield f"jumar rejected the model's reply ({stage}): {make_one_line(why, LONGEST)}"
 
     def _refusals(self, state: RunState) -> Iterator[str]:
-        """What an agent that works action by action was refused since the last look."""
+        """Yield the refused actions and reverts of an action-by-action agent since the last look."""
         if state.run.agent == PIPELINE:
             return
         known, self._talk = self._talk, state.talk

@@ -1,4 +1,4 @@
-"""One way to speak: results on standard output, progress on standard error, errors in one sentence."""
+"""Output of the program: results on standard output, progress on standard error, errors in one sentence."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from jumar.core.state.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import BadInput, JumarError
 
 OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What a terminal does not show but does."""
+"""Control characters that a terminal obeys and does not show."""
 
 
 class Console(msgspec.Struct):
-    """How this call of the program speaks."""
+    """Output mode of this call of the program."""
 
     json: bool = False
     quiet: bool = False

@@ -21,20 +21,20 @@ from jumar.core.state.run_state import Phase, RunState
 from jumar.process.progress import ProgressPart, Work
 
 TICK_SECONDS = 0.2
-"""How often the status line is looked at; it is written where it changed."""
+"""Interval at which the status line is checked; it is written where it changed."""
 
 QUICK_SECONDS = 0.4
-"""What takes less than this is not shown."""
+"""Shortest duration of work that is shown."""
 
 SILENT_SECONDS = (1.0, 10.0)
-"""Where there is no terminal: after how long a work is named, and after how long again; each pause then doubles."""
+"""Delays without a terminal: before work is first named, and before it is named again; each pause then doubles."""
 
 USUAL_COLUMNS, PLAIN_COLUMNS = 80, 200
 """Of a terminal that does not know, and where there is none."""
 
 
 class ProgressDisplay:
-    """Follows one run, or several after each other, on standard error."""
+    """Shows the progress of one run, or of several in sequence, on standard error."""
 
     def __init__(self, voice: Console, title: str = "") -> None:
         self._voice, self._title = voice, title
@@ -78,7 +78,7 @@ class ProgressDisplay:
                 self._begin(what, named=False)
 
     def watch(self, state: RunState, effect: effects.Effect) -> None:
-        """What the kernel is about to do."""
+        """Show the next effect of the kernel."""
         with self._lock:
             for notice in self._notices.heed(state, effect):
                 self.line(f"{self._title or state.run.task}: {notice}")
@@ -126,7 +126,7 @@ class ProgressDisplay:
             self._shown = text
 
     def _say(self) -> None:
-        """Where there is no terminal: a line now and then on work that takes long."""
+        """Write a line now and then on work that takes long, where there is no terminal."""
         now = time.monotonic()
         if self._status.work and now >= self._due:
             self.line(self._status.text(now, PLAIN_COLUMNS))
@@ -183,7 +183,7 @@ def _fact(state: RunState, effect: effects.Effect) -> str:  # noqa: PLR0911  one
 
 
 def _void(state: RunState) -> str:
-    """Why the verdict that is acted on is none; empty: it is one. Prompts say less of it: this is for people."""
+    """Return the reason why the current verdict is void, for people; empty: it is not. Prompts say less."""
     void = state.judged.tests.void if state.judged and state.phase is Phase.JUDGED else None
     return make_one_line(void.reason, LONGEST) if void else ""
 

@@ -1,4 +1,4 @@
-"""Runs the asynchronous half from a command, and turns Ctrl-C and SIGTERM into a typed end.
+"""Runs the asynchronous half from a command, and turns Ctrl-C and SIGTERM into a typed stop reason.
 
 A signal is heard by a handler of Python's own, which runs between two instructions whatever the event loop does, so
 that neither a model that always answers at once nor a long computation can starve it.
@@ -40,7 +40,7 @@ LEAVING = "stopping: what was started is ended and removed"
 
 
 class SignalWatcher:
-    """Knows the kernel that is running, if any, and halts it on a signal."""
+    """Signal handler that halts the running kernel, if any."""
 
     def __init__(
         self, say: Callable[[str], None] = lambda _text: None, *, quiet: bool = False, patient: bool = False
@@ -58,7 +58,7 @@ class SignalWatcher:
 
     @property
     def interrupted(self) -> bool:
-        """Whether a signal came."""
+        """Return whether a signal came."""
         return self._count > 0
 
     def begun(self, kernel: Kernel) -> None:

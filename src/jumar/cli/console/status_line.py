@@ -1,4 +1,4 @@
-"""The text of the status line: what a run is doing, how much of it is done, how fast, and how long it may take yet."""
+"""Text of the status line: the current work of a run, its progress, its speed, and its remaining time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MINUTE = 60
 
 @dataclass
 class PartCount:
-    """How many of one part are done."""
+    """Progress counter of one part."""
 
     since: float
     done: int = 0
@@ -38,7 +38,7 @@ class PartCount:
 
 @dataclass
 class StatusLine:
-    """What is being done."""
+    """Current work and its progress."""
 
     title: str = ""
     work: str = ""
@@ -85,7 +85,7 @@ class StatusLine:
         return [part for part in parts if part[1]]
 
     def _inner(self) -> PartCount | None:
-        """What is counted in the smallest steps."""
+        """Return the counter with the smallest steps."""
         found = [
             self.counts[part]
             for part in (ProgressPart.FILES, ProgressPart.TESTS, ProgressPart.CANDIDATES)
@@ -125,14 +125,14 @@ def fitted(parts: list[tuple[int, str]], width: int) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """As much of *text* as fits into *width* columns."""
+    """Cut *text* to the part that fits into *width* columns."""
     while text and columns(text) > width:
         text = text[:-1]
     return text
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal *text* takes."""
+    """Return the number of terminal columns that *text* takes."""
     return sum(_columns(letter) for letter in text)
 
 

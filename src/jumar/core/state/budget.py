@@ -1,4 +1,4 @@
-"""What a run may spend. The worst case is reserved before a call is made, so that no cap is ever passed."""
+"""Spending caps of a run. The worst case is reserved before a call is made, so that no cap is ever passed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ UNATTENDED = frozenset({"overnight"})
 
 
 class Spend(msgspec.Struct, frozen=True):
-    """What a run has used so far. Money is in micro-dollars."""
+    """Resources that a run has used so far. Money is in micro-dollars."""
 
     micro_usd: int = 0
     tokens: int = 0
@@ -55,7 +55,8 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 MOST_USD = 1e9
-"""What is more, or no number, is a provider's slip: it passes every cap, and sums with it stay exact."""
+"""Largest amount in usd. More, or no number, is a provider's mistake: it exceeds every cap, and sums with it stay
+exact."""
 
 
 def micro(usd: float) -> int:
@@ -78,7 +79,7 @@ def settle(spend: Spend, usd: float, tokens: int) -> Spend:
 
 
 CAPS = ("attempts", "turns", "test_runs", "seconds")
-"""What is used up bit by bit; money and tokens are reserved call by call."""
+"""Caps on resources that are used up bit by bit; money and tokens are reserved call by call."""
 
 
 def exhausted(budget: Budget, spend: Spend, held_seconds: float = 0.0, names: tuple[str, ...] = CAPS) -> str | None:

@@ -1,4 +1,4 @@
-"""What the gate knows: which tests are red and why, what was claimed for them, which edits wait for their verdict."""
+"""State of the gate: red tests and their reasons, the claims made for them, the edits that wait for their verdict."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import Blame, Outcome
 
 FAILURES = 2
-"""As many failed greens end the claims of a test."""
+"""Number of failed greens that ends the claims of a test."""
 
 
 class Stage(StrEnum):
-    """How the edits of a turn are being judged."""
+    """Stage of judging the edits of a turn."""
 
     ALL = "all"
     NARROWED = "narrowed"
@@ -26,17 +26,17 @@ class Stage(StrEnum):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A red test that an edit of *path* shall turn green."""
+    """A claim that an edit of *path* will turn a red test green."""
 
     test_id: str
     path: str
     failures: int = 0
     at: int = 0
-    """How many edits the turn had when it was made; -1 once its turn is over."""
+    """Number of edits that the turn had when the claim was made; -1 once its turn is over."""
 
 
 class Edited(msgspec.Struct, frozen=True):
-    """A change that was admitted and not judged yet. Hashes as in the `write` event."""
+    """An edit that was admitted and not judged yet. Hashes as in the `write` event."""
 
     path: str
     before: str
@@ -44,11 +44,11 @@ class Edited(msgspec.Struct, frozen=True):
     claims: tuple[str, ...] = ()
     """The tests it shall turn green."""
     test: bool = False
-    """Whether it writes tests of the agent's own."""
+    """True if the edit writes tests of the agent's own."""
 
 
 class GateState(msgspec.Struct, frozen=True):
-    """All that the gate remembers. Built only by the folds."""
+    """Memory of the gate. Built only by the folds."""
 
     mode: Gate = Gate.OFF
     newest: Mapping[str, TestRun] = {}
@@ -56,7 +56,7 @@ class GateState(msgspec.Struct, frozen=True):
     latest: Mapping[str, TestRun] = {}
     """The same of the newest verification, whichever tree that had."""
     claims: tuple[Claim, ...] = ()
-    """Those that are open, in their order."""
+    """Open claims, in their order."""
     ended: frozenset[str] = frozenset()
     """Tests whose claims ended after too many failed greens, since the last edit that was kept."""
     authored: tuple[str, ...] = ()
@@ -69,9 +69,9 @@ class GateState(msgspec.Struct, frozen=True):
     turn: tuple[Edited, ...] = ()
     """The edits that were not judged yet, in their order."""
     trying: tuple[int, ...] = ()
-    """Which of them lie in the workspace."""
+    """Edits of the turn that lie in the workspace."""
     settled: tuple[int, ...] = ()
-    """Which of them were seen to be good together."""
+    """Edits of the turn that were seen to be good together."""
     waiting: tuple[tuple[int, ...], ...] = ()
     """Groups that are still to be tried, one after the other, on top of the settled ones."""
     apart: tuple[int, ...] = ()
@@ -80,9 +80,9 @@ class GateState(msgspec.Struct, frozen=True):
     """The tests that the settled ones turned green."""
     stage: Stage = Stage.ALL
     over: bool = False
-    """Whether the turn is over: its edits are judged next."""
+    """True if the turn is over: its edits are judged next."""
     parked: bool = False
-    """Whether the run stopped before they were, and the workspace is without them."""
+    """True if the run stopped before the edits were judged, and the workspace is without them."""
     outer: Gate = Gate.STRICT
     """The mode that codemod mode was entered from, and goes back to."""
     renaming: str = ""
@@ -90,11 +90,11 @@ class GateState(msgspec.Struct, frozen=True):
     renamed: str = ""
     """The same of the newest one that was kept: its test files are the task's own from then on."""
     codemod: bool = False
-    """Whether the one edit of codemod mode was made."""
+    """True if the one edit of codemod mode was made."""
     leaving: str = ""
-    """By which action an agent that is not ours has asked to leave refactor mode: it waits for the verdict."""
+    """Action by which an external agent has asked to leave refactor mode: it waits for the verdict."""
     refusals: int = 0
-    """How many times in a row leaving refactor mode was refused."""
+    """Number of times in a row that leaving refactor mode was refused."""
 
     def covering(self, path: str) -> tuple[str, ...]:
         """The tests that an edit of *path*, made now, was claimed for.
@@ -123,7 +123,7 @@ def groups(turn: tuple[Edited, ...], among: Iterable[int]) -> tuple[tuple[int, .
 
 
 def why_not_red(run: TestRun | None, test_id: str) -> str:  # noqa: PLR0911  one line per reason reads best
-    """Why the result *run* is no red that an edit could answer, and what would be one; empty: it is one."""
+    """Explain why the result *run* is no red that an edit could answer, and what would be one; empty: it is one."""
     if run is None:
         return f"{test_id} was not run on the files as they are; call run_tests first"
     if run.status == "pass":
@@ -143,7 +143,7 @@ def why_not_red(run: TestRun | None, test_id: str) -> str:  # noqa: PLR0911  one
 
 
 def provides(path: str, absent: str) -> bool:
-    """Whether the file *path* is one that could bring the module or file *absent*, as a test names it.
+    """Return whether the file *path* could provide the module or file *absent*, as a test names it.
 
     `pkg.mod` is brought by `src/pkg/mod.py`, `pkg/mod/__init__.py` and anything below; `./calc` by `lib/calc.ts`.
     """
@@ -166,7 +166,7 @@ def red_ids(newest: Mapping[str, TestRun]) -> tuple[str, ...]:
 
 
 def stands(step: PlanStep, newest: Mapping[str, TestRun]) -> str:
-    """Where a step of a plan stands: `green`, `red`, `unwritten` (no such test yet) or `untested` (it names none)."""
+    """Return the status of a plan step: `green`, `red`, `unwritten` (no such test yet), `untested` (names none)."""
     if not step.test_id:
         return "untested"
     run = newest.get(step.test_id)
@@ -174,7 +174,7 @@ def stands(step: PlanStep, newest: Mapping[str, TestRun]) -> str:
 
 
 def warnings(steps: Iterable[PlanStep]) -> tuple[str, ...]:
-    """What a plan leaves open: steps whose test has no file yet cannot be found when they are red."""
+    """Return a warning for each plan step whose test has no file yet: the test cannot be found when it is red."""
     return tuple(
         f"step {number} ({step.title}) names {step.test_id} and no test_file_path: say where the test will stand"
         for number, step in enumerate(steps, 1)

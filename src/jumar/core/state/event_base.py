@@ -6,4 +6,4 @@ import msgspec
 
 
 class EventBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
-    """What all events share: they are decoded strictly, by their type."""
+    """Base class of all events: they are decoded strictly, by their type."""

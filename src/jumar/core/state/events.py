@@ -1,4 +1,4 @@
-"""Every fact a run can write down: frozen, past tense, one tagged union. Field names are a promise to other tools."""
+"""All events of a run: frozen, past tense, one tagged union. Field names are a promise to other tools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jumar.core.state.verdict import Blame, Outcome, Void
 
 
 class RunStart(EventBase, frozen=True, kw_only=True, tag="run_start"):
-    """The first line: what will be worked on, by whom, under which rules, judged by which ids."""
+    """First event of a journal: task, agent, rules and expected ids of the run."""
 
     run: str
     task: str
@@ -34,7 +34,7 @@ class RunStart(EventBase, frozen=True, kw_only=True, tag="run_start"):
 
 
 class ModelRequest(EventBase, frozen=True, kw_only=True, tag="model_request"):
-    """On disk before the call is made: an open one counts as spent after a crash."""
+    """A model request, on disk before the call is made: an open one counts as spent after a crash."""
 
     tier: str
     model: str
@@ -42,11 +42,11 @@ class ModelRequest(EventBase, frozen=True, kw_only=True, tag="model_request"):
     reserved_usd: float
     reserved_tokens: int = 0
     messages: int = 0
-    """How many messages the prompt has."""
+    """Number of messages in the prompt."""
 
 
 class ModelCall(EventBase, frozen=True, kw_only=True, tag="model_call"):
-    """Settles a request: every billed call, failed and unparsable ones too."""
+    """Result of a request, which it settles: every billed call, failed and unparsable ones too."""
 
     reply: Reply
     tier: str
@@ -58,28 +58,28 @@ class ModelCall(EventBase, frozen=True, kw_only=True, tag="model_call"):
     usd: float = 0.0
     ms: int = 0
     error: str = ""
-    """Why there is no usable reply (`jumar.core.run.retry.ERRORS`); empty: there is one."""
+    """Reason why there is no usable reply (`jumar.core.run.retry.ERRORS`); empty: there is one."""
     detail: str = ""
-    """What the provider said of the error, one line, no key in it."""
+    """Error text of the provider, one line, without any key."""
     retry_after: float | None = None
     """Seconds the provider asked to wait."""
     assumed: bool = False
-    """Whether no usage was reported and what was reserved counts as spent."""
+    """True if no usage was reported and the reserved amount counts as spent."""
 
 
 class ActionTaken(EventBase, frozen=True, kw_only=True, tag="action"):
-    """Every action of a turn, refused or not. File bodies are named by hash, not repeated."""
+    """An action of a turn, refused or not. File bodies are named by hash, not repeated."""
 
     name: str
     args: dict[str, object]
     admitted: bool
     reason: str = ""
     last: bool = False
-    """Whether it was the last action of its turn."""
+    """True if it was the last action of its turn."""
 
 
 class Write(EventBase, frozen=True, kw_only=True, tag="write"):
-    """A file changed. Hashes are sha256 of the bytes; empty means absent."""
+    """A change of a file. Hashes are sha256 of the bytes; empty means absent."""
 
     path: str
     before: str
@@ -89,18 +89,18 @@ class Write(EventBase, frozen=True, kw_only=True, tag="write"):
     claimed: tuple[str, ...] = ()
     """The tests it shall turn green."""
     test: bool = False
-    """Whether it writes tests of the agent's own."""
+    """True if the write contains tests of the agent's own."""
 
 
 class EditClaim(EventBase, frozen=True, kw_only=True, tag="edit_claim"):
-    """The model says which red test an edit advances."""
+    """Claim of the model that names the red test an edit advances."""
 
     test_id: str
     edit_target: str
 
 
 class TestRun(EventBase, frozen=True, kw_only=True, tag="test_run"):
-    """One test in a verification."""
+    """Result of one test in a verification."""
 
     __test__ = False
 
@@ -111,7 +111,7 @@ class TestRun(EventBase, frozen=True, kw_only=True, tag="test_run"):
     command: str = ""
     duration_ms: int = 0
     blame: Blame | None = None
-    """What a test that did not pass fell over, where the runner can tell."""
+    """Cause of a failure, where the runner can tell."""
     absent: str = ""
     """The module or file that the test misses; see `jumar.core.state.verdict.TestResult`."""
     path: str = ""
@@ -128,7 +128,7 @@ CHECK = "gate.verify"
 
 
 class Tests(EventBase, frozen=True, kw_only=True, tag="tests"):
-    """One verification."""
+    """Result of one verification."""
 
     __test__ = False
 
@@ -148,15 +148,15 @@ class Tests(EventBase, frozen=True, kw_only=True, tag="tests"):
     duration_ms: int = 0
     tree: str = ""
     bits: int = 0
-    """How many coins a forger of this green had to guess: 0 where nothing was challenged."""
+    """Number of random bits that a forger of this green had to guess: 0 where nothing was challenged."""
     flaky: tuple[str, ...] = ()
     """Expected ids whose outcome changed while the tree did not: neither red nor credited."""
     warnings: tuple[str, ...] = ()
-    """What no channel closes, with file and line."""
+    """Warnings of code that looks written for the tests, with file and line. They change no verdict."""
 
 
 class Observation(EventBase, frozen=True, kw_only=True, tag="observation"):
-    """What the model is shown; `driver.run_tests` for test results."""
+    """Result shown to the model; `driver.run_tests` for test results."""
 
     name: str
     call_id: str = ""
@@ -164,24 +164,24 @@ class Observation(EventBase, frozen=True, kw_only=True, tag="observation"):
 
 
 class Localisation(EventBase, frozen=True, kw_only=True, tag="localisation"):
-    """Which lines the red tests run and the green ones do not: path, line, suspiciousness, most suspicious first."""
+    """Lines that the red tests run and the green ones do not: path, line, suspiciousness, most suspicious first."""
 
     tree: str
     suspects: tuple[tuple[str, int, float], ...]
     problem: str = ""
-    """Why it says less than it should, in a sentence; empty: it is whole."""
+    """Reason why the localisation is incomplete, in a sentence; empty: it is complete."""
     duration_ms: int = 0
 
 
 class BestFound(EventBase, frozen=True, kw_only=True, tag="best"):
-    """The ratchet moved up (or a tie kept the newer tree)."""
+    """A new best tree: the ratchet moved up (or a tie kept the newer tree)."""
 
     tree: str
     score: Score
 
 
 class Revert(EventBase, frozen=True, kw_only=True, tag="revert"):
-    """The workspace went back."""
+    """A revert of the workspace to an earlier tree."""
 
     to: str
     paths: tuple[str, ...]
@@ -189,11 +189,11 @@ class Revert(EventBase, frozen=True, kw_only=True, tag="revert"):
     left: tuple[int, ...] = ()
     """Of a gate's revert: which edits of the turn lie in `to`, by their places."""
     found: bool = False
-    """Whether only what was changed around the tools went back: the tree that is known stays."""
+    """True if only changes made around the tools were reverted: the known tree stays."""
 
 
 class Repair(EventBase, frozen=True, kw_only=True, tag="repair"):
-    """A claimed edit did not turn green."""
+    """A claimed edit that did not turn its tests green."""
 
     test_ids: tuple[str, ...]
     edits: tuple[str, ...]
@@ -209,20 +209,20 @@ class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plan(EventBase, frozen=True, kw_only=True, tag="plan"):
-    """A plan was submitted."""
+    """A plan that was submitted."""
 
     steps: tuple[PlanStep, ...]
 
 
 class Guardrail(EventBase, frozen=True, kw_only=True, tag="guardrail"):
-    """A hard rule was hit; the run ends."""
+    """A violation of a hard rule, which ends the run."""
 
     rule: str
     what: str
 
 
 class Final(EventBase, frozen=True, kw_only=True, tag="final", omit_defaults=True):
-    """Written on every exit path. `test_result` is of the tree that is shipped; absent under `never`."""
+    """Final result, written on every exit path. `test_result` is of the tree that is shipped; absent under `never`."""
 
     message: str
     stop: StopReason
@@ -234,7 +234,7 @@ class RunEnd(EventBase, frozen=True, kw_only=True, tag="run_end"):
 
     stop: StopReason
     best: Score | None
-    """None where no test has judged the run."""
+    """Score of the best tree; None where no test has judged the run."""
     usd: float
     tokens: int
     test_runs: int

@@ -1,4 +1,4 @@
-"""What a run knows of a command-line agent that is not ours. Only the person says it: a task's files cannot."""
+"""Settings of an external command-line agent. Only the person gives them: a task's files cannot."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class ExternalAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the agent is started, turn by turn."""
+    """Start settings of the external agent, for each turn."""
 
     argv: tuple[str, ...] = ()
     """Its words; no shell reads them. `{prompt}`, `{prompt_file}` and `{model}` are filled in; without the first two
@@ -14,7 +14,7 @@ class ExternalAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     turn_seconds: float | None = None
     """For one turn; None: what is left of the run's time, or `TURN_SECONDS`."""
     metered: bool = True
-    """Whether a turn that changed files without a call through the proxy ends the run."""
+    """True if a turn that changed files without a call through the proxy ends the run."""
     variables: tuple[str, ...] = ()
     """Names of variables that it is given as they are; their values are written nowhere."""
 

@@ -1,4 +1,4 @@
-"""Events of the gate's modes: entering and leaving them, what refactor mode refuses, and a codemod."""
+"""Events of the gate's modes: entering and leaving them, refusals in refactor mode, and a codemod."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from jumar.core.state.verdict import Void
 
 
 class Mode(EventBase, frozen=True, kw_only=True, tag="mode", rename={"from_": "from"}):
-    """Strict or refactor."""
+    """A change of the gate's mode: strict or refactor."""
 
     from_: Gate
     to: Gate
 
 
 class Refusal(EventBase, frozen=True, kw_only=True, tag="refusal"):
-    """A verdict in refactor mode was not green: the mode is not left, and the edits stay in the workspace."""
+    """A verdict in refactor mode that was not green: the mode is not left, and the edits stay in the workspace."""
 
     why: str
     tree: str
 
 
 class PlainRun(EventBase, frozen=True, kw_only=True, tag="plain_run"):
-    """The tests ran once under configuration that the run edited; it precedes the `tests` that it stands beside."""
+    """One run of the tests under configuration that the run edited; it precedes the `tests` event it belongs to."""
 
     paths: tuple[str, ...]
     """The edited files that steer the runner."""
     ok: bool
-    """Whether every id came out as under the frozen configuration."""
+    """True if every id had the same outcome as under the frozen configuration."""
     differs: tuple[str, ...] = ()
     """The ids that did not."""
     passed: int
@@ -43,7 +43,7 @@ class PlainRun(EventBase, frozen=True, kw_only=True, tag="plain_run"):
 
 
 class Codemod(EventBase, frozen=True, kw_only=True, tag="codemod"):
-    """One command or one replacement changed files: the `write` events that follow are one edit."""
+    """A command or replacement that changed files: the `write` events that follow are one edit."""
 
     tool: str
     """`run_command` or `replace_in_files`."""
@@ -56,4 +56,4 @@ class Codemod(EventBase, frozen=True, kw_only=True, tag="codemod"):
     """The tree that it began from."""
     after: str
     renames: tuple[tuple[str, str], ...] = ()
-    """Where it touched tests: the old identifier and the new one."""
+    """Renamed identifiers where it touched tests: old and new."""

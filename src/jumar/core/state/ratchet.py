@@ -1,4 +1,4 @@
-"""What is kept. The best attempt can only be replaced by one at least as high; it is what the workspace ends with."""
+"""Ratchet: keeps the best attempt. Only one at least as high can replace it; the workspace ends with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Score(msgspec.Struct, frozen=True):
-    """How high an attempt stands: more passed, then fewer errors, then fewer failed."""
+    """Rank of an attempt: more passed, then fewer errors, then fewer failed."""
 
     passed: int
     errors: int
@@ -22,16 +22,16 @@ class Score(msgspec.Struct, frozen=True):
 
 
 class Ratchet(StrEnum):
-    """What a new attempt is compared by."""
+    """Criterion by which a new attempt is compared."""
 
     COUNT = "count"
-    """How many expected ids passed."""
+    """Number of expected ids that passed."""
     IDENTITY = "identity"
     """The same, and no id that was green may be lost."""
 
 
 class Ties(StrEnum):
-    """What happens to an attempt that is neither better nor worse."""
+    """Treatment of an attempt that is neither better nor worse."""
 
     KEEP = "keep"
     """The newer tree stays. Measured: reverting ties costs 0.6 to 2.3 points of final pass rate."""
@@ -47,14 +47,14 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which ratchet a run uses."""
+    """Settings of the ratchet of a run."""
 
     ratchet: Ratchet = Ratchet.COUNT
     ties: Ties = Ties.KEEP
 
 
 def holds(attempt: Attempt, best: Attempt | None, rule: Rule, deleted: Sequence[str] = ()) -> bool:
-    """Whether *attempt* becomes the best; if not, the workspace goes back to *best*.
+    """Return whether *attempt* becomes the best; if not, the workspace goes back to *best*.
 
     *deleted* are files of the best tree that it does not have and did not move: at a tie they are not given away.
     """
@@ -68,5 +68,5 @@ def holds(attempt: Attempt, best: Attempt | None, rule: Rule, deleted: Sequence[
 
 
 def ties(attempt: Attempt, best: Attempt | None) -> bool:
-    """Whether *attempt* is neither better nor worse than *best*."""
+    """Return whether *attempt* is neither better nor worse than *best*."""
     return best is not None and attempt.score.rank == best.score.rank

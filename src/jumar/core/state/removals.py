@@ -16,7 +16,7 @@ from jumar.core.state.events import Write
 
 
 class Removals(msgspec.Struct, frozen=True):
-    """What a candidate deletes of the best tree, and which files the run has made."""
+    """Files of the best tree that a candidate deletes, and the files that the run has made."""
 
     gone: Mapping[str, str] = {}
     """File of the best tree that the candidate does not have -> hash of its bytes when it was deleted."""

@@ -1,4 +1,4 @@
-"""What a model answered. Replies are kept whole in the journal: the conversation is rebuilt from them."""
+"""Reply of a model. Replies are kept whole in the journal: the conversation is rebuilt from them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class ToolCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a model answered."""
+    """Reply of a model."""
 
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     opaque: dict[str, object] = {}
     """Provider parts that are handed back untouched; the repair model puts its counters here."""
     cut: bool = False
-    """Whether it ends where the tokens it may have ended: what looks whole may be a part."""
+    """True if the reply ends at the token limit: it may be truncated even if it looks complete."""

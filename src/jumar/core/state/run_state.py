@@ -1,4 +1,4 @@
-"""Where a run stands, as one value. Only `jumar.core.run.reducers.transitions.reduce` builds it."""
+"""State of a run, as one value. Only `jumar.core.run.reducers.transitions.reduce` builds it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOSTED = (EXTERNAL, HOST)
 
 
 class Phase(StrEnum):
-    """What a run is in the middle of."""
+    """Phase of a run."""
 
     NEW = "new"
     OPEN = "open"
@@ -51,21 +51,21 @@ class IllegalEvent(Exception):  # noqa: N818  it is a fact about a journal, seld
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """The newest verification, folded."""
+    """Result of the newest verification, folded."""
 
     tests: ev.Tests
     outcomes: Mapping[str, Outcome]
     green_ids: frozenset[str]
     checked: bool = True
-    """Whether the command that guards refactor mode was green, where one was run."""
+    """True if the command that guards refactor mode was green, where one was run."""
     commanded: bool = False
-    """Whether it was run."""
+    """True if the command that guards refactor mode was run."""
     plain: ev.PlainRun | None = None
     """The run under configuration that was edited; None: none was."""
 
     @property
     def attempt(self) -> Attempt:
-        """What the ratchet compares."""
+        """Return the attempt that the ratchet compares."""
         t = self.tests
         return Attempt(t.tree, Score(t.passed, t.errors, t.failed), self.green_ids)
 
@@ -85,7 +85,7 @@ class ConversationCell(msgspec.Struct, frozen=True):
 
 
 class RunState(msgspec.Struct, frozen=True):
-    """Everything a run knows. Built only by `reduce`."""
+    """Complete state of a run. Built only by `reduce`."""
 
     phase: Phase = Phase.NEW
     start: ev.RunStart | None = None
@@ -105,12 +105,12 @@ class RunState(msgspec.Struct, frozen=True):
     seq: int = -1
     """Number of the newest event."""
     replies: int = 0
-    """How many calls were settled: where a script or recording goes on."""
+    """Number of settled calls: the position at which a script or recording continues."""
     request: ev.ModelRequest | None = None
     request_seq: int = -1
     """Number of the newest request: its row in the ledger."""
     tries: int = 0
-    """How many times in a row the newest request failed for a reason that may pass."""
+    """Number of times in a row that the newest request failed for a reason that may pass."""
     pause: float = 0.0
     """Seconds to wait before the next call."""
     measured: tuple[int, int] = (0, 0)
@@ -118,28 +118,28 @@ class RunState(msgspec.Struct, frozen=True):
     reply: Reply | None = None
     """The reply whose actions are being performed."""
     flaw: str = ""
-    """Why that reply holds nothing to perform; empty: it may."""
+    """Reason why that reply holds nothing to perform; empty: it may."""
     stage: str = ""
     """The stage that reply belongs to; `draft` once a draft was taken up again."""
     actions_done: int = 0
     draft: Reply | None = None
     """A first draft that was not written yet: it is being reviewed."""
     violations: str = ""
-    """What the review found in the draft."""
+    """Violations that the review found in the draft."""
     asked_tests: tuple[str, ...] | None = None
     """The ids whose results the model asked for (empty: all); None: it did not."""
     recent: tuple[str, ...] = ()
-    """What the last six actions did, by name: see `jumar.core.run.stall`."""
+    """Effects of the last six actions, by name: see `jumar.core.run.stall`."""
     talk: ConversationCell | None = None
     """The conversation, newest first."""
     born_green: bool = False
-    """Whether no expected test was red when the run began."""
+    """True if no expected test was red when the run began."""
     written: bool = False
-    """Whether a file was written, or written again, since the newest verification."""
+    """True if a file was written, or written again, since the newest verification."""
     postponed: str = ""
     """A tree that was written and, because the run had to stop, not verified; empty is none."""
     removals: Removals = Removals()
-    """What the workspace's tree deletes of the best one, where there is no gate."""
+    """Files of the best tree that the workspace's tree deletes, where there is no gate."""
     postponed_removals: Removals = Removals()
     """The same of `postponed`."""
     refused: frozenset[str] = frozenset()
@@ -148,13 +148,13 @@ class RunState(msgspec.Struct, frozen=True):
     tried: int = 0
     """Candidates that were screened in this run."""
     run_seconds: float = 0.0
-    """How long one run of the tests takes that ends green, as measured on the best tree."""
+    """Duration of one test run that ends green, as measured on the best tree."""
     seen: Mapping[str, object] = {}
     """The newest observation of test results."""
     shown: Mapping[str, object] = {}
     """The observation of test results that belongs to the best tree."""
     told: str = ""
-    """Why the newest proposal was not kept; empty when it was."""
+    """Reason why the newest proposal was not kept; empty when it was."""
     said: str | None = None
     """The model's own last word."""
     escalated: Escalation | None = None
@@ -168,9 +168,9 @@ class RunState(msgspec.Struct, frozen=True):
     end: ev.RunEnd | None = None
     last_ts: float = 0.0
     book: GateState = GateState()
-    """What the gate knows."""
+    """State of the gate."""
     asking: bool = False
-    """Whether a host's agent waits for the answer of its model."""
+    """True if a host's agent waits for the answer of its model."""
     plain: ev.PlainRun | None = None
     """The plain run of the verification at hand."""
     runs: ResultCell | None = None
@@ -189,7 +189,10 @@ class RunState(msgspec.Struct, frozen=True):
         return self.since(None) or ()
 
     def since(self, known: ConversationCell | None) -> tuple[ev.Event, ...] | None:
-        """What was added to the conversation after the cell *known*, oldest first; None: it does not hold that cell."""
+        """Return the events added to the conversation after the cell *known*, oldest first; None.
+
+        It does not hold that cell.
+        """
         events: list[ev.Event] = []
         cell = self.talk
         while cell is not known:
@@ -206,18 +209,24 @@ class RunState(msgspec.Struct, frozen=True):
 
     @property
     def coalesces(self) -> bool:
-        """Whether the edits of a turn are judged together, at its end: under a gate, and where a host makes them."""
+        """Return whether the edits of a turn are judged together, at its end.
+
+        Under a gate, and where a host makes them.
+        """
         gated = self.book.mode is not Gate.OFF or self.run.agent in HOSTED
         return gated and self.run.test_policy is TestPolicy.ON_WRITE
 
     @property
     def unjudged(self) -> bool:
-        """Whether what lies in the workspace has no verdict yet. Its tree may have had one when other edits made it."""
+        """Return whether the state of the workspace has no verdict yet.
+
+        Its tree may have had one when other edits made it.
+        """
         if self.judged is None or not self.coalesces:
             return self.judged is None or self.judged.tests.tree != self.tree
         return self.written
 
     @property
     def green(self) -> bool:
-        """Whether the best tree passes every expected test."""
+        """Return whether the best tree passes every expected test."""
         return self.best is not None and self.best.score.passed == len(self.expected) > 0

@@ -1,4 +1,4 @@
-"""What a run was set up with. It stands in the journal's first line, so that a run directory is enough to go on."""
+"""Settings of a run. They are in the journal's first line, so that a run directory is enough to resume."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jumar.core.state.ratchet import Rule
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the tests of a task are run: everything a runner adapter may depend on."""
+    """Test suite settings of a task: everything a runner adapter may depend on."""
 
     runner: str = "pytest"
     python: str = ""
@@ -21,9 +21,10 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     `{ids}` stands for the names of the asked tests, one word each, and `{report}` for the path of the report. For the
     runner `command`: the one test, whose outcome is its exit status."""
     report: str = ""
-    """Where that command writes its report, relative to the tree."""
+    """Path of the report that the command writes, relative to the tree."""
     command_for: str = ""
-    """What runs one test, whose id is put for `{test_id}`; its exit status decides. It overrides the runner's way."""
+    """Command that runs one test, whose id is put for `{test_id}`; its exit status decides. It overrides the runner's
+    way."""
     env: dict[str, str] = {}
     timeout_seconds: float = 120.0
     """For one whole verification."""
@@ -34,12 +35,12 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def single(self) -> bool:
-        """Whether one test stands for the whole suite: no result tells which test of which file failed."""
+        """Return whether one test stands for the whole suite: no result tells which test of which file failed."""
         return self.runner == "command"
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a model costs: usd per million tokens. `cached` absent means that cached input costs the full price."""
+    """Price of a model in usd per million tokens. `cached` absent means that cached input costs the full price."""
 
     input: float
     output: float
@@ -47,21 +48,22 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the calls of one tier go."""
+    """Model, price and server for the calls of one tier."""
 
     model: str
     """`PROVIDER:NAME`, as `--model` takes it."""
     max_output_tokens: int
     price: Price | None = None
-    """What somebody said it costs; None is the table's."""
+    """Price that was given explicitly; None is the table's."""
     foreign_price: bool = False
-    """Whether a file that came with the task said so: then it counts only where it is higher than the table's."""
+    """True if the price is from a file that came with the task: then it counts only where it is higher than the
+    table's."""
     base_url: str = ""
     """Of a compatible server; empty is the provider's own. It never holds a key."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the write and review prompts show beside the code: (name, text) pairs; plain texts have an empty name."""
+    """Context in the write and review prompts beside the code: (name, text) pairs; plain texts have an empty name."""
 
     reference: tuple[tuple[str, str], ...] = ()
     examples: tuple[tuple[str, str], ...] = ()
@@ -70,24 +72,24 @@ class Context(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Switches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an agent may do, beyond the policy and the gate."""
+    """Permissions of an agent, beyond the policy and the gate."""
 
     review: bool = True
-    """Whether the pipeline has its first draft reviewed."""
+    """True if the pipeline has its first draft reviewed."""
     text_actions: bool = False
-    """Whether the driver speaks the plain-text action protocol, for models without tools."""
+    """True if the driver uses the plain-text action protocol, for models without tools."""
     model_may_run_tests: bool = False
     model_may_run_commands: bool = False
     allow_refactor: bool = False
-    """Whether the model may enter refactor mode."""
+    """True if the model may enter refactor mode."""
     allow_codemod: bool = False
-    """Whether the model may enter codemod mode."""
+    """True if the model may enter codemod mode."""
     codemod_renames: tuple[str, ...] = ()
     """Globs of the test files in which a codemod may rename an identifier; without them it touches no test."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What resume must know beyond the named fields of `run_start`."""
+    """Settings needed to resume a run, beyond the named fields of `run_start`."""
 
     instruction: str = ""
     editable: tuple[str, ...] = ()
@@ -104,7 +106,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     outside: ExternalAgentSettings = ExternalAgentSettings()
     """Of an external agent: its command."""
     in_place: bool = False
-    """Whether the workspace is that folder itself."""
+    """True if the workspace is that folder itself."""
     skip: tuple[str, ...] = ()
     """Lines with gitignore semantics: what git ignores there is a person's own, and in no tree."""
     tracked: tuple[str, ...] = ()
@@ -112,7 +114,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     include: tuple[str, ...] = ()
     """Globs of what belongs to the tree there all the same."""
     tree_bytes: int = 0
-    """What the files of the first tree weigh; 0: not known."""
+    """Size of the files of the first tree in bytes; 0: not known."""
     verify: str = ""
     """`[gate] verify`: the command that must be green before refactor mode is left; empty is all expected ids."""
     verify_seconds: float = 120.0

@@ -1,4 +1,4 @@
-"""Why a run stopped. Every run ends with exactly one of these, and each has one exit code."""
+"""Stop reasons of a run. Every run ends with exactly one of these, and each has one exit code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class StopReason(StrEnum):
-    """The typed end of a run."""
+    """Typed stop reason of a run."""
 
     GREEN = "green"
     ATTEMPTS = "attempts"
@@ -25,14 +25,14 @@ class StopReason(StrEnum):
 
 
 class Escalation(msgspec.Struct, frozen=True):
-    """A test of which the agent says that it contradicts the instruction or another test: a person must decide."""
+    """A test that contradicts the instruction or another test, as the agent says: a person must decide."""
 
     test_id: str
     reason: str
 
 
 USAGE_EXIT = 2
-"""Nothing was run: the request itself was wrong."""
+"""Exit code of a wrong request: nothing was run."""
 
 EXIT_CODES: dict[StopReason, int] = {
     StopReason.GREEN: 0,

@@ -1,4 +1,4 @@
-"""When tests run. The policy is chosen once, when the configuration is built, and contradictions are refused there."""
+"""Policy of when tests run. It is chosen once, when the configuration is built; contradictions are refused there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class TestPolicy(StrEnum):
-    """When the tests of a task run."""
+    """Policy of when the tests of a task run."""
 
     __test__ = False
 
@@ -16,7 +16,7 @@ class TestPolicy(StrEnum):
 
 
 class Gate(StrEnum):
-    """Which edits are admitted."""
+    """Gate mode: selects the edits that are admitted."""
 
     OFF = "off"
     STRICT = "strict"
@@ -26,7 +26,7 @@ class Gate(StrEnum):
 
 
 class Trigger(StrEnum):
-    """What a verification was run for."""
+    """Reason for which a verification was run."""
 
     BASELINE = "baseline"
     WRITE = "write"

@@ -1,4 +1,4 @@
-"""What a verification says. Green is earned id by id; no usable evidence is void, never a pass and never a fail."""
+"""Verdict of a verification. Green is earned id by id; no usable evidence is void, never a pass and never a fail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Outcome(StrEnum):
-    """What became of one expected test id."""
+    """Outcome of one expected test id."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -32,7 +32,7 @@ EXCUSED = frozenset({Outcome.SKIPPED, Outcome.XFAILED, Outcome.XPASSED})
 
 
 class Ended(StrEnum):
-    """How the runner's process ended."""
+    """End of the runner's process."""
 
     NORMAL = "normal"
     """It said goodbye on the channel and its exit status agreed."""
@@ -47,7 +47,7 @@ class Ended(StrEnum):
 
 
 class Blame(StrEnum):
-    """What a test that did not pass fell over. Only the first two and a timeout make a red that code can answer."""
+    """Cause of a test failure. Only the first two and a timeout make a red that code can answer."""
 
     CODE = "code"
     """An assertion, or an exception in the code under test."""
@@ -58,7 +58,7 @@ class Blame(StrEnum):
 
 
 class TestResult(msgspec.Struct, frozen=True):
-    """One test as the runner reported it."""
+    """Result of one test as the runner reported it."""
 
     __test__ = False
 
@@ -68,13 +68,13 @@ class TestResult(msgspec.Struct, frozen=True):
     excerpt: str = ""
     """The traceback, for prompts; empty for a pass."""
     blame: Blame | None = None
-    """What it fell over, where the runner can tell; None for a pass, and where it cannot."""
+    """Cause of the failure, where the runner can tell; None for a pass, and where it cannot."""
     absent: str = ""
     """For `Blame.ABSENT`, the module or file that is not there or lacks something, as the test names it, or empty."""
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """Why the tests of a file could not even be collected."""
+    """Reason why the tests of a file could not be collected."""
 
     why: str
     blame: Blame | None = None
@@ -82,20 +82,20 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What one invocation of a runner said, decoded and not yet judged."""
+    """Report of one invocation of a runner, decoded and not yet judged."""
 
     ended: Ended
     results: tuple[TestResult, ...] = ()
     broken: Mapping[str, Broken] = {}
     """Path of each test file that could not be collected -> why."""
     anomalies: tuple[str, ...] = ()
-    """What the channel should not have carried: a wrong MAC, a gap in the sequence, a duplicate."""
+    """Invalid records on the channel: a wrong MAC, a gap in the sequence, a duplicate."""
     detail: str = ""
     """One sentence on an end that was not normal."""
 
 
 class Cause(StrEnum):
-    """Whose doing a void is."""
+    """Cause of a void."""
 
     TAMPER = "tamper"
     HARNESS = "harness"
@@ -104,7 +104,7 @@ class Cause(StrEnum):
 
 
 class Void(msgspec.Struct, frozen=True):
-    """No usable evidence, and why."""
+    """Void verdict: there is no usable evidence; with the reason."""
 
     cause: Cause
     reason: str
@@ -120,22 +120,22 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        """How many ids were expected."""
+        """Return the number of expected ids."""
         return len(self.results)
 
     @property
     def passed(self) -> int:
-        """How many expected ids count as passed."""
+        """Return the number of expected ids that count as passed."""
         return len(self.green_ids)
 
     @property
     def errors(self) -> int:
-        """How many expected ids could not run to their end."""
+        """Return the number of expected ids that could not run to their end."""
         return sum(r.outcome in ERRORS for r in self.results.values())
 
     @property
     def failed(self) -> int:
-        """How many expected ids ran and did not pass."""
+        """Return the number of expected ids that ran and did not pass."""
         return self.total - self.passed - self.errors
 
     @property
@@ -155,7 +155,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 CHANGED = "it passed in one run and did not in another, on the same files"
-"""Why a test is flaky."""
+"""Reason why a test is flaky."""
 
 
 def unsteady(verdict: Verdict, flaky: Iterable[str], why: str) -> Verdict:
@@ -165,7 +165,7 @@ def unsteady(verdict: Verdict, flaky: Iterable[str], why: str) -> Verdict:
 
 
 def counts_as_pass(outcome: Outcome, accepted: Outcome | None) -> bool:
-    """Whether *outcome* is a pass, given what the frozen run of the task's own tests had (*accepted*)."""
+    """Return whether *outcome* is a pass, given the outcome in the frozen run of the task's own tests (*accepted*)."""
     if outcome is Outcome.PASSED:
         return True
     if outcome is Outcome.XPASSED:
@@ -218,7 +218,7 @@ def _family(test_id: str, members: list[TestResult] | None) -> TestResult | None
 
 
 def _unreported(test_id: str, report: Report) -> TestResult:
-    """What silence means: the file was broken, the process was cut short, or the test is gone."""
+    """Return the result of an unreported test: the file was broken, the process was cut short, or the test is gone."""
     path = test_id.partition("::")[0]
     if path in report.broken:
         broken = report.broken[path]

@@ -1,4 +1,4 @@
-"""Whole statements as lines: where each begins and ends, how deep it stands, and how one is put beside another."""
+"""Statements as whole lines: finds their spans and indentation, and inserts one beside another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jumar.repair.source.spans import TextEdit
 
 @dataclass(frozen=True, slots=True)
 class StatementLines:
-    """A statement that has its lines to itself."""
+    """A statement that shares its lines with no other."""
 
     node: cst.CSTNode
     start: int
@@ -58,7 +58,7 @@ def statements(site: EditSite) -> Iterator[StatementLines]:
 
 
 def is_docstring(node: cst.CSTNode) -> bool:
-    """Whether *node* is a string that stands alone."""
+    """Return whether *node* is a string that stands alone."""
     if not isinstance(node, cst.SimpleStatementLine) or not isinstance(node.body[0], cst.Expr):
         return False
     return isinstance(node.body[0].value, cst.SimpleString | cst.ConcatenatedString)

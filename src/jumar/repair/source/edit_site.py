@@ -1,4 +1,4 @@
-"""One unit laid open for editing: its concrete tree, where each node stands, and which names it may use."""
+"""Parsed unit for editing: its concrete syntax tree, the position of each node, and the names it may use."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class EditSite:
         """The text of every such expression, in order of appearance."""
 
     def is_used(self, node: cst.CSTNode) -> bool:
-        """Whether *node* is an expression whose value is used."""
+        """Return whether *node* is an expression whose value is used."""
         return id(node) in self._used
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
@@ -106,7 +106,7 @@ class EditSite:
 
 
 def _atomic(text: str) -> bool:
-    """Whether *text* is one name, number, string, call, index or bracket, judged by its brackets alone."""
+    """Return whether *text* is one name, number, string, call, index or bracket, judged by its brackets alone."""
     outside = _STRING.sub("s", text)
     while (shorter := _BRACKETS.sub("", outside)) != outside:
         outside = shorter
@@ -122,7 +122,7 @@ def _walk(root: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 class _Loads:
-    """Tells expressions whose value is used from those that only name something."""
+    """Predicate for expressions whose value is used, as opposed to those that only name something."""
 
     def __init__(self, site: EditSite) -> None:
         self._site = site
@@ -159,7 +159,7 @@ _NAMING = (
     cst.AssignTarget, cst.Annotation, cst.AsName, cst.NameItem, cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal,
     cst.Del,
 )  # fmt: skip
-"""What is below these is named, not read."""
+"""Node types whose descendants are named, not read."""
 
 _NAMED = (
     ((cst.For, cst.CompFor, cst.AugAssign, cst.AnnAssign, cst.NamedExpr), "target"),

@@ -1,4 +1,4 @@
-"""Which names may be used where: what a function, the functions around it and its module bind, in their order."""
+"""Names in scope: bindings of a function, the functions around it and its module, in their order."""
 
 from __future__ import annotations
 

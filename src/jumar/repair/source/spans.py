@@ -1,4 +1,4 @@
-"""An edit is a span of a text and what stands there instead; outside of the span every byte stays as it was."""
+"""Text edits: a span of a text and its replacement; every byte outside of the span stays unchanged."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class TextEdit:
     """Offset after the last replaced character."""
     text: str
     operator: str
-    """What kind of change it is, in a few words for people."""
+    """Kind of change, in a few words for people."""
     prior: float
-    """How often this shape of change mends a bug, by rule of thumb: 0 to 1."""
+    """Probability that this shape of change fixes a bug, by rule of thumb: 0 to 1."""
     line: int
     """The line (from 1) whose suspicion the edit inherits."""
 

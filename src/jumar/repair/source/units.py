@@ -1,4 +1,4 @@
-"""A source file as units: the parts that can be edited, compiled and swapped alone, in a shell of their own."""
+"""Units of a source file: the parts that can be edited, compiled and swapped alone, in a shell of their own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Unit:
 
     @property
     def shell_lines(self) -> int:
-        """How many lines the shell has."""
+        """Return the number of lines of the shell."""
         return self.shell.count("\n")
 
 
@@ -97,7 +97,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 class _Walk:
-    """Goes down through classes and conditional blocks, building the shell on its way."""
+    """Visitor that descends through classes and conditional blocks and builds the shell on its way."""
 
     def __init__(self, source: str, starts: list[int]) -> None:
         self.source = source
