@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from jumar.cli.console.output import Console
 from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.console.signals import SignalWatcher
-from jumar.cli.console.status_line import StatusLine, clock, columns
+from jumar.cli.console.status_line import StatusLine, count_columns, format_duration
 from jumar.process.progress import Counter, ProgressPart, Work, ignore_progress
 from jumar.workspace.files.safe_paths import replace_file
 
@@ -61,7 +61,7 @@ def test_it_never_takes_more_columns_than_there_are(width: int, title: str, work
     status = StatusLine(title=title)
     status.begin(work, 0.0)
     status.count(ProgressPart.CANDIDATES, 94, 0, 7.0)
-    assert columns(status.text(7.5, width)) <= width
+    assert count_columns(status.text(7.5, width)) <= width
 
 
 def test_without_a_total_there_is_a_count_and_no_guess() -> None:
@@ -93,7 +93,7 @@ def test_tests_are_counted_as_their_records_come() -> None:
 
 
 def test_a_clock() -> None:
-    assert [clock(s) for s in (0.4, 65, 3671)] == ["0:00", "1:05", "1:01:11"]
+    assert [format_duration(s) for s in (0.4, 65, 3671)] == ["0:00", "1:05", "1:01:11"]
 
 
 def test_where_there_is_no_terminal_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

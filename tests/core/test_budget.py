@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.core.state.budget import Budget, Cost, Spend, exhausted, micro, reserve, settle
+from jumar.core.state.budget import Budget, Cost, Spend, find_exhausted_cap, reserve, settle, to_micro_usd
 
 cents = st.integers(0, 300).map(lambda n: n / 100)
 
@@ -19,7 +19,7 @@ def test_the_cap_is_never_passed(cap: float, calls: list[tuple[float, float]]) -
         if reserve(budget, spend, Cost(worst)) is None:
             spend = settle(spend, worst * used, 0)
 
-        assert spend.micro_usd <= micro(cap)
+        assert spend.micro_usd <= to_micro_usd(cap)
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_reservations(budget: Budget, spend: Spend, worst: Cost, cap: str | None
     ],
 )
 def test_exhaustion(budget: Budget, spend: Spend, held: float, cap: str | None) -> None:
-    assert cap == exhausted(budget, spend, held)
+    assert cap == find_exhausted_cap(budget, spend, held)

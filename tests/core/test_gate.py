@@ -10,7 +10,7 @@ from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
 from jumar.core.state.run_state import RunState
-from jumar.core.state.test_policy import Gate, TestPolicy, contradiction
+from jumar.core.state.test_policy import Gate, TestPolicy, find_contradiction
 
 TEST = "test_app.py::test_one"
 
@@ -87,11 +87,11 @@ def test_a_proposal_is_named_by_what_it_writes() -> None:
     ],
 )
 def test_contradictions(policy: str, gate: str, agent: str, *, refused: bool) -> None:
-    assert refused is (contradiction(TestPolicy(policy), Gate(gate), agent) is not None)
+    assert refused is (find_contradiction(TestPolicy(policy), Gate(gate), agent) is not None)
 
 
 @pytest.mark.parametrize(("policy", "refused"), [("on_write", False), ("on_final", False), ("never", True)])
 def test_a_model_may_run_tests_unless_it_may_see_no_result(policy: str, *, refused: bool) -> None:
-    why = contradiction(TestPolicy(policy), Gate.OFF, "driver", model_runs_tests=True)
+    why = find_contradiction(TestPolicy(policy), Gate.OFF, "driver", model_runs_tests=True)
 
     assert refused is (why is not None)

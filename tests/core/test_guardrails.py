@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumar.cli.console.output import Console, printable
+from jumar.cli.console.output import Console, strip_controls
 from jumar.core.gate.secret_patterns import RULE, find_secrets
 from jumar.core.gate.write_rules import explain_misnamed, find_alike, find_escape
 from jumar.core.prompts.feedback import build_feedback
@@ -354,7 +354,7 @@ def test_the_output_of_a_test_is_shown_to_the_model_without_what_is_no_text(text
 def test_plain_text_holds_nothing_that_is_obeyed(text: str) -> None:
     assert not [mark for mark in OBEYED if mark in strip_control_sequences(text)]
     assert strip_control_sequences(strip_control_sequences(text)) == strip_control_sequences(text)
-    assert not [mark for mark in OBEYED[:-1] if mark in printable(text)]
+    assert not [mark for mark in OBEYED[:-1] if mark in strip_controls(text)]
 
 
 def test_what_a_person_is_shown_drives_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:

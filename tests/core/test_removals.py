@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumar.core.state.events import Write
-from jumar.core.state.removals import Removals, kept, reverted, wrote
+from jumar.core.state.removals import Removals, apply_write, mark_kept, mark_reverted
 
 A, B = "a" * 64, "b" * 64
 Step = tuple[str, str, str]
@@ -35,7 +35,7 @@ TABLE: dict[str, tuple[tuple[Step, ...], tuple[str, ...]]] = {
 def after(steps: tuple[Step, ...], removals: Removals | None = None) -> Removals:
     removals = removals or Removals()
     for path, before, now in steps:
-        removals = wrote(removals, Write(path=path, before=before, after=now, tree="t"))
+        removals = apply_write(removals, Write(path=path, before=before, after=now, tree="t"))
     return removals
 
 
@@ -47,13 +47,13 @@ def test_what_is_deleted(name: str) -> None:
 
 
 def test_a_file_that_was_made_in_a_candidate_before_is_a_move_still() -> None:
-    made = kept(after((("y", "", A),)))
+    made = mark_kept(after((("y", "", A),)))
 
     assert after((("x", A, ""),), made).deleted == ()
 
 
 def test_what_went_back_counts_no_more() -> None:
-    back = reverted(after((("y", "", A), ("x", A, ""))))
+    back = mark_reverted(after((("y", "", A), ("x", A, ""))))
 
     assert back == Removals()
     assert after((("x", A, ""),), back).deleted == ("x",)
@@ -70,12 +70,12 @@ def test_what_is_deleted_is_what_the_trees_say(best: dict[str, str], tried: list
     last = dict(best)
     for op in tried:
         if op == "kept":
-            best, made_best, removals = dict(now), dict(made), kept(removals)
+            best, made_best, removals = dict(now), dict(made), mark_kept(removals)
         elif op == "reverted":
-            now, made, removals = dict(best), dict(made_best), reverted(removals)
+            now, made, removals = dict(best), dict(made_best), mark_reverted(removals)
         elif not isinstance(op, str) and (before := now.get(op[0], "")) != op[1]:
             path, digest = op
-            removals = wrote(removals, Write(path=path, before=before, after=digest, tree="t"))
+            removals = apply_write(removals, Write(path=path, before=before, after=digest, tree="t"))
             last[path] = before
             now.pop(path, None)
             was_made = made.pop(path, "") or not before

@@ -14,7 +14,7 @@ import pytest
 
 from jumar.cli.main import call
 from jumar.errors import BadInput, Infra
-from jumar.hooks.claim_command import ClaimOutcome, asked, claimed
+from jumar.hooks.claim_command import ClaimOutcome, claim_in_session, request_claim
 from support.processes.fake_claude_code import RED, Host, repository
 
 
@@ -45,7 +45,7 @@ def run(answer: bytes, status: int = 200) -> Iterator[tuple[str, list[tuple[str,
 
 def test_a_run_is_asked_at_its_address() -> None:
     with run(b'{"admitted": true, "text": "claimed"}') as (address, heard):
-        assert asked(address, "t.py::a", "a.py") == ClaimOutcome(admitted=True, text="claimed")
+        assert request_claim(address, "t.py::a", "a.py") == ClaimOutcome(admitted=True, text="claimed")
     assert heard == [("/token/claim", {"test_id": "t.py::a", "edit_target": "a.py"})]
 
 
@@ -54,14 +54,14 @@ def test_a_run_is_asked_at_its_address() -> None:
 )
 def test_an_answer_that_is_none_claims_nothing(answer: bytes, status: int) -> None:
     with run(answer, status) as (address, _), pytest.raises(Infra, match="did not take the claim"):
-        asked(address, "t.py::a", "a.py")
+        request_claim(address, "t.py::a", "a.py")
 
 
 def test_nobody_there_claims_nothing() -> None:
     with run(b"") as (address, _):
         pass
     with pytest.raises(Infra, match="did not take the claim"):
-        asked(address, "t.py::a", "a.py")
+        request_claim(address, "t.py::a", "a.py")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_nobody_there_claims_nothing() -> None:
 )
 def test_only_this_machine_is_asked(address: str) -> None:
     with pytest.raises(BadInput, match="on this machine"):
-        asked(address, "t.py::a", "a.py")
+        request_claim(address, "t.py::a", "a.py")
 
 
 @pytest.mark.parametrize(("admitted", "status"), [(True, 0), (False, 1)])
@@ -89,7 +89,7 @@ def test_the_command_says_one_line_and_its_exit_status_tells(
 
 def test_without_a_session_there_is_nobody_to_claim_from(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no session here"):
-        anyio.run(claimed, tmp_path, "t.py::a", "a.py", {})
+        anyio.run(claim_in_session, tmp_path, "t.py::a", "a.py", {})
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_the_session_of_the_hooks_takes_claims(tmp_path: Path) -> None:
     host.prompt()
 
     def said(test: str, target: str, here: Path = host.root) -> str:
-        return anyio.run(claimed, here, test, target, host.environ).text
+        return anyio.run(claim_in_session, here, test, target, host.environ).text
 
     assert "read-only" in said(RED, "test_calc.py")
     assert said("test_calc.py::test_mul", "calc.py").startswith("refused: test_calc.py::test_mul is green")

@@ -17,7 +17,7 @@ from jumar.core.state.stop import EXIT_CODES, Escalation, StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.hooks.claim_command import ClaimOutcome
-from jumar.hooks.escalate_command import escalated
+from jumar.hooks.escalate_command import escalate_in_session
 from jumar.models.script import ScriptLine
 from mcp_server.test_mcp import Guest, visiting
 from support.processes import fake_provider as wire
@@ -235,7 +235,7 @@ def test_behind_the_hooks_an_agent_escalates_in_its_shell(tmp_path: Path) -> Non
     host = quick(Host(repository(tmp_path / "repo")))
 
     def said(test: str, reason: str) -> ClaimOutcome:
-        return anyio.run(escalated, host.root, test, reason, host.environ)
+        return anyio.run(escalate_in_session, host.root, test, reason, host.environ)
 
     host.prompt()
     assert host.claim(RED, "calc.py")[0]

@@ -33,8 +33,8 @@ from jumar.cli.main import call
 from jumar.commands import parser
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.hooks.full_rule import ruled
-from jumar.hooks.install import changed
+from jumar.hooks.full_rule import answer_or_refuse
+from jumar.hooks.install import edit_settings
 from jumar.journal.writer import Journal
 from support.processes import shell_lines as destructive
 from support.processes.fake_claude_code import BUGGY, RED, RIGHT, TESTS, Host, git, repository
@@ -272,18 +272,18 @@ settings = st.dictionaries(words, words | st.integers() | st.lists(words), max_s
 @given(settings)
 def test_installing_twice_changes_nothing_and_uninstalling_leaves_what_was_there(before: dict[str, object]) -> None:
     text = json.dumps(before)
-    once = changed(text, "f", Gate.STRICT)
-    back = changed(once, "f", None)
+    once = edit_settings(text, "f", Gate.STRICT)
+    back = edit_settings(once, "f", None)
     after, hooks = json.loads(once), before.get("hooks", {})
     assert isinstance(hooks, dict)
 
-    assert changed(once, "f", Gate.STRICT) == once
+    assert edit_settings(once, "f", Gate.STRICT) == once
     assert {k: v for k, v in after.items() if k != "hooks"} == {k: v for k, v in before.items() if k != "hooks"}
     for name, had in hooks.items():
         assert [g for g in after["hooks"][name] if g in had] == had
     assert all(any("hook_fast.py" in json.dumps(g) for g in after["hooks"][name]) for name in EVENTS)
     assert (json.loads(back) if back else {}) == before
-    assert changed(text, "f", None) == text
+    assert edit_settings(text, "f", None) == text
 
 
 def test_settings_in_another_encoding_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -299,7 +299,7 @@ def test_an_older_installation_is_replaced(tmp_path: Path) -> None:
     old = {"type": "command", "command": "/old/python /old/jumar/surfaces/hook_fast.py PreToolUse"}
     other = {"type": "command", "command": "mine"}
     text = json.dumps({"hooks": {PRE: [{"matcher": "Edit", "hooks": [old, other]}]}})
-    new = json.loads(changed(text, "f", Gate.STRICT))["hooks"][PRE]
+    new = json.loads(edit_settings(text, "f", Gate.STRICT))["hooks"][PRE]
 
     assert new[0] == {"matcher": "Edit", "hooks": [other]}
     assert [group["matcher"] for group in new] == ["Edit", "*"]
@@ -312,7 +312,7 @@ def test_an_older_installation_is_replaced(tmp_path: Path) -> None:
 )
 def test_settings_that_make_no_sense_are_left_alone(text: str) -> None:
     with pytest.raises(BadInput, match="mend it first"):
-        changed(text, "settings.json", Gate.STRICT)
+        edit_settings(text, "settings.json", Gate.STRICT)
 
 
 # --- a host at work -------------------------------------------------------------------------------------------------
@@ -545,7 +545,7 @@ def test_after_a_bug_of_ours_no_edit_goes_on_by_what_was_said_before(
     assert host.claim(RED, "calc.py")[0]
     given = {"file_path": str(host.root / "calc.py"), "old_string": "a - b", "new_string": "a + b"}
     assert host.asks("Edit", **given).blocked == ""
-    answer = ruled(POST, None, host.root, host.environ)  # type: ignore[arg-type]
+    answer = answer_or_refuse(POST, None, host.root, host.environ)  # type: ignore[arg-type]
     assert answer is not None
     assert "a bug of jumar" in str(answer["reason"])
     assert "a bug of jumar" in host.asks("Edit", **given).blocked

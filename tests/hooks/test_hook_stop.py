@@ -15,15 +15,15 @@ from jumar.core.state.ratchet import Attempt, Score
 from jumar.core.state.run_state import ConversationCell, RunState
 from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import Blame, Outcome
-from jumar.hooks.stop_rule import StopRuling, rule, who_stops
+from jumar.hooks.stop_rule import StopRuling, find_stopper, rule
 from jumar.journal.writer import read_journal
 from support.processes.fake_claude_code import BUGGY, RED, Host, quick, repository
 
 FAIL = ev.TestRun(test_id="t.py::a", status="fail", outcome=Outcome.FAILED, blame=Blame.CODE)
 CLAIMED = RunState(
-    tree="t0", book=GateState(mode=Gate.STRICT, newest={"t.py::a": FAIL}, claims=(Claim("t.py::a", "a.py"),))
+    tree="t0", gate_state=GateState(mode=Gate.STRICT, newest={"t.py::a": FAIL}, claims=(Claim("t.py::a", "a.py"),))
 )
-QUIET = replace(CLAIMED, book=replace(CLAIMED.book, claims=()))
+QUIET = replace(CLAIMED, gate_state=replace(CLAIMED.gate_state, claims=()))
 
 
 def written(state: RunState, stopping: StopRuling) -> RunState:
@@ -31,7 +31,7 @@ def written(state: RunState, stopping: StopRuling) -> RunState:
     assert stopping.call is not None
     args = stopping.call.arguments
     taken = ev.ActionTaken(name="stop", args=args, admitted=not stopping.blocks, reason=str(args["why"]))
-    return replace(state, talk=ConversationCell(taken, state.talk))
+    return replace(state, conversation=ConversationCell(taken, state.conversation))
 
 
 def test_a_claimed_test_that_is_red_blocks_once_and_the_second_stop_in_that_state_goes_through_and_is_recorded() -> (
@@ -49,9 +49,9 @@ def test_a_claimed_test_that_is_red_blocks_once_and_the_second_stop_in_that_stat
 
 
 def test_an_edit_that_was_not_judged_blocks_too() -> None:
-    edited = replace(QUIET, book=replace(QUIET.book, turn=(Edited("a.py", "1", "2"),)))
+    edited = replace(QUIET, gate_state=replace(QUIET.gate_state, turn=(Edited("a.py", "1", "2"),)))
     best = Attempt("t0", Score(1, 0, 0), frozenset({"t.py::b"}))
-    refactored = replace(QUIET, tree="t1", best=best, book=GateState(mode=Gate.REFACTOR))
+    refactored = replace(QUIET, tree="t1", best=best, gate_state=GateState(mode=Gate.REFACTOR))
 
     assert rule(edited, STOP, active=False).why == "edited, and not judged by the tests yet: a.py"
     assert rule(edited, STOP, active=False).blocks
@@ -69,15 +69,15 @@ ANOTHER = ev.TestRun(test_id="t.py::b", status="fail", outcome=Outcome.FAILED, b
     "other",
     [
         replace(CLAIMED, tree="t1"),
-        replace(CLAIMED, book=replace(CLAIMED.book, claims=(Claim("t.py::a", "b.py"),))),
-        replace(CLAIMED, book=replace(CLAIMED.book, newest={"t.py::a": FAIL, "t.py::b": ANOTHER})),
+        replace(CLAIMED, gate_state=replace(CLAIMED.gate_state, claims=(Claim("t.py::a", "b.py"),))),
+        replace(CLAIMED, gate_state=replace(CLAIMED.gate_state, newest={"t.py::a": FAIL, "t.py::b": ANOTHER})),
     ],
     ids=["tree", "claims", "red"],
 )
 def test_another_tree_other_claims_or_other_red_tests_are_another_state(other: RunState) -> None:
     before = written(CLAIMED, rule(CLAIMED, STOP, active=False))
 
-    assert rule(replace(other, talk=before.talk), STOP, active=False).blocks
+    assert rule(replace(other, conversation=before.conversation), STOP, active=False).blocks
 
 
 def test_a_host_that_goes_on_because_of_a_block_is_never_blocked_again_so_that_it_cannot_loop() -> None:
@@ -95,11 +95,11 @@ def test_what_has_just_gone_back_is_told_in_a_state_that_was_blocked_before_too(
 
 
 def test_a_subagent_is_told_for_itself() -> None:
-    before = written(CLAIMED, rule(CLAIMED, who_stops(SUBAGENT_STOP, {"agent_id": "x"}), active=False))
+    before = written(CLAIMED, rule(CLAIMED, find_stopper(SUBAGENT_STOP, {"agent_id": "x"}), active=False))
 
-    assert not rule(before, who_stops(SUBAGENT_STOP, {"agent_id": "x"}), active=False).blocks
-    assert rule(before, who_stops(SUBAGENT_STOP, {"agent_id": "y"}), active=False).blocks
-    assert rule(before, who_stops(STOP, {}), active=False).blocks
+    assert not rule(before, find_stopper(SUBAGENT_STOP, {"agent_id": "x"}), active=False).blocks
+    assert rule(before, find_stopper(SUBAGENT_STOP, {"agent_id": "y"}), active=False).blocks
+    assert rule(before, find_stopper(STOP, {}), active=False).blocks
 
 
 def test_a_hook_that_fails_does_not_block_a_subagent_s_second_stop() -> None:

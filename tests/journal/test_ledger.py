@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from jumar.core.run.effects import Halt
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
-from jumar.core.state.budget import MICRO, Budget, Cost, micro
+from jumar.core.state.budget import MICRO, Budget, Cost, to_micro_usd
 from jumar.core.state.reply import Reply
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
@@ -122,7 +122,7 @@ def by_the_journal(folder: Path) -> tuple[int, int]:
     """What the run in *folder* has spent by its own fold, an open request at what it reserved."""
     state = replay(read_journal(folder))
     asked = state.request
-    extra = (micro(asked.reserved_usd), asked.reserved_tokens) if asked else (0, 0)
+    extra = (to_micro_usd(asked.reserved_usd), asked.reserved_tokens) if asked else (0, 0)
     return state.spend.micro_usd + extra[0], state.spend.tokens + extra[1]
 
 

@@ -21,7 +21,7 @@ from jumar.agents.driver import Driver
 from jumar.agents.pipeline import Pipeline
 from jumar.core.run.strategy import Strategy
 from jumar.core.state import events as ev
-from jumar.core.state.budget import Budget, micro
+from jumar.core.state.budget import Budget, to_micro_usd
 from jumar.core.state.settings import Price, Route, Settings, Switches
 from jumar.core.state.stop import StopReason
 from jumar.journal.writer import read_journal
@@ -38,7 +38,7 @@ KEY = "sk-planted-0123456789abcdefghij"
 MODELS = ("openai:tiny", "anthropic:claude-sonnet-5-5")
 AGENTS = ("driver", "pipeline")
 PRICE = Price(input=1.0, output=2.0, cached=0.1)
-REPORTED = micro((80 * 1.0 + 20 * 0.1 + 20 * 2.0) / 1_000_000)
+REPORTED = to_micro_usd((80 * 1.0 + 20 * 0.1 + 20 * 2.0) / 1_000_000)
 """Of `wire.Tokens(100, 20, cached=20)`, which every answer here reports."""
 TOKENS = wire.Tokens(input=100, output=20, cached=20)
 
@@ -121,8 +121,8 @@ def test_a_fault_in_the_middle(tmp_path: Path, model: str, agent: str, fault: st
     assert len(server.requests) == len(calls)
     request, call = calls[len(opening(agent))]
     assert (call.error, call.assumed) == (error, billed == "reserved")
-    paid = {"free": 0, "reported": REPORTED, "reserved": micro(request.reserved_usd)}[billed]
-    assert micro(call.usd) == paid
+    paid = {"free": 0, "reported": REPORTED, "reserved": to_micro_usd(request.reserved_usd)}[billed]
+    assert to_micro_usd(call.usd) == paid
     others = len(calls) - 1
     assert made.replayed().spend.micro_usd == paid + others * REPORTED
     assert call.retry_after == (2.0 if fault == "429" else None)
@@ -144,7 +144,7 @@ def test_a_fault_that_stays(tmp_path: Path, model: str, agent: str, fault: str) 
     assert len(server.requests) - len(opening(agent)) == (
         5 if passing else {"driver": 3, "pipeline": 2}[agent] if own else 1
     )
-    paid = sum(micro(call.usd) for _, call in calls_of(made))
+    paid = sum(to_micro_usd(call.usd) for _, call in calls_of(made))
     assert made.replayed().spend.micro_usd == paid
     assert all(call.usd <= request.reserved_usd for request, call in calls_of(made))
 

@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from jumar.cli.archive.rows import without_repeats
-from jumar.cli.console.coloured import bounded, coloured
+from jumar.cli.console.coloured import colour_patch, shorten_patch
 from jumar.cli.main import call
 from jumar.core.state import events as ev
 from jumar.core.state.settings import Settings
@@ -314,10 +314,10 @@ def test_repeats_are_counted_where_they_stood() -> None:
 
 def test_a_report_shows_a_bounded_diff() -> None:
     patch = "diff --git a/a b/a\nindex 1..2\n" + "".join(f"+{n}\n" for n in range(100)) + "+" + "x" * 999
-    shown = bounded(patch, "jumar diff last").splitlines()
+    shown = shorten_patch(patch, "jumar diff last").splitlines()
     assert shown[0] == "+0"
     assert shown[-1] == "... 41 more lines: jumar diff last"
-    assert coloured("+a\n-b\n c") == "\x1b[32m+a\x1b[0m\n\x1b[31m-b\x1b[0m\n c"
+    assert colour_patch("+a\n-b\n c") == "\x1b[32m+a\x1b[0m\n\x1b[31m-b\x1b[0m\n c"
 
 
 @pytest.mark.slow

@@ -177,7 +177,7 @@ def begun(made: Turns, shell: EffectRunner, watch: Watch | None = None) -> RunSt
 def outcome(made: Turns) -> tuple[object, ...]:
     """All of a run that must not depend on how often it was stopped. A last word may have to be said again."""
     state = made.world.replayed()
-    book = state.book
+    book = state.gate_state
     claims = [(c.test_id, c.path, c.failures) for c in book.claims]
     best = (state.best.tree, state.best.score) if state.best else None
     taken = [action for action in made.taken() if action[0] != "final"]

@@ -111,7 +111,7 @@ def test_what_is_compiled_with_the_package_neither_patches_nor_breaks_the_tests_
 def test_a_new_test_file_needs_a_name_that_a_file_can_have(path: str, why: str) -> None:
     anything = WriteRules(editable=lambda _: True, protected=lambda _: False, authorable=lambda _: True)
 
-    ruling = rule_on_write(path, RunState(book=GateState(mode=Gate.STRICT)), anything)
+    ruling = rule_on_write(path, RunState(gate_state=GateState(mode=Gate.STRICT)), anything)
 
     assert not ruling.admitted
     assert why in ruling.reason

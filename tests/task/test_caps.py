@@ -17,7 +17,7 @@ from jumar.core.run.effects import Call, Verify
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.run.strategy import Request
 from jumar.core.state import events as ev
-from jumar.core.state.budget import Budget, Cost, micro
+from jumar.core.state.budget import Budget, Cost, to_micro_usd
 from jumar.core.state.reply import ToolCall
 from jumar.core.state.settings import Price, Route, Switches
 from jumar.core.state.stop import StopReason
@@ -118,7 +118,7 @@ def test_a_kill_before_best_was_written_down_loses_nothing_of_the_next_segment(t
     ("usd", "expected"), [(1e305, 10**15), (math.inf, 10**15), (math.nan, 10**15), (-5.0, 0), (0.0000001, 1)]
 )
 def test_money_is_never_paid_back_and_never_breaks_a_sum(usd: float, expected: int) -> None:
-    assert micro(usd) == expected
+    assert to_micro_usd(usd) == expected
 
 
 @pytest.mark.slow

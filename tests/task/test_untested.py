@@ -16,7 +16,7 @@ from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
 from jumar.core.state.reply import ToolCall
 from jumar.core.state.settings import Suite, Switches
-from jumar.core.state.stop import EXIT_CODES, StopReason, exit_of
+from jumar.core.state.stop import EXIT_CODES, StopReason, get_exit_code
 from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import TestResult, Void
 from jumar.journal.line_format import JournalEnd
@@ -139,11 +139,11 @@ def test_other_ends_keep_their_names_without_tests(tmp_path: Path) -> None:
 
 
 def test_final_fails_only_where_tests_have_judged_the_run() -> None:
-    assert exit_of(StopReason.FINAL, scored=False) == 0
-    assert exit_of(StopReason.FINAL, scored=True) == EXIT_CODES[StopReason.FINAL] == 1
+    assert get_exit_code(StopReason.FINAL, scored=False) == 0
+    assert get_exit_code(StopReason.FINAL, scored=True) == EXIT_CODES[StopReason.FINAL] == 1
     for stop in StopReason:
-        assert exit_of(stop, scored=True) == EXIT_CODES[stop]
-    assert exit_of(StopReason.UNTESTED, scored=False) == 1
+        assert get_exit_code(stop, scored=True) == EXIT_CODES[stop]
+    assert get_exit_code(StopReason.UNTESTED, scored=False) == 1
 
 
 # --- a test command ------------------------------------------------------------------------------------------------

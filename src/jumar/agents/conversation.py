@@ -52,7 +52,7 @@ class Conversation:
             told, events = _Told(system, task, state.run), state.history
         for event in events:
             told.hear(event)
-        self._told, self._read = told, state.talk
+        self._told, self._read = told, state.conversation
         return told.all
 
 

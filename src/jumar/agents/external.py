@@ -83,7 +83,7 @@ class ExternalAgent:
 
     def prompt(self, state: RunState) -> str:
         """What the agent is told when a turn begins."""
-        policy, mode = state.run.test_policy, state.book.mode
+        policy, mode = state.run.test_policy, state.gate_state.mode
         rules = {Gate.STRICT: STRICT, Gate.REFACTOR: REFACTOR}.get(mode, "")
         closed = cut_middle(strip_control_sequences("\n".join(self._closed)), LISTED)
         parts = [
@@ -101,7 +101,7 @@ class ExternalAgent:
 
 def _results(state: RunState) -> str:
     """The results of what lies in the folder: the best tree, or in refactor mode one that is not green yet."""
-    shown = state.seen if state.best is not None and state.tree != state.best.tree else state.shown
+    shown = state.latest_results if state.best is not None and state.tree != state.best.tree else state.best_results
     if state.run.test_policy is not TestPolicy.ON_WRITE or not shown:
         return ""
     return f"The tests, on the files as they are now:\n\n{fence_text(str(shown.get('output', '')))}"
@@ -109,9 +109,9 @@ def _results(state: RunState) -> str:
 
 def _refused(state: RunState) -> str:
     """Why the refactoring has not ended with the agent's newest turn."""
-    if not state.book.refusals:
+    if not state.gate_state.refusals:
         return ""
-    said = f"time {state.book.refusals} of {REFUSALS} in a row"
+    said = f"time {state.gate_state.refusals} of {REFUSALS} in a row"
     why = explain_red(state)
     return f"You have ended, and it is not green: {why} ({said}). What you changed lies there as you left it."
 
@@ -119,7 +119,7 @@ def _refused(state: RunState) -> str:
 def _newest(state: RunState) -> list[ev.Event]:
     """The end of the conversation, from the last turn but one on, oldest first."""
     events: list[ev.Event] = []
-    cell, ends = state.talk, 0
+    cell, ends = state.conversation, 0
     while cell is not None and ends < 2:  # noqa: PLR2004  said above
         events.append(cell.event)
         ends += isinstance(cell.event, ev.ActionTaken) and cell.event.name == "turn_end"

@@ -173,7 +173,7 @@ class Pipeline:
                     memory.written, memory.by, memory.stands = event, memory.calls, True
                 case ev.Revert():
                     memory.stands = not memory.stands
-        memory.read, self._memory = state.talk, memory
+        memory.read, self._memory = state.conversation, memory
         return self._with_write(memory)
 
     def _with_write(self, memory: _Kept) -> dict[str, str]:

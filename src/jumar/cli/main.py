@@ -10,7 +10,7 @@ from importlib import import_module
 
 import click
 
-from jumar.cli.console.output import exit_code, fail
+from jumar.cli.console.output import fail, get_exit_code
 from jumar.core.prompts.suggestion import build_suggestion
 from jumar.core.state.stop import EXIT_CODES, USAGE_EXIT, StopReason
 from jumar.errors import JumarError
@@ -111,7 +111,7 @@ def call(argv: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return EXIT_CODES[StopReason.INTERRUPTED]
     except JumarError as error:
-        return fail(str(error), exit_code(error), as_json=as_json)
+        return fail(str(error), get_exit_code(error), as_json=as_json)
     except OSError as error:
         sentence = f"{error.strerror or error}: {error.filename or 'the operating system refused'}"
         return fail(sentence, EXIT_CODES[StopReason.INFRA], as_json=as_json)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from jumar.cli.console.coloured import bounded
+from jumar.cli.console.coloured import shorten_patch
 from jumar.cli.console.output import Console, fail
 from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.console.signals import SignalWatcher
@@ -236,7 +236,7 @@ def _changed(voice: Console, folder: Path, *, applied: bool, whole: bool) -> Non
     voice.say(f"patch    {patch}")
     show = f"jumar diff {spoken(folder)}"
     if whole and not voice.json:
-        voice.say(bounded(strip_binary(patch.read_bytes()).decode("utf-8", "backslashreplace"), show))
+        voice.say(shorten_patch(strip_binary(patch.read_bytes()).decode("utf-8", "backslashreplace"), show))
     elif not whole:
         voice.say(f"changes  {show}")
     if not (folder / "workspace").is_dir():

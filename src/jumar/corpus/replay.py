@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.state.claims import why_not_red
+from jumar.core.state.claims import explain_not_red
 from jumar.core.state.events import RunStart, TestRun
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Verdict
@@ -256,4 +256,4 @@ def _not_red(verdict: Verdict, test_id: str) -> str:
         return f"{test_id} is none of the tests that judge"
     status = "pass" if test_id in verdict.green_ids else "fail"
     run = TestRun(test_id=test_id, status=status, outcome=result.outcome, blame=result.blame, absent=result.absent)
-    return why_not_red(run, test_id)
+    return explain_not_red(run, test_id)

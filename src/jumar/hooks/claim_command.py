@@ -18,11 +18,11 @@ from jumar.child.hook.published_state import HookRefusal, find_root
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import environment
-from jumar.core.state.claims import why_not_red
+from jumar.core.state.claims import explain_not_red
 from jumar.core.state.reply import ToolCall
 from jumar.errors import BadInput, Infra
-from jumar.hooks.full_rule import in_the_shell
-from jumar.hooks.repository_session import RepositorySession, kept_out
+from jumar.hooks.full_rule import adapt_to_shell
+from jumar.hooks.repository_session import RepositorySession, explain_exclusion
 from jumar.runs.session import ActionOutcome, Session
 
 HOST = "JUMAR_HOST"
@@ -51,13 +51,17 @@ def claim(test_id: str, target: str, *, as_json: bool, quiet: bool) -> int:
     """
     voice, environ, here = Console(json=as_json, quiet=quiet), environment(), Path.cwd()
     address = environ.get(HOST, "")
-    done = asked(address, test_id, target) if address else anyio.run(claimed, here, test_id, target, environ)
+    done = (
+        request_claim(address, test_id, target)
+        if address
+        else anyio.run(claim_in_session, here, test_id, target, environ)
+    )
     voice.say(done.text)
     voice.result(done)
     return 0 if done.admitted else 1
 
 
-def asked(address: str, test_id: str, target: str) -> ClaimOutcome:
+def request_claim(address: str, test_id: str, target: str) -> ClaimOutcome:
     """Send the claim to the run that listens at *address* and return its answer.
 
     Raises:
@@ -90,7 +94,7 @@ def send(address: str, kind: str, given: Mapping[str, str]) -> ClaimOutcome:
         raise Infra(f"the run at {parts.hostname}:{parts.port} did not take the {kind}: {fault}") from fault
 
 
-async def claimed(here: Path, test_id: str, target: str, environ: Mapping[str, str]) -> ClaimOutcome:
+async def claim_in_session(here: Path, test_id: str, target: str, environ: Mapping[str, str]) -> ClaimOutcome:
     """Claim in the session that the hooks keep for the repository around *here*.
 
     Raises:
@@ -98,18 +102,18 @@ async def claimed(here: Path, test_id: str, target: str, environ: Mapping[str, s
         Infra: if the machine failed.
     """
     root = root_around(here)
-    path, test_id = _relative(root, here, target), id_in(root, here, test_id)
+    path, test_id = _relative(root, here, target), resolve_test_id(root, here, test_id)
     desk = RepositorySession(root, environ)
     with desk.locked():
         before = desk.state()
         async with desk.gone_on() as session:
-            if outside := kept_out(path, session.state):
+            if outside := explain_exclusion(path, session.state):
                 return ClaimOutcome(admitted=False, text=f"refused: {outside}")
             told = await _tried(session, test_id, path)
             desk.publish(session, before.session if before else "", turn=bool(before and before.turn))
     if told.admitted:
         return ClaimOutcome(admitted=True, text=f"claimed: {path} may be edited to turn {test_id} green")
-    return ClaimOutcome(admitted=False, text=" ".join(f"refused: {in_the_shell(told.reason)}".split()))
+    return ClaimOutcome(admitted=False, text=" ".join(f"refused: {adapt_to_shell(told.reason)}".split()))
 
 
 def root_around(here: Path) -> Path:
@@ -124,7 +128,7 @@ def root_around(here: Path) -> Path:
         raise BadInput(str(why)) from None
 
 
-def id_in(root: Path, here: Path, test_id: str) -> str:
+def resolve_test_id(root: Path, here: Path, test_id: str) -> str:
     """*test_id*, as somebody in the folder *here* names a test, with its file relative to *root*.
 
     Raises:
@@ -138,8 +142,8 @@ async def _tried(session: Session, test_id: str, path: str) -> ActionOutcome:
     """Claim; where the newest result of the test is of other files than these, run it first."""
     call = ToolCall(name="edit_claim", arguments={"test_id": test_id, "edit_target": path})
     told = await session.act(call)
-    known = session.state.book.newest.get(test_id)
-    if told.admitted or not (session.state.book.turn or known is None) or not why_not_red(known, test_id):
+    known = session.state.gate_state.newest.get(test_id)
+    if told.admitted or not (session.state.gate_state.turn or known is None) or not explain_not_red(known, test_id):
         return told
     wanted = [test_id] if test_id in session.state.expected else []
     await session.act(ToolCall(name="run_tests", arguments={"test_ids": wanted}))

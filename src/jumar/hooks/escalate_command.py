@@ -12,7 +12,7 @@ from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import environment
 from jumar.core.state.reply import ToolCall
-from jumar.hooks.claim_command import HOST, ClaimOutcome, id_in, root_around, send
+from jumar.hooks.claim_command import HOST, ClaimOutcome, resolve_test_id, root_around, send
 from jumar.hooks.repository_session import RepositorySession
 
 
@@ -30,13 +30,13 @@ def escalate(test_id: str, words: tuple[str, ...], *, as_json: bool, quiet: bool
     if address := environ.get(HOST, ""):
         done = send(address, "escalate", {"test_id": test_id, "reason": reason})
     else:
-        done = anyio.run(escalated, Path.cwd(), test_id, reason, environ)
+        done = anyio.run(escalate_in_session, Path.cwd(), test_id, reason, environ)
     voice.say(done.text)
     voice.result(done)
     return 0 if done.admitted else 1
 
 
-async def escalated(here: Path, test_id: str, reason: str, environ: Mapping[str, str]) -> ClaimOutcome:
+async def escalate_in_session(here: Path, test_id: str, reason: str, environ: Mapping[str, str]) -> ClaimOutcome:
     """Escalate in the session that the hooks keep for the repository around *here*; its run ends.
 
     Raises:
@@ -44,7 +44,7 @@ async def escalated(here: Path, test_id: str, reason: str, environ: Mapping[str,
         Infra: if the machine failed.
     """
     root = root_around(here)
-    test_id = id_in(root, here, test_id)
+    test_id = resolve_test_id(root, here, test_id)
     desk = RepositorySession(root, environ)
     with desk.locked():
         before, (_, seen) = desk.state(), desk.seen()

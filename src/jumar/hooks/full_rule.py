@@ -31,14 +31,14 @@ from jumar.child.hook.ruling import (
 from jumar.cli.parameters.environment import environment
 from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.quoting import make_one_line
-from jumar.core.state.claims import red_ids
+from jumar.core.state.claims import find_red_ids
 from jumar.core.state.reply import ToolCall
 from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.errors import JumarError
 from jumar.hooks.repository_session import RepositorySession
-from jumar.hooks.stop_rule import rule, who_stops
+from jumar.hooks.stop_rule import find_stopper, rule
 from jumar.runs.session import ActionOutcome, Session
 from jumar.task.untested import untested_line
 
@@ -57,16 +57,18 @@ def main() -> None:
     """Answer the event named in the first argument, of the repository in the second, under the gate in a third."""
     event, root = sys.argv[1:3]
     gate = Gate(sys.argv[3]) if len(sys.argv) > 3 else None  # noqa: PLR2004  as the sentence above says
-    answer = ruled(event, sys.stdin.buffer.read(), Path(root), environment(), gate)
+    answer = answer_or_refuse(event, sys.stdin.buffer.read(), Path(root), environment(), gate)
     if answer is not None:
         sys.stdout.write(json.dumps(answer))
 
 
-def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: Gate | None = None) -> Answer:
+def answer_or_refuse(
+    event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: Gate | None = None
+) -> Answer:
     """Answer *event*, where a refusal or a bug of jumar is an answer, too."""
     desk = RepositorySession(root, environ, gate)
     try:
-        return anyio.run(answered, event, raw, desk)
+        return anyio.run(answer_event, event, raw, desk)
     except (JumarError, HookRefusal, OSError) as why:
         return format_refusal(event, str(why), raw)
     except Exception as bug:  # noqa: BLE001  what is published may be wrong then: without this, edits went on by it
@@ -77,7 +79,7 @@ def ruled(event: str, raw: bytes, root: Path, environ: Mapping[str, str], gate: 
         return format_refusal(event, told, raw)
 
 
-async def answered(event: str, raw: bytes, desk: RepositorySession) -> Answer:
+async def answer_event(event: str, raw: bytes, desk: RepositorySession) -> Answer:
     """The answer to *event*, sent as *raw*, about the repository of *desk*; None: go on.
 
     Raises:
@@ -125,7 +127,7 @@ def _standing(session: Session) -> str:
         verify = state.run.settings.verify
         offer = "nothing judges the edits; the person may set [gate] verify or [tests] command in jumar.toml"
         return f"jumar: {untested_line(verify, Gate.REFACTOR) if verify else f'no tests: refactor mode; {offer}'}"
-    red = red_ids(state.book.newest)
+    red = find_red_ids(state.gate_state.newest)
     return f"jumar: {len(state.expected)} tests; red is {format_ids(red)}" if red else (
         f"jumar: {len(state.expected)} tests, none red: an edit of code needs a failing test first"
     )  # fmt: skip
@@ -140,7 +142,7 @@ async def _asked(desk: RepositorySession, payload: dict[str, object], name: str)
     if tool not in EDITS or not isinstance(given, dict):
         return None
     why = desk.refuses(find_edited_file(tool, given, str(desk.root)))
-    return format_refusal(PRE, in_the_shell(why)) if why else None
+    return format_refusal(PRE, adapt_to_shell(why)) if why else None
 
 
 async def _looked(desk: RepositorySession, event: str, name: str) -> Answer:
@@ -172,7 +174,7 @@ async def _stopped(desk: RepositorySession, event: str, payload: dict[str, objec
         looked = await session.act(LOOK)
         judged = await _judged(session)
         news = _news(looked, judged)
-        stopping = rule(session.state, who_stops(event, payload), active=active, news=news)
+        stopping = rule(session.state, find_stopper(event, payload), active=active, news=news)
         if stopping.call is not None and session.state.phase is not Phase.ENDED:
             await session.act(stopping.call)
         desk.publish(session, name, turn=turn)
@@ -187,7 +189,7 @@ async def _stopped(desk: RepositorySession, event: str, payload: dict[str, objec
         # A refactoring went back, and with that its run ended: the next try begins where this one did.
         async with desk.begun() as session:
             desk.publish(session, name, turn=turn)
-    why = in_the_shell(stopping.why)[:LONGEST]
+    why = adapt_to_shell(stopping.why)[:LONGEST]
     if stopping.blocks:
         return {"decision": "block", "reason": f"jumar: {why}"}
     if not why and judged is not None and judged.stop is StopReason.UNTESTED:
@@ -215,10 +217,10 @@ def _news(looked: ActionOutcome, judged: ActionOutcome | None) -> str:
 async def _judged(session: Session) -> ActionOutcome | None:
     """Run the tests on the edits of this turn, or on a refactoring; None: there was nothing to judge."""
     state = session.state
-    if state.book.mode is Gate.REFACTOR:
+    if state.gate_state.mode is Gate.REFACTOR:
         changed = state.best is not None and state.tree != state.best.tree
         return await session.act(ToolCall(name="final", arguments={"message": "the turn is over"})) if changed else None
-    return await session.act(ToolCall(name="run_tests", arguments={})) if state.book.turn else None
+    return await session.act(ToolCall(name="run_tests", arguments={})) if state.gate_state.turn else None
 
 
 def _seen(desk: RepositorySession) -> tuple[RunState, str]:
@@ -245,10 +247,10 @@ def _named(paths: tuple[str, ...]) -> str:
 
 
 def _put_back(told: ActionOutcome) -> str:
-    return in_the_shell(f"{', '.join(told.reverted)} went back to what it was, byte for byte: {told.why}")[:LONGEST]
+    return adapt_to_shell(f"{', '.join(told.reverted)} went back to what it was, byte for byte: {told.why}")[:LONGEST]
 
 
-def in_the_shell(text: str) -> str:
+def adapt_to_shell(text: str) -> str:
     """*text* of the gate, for an agent that claims in its shell and has no tools of ours."""
     text = re.sub(r"(?:call )?edit_claim\(test_id, '([^']*)'\)", r"run `jumar claim TEST_ID \1` in the shell", text)
     return text.replace("edit_claim(test_id, edit_target)", "`jumar claim TEST_ID FILE` in the shell")

@@ -72,12 +72,12 @@ def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool,
     The commands hold paths of this machine: use --local where the settings are shared.
     """
     voice = Console(json=speech["as_json"], quiet=speech["quiet"])
-    file = settings_file(folder, local=local)
+    file = find_settings_file(folder, local=local)
     try:
         old = file.read_text("utf-8") if file.exists() else ""
     except UnicodeDecodeError as fault:
         raise BadInput(f"{file} is not UTF-8 (byte {fault.start}); mend it first") from None
-    new = changed(old, str(file), None if uninstall else Gate(gate))
+    new = edit_settings(old, str(file), None if uninstall else Gate(gate))
     before, after = (text.splitlines(keepends=True) for text in (old, new))
     diff = "".join(difflib.unified_diff(before, after, f"a/{file.name}", f"b/{file.name}"))
     if diff:
@@ -90,7 +90,7 @@ def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool,
     return 0 if agreed or not diff else 1
 
 
-def settings_file(folder: Path, *, local: bool) -> Path:
+def find_settings_file(folder: Path, *, local: bool) -> Path:
     """Return the path of Claude Code's settings for the repository around *folder*.
 
     Raises:
@@ -104,7 +104,7 @@ def settings_file(folder: Path, *, local: bool) -> Path:
     return (root / ".claude" / ("settings.local.json" if local else "settings.json")).resolve()
 
 
-def changed(text: str, where: str, gate: Gate | None) -> str:
+def edit_settings(text: str, where: str, gate: Gate | None) -> str:
     """The settings in *text*, read from *where*, with our hooks under *gate* in them, or without any (None).
 
     Raises:
@@ -114,7 +114,7 @@ def changed(text: str, where: str, gate: Gate | None) -> str:
     hooks: dict[str, list[Any]] = settings.get("hooks", {})
     after: dict[str, list[Any]] = {}
     for event, groups in hooks.items():
-        if gate and [group for group in groups if _has_ours(group)] == [wanted(event, gate)]:
+        if gate and [group for group in groups if _has_ours(group)] == [build_hook_entry(event, gate)]:
             after[event] = groups
             continue
         kept = [rest for group in groups if (rest := _without(group))["hooks"] or not _has_ours(group)]
@@ -122,7 +122,7 @@ def changed(text: str, where: str, gate: Gate | None) -> str:
             after[event] = kept
     for event in EVENTS if gate else ():
         groups = after.setdefault(event, [])
-        if (group := wanted(event, gate or Gate.STRICT)) not in groups:
+        if (group := build_hook_entry(event, gate or Gate.STRICT)) not in groups:
             groups.append(group)
     if after == hooks:
         return text
@@ -133,7 +133,7 @@ def changed(text: str, where: str, gate: Gate | None) -> str:
     return json.dumps(settings, indent=_indent(text), ensure_ascii=False) + "\n" if settings else ""
 
 
-def wanted(event: str, gate: Gate) -> dict[str, Any]:
+def build_hook_entry(event: str, gate: Gate) -> dict[str, Any]:
     """Build the settings entry for *event* under *gate*: one line for a shell, which every version supports."""
     seconds = SECONDS.get(event, 0)
     words = [sys.executable, "-I", "-S", str(Path(hook_fast.__file__)), event, str(seconds - MARGIN_SECONDS)]

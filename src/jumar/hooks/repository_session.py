@@ -145,7 +145,7 @@ class RepositorySession:
             return False
         tested = self.gate is None and bool(state.expected) and not state.run.expected
         gate = self.gate or (Gate.STRICT if tested or state.run.expected else Gate.REFACTOR)
-        rests = state.phase is not Phase.ENDED and not state.book.turn and state.book.mode is gate
+        rests = state.phase is not Phase.ENDED and not state.gate_state.turn and state.gate_state.mode is gate
         return rests and seen == state.tree
 
     def seen(self) -> tuple[RunState, str]:
@@ -191,7 +191,7 @@ class RepositorySession:
         folder = self.run()
         state = read_state(folder)
         return (
-            kept_out(path, state)
+            explain_exclusion(path, state)
             or rule_on_write(path, state, _guard(state, Store(find_objects_folder(folder)))).reason
         )
 
@@ -201,8 +201,8 @@ class RepositorySession:
         guard, files = _guard(state, store), store.manifest(state.tree)
         there = [path for path, node in files.items() if node.kind is not EntryKind.DIR]
         authored = tuple(path for path in there if guard.authorable(path))
-        claimed = {c.path for c in state.book.claims} | {e.path for e in state.book.turn}
-        open_now = guard.refactorable if state.book.mode is Gate.REFACTOR else matches_nothing
+        claimed = {c.path for c in state.gate_state.claims} | {e.path for e in state.gate_state.turn}
+        open_now = guard.refactorable if state.gate_state.mode is Gate.REFACTOR else matches_nothing
         closed = (path for path in there if guard.protected(path) and not open_now(path))
         ended = f"the run ended ({state.end.stop})" if state.phase is Phase.ENDED and state.end else ""
         self._say(
@@ -210,8 +210,8 @@ class RepositorySession:
                 root=str(self.root),
                 run=session.folder.name,
                 bytes=(session.folder / JOURNAL).stat().st_size,
-                mode=state.book.mode,
-                claims={path: ids for path in sorted(claimed) if (ids := state.book.covering(path))},
+                mode=state.gate_state.mode,
+                claims={path: ids for path in sorted(claimed) if (ids := state.gate_state.covering(path))},
                 tests=tuple(path for path in closed if path not in authored),
                 authored=authored,
                 session=name,
@@ -247,7 +247,7 @@ class RepositorySession:
             file.write("*\n")
 
 
-def kept_out(path: str, state: RunState) -> str:
+def explain_exclusion(path: str, state: RunState) -> str:
     """Explain why *path* cannot be edited in the run in *state*, since no tree would hold it; empty: one would."""
     settings = state.run.settings
     skip = Ignored(settings.skip, settings.tracked, settings.include).skip()

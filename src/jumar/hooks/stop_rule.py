@@ -13,7 +13,7 @@ from hashlib import sha256
 import msgspec
 
 from jumar.core.state import events as ev
-from jumar.core.state.claims import red_ids
+from jumar.core.state.claims import find_red_ids
 from jumar.core.state.reply import ToolCall
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate
@@ -50,7 +50,7 @@ def rule(state: RunState, who: str, *, active: bool, news: str = "") -> StopRuli
 
 def _open(state: RunState) -> str:
     """The claimed tests that are red and the edits without a verdict, in a sentence each; empty: there are none."""
-    claims = [f"{claim.test_id} (claimed for {claim.path})" for claim in state.book.claims]
+    claims = [f"{claim.test_id} (claimed for {claim.path})" for claim in state.gate_state.claims]
     named = ", ".join(claims[:NAMED]) + (f" and {len(claims) - NAMED} more" if len(claims) > NAMED else "")
     verb = "is" if len(claims) == 1 else "are"
     red = (
@@ -63,25 +63,25 @@ def _open(state: RunState) -> str:
 
 def _claimed(state: RunState) -> list[str]:
     """The claimed tests that are red: a claim whose test is green is closed."""
-    return sorted({claim.test_id for claim in state.book.claims})
+    return sorted({claim.test_id for claim in state.gate_state.claims})
 
 
 def _unjudged(state: RunState) -> list[str]:
     """The files whose edits have no verdict; of a refactoring it is not known which, so it is named as one."""
-    if state.book.mode is Gate.REFACTOR:
+    if state.gate_state.mode is Gate.REFACTOR:
         return ["the refactoring"] if state.best is not None and state.tree != state.best.tree else []
-    return sorted({edit.path for edit in state.book.turn})
+    return sorted({edit.path for edit in state.gate_state.turn})
 
 
 def _digest(state: RunState, who: str) -> str:
-    claims = sorted((claim.test_id, claim.path) for claim in state.book.claims)
-    seen = [who, state.tree, claims, sorted(red_ids(state.book.newest)), _unjudged(state)]
+    claims = sorted((claim.test_id, claim.path) for claim in state.gate_state.claims)
+    seen = [who, state.tree, claims, sorted(find_red_ids(state.gate_state.newest)), _unjudged(state)]
     return sha256(json.dumps(seen).encode()).hexdigest()[:16]
 
 
 def _blocked(state: RunState) -> set[object]:
     """The states in which a stop was blocked in this run."""
-    found, cell = set[object](), state.talk
+    found, cell = set[object](), state.conversation
     while cell is not None:
         event, cell = cell.event, cell.rest
         if isinstance(event, ev.ActionTaken) and event.name == "stop" and not event.admitted:
@@ -89,6 +89,6 @@ def _blocked(state: RunState) -> set[object]:
     return found
 
 
-def who_stops(event: str, payload: Mapping[str, object]) -> str:
+def find_stopper(event: str, payload: Mapping[str, object]) -> str:
     """Names who stops: the conversation, or one of its subagents."""
     return f"{event} {payload.get('agent_id', '')}".strip()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.core.state.budget import MICRO, Budget, Cost, Spend, micro, reserve
+from jumar.core.state.budget import MICRO, Budget, Cost, Spend, reserve, to_micro_usd
 from jumar.errors import BadInput, Infra
 from jumar.journal.spans import TABLE, begin_span, extend_span, sum_worked_seconds
 from jumar.workspace.files import safe_paths
@@ -235,7 +235,7 @@ class LedgerRows:
 
 
 def _amounts(cost: Cost) -> tuple[int, int]:
-    return min(micro(cost.usd), MOST), min(cost.tokens, MOST)
+    return min(to_micro_usd(cost.usd), MOST), min(cost.tokens, MOST)
 
 
 def _check(path: Path, caps: Caps | None) -> None:

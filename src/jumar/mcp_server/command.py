@@ -13,7 +13,7 @@ import anyio
 import click
 from click.core import ParameterSource
 
-from jumar.cli.console.output import printable
+from jumar.cli.console.output import strip_controls
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import TEST_COMMAND, judging
 from jumar.cli.parameters.environment import environment
@@ -144,7 +144,7 @@ def _settling(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Task]:
         )
         task = with_options(load_task(path), options)
         for note in task.notes:
-            click.echo(printable(f"jumar: note: {note}"), err=True)
+            click.echo(strip_controls(f"jumar: note: {note}"), err=True)
         return task
 
     return settle

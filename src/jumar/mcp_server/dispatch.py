@@ -51,7 +51,7 @@ class ToolDispatcher:
     async def _open(self, client: str, asked: calls.OpenTask) -> answers.Stood:
         task = await to_thread.run_sync(self._settle, inside(self._roots, asked.path), asked)
         session = await self._desk.open(client, task)
-        shown = str(session.state.shown.get("output", ""))
+        shown = str(session.state.best_results.get("output", ""))
         return replace(self._stood(session.folder.name), shown=shown)
 
     def _status(self, client: str, asked: calls.StatusArguments) -> answers.Stood:
@@ -82,7 +82,7 @@ class ToolDispatcher:
             workspace=str(folder / "workspace"),
             tests=answers.standing(state),
             claims=answers.claims(state),
-            unjudged=tuple(dict.fromkeys(edit.path for edit in state.book.turn)),
+            unjudged=tuple(dict.fromkeys(edit.path for edit in state.gate_state.turn)),
             plan=answers.steps(state),
             journal=str(folder / "events.jsonl"),
         )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from jumar.core.state.claims import stands
+from jumar.core.state.claims import get_step_status
 from jumar.core.state.run_state import RunState
 
 
@@ -110,20 +110,24 @@ NAMED = 100
 
 def standing(state: RunState) -> Standing:
     """How the tests of the run stand."""
-    newest, green = state.book.newest, state.best.green_ids if state.best is not None else frozenset[str]()
+    newest, green = state.gate_state.newest, state.best.green_ids if state.best is not None else frozenset[str]()
     red = tuple(i for i in state.expected if not (newest[i].status == "pass" if i in newest else i in green))
     total = len(state.expected)
-    return Standing(mode=str(state.book.mode), passed=total - len(red) if total else None, total=total, red=red[:NAMED])
+    return Standing(
+        mode=str(state.gate_state.mode), passed=total - len(red) if total else None, total=total, red=red[:NAMED]
+    )
 
 
 def claims(state: RunState) -> tuple[ClaimOpen, ...]:
     """The open claims of the run."""
-    return tuple(ClaimOpen(c.test_id, c.path, c.failures) for c in state.book.claims)
+    return tuple(ClaimOpen(c.test_id, c.path, c.failures) for c in state.gate_state.claims)
 
 
 def steps(state: RunState) -> tuple[StepStands, ...]:
     """The plan of the run, and where each step stands."""
-    return tuple(StepStands(s.title, stands(s, state.book.newest), s.test_id) for s in state.book.plan)
+    return tuple(
+        StepStands(s.title, get_step_status(s, state.gate_state.newest), s.test_id) for s in state.gate_state.plan
+    )
 
 
 def fields_of(answer: ToolResponse) -> dict[str, Any]:

@@ -14,9 +14,9 @@ import libcst as cst
 
 from jumar.repair.operators import boundaries, calls, conditions, constants, expressions, guards, names, statements
 from jumar.repair.source.blocks import StatementLines
-from jumar.repair.source.blocks import statements as lines_of
+from jumar.repair.source.blocks import iter_statements as lines_of
 from jumar.repair.source.edit_site import EditSite, Operator
-from jumar.repair.source.scope import scope_of
+from jumar.repair.source.scope import build_scope
 from jumar.repair.source.spans import TextEdit
 from jumar.repair.source.units import Unit
 from jumar.repair.suspicion import SuspectTree
@@ -181,7 +181,7 @@ def _lots(tree: SuspectTree, path: str, unit: Unit, scores: Mapping[int, float])
     source, found = tree.files[path], tree.outlines[path]
     snippet = unit.shell + source[unit.start : unit.end]
     try:
-        site = EditSite(snippet, scope_of(snippet, found.variables, found.callables))
+        site = EditSite(snippet, build_scope(snippet, found.variables, found.callables))
     except (cst.ParserSyntaxError, SyntaxError, RecursionError):
         return
     shift = unit.first - 1 - unit.shell_lines

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-from jumar.repair.source.units import Unit, outline
+from jumar.repair.source.units import Unit, build_outline
 
 HEADER = 0.6
 """A `def` line is run at import, not by a test: its defaults inherit this share of the suspicion of its body."""
@@ -25,7 +25,7 @@ class SuspectTree:
         """*suspects*: path -> line -> suspiciousness; without any, every line is as good as the other."""
         self.files = dict(sorted(files.items()))
         self.suspects = suspects
-        self.outlines = {path: found for path, text in self.files.items() if (found := outline(text))}
+        self.outlines = {path: found for path, text in self.files.items() if (found := build_outline(text))}
 
     def units(self) -> Iterator[tuple[str, Unit, Mapping[int, float]]]:
         """Each suspicious unit, with the suspicion of each of its lines in the file."""

@@ -18,7 +18,7 @@ from jumar import ports
 from jumar.agents.external import ExternalAgent
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev
-from jumar.core.state.budget import Budget, exhausted
+from jumar.core.state.budget import Budget, find_exhausted_cap
 from jumar.core.state.run_state import HOST, Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
@@ -259,7 +259,7 @@ def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...
             used = getattr(state.spend, name)
             raise BadInput(f"{flag(name)} {new:g} is used up already ({used:g}); give a higher cap")
     budget = replace(state.run.budget, **limits)
-    over = exhausted(budget, state.spend, names=("attempts", "turns", "test_runs"))
+    over = find_exhausted_cap(budget, state.spend, names=("attempts", "turns", "test_runs"))
     if over and state.end is not None and state.run.test_policy is TestPolicy.ON_FINAL:
         raise BadInput(
             f"the cap on {over} is used up, and going on takes one more test run: raise it with {flag(over)}"

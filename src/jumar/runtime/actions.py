@@ -13,7 +13,7 @@ from jumar.core.gate.exact_edit import EditRefused, replace_once
 from jumar.core.gate.write_rules import OUTSIDE, Hit, find_alike
 from jumar.core.quoting import cut_middle
 from jumar.core.state import events as ev
-from jumar.core.state.claims import warnings
+from jumar.core.state.claims import find_plan_warnings
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.models.wire.redaction import clean, clean_json
@@ -50,17 +50,17 @@ def build_gate_events(action: Action, state: RunState) -> Sequence[ev.Event]:
             return (ev.EditClaim(test_id=str(action.args["test_id"]), edit_target=str(action.args["edit_target"])),)
         case "submit_plan":
             steps = parse_steps(action)
-            said = "\n".join(warnings(steps)) or f"{len(steps)} steps"
+            said = "\n".join(find_plan_warnings(steps)) or f"{len(steps)} steps"
             told = {"ok": True, "output": cut_middle(said, read_tools.ROOM)}
             return (ev.Plan(steps=steps), ev.Observation(name=action.name, call_id=action.call_id, content=told))
         case "set_mode":  # what it must be judged for was judged before it was admitted
-            return (ev.Mode(from_=state.book.mode, to=Gate(str(action.args["mode"]))),)
+            return (ev.Mode(from_=state.gate_state.mode, to=Gate(str(action.args["mode"]))),)
     return ()
 
 
 async def execute(parts: RunDependencies, action: Action, state: RunState, *, last: bool) -> Sequence[ev.Event]:
     """Run the command that *action* asks for, on a copy of the workspace's tree."""
-    if state.book.mode is Gate.CODEMOD or action.name == "replace_in_files":
+    if state.gate_state.mode is Gate.CODEMOD or action.name == "replace_in_files":
         return await run_codemod(parts, action, state, last=last)
     if not state.run.settings.switches.model_may_run_commands and state.run.settings.switches.allow_codemod:
         return (
@@ -186,7 +186,7 @@ def _resolved(workspace: Workspace, action: Action) -> tuple[dict[str, str | Non
 def _write(parts: RunDependencies, files: Mapping[str, str | None], state: RunState) -> tuple[list[ev.Event], Ruling]:
     """Write all the *files*, or none of them and the reason why."""
     events: list[ev.Event] = []
-    workspace, mode = parts.workspace, state.book.mode
+    workspace, mode = parts.workspace, state.gate_state.mode
     tree = workspace.tree
     for path, text in files.items():
         if text is not None and path not in workspace.paths() and (other := find_alike(path, workspace.paths())):
@@ -201,7 +201,7 @@ def _write(parts: RunDependencies, files: Mapping[str, str | None], state: RunSt
             hit = Hit(OUTSIDE, path) if isinstance(refused, OutsideWorkspace) else None
             return [], Ruling(admitted=False, reason=str(refused), hit=hit)
         if before != after:
-            claimed = state.book.covering(path) if mode is Gate.STRICT else ()
+            claimed = state.gate_state.covering(path) if mode is Gate.STRICT else ()
             test = mode is not Gate.OFF and parts.guard.authorable(path)
             events.append(
                 ev.Write(path=path, before=before, after=after, tree=workspace.tree, claimed=claimed, test=test)

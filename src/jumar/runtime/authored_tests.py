@@ -23,7 +23,7 @@ def check_rewrite(parts: RunDependencies, path: str, old: bytes, new: bytes, sta
 
     It may.
     """
-    if path not in state.book.authored or state.best is None:
+    if path not in state.gate_state.authored or state.best is None:
         return ""
     if state.run.settings.suite.single and state.best.green_ids:
         return f"{path} holds tests that are green, and a test command tells no more: write new tests in a new file"
@@ -31,9 +31,9 @@ def check_rewrite(parts: RunDependencies, path: str, old: bytes, new: bytes, sta
     green = {i: text for i, text in before.items() if i in state.best.green_ids}
     if changed := sorted(i for i, text in green.items() if after.get(i) != text):
         return f"{changed[0]} is green: the text of its test stays as it is; write new tests beside it"
-    if gone := sorted(i for i in before if i in state.book.joined and i not in after):
+    if gone := sorted(i for i in before if i in state.gate_state.joined and i not in after):
         return f"{gone[0]} was seen red and is expected from then on: change it while it is red, but keep its name"
-    if not green or state.book.mode is not Gate.STRICT:
+    if not green or state.gate_state.mode is not Gate.STRICT:
         return ""
     return _bent(_around(parts, path, old), _around(parts, path, new), green)
 

@@ -92,7 +92,7 @@ class EffectRunner:
             case effects.Rebuild():
                 return rebuild_workspace(self._parts.workspace, effect, state)
             case effects.Switch(to):
-                return (ev.Mode(from_=state.book.mode, to=to),)
+                return (ev.Mode(from_=state.gate_state.mode, to=to),)
             case effects.Finish(halt):
                 return self._finish(halt, state)
             case effects.Close():
@@ -143,7 +143,7 @@ class EffectRunner:
         if plain := await run_plain(self._parts, self._plain, state, done):
             events.append(plain[0])
             shown = add_plain_results(shown, plain)
-        guards = state.book.mode in (Gate.REFACTOR, Gate.CODEMOD) and trigger in (Trigger.TURN, Trigger.BASELINE)
+        guards = state.gate_state.mode in (Gate.REFACTOR, Gate.CODEMOD) and trigger in (Trigger.TURN, Trigger.BASELINE)
         if guards and (checked := await check(self._parts, state)):
             status, outcome = ("pass", Outcome.PASSED) if checked.ok else ("fail", Outcome.FAILED)
             events.append(ev.TestRun(test_id=ev.CHECK, status=status, outcome=outcome, duration_ms=checked.duration_ms))
@@ -217,7 +217,7 @@ class EffectRunner:
             seed=settings.seed,
             seconds=left if left is None or not agent.localises else compute_search_seconds(left, state),
             tried=state.tried,
-            output=str(state.shown.get("output", "")) if agent.localises else "",
+            output=str(state.best_results.get("output", "")) if agent.localises else "",
         )
 
     def _go_back(self, to: str, why: str) -> Done:
@@ -230,7 +230,7 @@ class EffectRunner:
         # Whatever wrote there meanwhile: what lies in the workspace at the end is the tree that was judged.
         self._parts.workspace.reset(state.tree)
         scored = state.run.test_policy is not TestPolicy.NEVER
-        shown = dict(state.shown or state.seen) if scored else None
+        shown = dict(state.best_results or state.latest_results) if scored else None
         note = self._parts.agent.note if state.tree != state.run.tree else ""
         message = " ".join(f"{part.rstrip('.')}." for part in (halt.why, note) if part)
         return (ev.Final(message=message, stop=halt.stop, test_result=shown or None),)

@@ -99,7 +99,7 @@ def _refused(path: str, before: Manifest, now: Manifest, state: RunState, parts:
     """Return why the change at *path* goes back; empty: it is an edit like one of the tools'."""
     kinds = {node.kind for node in (before.get(path), now.get(path)) if node is not None}
     if kinds == {EntryKind.DIR}:  # an empty folder: no tool makes one, and no test asks for it
-        return "" if state.book.mode is Gate.OFF else "an empty folder"
+        return "" if state.gate_state.mode is Gate.OFF else "an empty folder"
     if kinds - {EntryKind.FILE}:
         return f"{path} is no regular file any more"
     if why := rule_on_write(path, state, parts.guard).reason:
@@ -133,8 +133,8 @@ def _told(
                 before=old.sha256 if old else "",
                 after=node.sha256 if node else "",
                 tree=parts.workspace.store.keep(step),
-                claimed=state.book.covering(path) if state.book.mode is Gate.STRICT else (),
-                test=state.book.mode is not Gate.OFF and parts.guard.authorable(path),
+                claimed=state.gate_state.covering(path) if state.gate_state.mode is Gate.STRICT else (),
+                test=state.gate_state.mode is not Gate.OFF and parts.guard.authorable(path),
             )
         )
     if events and isinstance(last := events[-1], ev.Write):  # empty folders come and go with their files

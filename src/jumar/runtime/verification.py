@@ -10,7 +10,7 @@ from jumar.core.gate.exact_edit import EditRefused, reapply_edit
 from jumar.core.gate.turn_outcome import TurnTrial, format_ids, judge_turn, plan_next_trial
 from jumar.core.run.effects import Rebuild
 from jumar.core.state import events as ev
-from jumar.core.state.claims import FAILURES, Stage, groups
+from jumar.core.state.claims import FAILURES, Stage, group_edits
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Trigger
 from jumar.core.state.verdict import Ended, Verdict
@@ -39,7 +39,7 @@ async def verify_tree(parts: RunDependencies, memory: Memory, state: RunState) -
         return replace(known, executions=0, duration_ms=0)
     control = freeze_configuration(parts, state, state.best.tree) if state.best is not None else state.run.tree
     extra = asked[1][len(state.run.expected) :]
-    renamed = state.book.renaming or state.book.renamed
+    renamed = state.gate_state.renaming or state.gate_state.renamed
     judge = parts.verifier.with_tests(renamed) if renamed else parts.verifier
     done = await judge.verify(tree, state.accepted, control=control, also=extra)
     if done.verdict.void is None:
@@ -96,7 +96,7 @@ def rebuild_workspace(workspace: Workspace, effect: Rebuild, state: RunState) ->
     An edit that does not apply without one that went back goes back too, and so do those it stands or falls with; but
     what was good already stays, and what is tried on top of it goes.
     """
-    book, was = state.book, state.tree
+    book, was = state.gate_state, state.tree
     trial = plan_next_trial(book, judge_turn(state)) or TurnTrial(effect.left)
     left, unfit = effect.left, ""
     while True:
@@ -104,7 +104,7 @@ def rebuild_workspace(workspace: Workspace, effect: Rebuild, state: RunState) ->
         stuck = _made_again(workspace, state, left)
         if stuck is None:
             break
-        part = (stuck,) if stuck in trial.apart else next(p for p in groups(book.turn, left) if stuck in p)
+        part = (stuck,) if stuck in trial.apart else next(p for p in group_edits(book.turn, left) if stuck in p)
         out = set(left).difference(trial.settled) if stuck in trial.settled else part
         left = tuple(n for n in left if n not in out)
         unfit = f"the edit of {book.turn[stuck].path} does not apply without the others"
@@ -119,7 +119,7 @@ def _made_again(workspace: Workspace, state: RunState, left: Sequence[int]) -> i
     """Make the edits *left* in the workspace; the place of the first that does not apply, or None."""
     store = workspace.store
     for number in left:
-        edit = state.book.turn[number]
+        edit = state.gate_state.turn[number]
         now = workspace.file(edit.path)
         before, after = (store.get(sha) if sha else None for sha in (edit.before, edit.after))
         made = reapply_edit(before, after, now)
@@ -135,12 +135,12 @@ def build_repair_events(state: RunState, left: Sequence[int] | None = None) -> S
     One for those that failed as often. *left* are those that lie in the workspace unless it is said. Where the machine
     failed, nothing was seen of them.
     """
-    book = state.book
+    book = state.gate_state
     kept = book.trying if left is None else left
     gone = [] if state.fault else [n for n, edit in enumerate(book.turn) if edit.claims and n not in kept]
     before = {c.test_id: c.failures for c in book.claims}
     found = []
-    for part in groups(book.turn, gone):
+    for part in group_edits(book.turn, gone):
         paths = tuple(dict.fromkeys(book.turn[n].path for n in part))
         often: dict[int, list[str]] = {}
         claims = book.turn[part[0]].claims
@@ -154,14 +154,14 @@ def build_repair_events(state: RunState, left: Sequence[int] | None = None) -> S
 
 def _told(why: str, gone: Sequence[int], state: RunState) -> str:
     """Describe what went back, why, and what may be tried next."""
-    edits = [state.book.turn[n] for n in gone]
+    edits = [state.gate_state.turn[n] for n in gone]
     ids = dict.fromkeys(i for edit in edits for i in edit.claims)
-    once = [c.test_id for c in state.book.claims if c.test_id in ids and c.failures + 1 >= FAILURES]
+    once = [c.test_id for c in state.gate_state.claims if c.test_id in ids and c.failures + 1 >= FAILURES]
     after = (
         f"; that was the second time: the claim of {format_ids(tuple(dict.fromkeys(once)))} has ended" if once else ""
     )
     after = after or ("; the claim is open for one more try" if ids else "")
-    singly = state.book.stage is Stage.SINGLY  # what is red then may be so by others too
+    singly = state.gate_state.stage is Stage.SINGLY  # what is red then may be so by others too
     return f"{_edits(gone, state, tests=singly)}: {why}{after}"
 
 
@@ -169,20 +169,20 @@ def _apart(effect: Rebuild, state: RunState) -> str:
     """Describe that edits are judged one by one, and which are next."""
     if effect.why:
         return f"taken apart, to be judged one by one: {effect.why}"
-    more = [number for number in effect.left if number not in state.book.trying]
+    more = [number for number in effect.left if number not in state.gate_state.trying]
     return f"taken up again, on top of what was good: {_edits(more, state, tests=True)}"
 
 
 def _edits(numbers: Sequence[int], state: RunState, *, tests: bool) -> str:
     """Some edits of the turn, by their files and the *tests* they were for."""
-    edits = [state.book.turn[n] for n in numbers]
+    edits = [state.gate_state.turn[n] for n in numbers]
     ids = tuple(dict.fromkeys(i for edit in edits for i in edit.claims)) if tests else ()
     return ", ".join(dict.fromkeys(edit.path for edit in edits)) + (f" for {format_ids(ids)}" if ids else "")
 
 
 def find_written_ids(parts: RunDependencies, state: RunState) -> tuple[str, ...]:
     """The tests in files that this run wrote, beyond those that are expected already."""
-    book = state.book
+    book = state.gate_state
     paths = {*book.authored, *(book.turn[n].path for n in book.trying if book.turn[n].test)}
     if not paths:
         return ()

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from jumar.core.run.strategy import DRIVER, REPAIR
 from jumar.core.state.run_state import HOST
-from jumar.core.state.test_policy import Gate, TestPolicy, contradiction
+from jumar.core.state.test_policy import Gate, TestPolicy, find_contradiction
 from jumar.errors import BadInput
 from jumar.sandbox.request import AUTO
 from jumar.task.model_routes import keyed_model
@@ -103,7 +103,7 @@ def _contradiction(rows: Rows) -> str:
     policy, agent, gate = (rows[name].value for name in ("test_policy", "agent", "gate"))
     if gate is None:
         gate = usual_gate(str(agent), str(policy))
-    return contradiction(TestPolicy(str(policy)), Gate(str(gate)), str(agent)) or ""
+    return find_contradiction(TestPolicy(str(policy)), Gate(str(gate)), str(agent)) or ""
 
 
 def _resolve(rows: Rows, names: tuple[str, ...], why: Callable[[Rows], str]) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from jumar.core.run.strategy import DRIVER, REPAIR
 from jumar.core.state.run_state import HOST
-from jumar.core.state.test_policy import Gate, TestPolicy, contradiction
+from jumar.core.state.test_policy import Gate, TestPolicy, find_contradiction
 from jumar.errors import BadInput
 from jumar.models.wire.providers import check_base_url
 from jumar.task.agent_command import EXTERNAL, check_command, refuse_idle
@@ -75,7 +75,7 @@ def _contradictions(options: Options) -> Iterator[str]:
         yield f"agent {agent} and model {model} do not go together; --model repair is its own agent"
     known = agent or (REPAIR if model == REPAIR else "")
     gate = Gate(options.gate) if options.gate else Gate.OFF
-    if why := contradiction(policy, gate, known or DRIVER, model_runs_tests=options.model_may_run_tests):
+    if why := find_contradiction(policy, gate, known or DRIVER, model_runs_tests=options.model_may_run_tests):
         yield why
     if known:
         refuse_idle(options, known)

@@ -15,7 +15,7 @@ from jumar.core.state.budget import UNATTENDED, Budget
 from jumar.core.state.ratchet import Ratchet, Rule, Ties
 from jumar.core.state.run_state import HOST
 from jumar.core.state.settings import Route, Suite, Switches
-from jumar.core.state.test_policy import Gate, TestPolicy, contradiction
+from jumar.core.state.test_policy import Gate, TestPolicy, find_contradiction
 from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import compile_patterns
 from jumar.models.wire.prices import can_cost_money
@@ -191,7 +191,7 @@ def _refuse(options: Options, rows: Mapping[str, SettingValue]) -> tuple[str, st
         check_model(model)
     for why in (*idle_beside(options, model), *idle_under(options, TestPolicy(policy))):
         raise BadInput(why)
-    if said := contradiction(TestPolicy(policy), Gate(gate), agent, model_runs_tests=options.model_may_run_tests):
+    if said := find_contradiction(TestPolicy(policy), Gate(gate), agent, model_runs_tests=options.model_may_run_tests):
         raise BadInput(said)
     return agent, model, TestPolicy(policy), Gate(gate)
 

@@ -17,7 +17,7 @@ from jumar.core.gate.challenge_rounds import (
     count_bits,
     plan_rounds,
 )
-from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, reconcile, unsteady
+from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, mark_flaky, reconcile
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
 from jumar.verify.challenge.challenge import challenge
@@ -61,7 +61,7 @@ async def accepted(
         return msgspec.structs.replace(done, verdict=Verdict({}, void=found.void))
     if found.flaky:
         flaky = [names.get(i, i) for i in found.flaky]
-        return msgspec.structs.replace(done, verdict=unsteady(first.verdict, flaky, CHANGED))
+        return msgspec.structs.replace(done, verdict=mark_flaky(first.verdict, flaky, CHANGED))
     bits = 0 if two else count_bits(strengths, green.done, green.unproved)
     challenged = not two and any(r.falsified - green.unproved for r in green.done)
     grade = Grade.A if two else compute_grade(bits) if challenged else Grade(verifier.runner.grade)

@@ -12,7 +12,7 @@ import msgspec
 from anyio import to_thread
 
 from jumar.core.state.events import Localisation
-from jumar.core.state.verdict import CHANGED, EXCUSED, Ended, Outcome, Report, Verdict, reconcile, unsteady
+from jumar.core.state.verdict import CHANGED, EXCUSED, Ended, Outcome, Report, Verdict, mark_flaky, reconcile
 from jumar.errors import BadInput
 from jumar.languages.test_annotations import is_slug
 from jumar.ports import (
@@ -117,7 +117,7 @@ class TrustedVerifier(TreeRunner):
         before = self._seen.setdefault(tree, {})
         green = verdict.green_ids
         changed = [i for i in verdict.results if before.setdefault(i, i in green) != (i in green)]
-        return unsteady(verdict, changed, CHANGED)
+        return mark_flaky(verdict, changed, CHANGED)
 
     async def plain(self, tree: str, accepted: Mapping[str, Outcome] | None, also: Sequence[str] = ()) -> Verification:
         """Judge *tree* on each expected id, and those in *also*, by one run; a green is not accepted."""

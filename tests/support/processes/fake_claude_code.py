@@ -16,8 +16,8 @@ import jumar.child.hook.hook_fast
 from jumar.child.hook.published_state import HookRefusal
 from jumar.child.hook.ruling import BEGIN, FAILED, POST, PRE, PROMPT, STOP, SUBAGENT_STOP, answer_event, format_refusal
 from jumar.core.state.test_policy import Gate
-from jumar.hooks.claim_command import claimed
-from jumar.hooks.full_rule import ruled
+from jumar.hooks.claim_command import claim_in_session
+from jumar.hooks.full_rule import answer_or_refuse
 from support.processes.interpreters import beside_it
 
 FAST = Path(jumar.child.hook.hook_fast.__file__)
@@ -84,7 +84,7 @@ class Host:
 
     def _called(self, event: str, raw: bytes) -> dict[str, object] | None:
         def full(event: str, raw: bytes, root: str, _seconds: float) -> dict[str, object] | None:
-            return ruled(event, raw, Path(root), self.environ, self._gate)
+            return answer_or_refuse(event, raw, Path(root), self.environ, self._gate)
 
         try:
             return answer_event(event, raw, str(self.root), 60.0, full)
@@ -148,7 +148,7 @@ class Host:
     def claim(self, test: str, target: str) -> tuple[bool, str]:
         """The agent claims in its shell; whether it was admitted, and the line it sees."""
         if not self._processes:
-            done = anyio.run(claimed, self.root, test, target, self.environ)
+            done = anyio.run(claim_in_session, self.root, test, target, self.environ)
             return done.admitted, done.text + "\n"
         argv = [sys.executable, "-I", "-m", "jumar.cli.main", "claim", test, target]
         ended = subprocess.run(argv, cwd=self.root, env=self.environ, capture_output=True, text=True, check=False)

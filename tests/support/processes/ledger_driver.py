@@ -29,7 +29,7 @@ from jumar.core.run.effects import Halt
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.run.strategy import Message, Request, Tool
 from jumar.core.state import events as ev
-from jumar.core.state.budget import MICRO, Budget, Cost, micro
+from jumar.core.state.budget import MICRO, Budget, Cost, to_micro_usd
 from jumar.core.state.reply import Reply
 from jumar.core.state.run_state import Phase, RunState
 from jumar.core.state.stop import StopReason
@@ -129,7 +129,7 @@ class Watched:
 
     def _look(self) -> None:
         spent, caps = self._ledger.total(), self._ledger.caps
-        assert spent.micro_usd + spent.held_micro_usd <= micro(caps.usd or 0.0), f"{spent} passes {caps}"
+        assert spent.micro_usd + spent.held_micro_usd <= to_micro_usd(caps.usd or 0.0), f"{spent} passes {caps}"
         assert spent.tokens + spent.held_tokens <= (caps.tokens or 0), f"{spent} passes {caps}"
 
 
@@ -313,7 +313,7 @@ def tried(folder: Path, seed: int) -> Said:
     )
     states = [replay(read_journal(p.parent)) for p in sorted(folder.glob(f"*/{EVENTS}"))]
     pending = [s.request for s in states if s.request is not None]
-    money = sum(s.spend.micro_usd for s in states) + sum(micro(r.reserved_usd) for r in pending)
+    money = sum(s.spend.micro_usd for s in states) + sum(to_micro_usd(r.reserved_usd) for r in pending)
     tokens = sum(s.spend.tokens for s in states) + sum(r.reserved_tokens for r in pending)
     said = Said(
         seed=seed,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from jumar.cli.console.coloured import coloured, colours
-from jumar.cli.console.output import Console, printable
+from jumar.cli.console.coloured import can_show_colours, colour_patch
+from jumar.cli.console.output import Console, strip_controls
 from jumar.cli.parameters.command_options import speaking
 from jumar.cli.parameters.environment import environment
 from jumar.cli.parameters.run_argument import IN_RUNS, RUN, spoken
@@ -34,24 +34,24 @@ def diff(run_name: str, runs: Path, *, stat: bool, as_json: bool, quiet: bool) -
     found = read_changes(folder)
     if as_json:
         patch = found.patch.decode("utf-8", "replace")
-        files = [{"path": printable(f.path), "added": f.added, "removed": f.removed} for f in found.files]
+        files = [{"path": strip_controls(f.path), "added": f.added, "removed": f.removed} for f in found.files]
         voice.result({"run": found.run, "base": found.base, "best": found.best, "files": files, "patch": patch})
     elif not found.files:
         click.echo(f"jumar: the best tree of {spoken(folder)} is the one it began with", err=True)
     elif stat:
         voice.say(_stat(found.files))
     elif sys.stdout.isatty():
-        text = printable(found.text).rstrip("\n")
-        click.echo(coloured(text) if colours(environment()) else text)
+        text = strip_controls(found.text).rstrip("\n")
+        click.echo(colour_patch(text) if can_show_colours(environment()) else text)
     else:
         sys.stdout.buffer.write(found.patch)
     return 0
 
 
 def _stat(files: tuple[DiffStat, ...]) -> str:
-    width = max(len(printable(f.path)) for f in files)
+    width = max(len(strip_controls(f.path)) for f in files)
     rows = [
-        f" {printable(f.path):<{width}} | " + ("binary" if f.added is None else f"+{f.added} -{f.removed}")
+        f" {strip_controls(f.path):<{width}} | " + ("binary" if f.added is None else f"+{f.added} -{f.removed}")
         for f in files
     ]
     added, removed = (

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 
 import click
 
-from jumar.cli.console.output import printable
+from jumar.cli.console.output import strip_controls
 
 LINES, LINE_LENGTH = 60, 200
 """Of a patch in a report."""
 
 
-def colours(environ: Mapping[str, str]) -> bool:
+def can_show_colours(environ: Mapping[str, str]) -> bool:
     """Return whether standard output is a terminal that may show colours."""
     return sys.stdout.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
-def coloured(text: str) -> str:
+def colour_patch(text: str) -> str:
     """The patch *text* in the usual colours."""
     return "\n".join(map(_line, text.split("\n")))
 
@@ -35,10 +35,10 @@ def _line(line: str) -> str:
     return click.style(line, fg="red") if line.startswith("-") else line
 
 
-def bounded(text: str, command: str) -> str:
+def shorten_patch(text: str, command: str) -> str:
     """The beginning of the patch *text*, without what only git reads, and how *command* shows the rest."""
     lines = [line for line in text.splitlines() if not line.startswith(("diff --git ", "index "))]
     shown = [line if len(line) <= LINE_LENGTH else line[: LINE_LENGTH - 3] + "..." for line in lines[:LINES]]
     if len(lines) > LINES:
         shown.append(f"... {len(lines) - LINES} more lines: {command}")
-    return printable("\n".join(shown))
+    return strip_controls("\n".join(shown))

@@ -51,14 +51,14 @@ class NoticePrinter:
         if self._acting is None:
             return
         stage, fault, attempts = self._acting
-        if why := fault or (state.told if state.spend.attempts > attempts else ""):
+        if why := fault or (state.last_rejection if state.spend.attempts > attempts else ""):
             yield f"jumar rejected the model's reply ({stage}): {make_one_line(why, LONGEST)}"
 
     def _refusals(self, state: RunState) -> Iterator[str]:
         """Yield the refused actions and reverts of an action-by-action agent since the last look."""
         if state.run.agent == PIPELINE:
             return
-        known, self._talk = self._talk, state.talk
+        known, self._talk = self._talk, state.conversation
         if not self._looked:
             self._looked = True
             return

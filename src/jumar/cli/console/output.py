@@ -29,13 +29,13 @@ class Console(msgspec.Struct):
         """A line for people; silent where a program reads."""
         if not self.json:
             self.before()
-            click.echo(printable(text))
+            click.echo(strip_controls(text))
 
     def note(self, text: str) -> None:
         """A line of progress, on standard error; silent when asked to be quiet."""
         if not self.quiet:
             self.before()
-            click.echo(printable(text), err=True)
+            click.echo(strip_controls(text), err=True)
 
     def result(self, value: Any) -> None:
         """The one machine-readable object, as the last line of standard output."""
@@ -48,7 +48,7 @@ class Console(msgspec.Struct):
         return fail("interrupted before anything ran", EXIT_CODES[StopReason.INTERRUPTED], as_json=self.json)
 
 
-def exit_code(error: JumarError) -> int:
+def get_exit_code(error: JumarError) -> int:
     """The documented exit code of *error*."""
     return USAGE_EXIT if isinstance(error, BadInput) else EXIT_CODES[StopReason.INFRA]
 
@@ -56,12 +56,12 @@ def exit_code(error: JumarError) -> int:
 def fail(sentence: str, code: int, *, as_json: bool) -> int:
     """Say *sentence* on standard error (and as an object where a program reads), and return *code*."""
     one_line = " ".join(sentence.split())
-    click.echo(f"jumar: {printable(one_line)}", err=True)
+    click.echo(f"jumar: {strip_controls(one_line)}", err=True)
     if as_json:
         click.echo(json.dumps({"error": one_line, "exit": code}))
     return code
 
 
-def printable(text: str) -> str:
+def strip_controls(text: str) -> str:
     """*text* without what a terminal would obey: controls but newline and tab, lone surrogates, turned directions."""
     return OBEYED.sub("?", text).encode("utf-8", "backslashreplace").decode()

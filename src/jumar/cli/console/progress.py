@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from jumar.cli.console.notices import LONGEST, NoticePrinter
-from jumar.cli.console.output import Console, printable
+from jumar.cli.console.output import Console, strip_controls
 from jumar.cli.console.status_line import StatusLine
 from jumar.cli.parameters.environment import environment
 from jumar.core.gate.turn_outcome import format_ids
@@ -82,7 +82,7 @@ class ProgressDisplay:
         with self._lock:
             for notice in self._notices.heed(state, effect):
                 self.line(f"{self._title or state.run.task}: {notice}")
-            self._status.title = printable(self._title or state.run.task)
+            self._status.title = strip_controls(self._title or state.run.task)
             self._status.best = (
                 (state.best.score.passed, len(state.expected)) if state.best and state.expected else None
             )

@@ -64,8 +64,8 @@ class StatusLine:
     def text(self, now: float, width: int) -> str:
         """All of it that fits into *width* columns: first without the units, then the least important is left out."""
         whole = self._parts(now, units=True)
-        fits = columns(" ".join(text for _, text in whole)) <= width
-        return fitted(whole if fits else self._parts(now, units=False), width)
+        fits = count_columns(" ".join(text for _, text in whole)) <= width
+        return fit_parts(whole if fits else self._parts(now, units=False), width)
 
     def _parts(self, now: float, *, units: bool) -> list[tuple[int, str]]:
         """The parts in the order in which they stand, each with its weight: the lightest is left out first."""
@@ -75,11 +75,11 @@ class StatusLine:
         parts = [
             (2, f"{self.title}:" if self.title else ""),
             (9, self.work),
-            (1, bar(inner) if inner else ""),
+            (1, format_bar(inner) if inner else ""),
             *self._counted(units=units),
             (4, f"{rate:.{1 if rate < BAR else 0}f}/s" if rate else ""),
-            (5, f"ETA {clock(left)}" if left else ""),
-            (8, clock(elapsed)),
+            (5, f"ETA {format_duration(left)}" if left else ""),
+            (8, format_duration(elapsed)),
             (3, f"best {self.best[0]}/{self.best[1]}" if self.best else ""),
         ]
         return [part for part in parts if part[1]]
@@ -101,7 +101,7 @@ class StatusLine:
             yield (6, f"round {of}") if part is ProgressPart.ROUND else (7, f"{of} {part}" if units else of)
 
 
-def bar(count: PartCount) -> str:
+def format_bar(count: PartCount) -> str:
     """A bar of what is done; nothing where nobody knows how much there is."""
     if not count.total:
         return ""
@@ -109,29 +109,29 @@ def bar(count: PartCount) -> str:
     return f"[{'#' * full}{'.' * (BAR - full)}]"
 
 
-def clock(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """*seconds* as minutes and seconds, or hours, minutes and seconds."""
     minutes, rest = divmod(int(seconds), MINUTE)
     hours, minutes = divmod(minutes, MINUTE)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def fitted(parts: list[tuple[int, str]], width: int) -> str:
+def fit_parts(parts: list[tuple[int, str]], width: int) -> str:
     """*parts*, (weight, text) each, in their order: the lightest left out until the rest fits."""
     kept = list(parts)
-    while len(kept) > 1 and columns(" ".join(text for _, text in kept)) > width:
+    while len(kept) > 1 and count_columns(" ".join(text for _, text in kept)) > width:
         kept.remove(min(kept, key=lambda part: part[0]))
     return cut(" ".join(text for _, text in kept), width)
 
 
 def cut(text: str, width: int) -> str:
     """Cut *text* to the part that fits into *width* columns."""
-    while text and columns(text) > width:
+    while text and count_columns(text) > width:
         text = text[:-1]
     return text
 
 
-def columns(text: str) -> int:
+def count_columns(text: str) -> int:
     """Return the number of terminal columns that *text* takes."""
     return sum(_columns(letter) for letter in text)
 

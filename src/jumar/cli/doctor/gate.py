@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.child.commands.test_command_main import check_startable
-from jumar.core.state.claims import stands, warnings
+from jumar.core.state.claims import find_plan_warnings, get_step_status
 from jumar.errors import BadInput, JumarError
 from jumar.languages.project_kinds import COMMAND
 from jumar.plugins import list_names
@@ -85,14 +85,14 @@ def check_plans(runs: Path) -> Iterator[GateCheck]:
     folders = sorted((path.parent for path in runs.glob("*/events.jsonl")), key=lambda path: path.name)
     for folder in reversed(folders):
         try:
-            book = read_state(folder).book
+            book = read_state(folder).gate_state
         except JumarError:  # `jumar log verify` tells
             continue
-        for said in warnings(book.plan):
+        for said in find_plan_warnings(book.plan):
             yield GateCheck(
                 "plan", ok=False, needed=False, found=f"{folder.name}: {said}", mend="submit the plan again"
             )
         if book.plan:
-            where = ", ".join(f"{step.title}: {stands(step, book.newest)}" for step in book.plan)
+            where = ", ".join(f"{step.title}: {get_step_status(step, book.newest)}" for step in book.plan)
             yield GateCheck("plan", ok=True, needed=False, found=f"{folder.name}: {where}")
         return

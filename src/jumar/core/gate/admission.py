@@ -9,7 +9,7 @@ import msgspec
 from jumar.core.gate.leave_refactor import explain_no_codemod, refuse_leave
 from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.gate.write_rules import Hit, WriteRules, explain_misnamed, explain_refusal, find_escape
-from jumar.core.state.claims import GateState, provides, red_ids, why_not_red
+from jumar.core.state.claims import GateState, can_provide, explain_not_red, find_red_ids
 from jumar.core.state.events import PlanStep
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate
@@ -74,7 +74,7 @@ def admits(action: Action, state: RunState, guard: WriteRules) -> Ruling:  # noq
             return _ruled(refuse_leave(state, action.name, action.args))
         case "edit_claim":
             return _claim(str(action.args["test_id"]), str(action.args["edit_target"]), state, guard)
-        case "replace_in_files" if state.book.mode is not Gate.CODEMOD:
+        case "replace_in_files" if state.gate_state.mode is not Gate.CODEMOD:
             return _no("replace_in_files is for codemod mode: call set_mode('codemod') first")
         case "escalate":
             return _escalation(str(action.args["test_id"]), str(action.args["reason"]), state)
@@ -92,7 +92,7 @@ def rule_on_write(path: str, state: RunState, guard: WriteRules) -> Ruling:  # n
     """Rule on a change of the file *path*, whichever way it comes."""
     if hit := find_escape(path):
         return Ruling(admitted=False, reason=f"{path!r} leads outside the workspace", hit=hit)
-    mode = state.book.mode
+    mode = state.gate_state.mode
     if mode is Gate.CODEMOD:
         return _no(f"{path} was not changed: {ONE_EDIT}")
     if mode is not Gate.OFF and guard.authorable(path):
@@ -101,9 +101,9 @@ def rule_on_write(path: str, state: RunState, guard: WriteRules) -> Ruling:  # n
         return _ruled(explain_misnamed(path) or "")
     if why := explain_refusal(path, guard):
         return _no(why)
-    if mode is not Gate.STRICT or state.book.covering(path):
+    if mode is not Gate.STRICT or state.gate_state.covering(path):
         return YES
-    return _no(_unclaimed(path, state.book))
+    return _no(_unclaimed(path, state.gate_state))
 
 
 def parse_steps(action: Action) -> tuple[PlanStep, ...]:
@@ -114,7 +114,7 @@ def parse_steps(action: Action) -> tuple[PlanStep, ...]:
 def _unclaimed(path: str, book: GateState) -> str:
     """Return why an edit of *path* that no claim covers is refused, and what would admit it."""
     other = [f"{c.test_id} for {c.path}" for c in book.claims]
-    red = [i for i in red_ids(book.newest) if i not in book.ended]
+    red = [i for i in find_red_ids(book.newest) if i not in book.ended]
     if other:
         named = format_ids(tuple(other))
         return f"no claim covers {path}: open is {named}; claim it too with edit_claim(test_id, {path!r})"
@@ -128,7 +128,7 @@ def _unclaimed(path: str, book: GateState) -> str:
 
 
 def _claim(test_id: str, target: str, state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  as in _plan
-    book = state.book
+    book = state.gate_state
     if book.mode is not Gate.STRICT:
         return _no(f"the gate is {book.mode}: edits need no claims now")
     if hit := find_escape(target):
@@ -139,21 +139,21 @@ def _claim(test_id: str, target: str, state: RunState, guard: WriteRules) -> Rul
         return _no(why)
     run = book.newest.get(test_id)
     if run is None and test_id not in state.expected:
-        near = tuple(i for i in state.expected if i.endswith(f"::{test_id}")) or red_ids(book.newest)
+        near = tuple(i for i in state.expected if i.endswith(f"::{test_id}")) or find_red_ids(book.newest)
         return _no(f"there is no test {test_id!r}; there is {format_ids(near) or 'none that is red'}")
-    if why := why_not_red(run, test_id):
+    if why := explain_not_red(run, test_id):
         return _no(why)
     if test_id in book.ended:
         return _no(f"two edits for {test_id} did not turn it green: claim another test first")
-    if run is not None and not provides(target, run.absent):
+    if run is not None and not can_provide(target, run.absent):
         return _no(f"{test_id} misses {run.absent!r}, which {target} does not provide: claim the file that will")
     return YES
 
 
 def _escalation(test_id: str, reason: str, state: RunState) -> Ruling:
     """Any test that the run knows may be escalated, red or green: it is for a person to decide who is right."""
-    if test_id not in state.book.newest and test_id not in state.expected:
-        near = tuple(i for i in state.expected if test_id and test_id in i) or red_ids(state.book.newest)
+    if test_id not in state.gate_state.newest and test_id not in state.expected:
+        near = tuple(i for i in state.expected if test_id and test_id in i) or find_red_ids(state.gate_state.newest)
         there = format_ids(near or state.expected) or "none"
         return _no(f"there is no test {test_id!r} in this run; there is {there}: name the one that contradicts")
     if not reason.strip():
@@ -162,7 +162,7 @@ def _escalation(test_id: str, reason: str, state: RunState) -> Ruling:
 
 
 def _mode(mode: str, state: RunState) -> Ruling:  # noqa: PLR0911  one line per reason
-    book, switches = state.book, state.run.settings.switches
+    book, switches = state.gate_state, state.run.settings.switches
     if mode not in (Gate.STRICT, Gate.REFACTOR, Gate.CODEMOD):
         return _no(f"there is no mode {mode[:60]!r}; there are strict, refactor and codemod")
     if mode == book.mode:
@@ -180,7 +180,7 @@ def _mode(mode: str, state: RunState) -> Ruling:  # noqa: PLR0911  one line per 
 
 def _plan(steps: tuple[PlanStep, ...], state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  one line per reason
     """A plan is refused whole: a step that names a test which its file does not have will never be red."""
-    homes = {i: i.partition("::")[0] for i in state.expected} | {i: r.file for i, r in state.book.newest.items()}
+    homes = {i: i.partition("::")[0] for i in state.expected} | {i: r.file for i, r in state.gate_state.newest.items()}
     files = frozenset(homes.values())
     if not steps:
         return _no("a plan needs at least one step")
@@ -194,7 +194,7 @@ def _plan(steps: tuple[PlanStep, ...], state: RunState, guard: WriteRules) -> Ru
             return _no(f"step {number}: {path} has no test {step.test_id!r}; a new test goes into a new test file")
         if path and not step.test_id:
             return _no(f"step {number} names {path} and no test_id: name the test")
-        if not step.test_id and state.book.mode is Gate.STRICT and not state.run.settings.switches.allow_refactor:
+        if not step.test_id and state.gate_state.mode is Gate.STRICT and not state.run.settings.switches.allow_refactor:
             return _no(f"step {number} ({step.title!r}) has no test: give test_id and test_file_path")
     return YES
 

@@ -31,7 +31,7 @@ def is_judged(state: RunState) -> bool:
 
 def needs_verdict(state: RunState, name: str, args: Mapping[str, object]) -> bool:
     """Return whether the tests must run before a ruling on the action *name*: it would leave refactor mode unjudged."""
-    if state.book.mode is not Gate.REFACTOR or not would_leave(name, args) or is_judged(state):
+    if state.gate_state.mode is not Gate.REFACTOR or not would_leave(name, args) or is_judged(state):
         return False
     return name == "final" or not is_untouched(state)
 
@@ -65,7 +65,7 @@ def explain_no_codemod(state: RunState) -> str:
     """Return why codemod mode cannot be entered; empty: it can."""
     if not state.run.settings.switches.allow_codemod:
         return "codemod mode is the person's switch, and it is off: pass --allow-codemod"
-    if state.book.mode is Gate.REFACTOR and not is_untouched(state):
+    if state.gate_state.mode is Gate.REFACTOR and not is_untouched(state):
         return "what was edited in refactor mode was not judged yet: leave it with set_mode('strict') first"
     if not state.expected and not state.run.settings.verify:
         return "there is no test and no [gate] verify that a codemod could be judged by"
@@ -82,7 +82,7 @@ def explain_not_kept(state: RunState) -> str:
         return "it was not judged"
     if judged.tests.void is not None:
         return f"there is no usable evidence: {judged.tests.void.reason}"
-    before = {i: run.outcome for i, run in state.book.newest.items()}
+    before = {i: run.outcome for i, run in state.gate_state.newest.items()}
     changed = [
         f"{i} was {before.get(i, 'unknown')} and is {outcome}"
         for i, outcome in judged.outcomes.items()
@@ -103,14 +103,14 @@ def _differing(plain: PlainRun) -> str:
 
 def refuse_leave(state: RunState, name: str, args: Mapping[str, object]) -> str:
     """Return why the action *name*, which would leave refactor mode, is refused, and what follows; empty: it is not."""
-    if state.book.mode is not Gate.REFACTOR or not would_leave(name, args):
+    if state.gate_state.mode is not Gate.REFACTOR or not would_leave(name, args):
         return ""
     if name == "set_mode" and is_untouched(state):
         return ""
     why = explain_red(state)
     if not why:
         return ""
-    number = state.book.refusals + 1
+    number = state.gate_state.refusals + 1
     last = "all edits since it was entered go back, and the run ends"
     then = last if number >= REFUSALS else f"mend it and try again; after the third refusal in a row {last}"
     return f"{RULE}: {why}. Refusal {number} of {REFUSALS}: {then}"

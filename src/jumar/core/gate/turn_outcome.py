@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from jumar.core.state.claims import Edited, GateState, Stage, groups, why_not_red
+from jumar.core.state.claims import Edited, GateState, Stage, explain_not_red, group_edits
 from jumar.core.state.events import TestRun
 from jumar.core.state.run_state import IllegalEvent, Judged, RunState
 from jumar.core.state.verdict import Outcome
@@ -58,7 +58,7 @@ class TurnTrial(msgspec.Struct, frozen=True):
 
 def judge_turn(state: RunState) -> Judgement:
     """Return what the newest verification says of the edits in the workspace."""
-    judged, book = _judged(state), state.book
+    judged, book = _judged(state), state.gate_state
     edits = [book.turn[n] for n in book.trying]
     if judged.tests.void is not None:
         return Judgement(void=judged.tests.void.reason)
@@ -104,7 +104,7 @@ def plan_next_trial(book: GateState, found: Judgement) -> TurnTrial | None:
         return TurnTrial(left, book.trying, later, book.apart, book.fulfilled | found.green, Stage.SINGLY)
     if book.stage is Stage.SINGLY:
         return _without_newest(book, found)
-    parts = groups(book.turn, range(len(book.turn)))
+    parts = group_edits(book.turn, range(len(book.turn)))
     if book.stage is Stage.ALL and (trial := _without_red(book, found, parts)):
         return trial
     if len(parts) > 1:
@@ -173,8 +173,8 @@ def _turned_red(state: RunState, edits: Sequence[Edited]) -> bool:
 def _unseen(edit: Edited, state: RunState) -> str:
     """Return why a test command did not turn red by the test file that *edit* wrote; empty: it did."""
     before = _green_before(state)
-    for test_id, run in state.book.latest.items():
-        if test_id not in before and edit.path not in state.book.authored:
+    for test_id, run in state.gate_state.latest.items():
+        if test_id not in before and edit.path not in state.gate_state.authored:
             return f"{test_id} was red before {edit.path}, so it cannot show a new test to be red: turn it green first"
         if run.status == "pass":
             return f"{test_id} stays green with {edit.path}: the command must run the new test, and that must fail"
@@ -186,7 +186,7 @@ def _wrong(edit: Edited, state: RunState) -> str:
     if state.run.settings.suite.single:
         return _unseen(edit, state)
     before = _green_before(state)
-    own = {i: run for i, run in state.book.latest.items() if run.file == edit.path}
+    own = {i: run for i, run in state.gate_state.latest.items() if run.file == edit.path}
     if not own:
         return f"{edit.path} holds no test that the runner knows: a new test file needs tests of its own, seen red"
     if any(i in before and run.status != "pass" for i, run in own.items()):
@@ -203,7 +203,7 @@ def _no_red(test_id: str, run: TestRun) -> str:
         return f"{test_id} passes at once: a new test must be seen red before the code is written"
     if run.outcome is Outcome.TIMEOUT:
         return f"{test_id} ran out of time: a new test must fail by an assertion or an error in the code"
-    return why_not_red(run, test_id)
+    return explain_not_red(run, test_id)
 
 
 def format_ids(ids: tuple[str, ...]) -> str:

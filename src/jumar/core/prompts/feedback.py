@@ -99,7 +99,7 @@ def fix(state: RunState, texts: Texts) -> tuple[Message, ...]:
     red = _red_files(state)
     tests = {path: _focused(state, path, text) for path, text in texts.tests.items() if path in red}
     green = sorted(path for path in texts.tests if path not in red)
-    told = cut_middle(strip_control_sequences(state.told), OUTPUT_LIMIT)
+    told = cut_middle(strip_control_sequences(state.last_rejection), OUTPUT_LIMIT)
     return _messages(
         RULES,
         _tests(tests),
@@ -188,9 +188,9 @@ def _files(files: Mapping[str, str]) -> str:
 
 def _results(state: RunState) -> str:
     """The failures of the best tree: the output of the red tests alone, and by name those that it leaves out."""
-    if state.best is None or not state.shown:
+    if state.best is None or not state.best_results:
         return ""
-    output = str(state.shown.get("output", ""))
+    output = str(state.best_results.get("output", ""))
     named = {line.partition(" ")[2] for line in output.splitlines()} | state.best.green_ids
     absent = [i for i in state.run.expected if i not in named]
     also = cut_middle("\n".join(absent), OUTPUT_LIMIT)

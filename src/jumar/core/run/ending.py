@@ -11,8 +11,8 @@ from jumar.core.quoting import make_one_line
 from jumar.core.run.effects import Halt
 from jumar.core.run.stall import is_stalled
 from jumar.core.run.strategy import Strategy
-from jumar.core.state.budget import CAPS, exhausted
-from jumar.core.state.claims import red_ids, stands
+from jumar.core.state.budget import CAPS, find_exhausted_cap
+from jumar.core.state.claims import find_red_ids, get_step_status
 from jumar.core.state.run_state import HOST, HOSTED, RunState
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy, Trigger
@@ -27,14 +27,16 @@ def find_own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901
     if state.escalated is not None:  # before green: a person must look, whatever passes
         named_test, why = state.escalated.test_id, make_one_line(state.escalated.reason, LONGEST)
         return Halt(StopReason.ESCALATED, f"the agent escalated {named_test}: {why}")
-    if state.book.refusals >= REFUSALS:
-        return Halt(StopReason.STALLED, f"leaving refactor mode was refused {REFUSALS} times in a row: {state.told}")
+    if state.gate_state.refusals >= REFUSALS:
+        return Halt(
+            StopReason.STALLED, f"leaving refactor mode was refused {REFUSALS} times in a row: {state.last_rejection}"
+        )
     if _is_green(state, agent):
         return Halt(StopReason.GREEN)
     if state.expired:
         return Halt(StopReason.BUDGET, state.expired)
-    if state.said is not None:
-        return Halt(StopReason.FINAL, state.said)
+    if state.final_message is not None:
+        return Halt(StopReason.FINAL, state.final_message)
     if why := _given_up(state):
         return Halt(StopReason.STALLED, why)
     if agent.loops and state.run.agent != HOST and is_stalled(state.recent):
@@ -52,7 +54,7 @@ def adjust_untested_end(state: RunState, ending: Halt) -> Halt:
     if state.expected or EXIT_CODES[ending.stop] != EXIT_CODES[StopReason.UNTESTED]:
         return ending
     last = f"{ending.why.rstrip('. ')}; " if ending.why.strip() else ""
-    if last and state.said is not None and state.run.agent not in HOSTED:
+    if last and state.final_message is not None and state.run.agent not in HOSTED:
         last = f"the agent said: {last}"
     why = "no test judged this run: none was there, and none was written"
     return Halt(StopReason.UNTESTED, f"{last}{why}{_guarded(state)}")
@@ -75,26 +77,26 @@ def _is_leaving(state: RunState, agent: Strategy) -> bool:
     """Return whether the next action is a `final` that a green verdict on this tree admits: no cap intervenes."""
     actions = agent.actions(state)
     final = state.actions_done < len(actions) and actions[state.actions_done].name == "final"
-    return final and state.book.mode is Gate.REFACTOR and is_judged(state) and not explain_red(state)
+    return final and state.gate_state.mode is Gate.REFACTOR and is_judged(state) and not explain_red(state)
 
 
 def _unchecked(state: RunState) -> bool:
     """Return whether `[gate] verify` was not seen green on the tree in the workspace, in refactor mode."""
-    if state.book.mode is not Gate.REFACTOR or not state.run.settings.verify:
+    if state.gate_state.mode is not Gate.REFACTOR or not state.run.settings.verify:
         return False
     return not is_judged(state) or bool(explain_red(state))
 
 
 def _unplanned(state: RunState) -> bool:
     """Green from the start, and a test of the plan is not: the work that was planned is not done."""
-    steps = state.book.plan if state.born_green else ()
-    return any(step.test_id and stands(step, state.book.newest) != "green" for step in steps)
+    steps = state.gate_state.plan if state.born_green else ()
+    return any(step.test_id and get_step_status(step, state.gate_state.newest) != "green" for step in steps)
 
 
 def _given_up(state: RunState) -> str:
     """Return why no claim can be made any more; empty: one can, or none was given up."""
-    book = state.book
-    if not book.ended or book.claims or book.turn or set(red_ids(book.newest)) - book.ended:
+    book = state.gate_state
+    if not book.ended or book.claims or book.turn or set(find_red_ids(book.newest)) - book.ended:
         return ""
     return f"two edits for {format_ids(tuple(sorted(book.ended)))} did not turn it green, and nothing else is red"
 
@@ -102,8 +104,8 @@ def _given_up(state: RunState) -> str:
 def _unstarted(state: RunState, agent: Strategy) -> bool:
     """Green from the start with something to do: the instruction asks for more than the tests do."""
     if state.run.agent == HOST:
-        return state.said is None
-    if state.said is not None or not state.run.settings.instruction:
+        return state.final_message is None
+    if state.final_message is not None or not state.run.settings.instruction:
         return False
     return state.born_green if agent.loops else state.spend.attempts == 0 and not agent.localises
 
@@ -118,7 +120,7 @@ _WITHIN_A_TURN = ("attempts", "test_runs")
 def _capped(state: RunState, names: tuple[str, ...] = CAPS) -> Halt | None:
     last_test = state.run.test_policy is TestPolicy.ON_FINAL
     held_seconds = state.run.settings.suite.timeout_seconds if last_test else 0.0
-    cap = exhausted(state.run.budget, state.spend, held_seconds, names)
+    cap = find_exhausted_cap(state.run.budget, state.spend, held_seconds, names)
     if cap is None:
         return None
     stop = {"attempts": StopReason.ATTEMPTS, "turns": StopReason.TURNS}.get(cap, StopReason.BUDGET)

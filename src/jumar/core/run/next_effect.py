@@ -29,7 +29,7 @@ from jumar.core.run.effects import (
 from jumar.core.run.ending import adjust_untested_end, find_own_end
 from jumar.core.run.planning import is_planning_turn
 from jumar.core.run.strategy import FRONTIER, Strategy
-from jumar.core.state.ratchet import holds, ties
+from jumar.core.state.ratchet import holds, is_tie
 from jumar.core.state.run_state import HOSTED, IllegalEvent, Judged, Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy, Trigger
@@ -72,7 +72,7 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # 
         if policy is TestPolicy.ON_FINAL and unknown and not ending.unverifiable:
             return Verify(Trigger.FINAL)
         if state.best is not None and state.tree != state.best.tree:
-            refactoring = state.book.mode is Gate.REFACTOR and is_judged(state)
+            refactoring = state.gate_state.mode is Gate.REFACTOR and is_judged(state)
             shipped = "the best tree is what is shipped"
             return GoBack(state.best.tree, f"{RULE}: {explain_red(state)}" if refactoring else shipped)
         return Finish(adjust_untested_end(state, ending))
@@ -83,7 +83,7 @@ def _between(state: RunState, agent: Strategy, halt: Halt | None) -> Effect:  # 
 
 def _due(state: RunState, ending: Halt | None) -> Effect | None:
     """Return what the gate still has to do: judge the edits of a turn that is over, or a refactoring."""
-    book, best = state.book, state.best
+    book, best = state.gate_state, state.best
     if best is None or not state.coalesces:
         return None
     if not (ending is None or ending.patient or ending.stop in _PATIENT):
@@ -150,7 +150,7 @@ def _judge(state: RunState) -> Effect:
     void = judged.tests.void
     if void is not None and state.best is None and (void.cause is Cause.HARNESS or state.tree == state.run.tree):
         return Finish(Halt(StopReason.INFRA, void.reason))
-    if judged.tests.trigger is Trigger.TURN and state.book.mode is not Gate.OFF:
+    if judged.tests.trigger is Trigger.TURN and state.gate_state.mode is not Gate.OFF:
         return _gate(state, judged)
     if void is None and holds(judged.attempt, state.best, state.run.settings.rule, state.removals.deleted):
         return Keep(judged.attempt)
@@ -159,13 +159,13 @@ def _judge(state: RunState) -> Effect:
 
 def _gate(state: RunState, judged: Judged) -> Effect:
     """A verdict on claimed edits, or on a refactoring: what is good stays, byte for byte, and the rest goes back."""
-    if state.book.mode is Gate.CODEMOD:
+    if state.gate_state.mode is Gate.CODEMOD:
         why = explain_not_kept(state)
         return GoBack(_home(state), f"a codemod keeps every outcome, and {why}") if why else Keep(judged.attempt)
-    if state.book.mode is Gate.REFACTOR:
+    if state.gate_state.mode is Gate.REFACTOR:
         return Refuse(why) if (why := explain_red(state)) else Keep(judged.attempt)
     found = judge_turn(state)
-    trial = plan_next_trial(state.book, found)
+    trial = plan_next_trial(state.gate_state, found)
     if trial is None:
         return Keep(judged.attempt)
     return Rebuild(trial.left, trial.dropped, found.why)
@@ -174,7 +174,7 @@ def _gate(state: RunState, judged: Judged) -> Effect:
 def _not_kept(state: RunState, judged: Judged) -> str:
     """Return why the ratchet does not move up to the newest verdict."""
     deleted = state.removals.deleted
-    if not (deleted and ties(judged.attempt, state.best)):
+    if not (deleted and is_tie(judged.attempt, state.best)):
         return _lower(state)
     return (
         f"it deletes {format_ids(deleted)}, and no more tests pass than before: "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from jumar.core.state.budget import CAPS, MICRO, Cost, exhausted
+from jumar.core.state.budget import CAPS, MICRO, Cost, find_exhausted_cap
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
@@ -36,7 +36,7 @@ def find_caps_to_raise(state: RunState) -> Mapping[str, float]:
     needed: dict[str, float] = {}
     for name in (*CAPS, "usd", "tokens"):
         cap = getattr(budget, name)
-        over = name in CAPS and exhausted(budget, spend, last, (name,)) is not None
+        over = name in CAPS and find_exhausted_cap(budget, spend, last, (name,)) is not None
         over = over or (name == "seconds" and bool(state.expired))  # an agent that keeps time for its last verification
         if cap is None or not (over or (told and told[1] == name)):
             continue

@@ -59,14 +59,14 @@ MOST_USD = 1e9
 exact."""
 
 
-def micro(usd: float) -> int:
+def to_micro_usd(usd: float) -> int:
     """*usd* in micro-dollars, rounded up: a reservation never understates, and nothing is ever paid back."""
     return ceil(round(max(0.0, min(MOST_USD, usd)) * MICRO, 3))
 
 
 def reserve(budget: Budget, spend: Spend, worst: Cost) -> str | None:
     """The name of the cap that a call of *worst* cost could pass, or None if the call may be made."""
-    if budget.usd is not None and spend.micro_usd + micro(worst.usd) > floor(round(budget.usd * MICRO, 3)):
+    if budget.usd is not None and spend.micro_usd + to_micro_usd(worst.usd) > floor(round(budget.usd * MICRO, 3)):
         return "usd"
     if budget.tokens is not None and spend.tokens + worst.tokens > budget.tokens:
         return "tokens"
@@ -75,14 +75,16 @@ def reserve(budget: Budget, spend: Spend, worst: Cost) -> str | None:
 
 def settle(spend: Spend, usd: float, tokens: int) -> Spend:
     """The spend after a call that cost *usd* and *tokens*."""
-    return msgspec.structs.replace(spend, micro_usd=spend.micro_usd + micro(usd), tokens=spend.tokens + tokens)
+    return msgspec.structs.replace(spend, micro_usd=spend.micro_usd + to_micro_usd(usd), tokens=spend.tokens + tokens)
 
 
 CAPS = ("attempts", "turns", "test_runs", "seconds")
 """Caps on resources that are used up bit by bit; money and tokens are reserved call by call."""
 
 
-def exhausted(budget: Budget, spend: Spend, held_seconds: float = 0.0, names: tuple[str, ...] = CAPS) -> str | None:
+def find_exhausted_cap(
+    budget: Budget, spend: Spend, held_seconds: float = 0.0, names: tuple[str, ...] = CAPS
+) -> str | None:
     """The first cap among *names* that leaves no room for more, or None.
 
     *held_seconds* are set aside for the verification that has to come at the end.

@@ -113,7 +113,7 @@ class GateState(msgspec.Struct, frozen=True):
         return newer or tuple(c.test_id for c in own)
 
 
-def groups(turn: tuple[Edited, ...], among: Iterable[int]) -> tuple[tuple[int, ...], ...]:
+def group_edits(turn: tuple[Edited, ...], among: Iterable[int]) -> tuple[tuple[int, ...], ...]:
     """The edits *among* those of *turn* that stand or fall together: of the same claims, or of the same test file."""
     found: dict[tuple[str, ...], list[int]] = {}
     for number in among:
@@ -122,7 +122,7 @@ def groups(turn: tuple[Edited, ...], among: Iterable[int]) -> tuple[tuple[int, .
     return tuple(map(tuple, found.values()))
 
 
-def why_not_red(run: TestRun | None, test_id: str) -> str:  # noqa: PLR0911  one line per reason reads best
+def explain_not_red(run: TestRun | None, test_id: str) -> str:  # noqa: PLR0911  one line per reason reads best
     """Explain why the result *run* is no red that an edit could answer, and what would be one; empty: it is one."""
     if run is None:
         return f"{test_id} was not run on the files as they are; call run_tests first"
@@ -142,7 +142,7 @@ def why_not_red(run: TestRun | None, test_id: str) -> str:  # noqa: PLR0911  one
     return f"{test_id} came out as {run.outcome} before it could test anything; claim a test that fails in the code"
 
 
-def provides(path: str, absent: str) -> bool:
+def can_provide(path: str, absent: str) -> bool:
     """Return whether the file *path* could provide the module or file *absent*, as a test names it.
 
     `pkg.mod` is brought by `src/pkg/mod.py`, `pkg/mod/__init__.py` and anything below; `./calc` by `lib/calc.ts`.
@@ -160,12 +160,12 @@ def provides(path: str, absent: str) -> bool:
     return any(own[i : i + span] == parts for i in range(len(own) - span + 1)) or own[-1] == last
 
 
-def red_ids(newest: Mapping[str, TestRun]) -> tuple[str, ...]:
+def find_red_ids(newest: Mapping[str, TestRun]) -> tuple[str, ...]:
     """The tests that are red for a reason that an edit can answer."""
-    return tuple(i for i, run in newest.items() if not why_not_red(run, i))
+    return tuple(i for i, run in newest.items() if not explain_not_red(run, i))
 
 
-def stands(step: PlanStep, newest: Mapping[str, TestRun]) -> str:
+def get_step_status(step: PlanStep, newest: Mapping[str, TestRun]) -> str:
     """Return the status of a plan step: `green`, `red`, `unwritten` (no such test yet), `untested` (names none)."""
     if not step.test_id:
         return "untested"
@@ -173,7 +173,7 @@ def stands(step: PlanStep, newest: Mapping[str, TestRun]) -> str:
     return "unwritten" if run is None or run.outcome is Outcome.MISSING else "green" if run.status == "pass" else "red"
 
 
-def warnings(steps: Iterable[PlanStep]) -> tuple[str, ...]:
+def find_plan_warnings(steps: Iterable[PlanStep]) -> tuple[str, ...]:
     """Return a warning for each plan step whose test has no file yet: the test cannot be found when it is red."""
     return tuple(
         f"step {number} ({step.title}) names {step.test_id} and no test_file_path: say where the test will stand"

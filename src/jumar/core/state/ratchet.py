@@ -62,11 +62,11 @@ def holds(attempt: Attempt, best: Attempt | None, rule: Rule, deleted: Sequence[
         return True
     if rule.ratchet is Ratchet.IDENTITY and not best.green_ids <= attempt.green_ids:
         return False
-    if ties(attempt, best):
+    if is_tie(attempt, best):
         return rule.ties is Ties.KEEP and not deleted
     return attempt.score.rank > best.score.rank
 
 
-def ties(attempt: Attempt, best: Attempt | None) -> bool:
+def is_tie(attempt: Attempt, best: Attempt | None) -> bool:
     """Return whether *attempt* is neither better nor worse than *best*."""
     return best is not None and attempt.score.rank == best.score.rank

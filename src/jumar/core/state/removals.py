@@ -39,7 +39,7 @@ class Removals(msgspec.Struct, frozen=True):
         return tuple(found)
 
 
-def wrote(removals: Removals, write: Write) -> Removals:
+def apply_write(removals: Removals, write: Write) -> Removals:
     """*removals* after one more *write* of the candidate."""
     path, back = write.path, write.path in removals.gone
     made = {p: digest for p, digest in removals.made.items() if p != path}
@@ -56,11 +56,11 @@ def wrote(removals: Removals, write: Write) -> Removals:
     )
 
 
-def kept(removals: Removals) -> Removals:
+def mark_kept(removals: Removals) -> Removals:
     """The candidate is the best tree now."""
     return Removals(made=removals.made, kept=removals.made)
 
 
-def reverted(removals: Removals) -> Removals:
+def mark_reverted(removals: Removals) -> Removals:
     """The workspace is the best tree again."""
     return Removals(made=removals.kept, kept=removals.kept)

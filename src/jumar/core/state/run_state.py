@@ -130,7 +130,7 @@ class RunState(msgspec.Struct, frozen=True):
     """The ids whose results the model asked for (empty: all); None: it did not."""
     recent: tuple[str, ...] = ()
     """Effects of the last six actions, by name: see `jumar.core.run.stall`."""
-    talk: ConversationCell | None = None
+    conversation: ConversationCell | None = None
     """The conversation, newest first."""
     born_green: bool = False
     """True if no expected test was red when the run began."""
@@ -149,13 +149,13 @@ class RunState(msgspec.Struct, frozen=True):
     """Candidates that were screened in this run."""
     run_seconds: float = 0.0
     """Duration of one test run that ends green, as measured on the best tree."""
-    seen: Mapping[str, object] = {}
+    latest_results: Mapping[str, object] = {}
     """The newest observation of test results."""
-    shown: Mapping[str, object] = {}
+    best_results: Mapping[str, object] = {}
     """The observation of test results that belongs to the best tree."""
-    told: str = ""
+    last_rejection: str = ""
     """Reason why the newest proposal was not kept; empty when it was."""
-    said: str | None = None
+    final_message: str | None = None
     """The model's own last word."""
     escalated: Escalation | None = None
     """The test that the agent gave up on because it contradicts something."""
@@ -167,7 +167,7 @@ class RunState(msgspec.Struct, frozen=True):
     final: ev.Final | None = None
     end: ev.RunEnd | None = None
     last_ts: float = 0.0
-    book: GateState = GateState()
+    gate_state: GateState = GateState()
     """State of the gate."""
     asking: bool = False
     """True if a host's agent waits for the answer of its model."""
@@ -194,7 +194,7 @@ class RunState(msgspec.Struct, frozen=True):
         It does not hold that cell.
         """
         events: list[ev.Event] = []
-        cell = self.talk
+        cell = self.conversation
         while cell is not known:
             if cell is None:
                 return None
@@ -205,7 +205,7 @@ class RunState(msgspec.Struct, frozen=True):
     @property
     def expected(self) -> tuple[str, ...]:
         """The ids that judge now: those the run began with, and those of tests it wrote and saw red."""
-        return (*self.run.expected, *self.book.joined)
+        return (*self.run.expected, *self.gate_state.joined)
 
     @property
     def coalesces(self) -> bool:
@@ -213,7 +213,7 @@ class RunState(msgspec.Struct, frozen=True):
 
         Under a gate, and where a host makes them.
         """
-        gated = self.book.mode is not Gate.OFF or self.run.agent in HOSTED
+        gated = self.gate_state.mode is not Gate.OFF or self.run.agent in HOSTED
         return gated and self.run.test_policy is TestPolicy.ON_WRITE
 
     @property

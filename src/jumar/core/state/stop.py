@@ -49,6 +49,6 @@ EXIT_CODES: dict[StopReason, int] = {
 }
 
 
-def exit_of(stop: StopReason, *, scored: bool) -> int:
+def get_exit_code(stop: StopReason, *, scored: bool) -> int:
     """The exit code of a run that stopped so; ending by itself is no failure where no test has judged the run."""
     return 0 if stop is StopReason.FINAL and not scored else EXIT_CODES[stop]

@@ -158,7 +158,7 @@ CHANGED = "it passed in one run and did not in another, on the same files"
 """Reason why a test is flaky."""
 
 
-def unsteady(verdict: Verdict, flaky: Iterable[str], why: str) -> Verdict:
+def mark_flaky(verdict: Verdict, flaky: Iterable[str], why: str) -> Verdict:
     """*verdict*, where the ids *flaky* turned out to come out differently on the same tree."""
     changed = {i: TestResult(i, Outcome.FLAKY, 0, why, Blame.TEST) for i in flaky if i in verdict.results}
     return Verdict({**verdict.results, **changed}, verdict.green_ids.difference(changed), verdict.void)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from jumar.repair.operators.conditions import clauses
-from jumar.repair.source.blocks import StatementLines, indented, inserted, replaced
+from jumar.repair.source.blocks import StatementLines, indent_text, insert_text, replace_line
 from jumar.repair.source.edit_site import EditSite
 from jumar.repair.source.spans import TextEdit
 
@@ -20,9 +20,9 @@ def conditional(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A statement done only under a condition."""
     if isinstance(line.node, cst.If | cst.FunctionDef) or "\n" in line.body.strip():
         return
-    body = indented(line.body, _INDENT)
+    body = indent_text(line.body, _INDENT)
     for clause, likely in clauses(site, line.node):
-        yield replaced(line, f"if {clause}:\n{body}", f"done only if {clause}", 0.42 * likely)
+        yield replace_line(line, f"if {clause}:\n{body}", f"done only if {clause}", 0.42 * likely)
 
 
 def early(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
@@ -32,7 +32,7 @@ def early(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
         exits = [("continue", 1.0), ("break", 0.9), *exits]
     for clause, likely in clauses(site, line.node):
         for exit_, fit in exits:
-            yield inserted(line, f"if {clause}:\n{_INDENT}{exit_}", f"{exit_} if {clause}", 0.4 * likely * fit)
+            yield insert_text(line, f"if {clause}:\n{_INDENT}{exit_}", f"{exit_} if {clause}", 0.4 * likely * fit)
 
 
 def _returned(site: EditSite, line: StatementLines) -> Iterator[tuple[str, float]]:
@@ -63,11 +63,11 @@ def caught(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     ways = ["pass", "return None", *(f"return {v}" for v, fit in _returned(site, line) if fit > 0.5)]  # noqa: PLR2004
     if _loops(site, line.node):
         ways = ["pass", "continue", "break", *ways[1:]]
-    body = indented(line.body, _INDENT)
+    body = indent_text(line.body, _INDENT)
     for exception in _EXCEPTIONS:
         for way in dict.fromkeys(ways):
             text = f"try:\n{body}\nexcept {exception}:\n{_INDENT}{way}"
-            yield replaced(line, text, f"{exception} caught", 0.25 if way == "pass" else 0.2)
+            yield replace_line(line, text, f"{exception} caught", 0.25 if way == "pass" else 0.2)
 
 
 def handlers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:

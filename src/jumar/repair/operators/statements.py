@@ -9,13 +9,13 @@ import libcst as cst
 
 from jumar.repair.source.blocks import (
     StatementLines,
-    dedented,
-    indented,
-    inserted,
-    line_of,
-    replaced,
-    siblings,
-    statements,
+    dedent_text,
+    find_line,
+    find_siblings,
+    indent_text,
+    insert_text,
+    iter_statements,
+    replace_line,
 )
 from jumar.repair.source.edit_site import EditSite
 from jumar.repair.source.spans import TextEdit
@@ -34,9 +34,9 @@ _VALUES = (("return", 0.5), ("yield", 0.25), ("yield from", 0.25), ("await", 0.2
 
 def deleted(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A statement dropped, or a compound one opened up."""
-    yield replaced(line, "pass", "statement dropped", 0.5)
+    yield replace_line(line, "pass", "statement dropped", 0.5)
     if isinstance(line.node, cst.If | cst.For | cst.While | cst.With | cst.Try) and (body := _body(site, line)):
-        yield replaced(line, body, "statement replaced by its body", 0.4)
+        yield replace_line(line, body, "statement replaced by its body", 0.4)
     if isinstance(line.node, cst.If) and line.node.orelse is not None:
         yield from _branches(site, line, line.node)
 
@@ -49,10 +49,10 @@ def _branches(site: EditSite, line: StatementLines, node: cst.If) -> Iterator[Te
             yield TextEdit(start, start + 4, "if", "elif to if", 0.4, site.line(node.orelse))
     elif node.orelse is not None and isinstance(node.orelse.body, cst.IndentedBlock):
         start, end = site.span(node.orelse)
-        rows = dedented(site.snippet[start:end].partition("\n")[2], line.indent + _INDENT)
+        rows = dedent_text(site.snippet[start:end].partition("\n")[2], line.indent + _INDENT)
         last = site.line_offset(site.lines(node.orelse)[0])
         yield TextEdit(
-            last, line.end, f"{indented(rows, line.indent)}\n", "else dropped, its body kept", 0.4, line.number
+            last, line.end, f"{indent_text(rows, line.indent)}\n", "else dropped, its body kept", 0.4, line.number
         )
 
 
@@ -66,43 +66,43 @@ def _body(site: EditSite, line: StatementLines) -> str:
     first, last = site.lines(node.body)
     rows = site.snippet[site.line_offset(first) : site.span(node.body)[1]]
     indent = rows[: len(rows) - len(rows.lstrip())]
-    return dedented(rows, indent) if last >= first else ""
+    return dedent_text(rows, indent) if last >= first else ""
 
 
 def moved(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A statement exchanged with the next one, or moved into or out of a block beside it."""
-    _, after = siblings(site, line)
+    _, after = find_siblings(site, line)
     if after is not None and after.start == line.end:
         text = after.text + line.text
         yield TextEdit(line.start, after.end, text, "statements exchanged", 0.55, line.number)
     if after is not None and (inner := _ends(site, after)):
         first, last, indent = inner
-        body = indented(line.body, indent) + "\n"
+        body = indent_text(line.body, indent) + "\n"
         between, rest = site.snippet[line.end : first], site.snippet[first:last]
         yield TextEdit(
             line.start, last, between + body + rest, "statement moved into the next block", 0.35, line.number
         )
     block = site.parent(line.node)
-    owner = line_of(site, site.parent(block))
+    owner = find_line(site, site.parent(block))
     if owner is not None and isinstance(owner.node, cst.For | cst.While | cst.If | cst.With):
-        body = dedented(line.body, line.indent)
+        body = dedent_text(line.body, line.indent)
         rest = site.snippet[line.end : owner.end]
         yield TextEdit(
-            line.start, owner.end, f"{rest}{indented(body, owner.indent)}\n", "statement moved behind its block", 0.4,
-            line.number,
+            line.start, owner.end, f"{rest}{indent_text(body, owner.indent)}\n",
+            "statement moved behind its block", 0.4, line.number,
         )  # fmt: skip
         front = site.snippet[owner.start : line.start]
         yield TextEdit(
-            owner.start, line.end, f"{indented(body, owner.indent)}\n{front}", "statement moved before its block", 0.3,
-            line.number,
+            owner.start, line.end, f"{indent_text(body, owner.indent)}\n{front}",
+            "statement moved before its block", 0.3, line.number,
         )  # fmt: skip
     yield from _into_previous(site, line)
 
 
 def _into_previous(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    before, _ = siblings(site, line)
+    before, _ = find_siblings(site, line)
     if before is not None and before.end == line.start and (inner := _ends(site, before)):
-        text = indented(dedented(line.body, line.indent), inner[2]) + "\n"
+        text = indent_text(dedent_text(line.body, line.indent), inner[2]) + "\n"
         yield TextEdit(line.start, line.end, text, "statement moved into the block before", 0.45, line.number)
 
 
@@ -122,15 +122,17 @@ def keywords(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:  # noq
     if head in _BARE and not rest:
         for new in _BARE:
             if new != head:
-                yield replaced(line, new, f"{head} to {new}", 0.5)
+                yield replace_line(line, new, f"{head} to {new}", 0.5)
     elif head == "if" and ("\nelse" in line.body or "elif" in line.body):
         return
     elif head in _KEYWORDS:
         for new, prior in _KEYWORDS[head]:
-            yield replaced(line, f"{new} {rest.removeprefix('from ')}".strip(), f"{head} to {new or 'nothing'}", prior)
+            yield replace_line(
+                line, f"{new} {rest.removeprefix('from ')}".strip(), f"{head} to {new or 'nothing'}", prior
+            )
     elif _is_value(line.node):
         for new, prior in _VALUES:
-            yield replaced(line, f"{new} {line.body}", f"{new} added", prior)
+            yield replace_line(line, f"{new} {line.body}", f"{new} added", prior)
 
 
 def returns(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
@@ -140,7 +142,7 @@ def returns(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     value = line.node.body[0].value
     for name in (*site.locals(line.node), "None", "[]", "0", "True", "False", "''"):
         if value is None or site.text(value) != name:
-            yield replaced(line, f"return {name}", f"return of {name}", 0.35)
+            yield replace_line(line, f"return {name}", f"return of {name}", 0.35)
 
 
 def _split(body: str) -> tuple[str, str]:
@@ -155,7 +157,7 @@ def _is_value(node: cst.CSTNode) -> bool:
 def copied(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """Another simple statement of the unit put before or after *line*, as it is or with one name replaced."""
     names = site.locals(line.node)
-    for other in statements(site):
+    for other in iter_statements(site):
         simple = isinstance(other.node, cst.SimpleStatementLine) and "\n" not in other.body
         if not simple or len(other.body) > 80:  # noqa: PLR2004 - a line's length
             continue
@@ -172,9 +174,9 @@ def copied(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
 
 
 def _around(line: StatementLines, text: str, operator: str, prior: float) -> Iterator[TextEdit]:
-    yield inserted(line, text, operator, prior)
+    yield insert_text(line, text, operator, prior)
     if not line.body.startswith(("return", "raise", "break", "continue")):
-        yield inserted(line, text, operator, prior, after=True)
+        yield insert_text(line, text, operator, prior, after=True)
 
 
 def assigned(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
@@ -217,4 +219,4 @@ def ended(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
         returned = [t.value for t in site.nodes if isinstance(t, cst.Return) and t.value is not None]
         values = dict.fromkeys((*site.locals(line.node), *(site.text(v) for v in returned), "None", "True", "False"))
         for value in values:
-            yield inserted(line, f"return {value}", "return added at the end", 0.4, after=True)
+            yield insert_text(line, f"return {value}", "return added at the end", 0.4, after=True)

@@ -31,7 +31,7 @@ class StatementLines:
         return self.text.strip("\r\n")[len(self.indent) :]
 
 
-def line_of(site: EditSite, node: cst.CSTNode) -> StatementLines | None:
+def find_line(site: EditSite, node: cst.CSTNode) -> StatementLines | None:
     """*node* as lines, or None where it shares one (`if x: return`) or continues another statement (`elif`)."""
     if not isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
         return None
@@ -47,12 +47,12 @@ def line_of(site: EditSite, node: cst.CSTNode) -> StatementLines | None:
     return StatementLines(node, start, end, indent, text if text.endswith("\n") else f"{text}\n", first)
 
 
-def statements(site: EditSite) -> Iterator[StatementLines]:
+def iter_statements(site: EditSite) -> Iterator[StatementLines]:
     """Every statement inside functions that has its lines to itself, in order."""
     for node in site.nodes:
         if isinstance(node, cst.IndentedBlock):
             for inner in node.body:
-                line = line_of(site, inner)
+                line = find_line(site, inner)
                 if line is not None and not is_docstring(line.node):
                     yield line
 
@@ -64,33 +64,33 @@ def is_docstring(node: cst.CSTNode) -> bool:
     return isinstance(node.body[0].value, cst.SimpleString | cst.ConcatenatedString)
 
 
-def inserted(line: StatementLines, text: str, operator: str, prior: float, *, after: bool = False) -> TextEdit:
+def insert_text(line: StatementLines, text: str, operator: str, prior: float, *, after: bool = False) -> TextEdit:
     """*text* (one statement, no indentation) on a line of its own before or *after* *line*."""
     place = line.end if after else line.start
-    return TextEdit(place, place, f"{indented(text, line.indent)}\n", operator, prior, line.number)
+    return TextEdit(place, place, f"{indent_text(text, line.indent)}\n", operator, prior, line.number)
 
 
-def replaced(line: StatementLines, text: str, operator: str, prior: float) -> TextEdit:
+def replace_line(line: StatementLines, text: str, operator: str, prior: float) -> TextEdit:
     """*text* in the place of *line*."""
-    return TextEdit(line.start, line.end, f"{indented(text, line.indent)}\n", operator, prior, line.number)
+    return TextEdit(line.start, line.end, f"{indent_text(text, line.indent)}\n", operator, prior, line.number)
 
 
-def indented(text: str, indent: str) -> str:
+def indent_text(text: str, indent: str) -> str:
     """*text* with every line but empty ones moved in by *indent*."""
     return "\n".join(f"{indent}{row}" if row.strip() else row for row in text.split("\n"))
 
 
-def dedented(text: str, indent: str) -> str:
+def dedent_text(text: str, indent: str) -> str:
     """*text* with *indent* taken off every line that has it."""
     return "\n".join(row.removeprefix(indent) for row in text.split("\n"))
 
 
-def siblings(site: EditSite, line: StatementLines) -> tuple[StatementLines | None, StatementLines | None]:
+def find_siblings(site: EditSite, line: StatementLines) -> tuple[StatementLines | None, StatementLines | None]:
     """The statements before and after *line* in its own block."""
     block = site.parent(line.node)
     if not isinstance(block, cst.IndentedBlock):
         return None, None
-    found = [line_of(site, node) for node in block.body]
+    found = [find_line(site, node) for node in block.body]
     place = next(i for i, node in enumerate(block.body) if node is line.node)
     before = found[place - 1] if place else None
     after = found[place + 1] if place + 1 < len(found) else None

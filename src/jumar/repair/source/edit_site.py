@@ -10,7 +10,7 @@ from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, Posi
 
 from jumar.repair.source.scope import Scope
 from jumar.repair.source.spans import TextEdit
-from jumar.repair.source.units import line_starts
+from jumar.repair.source.units import find_line_starts
 
 Operator = Callable[["EditSite", cst.CSTNode], Iterator[TextEdit]]
 """Yields the changes one operator makes at one node."""
@@ -36,7 +36,7 @@ class EditSite:
         self.module = wrapper.module
         self._positions: Mapping[cst.CSTNode, CodeRange] = wrapper.resolve(PositionProvider)
         self._parents: Mapping[cst.CSTNode, cst.CSTNode] = wrapper.resolve(ParentNodeProvider)
-        self._starts = line_starts(snippet)
+        self._starts = find_line_starts(snippet)
         self.nodes = tuple(_walk(self.module))
         loads = _Loads(self)
         self.expressions = tuple(n for n in self.nodes if isinstance(n, cst.BaseExpression) and loads(n))

@@ -35,7 +35,7 @@ class Scope:
         return tuple(dict.fromkeys(name for extent in around for name in extent.names))
 
 
-def scope_of(snippet: str, variables: tuple[str, ...], callables: tuple[str, ...]) -> Scope:
+def build_scope(snippet: str, variables: tuple[str, ...], callables: tuple[str, ...]) -> Scope:
     """The scope of a unit whose text is *snippet*, in a module that binds *variables* and *callables*."""
     tree = ast.parse(snippet)
     extents: list[Extent] = []

@@ -45,19 +45,19 @@ class FileUnits:
     """Functions, classes and imported names of the top level."""
 
 
-def line_starts(source: str) -> list[int]:
+def find_line_starts(source: str) -> list[int]:
     """Offset of the start of each line as the parser counts them, and of the end of the text."""
     starts = [match.start() for match in _LINE.finditer(source) if match.start() < len(source)]
     return [*starts, len(source)]
 
 
-def outline(source: str) -> FileUnits | None:
+def build_outline(source: str) -> FileUnits | None:
     """The outline of *source*, or None if it does not parse."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return None
-    starts = line_starts(source)
+    starts = find_line_starts(source)
     units = tuple(_Walk(source, starts).block(tree.body, ""))
     variables: list[str] = []
     callables: list[str] = []

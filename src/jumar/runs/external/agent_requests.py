@@ -53,7 +53,7 @@ def build_action(wish: Wish) -> Action:
 def build_answer(wish: Wish, state: RunState) -> ForwardedReply:
     """Return what became of *wish*, the newest of its kind, and of what was found around the tools when it was made."""
     said: list[str] = []
-    cell, admitted, name = state.talk, False, ACTIONS[type(wish)]
+    cell, admitted, name = state.conversation, False, ACTIONS[type(wish)]
     while cell is not None and not (isinstance(cell.event, ev.ActionTaken) and cell.event.name == name):
         cell = cell.rest
     if cell is not None and isinstance(taken := cell.event, ev.ActionTaken):

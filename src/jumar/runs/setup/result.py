@@ -11,7 +11,7 @@ from jumar.core.run.raise_caps import find_caps_to_raise
 from jumar.core.run.reducers.transitions import IllegalEvent, reduce
 from jumar.core.state.events import Entry
 from jumar.core.state.run_state import RunState
-from jumar.core.state.stop import Escalation, StopReason, exit_of
+from jumar.core.state.stop import Escalation, StopReason, get_exit_code
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
 from jumar.journal.line_format import JournalEnd
@@ -96,7 +96,7 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         run=state.run.run,
         task=state.run.task,
         stop=stop,
-        exit=exit_of(stop, scored=score is not None),
+        exit=get_exit_code(stop, scored=score is not None),
         passed=score.passed if score else None,
         failed=score.failed if score else None,
         errors=score.errors if score else None,
@@ -119,7 +119,7 @@ def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
         warnings=state.evidence.warnings if state.evidence else (),
         raises=find_caps_to_raise(state),
         why=end.why if end else "the run could not be ended in its journal",
-        said=end is not None and stop is StopReason.FINAL and bool(state.said) and bool(end.why),
+        said=end is not None and stop is StopReason.FINAL and bool(state.final_message) and bool(end.why),
         escalated=state.escalated if stop is StopReason.ESCALATED else None,
         head=head,
     )

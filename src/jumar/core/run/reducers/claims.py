@@ -30,7 +30,7 @@ def count_action(book: GateState, *, last: bool) -> GateState:
 
 def add_write(state: RunState, write: ev.Write) -> GateState:
     """An edit waits for its verdict. In refactor mode nothing waits: the mode is judged as a whole, with its tests."""
-    book = state.book
+    book = state.gate_state
     if book.mode is Gate.CODEMOD:
         return book
     if book.mode is Gate.REFACTOR:
@@ -49,7 +49,7 @@ def record_tests(state: RunState, tests: ev.Tests, runs: Mapping[str, ev.TestRun
 
     Results of a trial of edits do not count for the tree that edits begin from.
     """
-    book = state.book
+    book = state.gate_state
     if book.mode is Gate.OFF or tests.void is not None:
         return book
     home = book.base or (state.best.tree if state.best is not None else state.run.tree)
@@ -62,7 +62,7 @@ def record_tests(state: RunState, tests: ev.Tests, runs: Mapping[str, ev.TestRun
 
 def keep_edits(state: RunState) -> GateState:
     """The edits in the workspace stay: their claims are fulfilled, and their tests are expected from now on."""
-    book = state.book
+    book = state.gate_state
     if not state.coalesces:
         return book
     edits = [book.turn[n] for n in book.trying]
@@ -82,7 +82,7 @@ def keep_edits(state: RunState) -> GateState:
 
 def revert_edits(state: RunState, revert: ev.Revert) -> GateState:
     """Edits went back: some for good, some to be tried again without the others, all for now if the run stops."""
-    book = state.book
+    book = state.gate_state
     if not book.turn:
         return book
     if book.parked and revert.to == state.postponed:

@@ -26,7 +26,7 @@ from jumar.core.state.verdict import EXCUSED, Cause
 
 
 def _started(state: RunState, start: ev.RunStart) -> RunState:
-    return replace(state, start=start, tree=start.tree, book=GateState(mode=start.gate))
+    return replace(state, start=start, tree=start.tree, gate_state=GateState(mode=start.gate))
 
 
 def _asked(state: RunState, request: ev.ModelRequest) -> RunState:
@@ -80,8 +80,10 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
     # What an agent of somebody else's does within its turn is its own business: whether it gets on shows at its end.
     if state.run.agent != EXTERNAL or action.name == "turn_end":
         recent = append_mark(recent, build_mark(action, f"{state.tree} {len(state.refused)}"))
-    book = claims.count_action(state.book, last=action.last)
-    state = modes.record_action(replace(state, actions_done=state.actions_done + 1, recent=recent, book=book), action)
+    book = claims.count_action(state.gate_state, last=action.last)
+    state = modes.record_action(
+        replace(state, actions_done=state.actions_done + 1, recent=recent, gate_state=book), action
+    )
     reply = state.reply
     if action.last:
         state = replace(state, reply=None, flaw="")
@@ -92,7 +94,7 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
         case "out_of_time":
             return replace(state, expired=message)
         case "final":
-            return replace(state, said=message) if action.admitted else state
+            return replace(state, final_message=message) if action.admitted else state
         case "escalate" if action.admitted:
             return replace(state, escalated=Escalation(str(action.args["test_id"]), str(action.args["reason"])))
         case "run_tests" if action.admitted:
@@ -101,7 +103,7 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
         case "ask_model":
             return replace(state, asking=action.admitted)
         case "turn_end" if _shows_nothing(state):
-            return replace(state, said=modes.ENDED)
+            return replace(state, final_message=modes.ENDED)
         case "draft":
             return replace(state, draft=reply)
         case "review" | "rewrite":
@@ -114,7 +116,7 @@ def _acted(state: RunState, action: ev.ActionTaken) -> RunState:  # noqa: C901, 
 
 def _shows_nothing(state: RunState) -> bool:
     """Return whether an agent that has ended a turn would see nothing that it could mend in another one."""
-    unguarded = not state.expected and state.book.mode is Gate.REFACTOR and not state.run.settings.verify
+    unguarded = not state.expected and state.gate_state.mode is Gate.REFACTOR and not state.run.settings.verify
     return unguarded or state.run.test_policy is not TestPolicy.ON_WRITE
 
 
@@ -124,13 +126,15 @@ def _proposed(state: RunState, action: ev.ActionTaken) -> RunState:
         return state
     lost = 0 if action.admitted else 1
     spend = replace(state.spend, attempts=state.spend.attempts + lost)
-    return replace(state, told=action.reason if lost else state.told, spend=spend, draft=None, violations="")
+    return replace(
+        state, last_rejection=action.reason if lost else state.last_rejection, spend=spend, draft=None, violations=""
+    )
 
 
 def _wrote(state: RunState, write: ev.Write) -> RunState:
-    book = claims.add_write(state, write) if state.coalesces else state.book
-    gone = removals.wrote(state.removals, write) if book.mode is Gate.OFF else state.removals
-    return replace(state, tree=write.tree, written=True, book=book, removals=gone)
+    book = claims.add_write(state, write) if state.coalesces else state.gate_state
+    gone = removals.apply_write(state.removals, write) if book.mode is Gate.OFF else state.removals
+    return replace(state, tree=write.tree, written=True, gate_state=book, removals=gone)
 
 
 def _ran(state: RunState, run: ev.TestRun) -> RunState:
@@ -163,7 +167,7 @@ def _tested(state: RunState, tests: ev.Tests) -> RunState:
         plain=None,
         judged=state.judged if asked else judged,
         wavering=tuple(dict.fromkeys((*state.wavering, *tests.flaky))),
-        book=claims.record_tests(state, tests, runs),
+        gate_state=claims.record_tests(state, tests, runs),
         written=asked and state.written,
         asked_tests=None,
         # Where there is no test yet, too: what turns green first need not be all that was asked for.
@@ -196,32 +200,39 @@ def _runs(state: RunState) -> tuple[dict[str, ev.TestRun], bool | None]:
 
 
 def _observed(state: RunState, shown: ev.Observation) -> RunState:
-    return replace(state, seen=shown.content) if state.phase is Phase.JUDGED else state
+    return replace(state, latest_results=shown.content) if state.phase is Phase.JUDGED else state
 
 
 def _kept(state: RunState, _best: ev.BestFound) -> RunState:
     judged = state.judged
     if judged is None:
         raise IllegalEvent("nothing was judged that could be kept")
-    state = replace(state, book=claims.keep_edits(state), removals=removals.kept(state.removals))
+    state = replace(state, gate_state=claims.keep_edits(state), removals=removals.mark_kept(state.removals))
     seconds = estimate_run_seconds(judged, state.run.settings.suite)
-    state = replace(state, best=judged.attempt, evidence=judged.tests, shown=state.seen, told="", run_seconds=seconds)
+    state = replace(
+        state,
+        best=judged.attempt,
+        evidence=judged.tests,
+        best_results=state.latest_results,
+        last_rejection="",
+        run_seconds=seconds,
+    )
     return modes.keep_edits(state)
 
 
 def _reverted(state: RunState, revert: ev.Revert) -> RunState:
     if revert.found:  # it never was part of a tree that is known
-        return replace(state, told=revert.why)
+        return replace(state, last_rejection=revert.why)
     unjudged = state.unjudged
-    state = replace(state, book=claims.revert_edits(state, revert))
+    state = replace(state, gate_state=claims.revert_edits(state, revert))
     if revert.to == state.postponed:
         return replace(state, tree=revert.to, postponed="", written=True, removals=state.postponed_removals)
-    given_up = state.book.refusals >= REFUSALS
+    given_up = state.gate_state.refusals >= REFUSALS
     postponed = state.tree if state.best is not None and unjudged and not given_up else ""
-    state = replace(state, removals=removals.reverted(state.removals), postponed_removals=state.removals)
+    state = replace(state, removals=removals.mark_reverted(state.removals), postponed_removals=state.removals)
     # What is tried next was not verified either, though it may be a tree that was.
-    written = state.written if not state.coalesces else bool(state.book.turn) and not state.book.parked
-    return replace(state, tree=revert.to, told=revert.why, postponed=postponed, written=written)
+    written = state.written if not state.coalesces else bool(state.gate_state.turn) and not state.gate_state.parked
+    return replace(state, tree=revert.to, last_rejection=revert.why, postponed=postponed, written=written)
 
 
 def _localised(state: RunState, found: ev.Localisation) -> RunState:
@@ -229,15 +240,15 @@ def _localised(state: RunState, found: ev.Localisation) -> RunState:
 
 
 def _claimed(state: RunState, claim: ev.EditClaim) -> RunState:
-    return replace(state, book=claims.open_claim(state.book, claim))
+    return replace(state, gate_state=claims.open_claim(state.gate_state, claim))
 
 
 def _failed(state: RunState, repair: ev.Repair) -> RunState:
-    return replace(state, book=claims.count_failure(state.book, repair))
+    return replace(state, gate_state=claims.count_failure(state.gate_state, repair))
 
 
 def _planned(state: RunState, plan: ev.Plan) -> RunState:
-    return replace(state, book=replace(state.book, plan=plan.steps))
+    return replace(state, gate_state=replace(state.gate_state, plan=plan.steps))
 
 
 def _hit(state: RunState, guardrail: ev.Guardrail) -> RunState:

@@ -15,49 +15,49 @@ ENDED = "the agent has ended"
 
 def record_action(state: RunState, action: ev.ActionTaken) -> RunState:
     """An action was taken in refactor mode: one that would leave it is refused, or waits for a verdict."""
-    book = state.book
+    book = state.gate_state
     if book.mode is not Gate.REFACTOR:
         return state
     if not action.admitted and would_leave(action.name, action.args):
-        return replace(state, book=replace(book, refusals=book.refusals + 1))
+        return replace(state, gate_state=replace(book, refusals=book.refusals + 1))
     if action.name == "leave":
-        return replace(state, book=replace(book, leaving=str(action.args.get("by"))))
+        return replace(state, gate_state=replace(book, leaving=str(action.args.get("by"))))
     return _turned(state) if action.name == "turn_end" else state
 
 
 def _turned(state: RunState) -> RunState:
     """A command-line agent has ended its turn: that is its last word, if everything is green."""
-    book = state.book
+    book = state.gate_state
     if not is_judged(state):
-        return replace(state, book=replace(book, leaving="turn_end"))
+        return replace(state, gate_state=replace(book, leaving="turn_end"))
     if explain_red(state):
-        return replace(state, book=replace(book, refusals=book.refusals + 1))
-    return replace(state, said=ENDED)
+        return replace(state, gate_state=replace(book, refusals=book.refusals + 1))
+    return replace(state, final_message=ENDED)
 
 
 def keep_edits(state: RunState) -> RunState:
     """Keep the judged edits: admit an end that waited for it; tests in which names changed become the task's."""
-    book = state.book
+    book = state.gate_state
     leaving, renamed = book.leaving, book.renaming or book.renamed
-    state = replace(state, book=replace(book, leaving="", renaming="", renamed=renamed))
-    return replace(state, said=ENDED) if leaving in ("final", "turn_end") else state
+    state = replace(state, gate_state=replace(book, leaving="", renaming="", renamed=renamed))
+    return replace(state, final_message=ENDED) if leaving in ("final", "turn_end") else state
 
 
 def refuse_edits(state: RunState, refusal: ev.Refusal) -> RunState:
     """The edits stay, unkept: an interrupt sets them aside, and who goes on has them again."""
-    book = state.book
+    book = state.gate_state
     book = replace(book, leaving="", refusals=book.refusals + (book.leaving == "turn_end"))
-    return replace(state, book=book, written=True, told=refusal.why)
+    return replace(state, gate_state=book, written=True, last_rejection=refusal.why)
 
 
 def switch_mode(state: RunState, mode: ev.Mode) -> RunState:
     """Another mode: what was claimed or refused in the last one is forgotten."""
-    book = replace(state.book, mode=mode.to, refusals=0, claims=(), codemod=False, renaming="")
+    book = replace(state.gate_state, mode=mode.to, refusals=0, claims=(), codemod=False, renaming="")
     entered = mode.to is Gate.CODEMOD
-    return replace(state, book=replace(book, outer=mode.from_) if entered else book)
+    return replace(state, gate_state=replace(book, outer=mode.from_) if entered else book)
 
 
 def record_codemod(state: RunState, codemod: ev.Codemod) -> RunState:
     """The one edit of codemod mode is made: it is judged next."""
     renaming = codemod.after if codemod.renames else ""
-    return replace(state, book=replace(state.book, codemod=True, renaming=renaming))
+    return replace(state, gate_state=replace(state.gate_state, codemod=True, renaming=renaming))

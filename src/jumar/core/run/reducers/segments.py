@@ -25,15 +25,15 @@ def begin_segment(state: RunState, _resume: ev.Resume) -> RunState:
         spend = settle(spend, state.request.reserved_usd, state.request.reserved_tokens)
     closed = state.phase is Phase.CLOSED
     goes_on = closed or state.end is None
-    said = state.said if goes_on else None  # who resumes an ended run wants it to try again
+    said = state.final_message if goes_on else None  # who resumes an ended run wants it to try again
     gave_up = state.end is not None and state.end.stop in (StopReason.STALLED, StopReason.UNTESTED)
-    book = replace(state.book, refusals=0) if gave_up else state.book
+    book = replace(state.gate_state, refusals=0) if gave_up else state.gate_state
     # A segment after an end has its own verification at its end.
     anew = state.end is not None and state.run.test_policy is TestPolicy.ON_FINAL
     return replace(
         state,
         spend=spend,
-        book=book,
+        gate_state=book,
         request=None,
         asking=False,
         fault="",
@@ -42,7 +42,7 @@ def begin_segment(state: RunState, _resume: ev.Resume) -> RunState:
         recent=(),
         tries=0,
         pause=0.0,
-        said=said,
+        final_message=said,
         escalated=state.escalated if goes_on else None,
         end=None,
         final=state.final if closed else None,

@@ -81,7 +81,7 @@ def reduce(state: RunState, entry: ev.Entry) -> RunState:
     seconds = state.spend.seconds + (0.0 if idle else max(0.0, entry.ts - state.last_ts))
     state = replace(state, phase=phase, seq=entry.seq, last_ts=entry.ts, spend=replace(state.spend, seconds=seconds))
     if isinstance(event, _SPOKEN):
-        state = replace(state, talk=ConversationCell(event, state.talk))
+        state = replace(state, conversation=ConversationCell(event, state.conversation))
     fold = FOLDS.get(type(event))
     return fold(state, event) if fold else state
 
