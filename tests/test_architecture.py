@@ -122,6 +122,13 @@ def place(module: str) -> str:
     return file.name if folder == "." else folder
 
 
+def dotted(path: Path) -> str:
+    return "jumar." + name(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+FILES = {dotted(path) for path in MODULES if path.name != "__init__.py"}
+
+
 def modules(path: Path) -> Iterator[str]:
     """The modules of jumar that the one at *path* imports; of a package, what is imported from it."""
     for found in imports(path):
@@ -133,7 +140,7 @@ def modules(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_imports_go_down(path: Path) -> None:
     floors = {folder: number for number, floor in enumerate(FLOORS) for folder in floor}
-    here = place("jumar." + name(path).removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+    here = place(dotted(path))
     for module in modules(path):
         there = place(module)
         packages = [m for m in modules(path) if m.startswith(f"{module}.")]
@@ -153,6 +160,15 @@ def test_every_folder_stands_on_a_floor_and_is_taken_in_at_a_glance() -> None:
     for folder, inside in files.items():
         assert len(inside) <= FILES_PER_FOLDER, f"{folder} has {len(inside)} files: split it by noun"
     assert len(list(ROOT.glob("*.py"))) <= 7, "what lies at the top is the public interface, and what all rooms share"
+
+
+def test_no_two_modules_import_each_other() -> None:
+    """Late imports and those for types count too: a circle of types is one for the reader."""
+    graph = {dotted(path): {m for m in modules(path) if m != dotted(path) and m in FILES} for path in MODULES}
+    while leaves := {module for module, used in graph.items() if not used}:
+        graph = {module: used - leaves for module, used in graph.items() if module not in leaves}
+
+    assert not graph, "each of these imports another one of them"
 
 
 @pytest.mark.parametrize("path", CHILDREN, ids=name)

@@ -20,8 +20,7 @@ from jumar.ports import Collected, Verification
 from jumar.runners.command import SAMPLE_SUITE, CommandRunner, build_argv
 from jumar.runners.command import build_test_id as id_of
 from jumar.runs.setup.assembly import RunPlace, build_settings, build_verifier, store_tree
-from jumar.task.resolve import Options, with_options
-from jumar.task.suites import with_command
+from jumar.task.resolve import Options, with_command, with_options
 from jumar.task.task import load_task, targets
 from jumar.testing import check_runner
 from jumar.verify.verifier import TrustedVerifier

@@ -15,7 +15,7 @@ from jumar.errors import BadInput
 from jumar.models.wire.providers import PROVIDERS
 
 if TYPE_CHECKING:
-    from jumar.task.resolve import Options
+    from jumar.task.option_values import OptionValues
 
 EXTERNAL = "external"
 """The agent whose command this is about."""
@@ -32,7 +32,7 @@ OWN = frozenset({
 """Variables that the agent is given by us, with values of ours."""
 
 
-def outside_of(options: Options, agent: str, environ: Mapping[str, str]) -> ExternalAgentSettings:
+def outside_of(options: OptionValues, agent: str, environ: Mapping[str, str]) -> ExternalAgentSettings:
     """What *options* say of the agent's command, if *agent* is one.
 
     Raises:
@@ -49,7 +49,7 @@ def outside_of(options: Options, agent: str, environ: Mapping[str, str]) -> Exte
     )
 
 
-def refuse_idle(options: Options, agent: str) -> None:
+def refuse_idle(options: OptionValues, agent: str) -> None:
     """Refuse options for an external agent where *agent* is another, and what such an agent lacks or cannot have.
 
     Raises:
@@ -69,7 +69,7 @@ def refuse_idle(options: Options, agent: str) -> None:
         raise BadInput(f"{idle[0]} is for --agent {EXTERNAL}, and the agent is {agent}; leave it out")
 
 
-def check_command(options: Options) -> None:
+def check_command(options: OptionValues) -> None:
     """Refuse a command that cannot be split into words, and variables that no external agent may be given.
 
     Raises:
@@ -85,7 +85,7 @@ def check_command(options: Options) -> None:
             raise BadInput(f"--agent-env {name}: a key would go around the budget; let the agent use the proxy")
 
 
-def _let_through(options: Options, environ: Mapping[str, str]) -> tuple[str, ...]:
+def _let_through(options: OptionValues, environ: Mapping[str, str]) -> tuple[str, ...]:
     """The variables that the agent is given as they are."""
     for name in options.agent_env:
         if name not in environ:

@@ -16,7 +16,7 @@ from jumar.task.settings.precedence import Authority, SettingValue, format_value
 from jumar.task.settings.run_settings import CAPS, SETTINGS
 
 if TYPE_CHECKING:
-    from jumar.task.resolve import Options
+    from jumar.task.option_values import OptionValues
     from jumar.task.task import Task
 
 BOUNDS = {
@@ -36,7 +36,7 @@ UNCAPPED = "workday, as the model costs money and you set no cap; --budget-usd s
 UNMETERED = "workday, as only time stops what --allow-unmetered lets through; --seconds sets another cap"
 
 
-def ledger_caps(options: Options) -> Budget | None:
+def ledger_caps(options: OptionValues) -> Budget | None:
     """The caps of a new ledger: the profile's, with another sum where one was given."""
     if options.ledger_usd is not None and not options.ledger:
         raise BadInput("--ledger-usd is the cap of a ledger; name its file with --ledger")
@@ -48,7 +48,7 @@ def ledger_caps(options: Options) -> Budget | None:
     return caps if options.ledger_usd is None else replace(caps, usd=options.ledger_usd)
 
 
-def profile_of(options: Options) -> Budget | None:
+def profile_of(options: OptionValues) -> Budget | None:
     """The caps of the profile that was chosen; None: none was.
 
     Raises:
@@ -60,7 +60,7 @@ def profile_of(options: Options) -> Budget | None:
 
 
 def caps_in_force(
-    task: Task, options: Options, agent: str, *, paid: bool, from_environment: bool = False
+    task: Task, options: OptionValues, agent: str, *, paid: bool, from_environment: bool = False
 ) -> dict[str, SettingValue]:
     """The caps of a run, by name: what was typed, else the lower of the task's and the person's, else the agent's own.
 

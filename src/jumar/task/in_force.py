@@ -17,7 +17,7 @@ from jumar.task.settings.precedence import Authority, SettingValue, apply_limit,
 from jumar.task.settings.run_settings import SETTINGS
 
 if TYPE_CHECKING:
-    from jumar.task.resolve import Options
+    from jumar.task.option_values import OptionValues
     from jumar.task.task import Task
 
 Rows = dict[str, SettingValue]
@@ -28,7 +28,7 @@ PLAIN = ("ratchet", "ties", "confirm", "sandbox")
 DEFAULTS: Mapping[str, str | int] = {"ratchet": "count", "ties": "keep", "confirm": 3, "sandbox": AUTO}
 
 
-def choices(task: Task, options: Options, environ: Mapping[str, str], *, from_environment: bool = False) -> Rows:
+def choices(task: Task, options: OptionValues, environ: Mapping[str, str], *, from_environment: bool = False) -> Rows:
     """The settings of *task* that are no caps, by name. The model is None where nobody chose one.
 
     Args:
@@ -63,7 +63,7 @@ def usual_gate(agent: str, policy: str) -> Gate:
     return Gate.STRICT if agent in (DRIVER, HOST) and policy == TestPolicy.ON_WRITE else Gate.OFF
 
 
-def _row(name: str, task: Task, options: Options, *, from_environment: bool) -> SettingValue:
+def _row(name: str, task: Task, options: OptionValues, *, from_environment: bool) -> SettingValue:
     setting = SETTINGS[name]
     return settle(setting, getattr(options, name), task.files, setting.variable if from_environment else "")
 

@@ -12,7 +12,7 @@ from jumar.errors import BadInput
 from jumar.models.wire.providers import DEFAULT_MAX_OUTPUT, PROVIDERS, check_base_url, find_provider
 
 if TYPE_CHECKING:
-    from jumar.task.resolve import Options
+    from jumar.task.option_values import OptionValues
     from jumar.task.settings.task_file import RouteTable as Row
     from jumar.task.task import Task
 
@@ -37,7 +37,7 @@ def keyed_model(environ: Mapping[str, str]) -> tuple[str, str]:
     return "", ""
 
 
-def routes_of(task: Task, options: Options, model: str, *, named: bool) -> dict[str, Route]:
+def routes_of(task: Task, options: OptionValues, model: str, *, named: bool) -> dict[str, Route]:
     """Tier -> route for a run whose `mid` model is *model*.
 
     Where somebody *named* it, it is also asked by each tier of the loop that no route names; else those ask what ships
@@ -66,7 +66,7 @@ def routes_of(task: Task, options: Options, model: str, *, named: bool) -> dict[
     return found
 
 
-def replaced_routes(task: Task, options: Options, model: str, source: str) -> Iterator[str]:
+def replaced_routes(task: Task, options: OptionValues, model: str, source: str) -> Iterator[str]:
     """One line for each route of the files that names another model than the one that will be asked.
 
     *source* is what named *model*.
@@ -83,7 +83,7 @@ def _rows(task: Task) -> dict[str, Row]:
     return {"cheap": task.routes.cheap, "mid": task.routes.mid, "frontier": task.routes.frontier}
 
 
-def _model(tier: str, task: Task, options: Options, mid: tuple[str, bool]) -> str:
+def _model(tier: str, task: Task, options: OptionValues, mid: tuple[str, bool]) -> str:
     """The model that *tier* asks; empty: it has no route."""
     model, named = mid
     row = _rows(task)[tier]

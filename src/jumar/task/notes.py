@@ -13,11 +13,13 @@ from jumar.task.model_routes import replaced_routes, tiers_of
 from jumar.task.settings.precedence import SettingValue
 
 if TYPE_CHECKING:
-    from jumar.task.resolve import Options
+    from jumar.task.option_values import OptionValues
     from jumar.task.task import Task
 
 
-def notes(task: Task, options: Options, rows: Mapping[str, SettingValue], routes: Mapping[str, Route]) -> Iterator[str]:
+def notes(
+    task: Task, options: OptionValues, rows: Mapping[str, SettingValue], routes: Mapping[str, Route]
+) -> Iterator[str]:
     """The notes on *rows*, the settings in force of *task*, and on *routes*."""
     yield from (row.note for row in rows.values() if row.note)
     usd, seconds, model = rows["usd"], rows["seconds"], rows["model"]

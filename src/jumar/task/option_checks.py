@@ -20,7 +20,7 @@ from jumar.task.settings.run_settings import OFFLINE, SETTINGS
 from jumar.task.settings.task_file import LONGEST_SECONDS
 
 if TYPE_CHECKING:
-    from jumar.task.resolve import Options
+    from jumar.task.option_values import OptionValues
 
 TIMES = {"timeout_seconds": "--timeout", "test_timeout_seconds": "--test-timeout", "turn_seconds": "--turn-seconds"}
 
@@ -30,7 +30,7 @@ def asks_provider(model: str) -> bool:
     return model not in (REPAIR, HOST) and model.partition(":")[0] not in OFFLINE
 
 
-def check_options(options: Options) -> None:
+def check_options(options: OptionValues) -> None:
     """Refuse *options* that can work with no task; lists become tuples, and enumerations their values.
 
     Raises:
@@ -56,7 +56,7 @@ def check_options(options: Options) -> None:
         raise BadInput(why)
 
 
-def _convert(options: Options) -> None:
+def _convert(options: OptionValues) -> None:
     """Give each field the type that it is declared with."""
     for name, kind in get_type_hints(type(options)).items():
         try:
@@ -67,7 +67,7 @@ def _convert(options: Options) -> None:
         msgspec.structs.force_setattr(options, name, value)
 
 
-def _contradictions(options: Options) -> Iterator[str]:
+def _contradictions(options: OptionValues) -> Iterator[str]:
     """Why fields of *options* cannot work together, whatever the task."""
     agent, model = options.agent, options.model
     policy = TestPolicy(options.test_policy or TestPolicy.ON_WRITE)
@@ -90,7 +90,7 @@ def _contradictions(options: Options) -> Iterator[str]:
     yield from idle_under(options, policy)
 
 
-def idle_beside(options: Options, model: str) -> Iterator[str]:
+def idle_beside(options: OptionValues, model: str) -> Iterator[str]:
     """Options that have no effect beside *model*."""
     if asks_provider(model):
         return
@@ -103,7 +103,7 @@ def idle_beside(options: Options, model: str) -> Iterator[str]:
         yield f"--record keeps what a provider's model answers, and {model} asks none; leave it out"
 
 
-def idle_under(options: Options, policy: TestPolicy) -> Iterator[str]:
+def idle_under(options: OptionValues, policy: TestPolicy) -> Iterator[str]:
     """Options that have no effect under *policy*."""
     for name in ("test_runs", "ratchet", "ties") if policy is TestPolicy.NEVER else ():
         if getattr(options, name) is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from jumar.core.gate.write_rules import find_escape
@@ -18,6 +17,7 @@ from jumar.core.state.settings import Route, Suite, Switches
 from jumar.core.state.test_policy import Gate, TestPolicy, find_contradiction
 from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import compile_patterns
+from jumar.languages.project_kinds import COMMAND, find_project
 from jumar.models.wire.prices import can_cost_money
 from jumar.plugins import exists, list_names
 from jumar.task.agent_command import outside_of
@@ -26,10 +26,11 @@ from jumar.task.in_force import choices
 from jumar.task.model_routes import routes_of, tiers_of
 from jumar.task.notes import notes
 from jumar.task.option_checks import asks_provider, check_options, idle_beside, idle_under
+from jumar.task.option_values import OptionValues
 from jumar.task.settings.precedence import SettingValue
 from jumar.task.settings.run_settings import OFFLINE, check_model
-from jumar.task.suites import with_command
-from jumar.task.task import Task
+from jumar.task.settings.task_file import LONGEST_SECONDS
+from jumar.task.task import Task, protect_judging_files
 
 __all__ = ["OFFLINE", "Options", "asks_provider", "with_options"]
 
@@ -39,62 +40,8 @@ NO_MODEL = (
 )
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line passes; None or empty is not chosen."""
-
-    instruction: str | None = None
-    tests: tuple[str, ...] = ()
-    test_command: str | None = None
-    """What runs all the tests: exit status 0 is a pass. It takes the place of the task's own runner."""
-    timeout_seconds: float | None = None
-    test_timeout_seconds: float | None = None
-    attempts: int | None = None
-    usd: float | None = None
-    seconds: float | None = None
-    tokens: int | None = None
-    seed: int | None = None
-    confirm: int | None = None
-    """Fresh runs that must agree before a tree is called green; 0: the first one is believed."""
-    sandbox: str | None = None
-    """A tier, or `auto`: the strongest that this machine has."""
-    probe: bool = False
-    """Whether the lines that a green changed are mutated, to see whether the tests notice."""
-    include: tuple[str, ...] = ()
-    """Globs of files that git ignores and that belong to the tree all the same."""
-    python: str | None = None
-    ratchet: str | None = None
-    ties: str | None = None
-    gate: str | None = None
-    verify: str | None = None
-    """A command that must stay green in refactor mode; else `[gate] verify`."""
-    test_policy: str | None = None
-    agent: str | None = None
-    model: str | None = None
-    base_url: str | None = None
-    """Of a server that is compatible with the model's provider; never read from a file that comes with a task."""
-    price: str | None = None
-    """`INPUT,OUTPUT` or `INPUT,OUTPUT,CACHED` in usd per million tokens, or `free`."""
-    turns: int | None = None
-    test_runs: int | None = None
-    profile: str | None = None
-    ledger: str | None = None
-    ledger_usd: float | None = None
-    record: str | None = None
-    text_actions: bool = False
-    model_may_run_tests: bool = False
-    model_may_run_commands: bool = False
-    allow_refactor: bool = False
-    allow_codemod: bool = False
-    codemod_renames: tuple[str, ...] = ()
-    """Globs of the test files in which a codemod may rename identifiers."""
-    agent_command: str | None = None
-    """Of an external agent: words, as a shell splits them; no shell runs them. Never read from a file."""
-    agent_env: tuple[str, ...] = ()
-    """Names of variables that it is given as they are."""
-    turn_seconds: float | None = None
-    """For one of its turns."""
-    allow_unmetered: bool = False
-    """Whether it may work without the proxy: what it spends is then not known."""
+class Options(OptionValues, frozen=True, kw_only=True):
+    """Options of a run, as the command line passes them; None or empty is not chosen. Checked when they are made."""
 
     def __post_init__(self) -> None:
         """Refuse what can work with no task.
@@ -245,3 +192,48 @@ def _narrowed(expected: tuple[str, ...], tests: Iterable[str]) -> tuple[str, ...
     if not chosen:
         return expected
     return tuple(i for i in expected if any(i == t or i.startswith((f"{t}/", f"{t}::", f"{t}[")) for t in chosen))
+
+
+def with_command(task: Task, options: Options) -> Task:
+    """*task*, judged by the test command of *options* where they have one.
+
+    Raises:
+        BadInput: if that command, or the task's own, is given what only applies to a runner that names its tests.
+    """
+    if options.test_command is None:
+        _refuse_idle(task, options)
+        return task
+    kind = find_project(COMMAND)
+    limit = task.suite.test_timeout_seconds if "tests.test_timeout_seconds" in task.named else LONGEST_SECONDS
+    suite = replace(
+        task.suite, runner=COMMAND, command=options.test_command, report="", command_for="", select=(),
+        test_timeout_seconds=limit,
+    )  # fmt: skip
+    chosen = "files.editable" in task.named
+    task = replace(
+        task,
+        suite=suite,
+        expected=(),
+        editable=task.editable if chosen else kind.sources,
+        protected=task.protected if chosen else (*task.protected, *kind.tests),
+    )
+    _refuse_idle(task, options)
+    return protect_judging_files(task)
+
+
+def _refuse_idle(task: Task, options: Options) -> None:
+    """Refuse what names single tests, where the command is the only one."""
+    if not task.suite.single:
+        return
+    for label, value in (
+        ("--test", options.tests),
+        ("[tests] select", task.suite.select),
+        ("[tests] expected", task.expected),
+        ("[tests] command_for", task.suite.command_for),
+        ("[tests] hidden", task.hidden),
+    ):
+        if value:
+            raise BadInput(
+                f"{label} names single tests, and a test command is one test for the whole suite: leave it out "
+                "(name files that must stay read-only in [files] protected)"
+            )

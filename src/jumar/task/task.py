@@ -20,7 +20,15 @@ from jumar.core.state.settings import Context, Price, Route, Settings, Suite, Sw
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
-from jumar.languages.project_kinds import COMMAND, PYTHON, ProjectKind, find_project, recognise_runner
+from jumar.languages.project_kinds import (
+    BUILD_FILES,
+    CHECKER_FILES,
+    COMMAND,
+    PYTHON,
+    ProjectKind,
+    find_project,
+    recognise_runner,
+)
 from jumar.languages.python_encoding import decode_source
 from jumar.process.toolchain import resolve_python
 from jumar.sandbox.request import AUTO
@@ -33,7 +41,7 @@ from jumar.task.settings.task_file import (
     refuse_paths,
 )
 from jumar.task.settings.task_files import DEFAULTS_FILE, TASK_FILE, read_files
-from jumar.task.suites import runner_of_tests, steered, suite_of
+from jumar.task.suites import judging_files, runner_of_tests, suite_of
 from jumar.workspace.files.tree_size import TreeSize
 from jumar.workspace.git_ignored import Ignored
 
@@ -127,7 +135,7 @@ def load_task(path: Path, config: Path | None = None) -> Task:
     task = _built(found.root, found.tables, found.where)
     _refuse_undecodable(task)
     task = msgspec.structs.replace(task, own_prices=found.own_prices, files=found.settings, named=found.named)
-    return steered(task)
+    return protect_judging_files(task)
 
 
 def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
@@ -271,3 +279,15 @@ def _refuse_undecodable(task: Task) -> None:
                 decode_source((task.root / path).read_bytes(), path)
             except OSError as error:
                 raise BadInput(f"cannot read {path}: {error.strerror}") from error
+
+
+def protect_judging_files(task: Task) -> Task:
+    """Return *task*, where a test command's build files, and the files that it names, are read-only.
+
+    A file that `[files] editable` names by its path stays open.
+    """
+    if not task.suite.single:
+        return task
+    opened = {normpath(line).lstrip("/") for line in task.editable} if "files.editable" in task.named else set()
+    judging = (escape_path(path) for path in judging_files(task.suite.command, task.root) if path not in opened)
+    return msgspec.structs.replace(task, protected=(*task.protected, *BUILD_FILES, *CHECKER_FILES, *judging))

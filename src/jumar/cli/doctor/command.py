@@ -28,9 +28,8 @@ from jumar.models.wire.providers import PROVIDERS
 from jumar.process.model_command import check_confinable
 from jumar.runs.archive.find import RUNS, refuse_links
 from jumar.task.model_routes import keyed_model
-from jumar.task.resolve import Options
+from jumar.task.resolve import Options, with_command
 from jumar.task.settings.precedence import format_value
-from jumar.task.suites import with_command
 from jumar.task.task import Task, interpreter, load_task
 
 ENOUGH_BYTES = 512 * 1024**2
