@@ -19,7 +19,7 @@ from jumar.ports import Invocation, Sandbox
 from jumar.process.child_process import run_confined
 from jumar.process.launch import Confinement
 from jumar.process.output import read_output
-from jumar.sandbox import launch_order, seccomp_shared
+from jumar.sandbox import bpf, launch_order, seccomp_shared
 from jumar.sandbox.request import Reach
 from support.judging.real_verifier import Court
 from support.processes import other_users as strangers
@@ -323,10 +323,8 @@ def answered(program: bytes, number: int, architecture: int, *arguments: int) ->
 )
 def test_the_second_filter_refuses_what_is_shared(machine: str, architecture: int, numbers: tuple[int, ...]) -> None:
     new, prlimit, shmat, read = numbers
-    shut = seccomp_shared.build_filter(
-        families=(seccomp_shared.UNIX, seccomp_shared.INET, seccomp_shared.INET6), memory=True, machine=machine
-    )
-    lone = seccomp_shared.build_filter(families=(seccomp_shared.UNIX,), memory=False, machine=machine)
+    shut = seccomp_shared.build_filter(families=(bpf.UNIX, bpf.INET, bpf.INET6), memory=True, machine=machine)
+    lone = seccomp_shared.build_filter(families=(bpf.UNIX,), memory=False, machine=machine)
     assert shut is not None
     assert lone is not None
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from jumar.child.sandbox import locks
-from jumar.sandbox import launch_order, seccomp, seccomp_shared
+from jumar.sandbox import bpf, launch_order, seccomp, seccomp_shared
 from jumar.sandbox.request import Reach, Wrapped
 
 
@@ -52,11 +52,11 @@ def _filters(*, alone: bool, talks: bool) -> launch_order.Filters:
     Landlock (up to version 7) does not see who connects to a socket that is a file: where a process of the person's
     own user could reach theirs, it gets no such socket at all.
     """
-    unix = () if talks else (seccomp_shared.UNIX,)
+    unix = () if talks else (bpf.UNIX,)
     private = (seccomp.build_filter(), None if alone else seccomp_shared.build_filter(families=unix, memory=False))
     shared = (
         seccomp.build_filter(),
-        seccomp_shared.build_filter(families=(*unix, seccomp_shared.INET, seccomp_shared.INET6), memory=True),
+        seccomp_shared.build_filter(families=(*unix, bpf.INET, bpf.INET6), memory=True),
     )
     return launch_order.Filters(
         private=tuple(program.hex() for program in private if program is not None),

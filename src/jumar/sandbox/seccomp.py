@@ -10,10 +10,28 @@ classic BPF on `struct seccomp_data` (include/uapi/linux/filter.h and seccomp.h)
 
 from __future__ import annotations
 
-import os
-import struct
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+
+from jumar.sandbox import bpf
+from jumar.sandbox.bpf import (
+    ALLOW,
+    ANY_BIT,
+    AT_LEAST,
+    EAFNOSUPPORT,
+    ENOSYS,
+    EOPNOTSUPP,
+    EPERM,
+    EQUAL,
+    INET,
+    INET6,
+    NETLINK,
+    RETURN,
+    UNIX,
+    Instruction,
+    fail_with,
+    load_argument,
+)
 
 Machines = tuple[int | None, int | None]
 """The number of a system call on x86_64 and on aarch64; None: there is none."""
@@ -54,22 +72,11 @@ REFUSED: Mapping[str, Mapping[str, Machines]] = MappingProxyType({
 })  # fmt: skip
 """Reason -> the system calls that are refused for it."""
 
-UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
-
 FAMILIES = (UNIX, INET, INET6, NETLINK)
 """Kinds of sockets that honest suites use: local servers, and the question which interfaces there are (netlink's
 protocol 0, nothing else of it). Most of the others, such as VSOCK, know no network namespaces and lead outside."""
 
-_AUDIT = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""Machine -> its place in the tables, and its AUDIT_ARCH."""
-
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
-_DONE, _EPERM, _ENOSYS, _EOPNOTSUPP, _EAFNOSUPPORT = 0, 1, 38, 95, 97
-_NUMBER, _ARCHITECTURE = 0, 4
-"""Places in `struct seccomp_data`, whose arguments begin at byte 16; of each its lower half counts."""
-
-_X32 = 0x40000000
+_X32, _DONE = 0x40000000, 0
 _CLONE = {"clone": (56, 220)}
 _CLONE3 = {"clone3": (435, 435)}
 _NAMESPACES = 0x7E020000
@@ -94,9 +101,6 @@ _RWF_NOWAIT = 0x8
 
 _SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
 
-Instruction = tuple[int, int, int, int]
-"""Code, places to skip if true, places to skip if not, operand."""
-
 
 def build_filter(machine: str = "", *, families: tuple[int, ...] = FAMILIES) -> bytes | None:
     """The filter, as an array of `struct sock_filter`; None for a machine whose numbers are not known here.
@@ -105,63 +109,55 @@ def build_filter(machine: str = "", *, families: tuple[int, ...] = FAMILIES) -> 
         machine: what `uname -m` says; empty is this one.
         families: of sockets that can be made. The default suits a network namespace of its own.
     """
-    known = _AUDIT.get(machine or os.uname().machine)
+    known = bpf.find_machine(machine)
     if known is None:
         return None
     place, architecture = known
-    rules = [
-        (_LOAD, 0, 0, _ARCHITECTURE),
-        (_EQUAL, 1, 0, architecture),
-        (_RETURN, 0, 0, _KILL),  # another kind of system call, with numbers of its own
-        (_LOAD, 0, 0, _NUMBER),
-        (_AT_LEAST, 0, 1, _X32),
-        (_RETURN, 0, 0, _ERRNO | _EPERM),
+    rules = (
+        (AT_LEAST, 0, 1, _X32),
+        fail_with(EPERM),
         *_refused(place),
         *_judged(place, families),
-        (_RETURN, 0, 0, _ALLOW),
-    ]
-    return b"".join(struct.pack("<HBBI", *rule) for rule in rules)
+        (RETURN, 0, 0, ALLOW),
+    )
+    return bpf.assemble(architecture, rules)
 
 
 def _refused(place: int) -> Iterator[Instruction]:
     for calls in REFUSED.values():
         for number in _numbers(calls, place):
-            yield from ((_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | _EPERM))
+            yield from ((EQUAL, 0, 1, number), fail_with(EPERM))
     for number in _numbers(_CLONE3, place):  # a C library that hears this uses clone, whose flags can be seen
-        yield from ((_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | _ENOSYS))
+        yield from ((EQUAL, 0, 1, number), fail_with(ENOSYS))
 
 
 def _judged(place: int, families: tuple[int, ...]) -> Iterator[Instruction]:
     """The rules that look at an argument."""
-    allow, refuse = (_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _ERRNO | _EPERM)
-    yield from _case(_CLONE, place, _argument(0), (_ANY_BIT, 0, 1, _NAMESPACES), refuse, allow)
-    device = ((_ANY_BIT, 0, 1, _S_IFCHR), refuse, allow)
-    yield from _case(_MKNOD, place, _argument(1), *device)
-    yield from _case(_MKNODAT, place, _argument(2), *device)
-    typed = [rule for code in _TERMINAL for rule in ((_EQUAL, 0, 1, code), refuse)]
-    yield from _case(_IOCTL, place, _argument(1), *typed, allow)
-    known = [rule for kind in (_PLAIN, _QUERY) for rule in ((_EQUAL, 0, 1, kind), allow)]
-    yield from _case(_PERSONALITY, place, _argument(0), *known, refuse)
-    done = (_RETURN, 0, 0, _ERRNO | _DONE)
+    allow, refuse = (RETURN, 0, 0, ALLOW), fail_with(EPERM)
+    yield from _case(_CLONE, place, load_argument(0), (ANY_BIT, 0, 1, _NAMESPACES), refuse, allow)
+    device = ((ANY_BIT, 0, 1, _S_IFCHR), refuse, allow)
+    yield from _case(_MKNOD, place, load_argument(1), *device)
+    yield from _case(_MKNODAT, place, load_argument(2), *device)
+    typed = [rule for code in _TERMINAL for rule in ((EQUAL, 0, 1, code), refuse)]
+    yield from _case(_IOCTL, place, load_argument(1), *typed, allow)
+    known = [rule for kind in (_PLAIN, _QUERY) for rule in ((EQUAL, 0, 1, kind), allow)]
+    yield from _case(_PERSONALITY, place, load_argument(0), *known, refuse)
+    done = fail_with(_DONE)
     yield from _case(_FADVISE, place, done)
-    cold = [rule for advice in (_COLD, _PAGEOUT) for rule in ((_EQUAL, 0, 1, advice), done)]
-    yield from _case(_MADVISE, place, _argument(2), *cold, allow)
-    at_once = (_ANY_BIT, 0, 1, _RWF_NOWAIT), (_RETURN, 0, 0, _ERRNO | _EOPNOTSUPP)
-    yield from _case(_PREADV2, place, _argument(5), *at_once, allow)
-    plain = [rule for family in families if family != NETLINK for rule in ((_EQUAL, 0, 1, family), allow)]
-    routes = ((_EQUAL, 0, 3, NETLINK), _argument(2), (_EQUAL, 0, 1, 0), allow) if NETLINK in families else ()
-    yield from _case(_SOCKETS, place, _argument(0), *plain, *routes, (_RETURN, 0, 0, _ERRNO | _EAFNOSUPPORT))
+    cold = [rule for advice in (_COLD, _PAGEOUT) for rule in ((EQUAL, 0, 1, advice), done)]
+    yield from _case(_MADVISE, place, load_argument(2), *cold, allow)
+    at_once = (ANY_BIT, 0, 1, _RWF_NOWAIT), fail_with(EOPNOTSUPP)
+    yield from _case(_PREADV2, place, load_argument(5), *at_once, allow)
+    plain = [rule for family in families if family != NETLINK for rule in ((EQUAL, 0, 1, family), allow)]
+    routes = ((EQUAL, 0, 3, NETLINK), load_argument(2), (EQUAL, 0, 1, 0), allow) if NETLINK in families else ()
+    yield from _case(_SOCKETS, place, load_argument(0), *plain, *routes, fail_with(EAFNOSUPPORT))
 
 
 def _case(calls: Mapping[str, Machines], place: int, *body: Instruction) -> Iterator[Instruction]:
     """*body*, which ends in an answer, for each of *calls*."""
     for number in _numbers(calls, place):
-        yield (_EQUAL, 0, len(body), number)
+        yield (EQUAL, 0, len(body), number)
         yield from body
-
-
-def _argument(index: int) -> Instruction:
-    return (_LOAD, 0, 0, 16 + 8 * index)
 
 
 def _numbers(calls: Mapping[str, Machines], place: int) -> Iterator[int]:

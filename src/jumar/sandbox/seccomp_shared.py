@@ -6,15 +6,11 @@ filters, the kernel follows the strictest answer.
 
 from __future__ import annotations
 
-import os
-import struct
 from collections.abc import Mapping
 from types import MappingProxyType
 
-UNIX, INET, INET6 = 1, 2, 10
-
-_MACHINES = MappingProxyType({"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)})
-"""Machine -> its place in the tables, and its AUDIT_ARCH."""
+from jumar.sandbox import bpf
+from jumar.sandbox.bpf import ALLOW, EQUAL, RETURN
 
 _SHARED: Mapping[str, tuple[int, int]] = MappingProxyType({
     "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "semop": (65, 193),
@@ -25,9 +21,6 @@ _SHARED: Mapping[str, tuple[int, int]] = MappingProxyType({
 
 _SOCKET, _PRLIMIT = (41, 198), (302, 261)
 
-_LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
-_ALLOW, _KILL, _EPERM, _ENOSYS, _EAFNOSUPPORT = 0x7FFF0000, 0x80000000, 0x50001, 0x50026, 0x50061
-
 
 def build_filter(*, families: tuple[int, ...], memory: bool, machine: str = "") -> bytes | None:
     """The filter, as an array of `struct sock_filter`; None for a machine whose numbers are not known here.
@@ -37,26 +30,23 @@ def build_filter(*, families: tuple[int, ...], memory: bool, machine: str = "") 
         memory: whether memory and queues that are shared with other processes of the user are refused.
         machine: what `uname -m` says; empty is this one.
     """
-    known = _MACHINES.get(machine or os.uname().machine)
+    known = bpf.find_machine(machine)
     if known is None:
         return None
     place, architecture = known
+    allow = (RETURN, 0, 0, ALLOW)
     refused = [
         rule
         for numbers in (_SHARED.values() if memory else ())
-        for rule in ((_EQUAL, 0, 1, numbers[place]), (_RETURN, 0, 0, _ENOSYS))
+        for rule in ((EQUAL, 0, 1, numbers[place]), bpf.fail_with(bpf.ENOSYS))
     ]
-    kinds = [rule for family in families for rule in ((_EQUAL, 0, 1, family), (_RETURN, 0, 0, _EAFNOSUPPORT))]
-    rules = [
-        (_LOAD, 0, 0, 4),
-        (_EQUAL, 1, 0, architecture),
-        (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, 0),
+    kinds = [rule for family in families for rule in ((EQUAL, 0, 1, family), bpf.fail_with(bpf.EAFNOSUPPORT))]
+    rules = (
         *refused,
         # Limits of another process: with a few of them one kills jumar. Its own a process changes as process 0.
-        *((_EQUAL, 0, 4, _PRLIMIT[place]), (_LOAD, 0, 0, 16), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _EPERM)),
-        (_RETURN, 0, 0, _ALLOW),
-        *((_EQUAL, 0, len(kinds) + 1, _SOCKET[place]), (_LOAD, 0, 0, 16), *kinds),
-        (_RETURN, 0, 0, _ALLOW),
-    ]
-    return b"".join(struct.pack("<HBBI", *rule) for rule in rules)
+        *((EQUAL, 0, 4, _PRLIMIT[place]), bpf.load_argument(0), (EQUAL, 1, 0, 0), bpf.fail_with(bpf.EPERM)),
+        allow,
+        *((EQUAL, 0, len(kinds) + 1, _SOCKET[place]), bpf.load_argument(0), *kinds),
+        allow,
+    )
+    return bpf.assemble(architecture, rules)
