@@ -178,9 +178,7 @@ def test_what_runs_in_other_processes_imports_nothing_else_of_jumar(path: Path) 
 
 def test_few_places_start_processes() -> None:
     allowed = {
-        "workspace/git_ignored.py",
-        "workspace/merge.py",
-        "workspace/patch.py",
+        "workspace/git.py",
         "importing/from_git.py",
         "importing/from_pypi.py",
         "importing/make_task.py",

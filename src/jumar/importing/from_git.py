@@ -12,6 +12,7 @@ import anyio
 
 from jumar.errors import BadInput, Infra
 from jumar.importing.make_task import Blob, TaskDescription, TaskSides, Tree
+from jumar.workspace.git import INERT
 
 NOWHERE = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -25,10 +26,7 @@ HARDENED = (
 )  # fmt: skip
 """An environment with nothing in it that a repository could turn into a program, and nobody to ask for a password."""
 
-GIT = (
-    "git", "--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
-    "-c", "core.sshCommand=ssh -oBatchMode=yes",
-)  # fmt: skip
+GIT = ("git", *INERT, "-c", "core.sshCommand=ssh -oBatchMode=yes")
 """Git that starts nothing which the settings of a repository name."""
 
 PROTOCOLS = "file:git:http:https:ssh"

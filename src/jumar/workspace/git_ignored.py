@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
@@ -21,14 +20,9 @@ from jumar.errors import Infra
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.workspace.files import safe_paths, trees
 from jumar.workspace.files.checkout import Skip
+from jumar.workspace.git import explain_failure, run_git
 
-_SECONDS = 60
 _PASSED_ON = ("PATH", "HOME", "XDG_CONFIG_HOME", "LANG", "LC_ALL")
-_INERT = (
-    "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
-    "-c", "safe.directory=*",
-)  # fmt: skip
-"""Nothing that the repository's own settings name is started by what only reads, whoever owns it."""
 _RULES = ".gitignore"
 _RULE_BYTES = 1 << 20
 """Of a file of rules; further ones are none that a person wrote."""
@@ -160,20 +154,10 @@ class _Git:
 
     def __call__(self, *arguments: str, fails: bool = False) -> str:
         """What git prints for *arguments*; with *fails*, an exit status of 1 prints nothing."""
-        argv = [self._program, "-C", str(self._root), *_INERT, *arguments]
-        try:
-            done = subprocess.run(  # noqa: S603  git itself, found on PATH, with arguments of our own
-                argv,
-                env=self._environment,
-                capture_output=True,
-                check=False,
-                timeout=_SECONDS,
-                stdin=subprocess.DEVNULL,
-            )
-        except (OSError, subprocess.TimeoutExpired) as fault:
-            raise Infra(f"git {arguments[0]} failed in {self._root}: {fault}") from fault
+        # Whoever owns the repository: it is only read.
+        done = run_git(self._program, ["-c", "safe.directory=*", *arguments], self._root, self._environment)
         if done.returncode and not (fails and done.returncode == 1):
-            raise Infra(f"git {arguments[0]} failed in {self._root}: {done.stderr.decode(errors='replace').strip()}")
+            raise Infra(f"git {arguments[0]} failed in {self._root}: {explain_failure(done)}")
         return done.stdout.decode(errors="surrogateescape")
 
 

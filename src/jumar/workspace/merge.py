@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
 from jumar.errors import Infra
 from jumar.workspace.files import safe_paths
+from jumar.workspace.git import NO_SETTINGS, explain_failure, run_git
 
-_SECONDS = 60
 _FAILED = 128
 """Git ends with the number of conflicts, at most 127, or with this and more if it failed."""
 
@@ -32,14 +31,8 @@ def merge(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
         sides = {"mine": mine, "base": base, "theirs": theirs}
         for name, data in sides.items():
             Path(room, name).write_bytes(data)
-        try:
-            done = subprocess.run(  # noqa: S603  git itself, found on PATH, with arguments of our own
-                [git, "merge-file", "-p", "-q", *sides], cwd=room, capture_output=True, check=False, timeout=_SECONDS,
-                env={"HOME": room, "LC_ALL": "C", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null",
-                     "GIT_CEILING_DIRECTORIES": str(Path(room).parent)},
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as fault:
-            raise Infra(f"git merge-file took longer than {_SECONDS} seconds") from fault
+        places = {"HOME": room, "GIT_CEILING_DIRECTORIES": str(Path(room).parent)}
+        done = run_git(git, ["merge-file", "-p", "-q", *sides], Path(room), {**NO_SETTINGS, **places})
     if done.returncode >= _FAILED or done.returncode < 0:
-        raise Infra(f"git merge-file failed: {done.stderr.decode(errors='replace').strip()}")
+        raise Infra(f"git merge-file failed: {explain_failure(done)}")
     return done.stdout if done.returncode == 0 else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from hashlib import sha256
@@ -16,18 +15,17 @@ import msgspec
 from jumar.errors import BadInput, Infra
 from jumar.workspace.files import safe_paths, trees
 from jumar.workspace.files.trees import EntryKind, Manifest, Node
+from jumar.workspace.git import NO_SETTINGS, explain_failure, run_git
 from jumar.workspace.store.object_store import Store
 
 _SETTINGS = (
-    "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.autocrlf=false",
-    "core.protectNTFS=false", "core.protectHFS=false", "core.quotePath=true",
+    "core.attributesFile=/dev/null", "core.autocrlf=false", "core.protectNTFS=false", "core.protectHFS=false",
+    "core.quotePath=true",
 )  # fmt: skip
 _DIFF = (
     "diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
     "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
-_SECONDS = 120
-"""git makes a patch in well under a second; a disk that hangs must not hang the run."""
 
 
 def best_patch(store: Store, base: str, best: str) -> bytes:
@@ -119,21 +117,10 @@ class _Git(msgspec.Struct, frozen=True):
     def __call__(self, *arguments: str, send: bytes = b"", index: str = "index") -> bytes:
         """What git prints for *arguments*, given *send* on its standard input."""
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]
-        environment = {
-            "HOME": str(self.room), "LC_ALL": "C", "GIT_DIR": str(self.room / "git"),
-            "GIT_INDEX_FILE": str(self.room / index), "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_ATTR_NOSYSTEM": "1",
-        }  # fmt: skip
-        try:
-            done = subprocess.run(  # noqa: S603  git itself, found on PATH, with arguments of our own
-                [self.program, *settings, *arguments],
-                input=send, env=environment, cwd=self.room, capture_output=True, check=True, timeout=_SECONDS,
-                process_group=0,  # Ctrl-C is for jumar, which still has its best tree to write down
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as fault:
-            raise Infra(f"git {arguments[0]} took longer than {_SECONDS} seconds") from fault
-        except subprocess.CalledProcessError as fault:
-            raise Infra(f"git {arguments[0]} failed: {fault.stderr.decode(errors='replace').strip()}") from fault
+        places = {"HOME": str(self.room), "GIT_DIR": str(self.room / "git"), "GIT_INDEX_FILE": str(self.room / index)}
+        done = run_git(self.program, [*settings, *arguments], self.room, {**NO_SETTINGS, **places}, send)
+        if done.returncode:
+            raise Infra(f"git {arguments[0]} failed: {explain_failure(done)}")
         return done.stdout
 
     def blobs(self, store: Store, sides: list[dict[str, Node]]) -> dict[str, str]:
