@@ -1,6 +1,6 @@
 """Normalises the report of a failing test: removes what differs from run to run.
 
-Loaded by path inside the tested interpreter; standard library only, Python 3.8 or newer.
+Runs inside the tested interpreter and in bridges; standard library only, Python 3.8 or newer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def build_normaliser(room: str, private: str) -> Plain:
 
     A prompt made from the text is then the same for the same behaviour.
     """
-    rooms, scratches = ((path, os.path.realpath(path)) for path in (room, private))
+    rooms, scratches = ((path, os.path.realpath(path)) if path else () for path in (room, private))
 
     def plain(text: str) -> str:
         for scratch in scratches:

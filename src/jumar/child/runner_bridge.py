@@ -1,46 +1,43 @@
 """Bridge to a runner that is no Python program: it alone holds the channel, and reports what the runner said.
 
-Runs under jumar's own interpreter; standard library only. What the
-runner reports can be written by the code it runs, so evidence that comes this way has grade X.
+Runs under jumar's own interpreter; standard library only. What the runner reports can be written by the code it runs,
+so evidence that comes this way has grade X.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.channel import join
+from jumar.child.normalise import build_normaliser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     Send = Callable[[list[object]], None]
-    Errand = Callable[[dict[str, Any], Send], int]
-    """Does what the config asks for, sends the records of `verify.records` and returns the status to leave with."""
+    Job = Callable[[dict[str, Any], Send], int]
+    """Performs the config, sends the records of `jumar.process.records` and returns the status to leave with."""
 
 PR_SET_DUMPABLE = 4
-
-EXCERPT = 4000
-"""Characters of an excerpt, head and tail."""
 
 BATCH = 500
 """Ids in one record: a record has a size that it may not pass."""
 
 
-def serve(errand: Errand) -> None:
-    """Join the channel, do *errand*, say goodbye and leave."""
+def serve(job: Job) -> None:
+    """Join the channel, do *job*, say goodbye and leave."""
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes  # noqa: PLC0415  absent in some builds
 
         # What it starts runs as the same user, and shall not find the key in this memory.
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     config, send, _ = join()
-    status = errand(config, send)
+    status = job(config, send)
     with contextlib.suppress(Exception):
         sys.stdout.flush()
     send(["end", status])
@@ -82,11 +79,5 @@ def run_program(
 
 
 def normalise_text(text: str) -> str:
-    """*text* cut to size, without what differs from run to run: the room, scratch paths, addresses."""
-    for path, name in ((os.environ.get("TMPDIR", ""), "TMP"), (str(Path.cwd()), ".")):
-        for place in {path, os.path.realpath(path)} if path else ():
-            text = text.replace(place + os.sep, "" if name == "." else "TMP/").replace(place, name)
-    text = re.sub(r"\b0x[0-9a-f]{6,}\b", "0x...", text)
-    if len(text) > EXCERPT:
-        text = text[: EXCERPT // 2] + "\n[...]\n" + text[-EXCERPT // 2 :]
-    return text
+    """Cut *text* to size, and remove what differs from run to run: the room, scratch paths, addresses."""
+    return build_normaliser(str(Path.cwd()), os.environ.get("TMPDIR", ""))(text)

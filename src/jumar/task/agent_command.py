@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumar.core.state.external_agent import ExternalAgentSettings
+from jumar.core.state.run_state import EXTERNAL
 from jumar.errors import BadInput
 from jumar.models.wire.providers import PROVIDERS
 
 if TYPE_CHECKING:
     from jumar.task.option_values import OptionValues
-
-EXTERNAL = "external"
-"""The agent whose command this is about."""
 
 PLACES = re.compile(r"\{(prompt|prompt_file|model)\}")
 

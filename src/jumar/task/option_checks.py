@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, get_type_hints
 import msgspec
 
 from jumar.core.run.strategy import DRIVER, REPAIR
-from jumar.core.state.run_state import HOST
+from jumar.core.state.run_state import EXTERNAL, HOST
 from jumar.core.state.test_policy import Gate, TestPolicy, find_contradiction
 from jumar.errors import BadInput
 from jumar.models.wire.providers import check_base_url
-from jumar.task.agent_command import EXTERNAL, check_command, refuse_idle
+from jumar.task.agent_command import check_command, refuse_idle
 from jumar.task.budget_options import flag, ledger_caps, profile_of
 from jumar.task.model_routes import parse_price
 from jumar.task.settings.run_settings import OFFLINE, SETTINGS

@@ -11,8 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 
-_CONTROLLERS = frozenset({"memory", "pids", "cpu"})
-
 MEMORY = ("memory.max", "memory.limit_in_bytes")
 """Files that bound the memory of a group, in the second and in the first version of control groups."""
 
