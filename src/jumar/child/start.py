@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
-def build_command(program: ModuleType) -> tuple[str, str]:
-    """Arguments with which an interpreter runs *program*, after its own flags."""
-    return __file__, program.__name__
+def build_command(program: ModuleType | str) -> tuple[str, str]:
+    """Return the arguments with which an interpreter runs *program*, after its own flags.
+
+    A program of another package is named by the path of its file. It may import `jumar.child` as ours do.
+    """
+    return __file__, program if isinstance(program, str) else program.__name__
 
 
 def add_packages() -> None:
@@ -41,13 +44,20 @@ def remove_packages() -> None:
 
 
 def load(program: str) -> ModuleType:
-    """Import the module *program*, and leave no trace of it.
+    """Import the module *program*, or the file of that path, and leave no trace of it.
 
     Raises:
         ImportError: if there is no such program.
+        OSError: if there is no such file.
     """
     add_packages()
     try:
+        if os.sep in program:
+            from importlib.machinery import SourceFileLoader  # noqa: PLC0415  seldom needed, and not cheap
+
+            module = type(sys)("program")
+            SourceFileLoader("program", program).exec_module(module)
+            return module
         __import__(program)
         return sys.modules[program]
     finally:
