@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jumar.agents import conversation
+from jumar.core.prompts import conversation
 from jumar.core.state import events as ev
 from jumar.core.state.budget import Budget
 from jumar.core.state.test_policy import Gate, TestPolicy

@@ -13,12 +13,17 @@ from jumar.errors import BadInput
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
-Kind = Literal["runners"]
+Kind = Literal["agents", "runners"]
+
+
+UNNAMED = ("host",)
+"""Extensions that jumar chooses itself, and nobody by name."""
 
 
 def list_names(kind: Kind) -> tuple[str, ...]:
     """The extensions of *kind* that are installed."""
-    own = {m.name for m in pkgutil.iter_modules(import_module(f"jumar.{kind}").__path__) if m.name[0] != "_"}
+    modules = pkgutil.iter_modules(import_module(f"jumar.{kind}").__path__)
+    own = {m.name for m in modules if not (m.ispkg or m.name.startswith("_") or m.name in UNNAMED)}
     return tuple(sorted(own | {e.name for e in _others(kind)}))
 
 
@@ -45,7 +50,7 @@ def load(kind: Kind, name: str) -> object:
 
 
 def _is_ours(kind: Kind, name: str) -> bool:
-    return name.isidentifier() and find_spec(f"jumar.{kind}.{name}") is not None
+    return name.isidentifier() and not name.startswith("_") and find_spec(f"jumar.{kind}.{name}") is not None
 
 
 def _others(kind: Kind) -> EntryPoints:

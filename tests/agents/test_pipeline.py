@@ -12,7 +12,8 @@ import anyio.lowlevel
 import msgspec
 import pytest
 
-from jumar.agents.pipeline import LARGEST, Pipeline, too_large
+from jumar.agents._whole_files import LARGEST, too_large
+from jumar.agents.pipeline import Pipeline
 from jumar.core.gate.write_rules import WriteRules
 from jumar.core.quoting import fence_text
 from jumar.core.run.effects import Effect, Halt

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from agents.test_prompt_prefix import check as check_prefixes
-from jumar.agents.conversation import NEXT
+from jumar.core.prompts.conversation import NEXT
 from jumar.core.run.effects import Effect, Halt
 from jumar.core.run.reducers.transitions import replay
 from jumar.core.state import events as ev

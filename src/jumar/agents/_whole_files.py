@@ -1,54 +1,60 @@
-"""Builds the pipeline agent of a run, and selects the files that it can write whole."""
+"""Selects the files that an agent can write whole, and refuses where there are too many or they are too large."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 
-from jumar.core.run.strategy import Strategy
-from jumar.core.state.events import RunStart
+from jumar.core.run.strategy import AgentFacts
 from jumar.errors import BadInput
 from jumar.languages.python_encoding import check_utf8
-from jumar.workspace.files.trees import Manifest
-from jumar.workspace.store.object_store import Store
 
 MANY = 20
 """Files that a prompt can hold whole."""
 
+LARGEST = 400_000
+"""Characters of all targets together above which nobody answers with whole files."""
 
-def build_pipeline(run: RunStart, store: Store, targets: Sequence[str], tests: Sequence[str]) -> Strategy:
-    """The agent that writes whole files: *targets* may be edited, *tests* are shown.
+
+def read_whole_files(facts: AgentFacts) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the targets that can be written whole, and the texts of those that exist.
 
     Raises:
-        BadInput: if there are too many files for that, they are too large, or none of them is UTF-8.
+        BadInput: if there are too many, they are too large, or none of them is UTF-8.
     """
-    from jumar.agents.pipeline import Pipeline, too_large  # noqa: PLC0415  a run of another agent does not need it
-
-    manifest = store.manifest(run.tree)
-    targets = _whole(targets, manifest, store)
+    there = {path: data for path in facts.targets if (data := facts.read(path)) is not None}
+    targets = _without_binary(facts.targets, there)
     if len(targets) > MANY:
         raise BadInput(
             f"the pipeline writes whole files and {len(targets)} may be edited here: name a few in [files] editable, "
             "or pass --agent driver"
         )
-
-    def texts(paths: Iterable[str]) -> dict[str, str]:
-        there = (path for path in paths if path in manifest)
-        return {path: store.get(manifest[path].sha256).decode("utf-8", "replace") for path in there}
-
-    if why := too_large(current := texts(targets)):
+    texts = {path: there[path].decode("utf-8", "replace") for path in targets if path in there}
+    if why := too_large(texts):
         raise BadInput(why)
-    return Pipeline(targets, run.settings, tests=texts(tests), current=current)
+    return targets, texts
 
 
-def _whole(targets: Sequence[str], manifest: Manifest, store: Store) -> tuple[str, ...]:
+def _without_binary(targets: tuple[str, ...], there: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return the *targets* that a reply can hold whole: files that are not UTF-8 are left alone.
 
     Raises:
         BadInput: if none is left.
     """
-    faults = {p: why for p in targets if p in manifest and (why := check_utf8(store.get(manifest[p].sha256)))}
+    faults = {path: why for path in targets if path in there and (why := check_utf8(there[path]))}
     left = tuple(path for path in targets if path not in faults)
     if faults and not left:
         named = "; ".join(f"{path} {why}" for path, why in list(faults.items())[:3])
         raise BadInput(f"no file that may be edited is UTF-8: {named}; save it as UTF-8")
     return left
+
+
+def too_large(current: Mapping[str, str]) -> str:
+    """Why the targets with the texts *current* cannot be written whole, with the fix; "" if they can."""
+    size = sum(map(len, current.values()))
+    if size <= LARGEST:
+        return ""
+    most = max(current, key=lambda path: len(current[path]))
+    return (
+        f"the pipeline writes whole files, at most {LARGEST:,} characters of them, and those that may be edited here "
+        f"have {size:,} (most of them {most}): name fewer in [files] editable, or pass --agent driver"
+    )

@@ -7,13 +7,13 @@ from textwrap import dedent
 
 from msgspec.structs import replace
 
-from jumar.agents.conversation import Conversation
 from jumar.agents.extraction import text_protocol
 from jumar.agents.tools import tool_calls
 from jumar.agents.tools.catalogue import list_offers
 from jumar.core.gate.admission import Action
+from jumar.core.prompts.conversation import Conversation
 from jumar.core.run.planning import PLAN, has_planner, is_planning_turn
-from jumar.core.run.strategy import FRONTIER, TURN, Message, Request, Tool
+from jumar.core.run.strategy import FRONTIER, TURN, AgentFacts, Message, Request, Tool
 from jumar.core.state.reply import Reply, ToolCall
 from jumar.core.state.run_state import RunState
 from jumar.core.state.settings import Switches
@@ -199,3 +199,8 @@ def _listed(paths: Iterable[str]) -> str:
         else:
             lines.append(path)
     return "\n".join([*lines, *([f"... and {left} more"] if left else [])])
+
+
+def plugin(facts: AgentFacts) -> Driver:
+    """Build the agent; see `jumar.core.run.strategy.BuildAgent`."""
+    return Driver(facts.files, facts.closed, facts.settings.switches, facts.gate)

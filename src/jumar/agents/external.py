@@ -9,7 +9,7 @@ from jumar.core.gate.admission import Action
 from jumar.core.gate.leave_refactor import REFUSALS, explain_red
 from jumar.core.prompts.feedback import OUTPUT_LIMIT
 from jumar.core.quoting import cut_middle, fence_text, strip_control_sequences
-from jumar.core.run.strategy import Message, Request, Tool
+from jumar.core.run.strategy import AgentFacts, Message, Request, Tool
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
 from jumar.core.state.test_policy import Gate, TestPolicy
@@ -157,3 +157,8 @@ def _line(event: ev.Event) -> str:
 def _named(paths: Iterable[str]) -> str:
     first, *rest = paths
     return f"{first} and {len(rest)} more" if rest else first
+
+
+def plugin(facts: AgentFacts) -> ExternalAgent:
+    """Build the agent; see `jumar.core.run.strategy.BuildAgent`."""
+    return ExternalAgent(facts.closed, metered=facts.settings.outside.metered)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jumar.core.gate.admission import Action
-from jumar.core.run.strategy import Message, Request, Tool
+from jumar.core.run.strategy import AgentFacts, Message, Request, Tool
 from jumar.core.state.run_state import RunState
 
 
@@ -27,3 +27,8 @@ class HostedAgent:
     def actions(self, state: RunState) -> tuple[Action, ...]:  # noqa: ARG002  as above
         """None of a reply's."""
         return ()
+
+
+def plugin(_facts: AgentFacts) -> HostedAgent:
+    """Build the agent; see `jumar.core.run.strategy.BuildAgent`."""
+    return HostedAgent()

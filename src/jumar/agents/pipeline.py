@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from jumar.agents._whole_files import read_whole_files
 from jumar.agents.extraction import infer_path
 from jumar.agents.extraction.extract import extract
 from jumar.agents.tools import tool_calls
@@ -13,7 +14,7 @@ from jumar.core.gate.admission import WRITES, Action
 from jumar.core.prompts import feedback
 from jumar.core.prompts.feedback import Texts
 from jumar.core.prompts.review import parse_violations
-from jumar.core.run.strategy import Message, Request, Tool
+from jumar.core.run.strategy import AgentFacts, Message, Request, Tool
 from jumar.core.state import events as ev
 from jumar.core.state.reply import Reply
 from jumar.core.state.run_state import ConversationCell, RunState
@@ -24,21 +25,6 @@ Files = dict[str, str | None]
 
 FURTHER = 2
 """Turns that a review and what follows from it may take: with fewer left nobody could act upon it."""
-
-LARGEST = 400_000
-"""Characters of all targets together above which nobody answers with whole files."""
-
-
-def too_large(current: Mapping[str, str]) -> str:
-    """Why the targets with the texts *current* cannot be written whole, with the fix; "" if they can."""
-    size = sum(map(len, current.values()))
-    if size <= LARGEST:
-        return ""
-    most = max(current, key=lambda path: len(current[path]))
-    return (
-        f"the pipeline writes whole files, at most {LARGEST:,} characters of them, and those that may be edited here "
-        f"have {size:,} (most of them {most}): name fewer in [files] editable, or pass --agent driver"
-    )
 
 
 @dataclass
@@ -218,3 +204,14 @@ def _reviewed(reply: Reply, flaw: str) -> Action:
     if found is None:
         return Action("review", fault=f"the review cannot be used, the draft is written: {flaw or 'it says nothing'}")
     return Action("review", message="\n".join(found))
+
+
+def plugin(facts: AgentFacts) -> Pipeline:
+    """Build the agent; see `jumar.core.run.strategy.BuildAgent`.
+
+    Raises:
+        BadInput: if there are too many files to be written whole, they are too large, or none of them is UTF-8.
+    """
+    targets, current = read_whole_files(facts)
+    tests = {path: data.decode("utf-8", "replace") for path in facts.tests if (data := facts.read(path)) is not None}
+    return Pipeline(targets, facts.settings, tests=tests, current=current)

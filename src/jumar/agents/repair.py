@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jumar.agents.tools import tool_calls
 from jumar.core.gate.admission import Action
-from jumar.core.run.strategy import Message, Request, Tool
+from jumar.core.run.strategy import AgentFacts, Message, Request, Tool
 from jumar.core.state.run_state import RunState
 
 
@@ -28,3 +28,8 @@ class RepairAgent:
     def actions(self, state: RunState) -> tuple[Action, ...]:
         """The candidate as a write, or the end."""
         return tool_calls.parse_actions(state.reply.tool_calls, internal=("out_of_time",)) if state.reply else ()
+
+
+def plugin(_facts: AgentFacts) -> RepairAgent:
+    """Build the agent; see `jumar.core.run.strategy.BuildAgent`."""
+    return RepairAgent()

@@ -11,10 +11,10 @@ import msgspec
 from anyio import to_thread
 from msgspec.structs import replace
 
-from jumar.agents import conversation
 from jumar.agents.tools import tool_calls
 from jumar.agents.tools.catalogue import list_offers
 from jumar.core.gate.admission import Action
+from jumar.core.prompts import conversation
 from jumar.core.state import events as ev
 from jumar.core.state.reply import ToolCall
 from jumar.core.state.run_state import Phase, RunState

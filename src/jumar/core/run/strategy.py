@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from jumar.core.gate.admission import Action
 from jumar.core.state.reply import ToolCall
 from jumar.core.state.run_state import RunState
+from jumar.core.state.settings import Settings
+from jumar.core.state.test_policy import Gate
 
 DRIVER, PIPELINE, REPAIR = "driver", "pipeline", "repair"
 """The names of our own agents."""
@@ -77,3 +80,28 @@ class Strategy(Protocol):
     def actions(self, state: RunState) -> tuple[Action, ...]:
         """Return the actions that `state.reply` asks for; at least one."""
         ...
+
+
+class AgentFacts(NamedTuple):
+    """Facts of a run's start from which its agent is built. A resumed run has the same, so its agent is the same."""
+
+    settings: Settings
+    gate: Gate
+    files: tuple[str, ...]
+    """Paths of the run's first tree."""
+    closed: tuple[str, ...]
+    """Those of them that are read-only."""
+    targets: tuple[str, ...]
+    """Paths that may be edited, also those that the task names and that do not exist yet."""
+    tests: tuple[str, ...]
+    """Files of the expected tests."""
+    read: Callable[[str], bytes | None]
+    """Content of a file of the first tree; None if there is none of that path."""
+
+
+BuildAgent = Callable[[AgentFacts], Strategy]
+"""The `plugin` of a module in `jumar.agents`, or of an entry point in the group `jumar.agents`.
+
+Raises:
+    BadInput: if the agent cannot work in this run.
+"""

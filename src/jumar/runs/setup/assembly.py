@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
+from typing import cast
 
 import msgspec
 from msgspec.structs import replace
 
+from jumar import plugins
 from jumar.core.gate.write_rules import CONFIGURATION, Matches, WriteRules, find_unmade, matches_nothing
-from jumar.core.run.strategy import DRIVER, REPAIR, Strategy
+from jumar.core.run.strategy import AgentFacts, BuildAgent, Strategy
 from jumar.core.state.events import RunStart
-from jumar.core.state.run_state import EXTERNAL, HOST
 from jumar.core.state.settings import Settings
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.languages.project_kinds import TESTS
 from jumar.languages.test_annotations import find_test_files, is_slug
-from jumar.plugins import load
 from jumar.ports import Commands, Runner, Sandbox, Surroundings
 from jumar.process.model_command import build_confined_commands
 from jumar.process.progress import ProgressPart, Tell, Work, ignore_progress
 from jumar.runners._programs import find_command_surroundings, find_runner_surroundings, join_surroundings
 from jumar.runs.setup.choose_sandbox import find_weakening
 from jumar.runs.setup.large_rooms import choose_room_store
-from jumar.runs.setup.pipeline_agent import build_pipeline
 from jumar.runs.tree.missing_files import refuse_left_out
 from jumar.runs.tree.mode_files import judged_sources, with_modes
 from jumar.runs.tree.shadowing import unshadowed
@@ -66,7 +65,7 @@ def load_runner(name: str) -> Runner:
     Raises:
         BadInput: if there is none.
     """
-    found: Runner = load("runners", name)  # type: ignore[assignment]  # the contract kit checks what a plug-in is
+    found: Runner = plugins.load("runners", name)  # type: ignore[assignment]  # the contract kit checks what a plug-in is
     return found
 
 
@@ -225,27 +224,23 @@ def build_agent(run: RunStart, place: RunPlace) -> Strategy:
     Raises:
         BadInput: if there are too many files for an agent that writes them whole.
     """
-    # Here, as a verdict alone needs no agent, and they take longer to import than all that judges.
-    from jumar.agents.driver import Driver  # noqa: PLC0415  as above
-    from jumar.agents.external import ExternalAgent  # noqa: PLC0415  as above
-    from jumar.agents.hosted import HostedAgent  # noqa: PLC0415  as above
-    from jumar.agents.repair import RepairAgent  # noqa: PLC0415  as above
-
-    manifest, runner = place.store.manifest(run.tree), load_runner(run.settings.suite.runner)
+    store, manifest = place.store, place.store.manifest(run.tree)
+    runner = load_runner(run.settings.suite.runner)
     guard = build_guard(run.settings, runner, manifest)
     files = tuple(path for path, node in sorted(manifest.items()) if node.kind is EntryKind.FILE)
-    tests = tuple(p for p in find_files_of_tests(run.expected, place, run.tree, runner) if p in manifest)
     refactoring = run.gate is Gate.REFACTOR
-    closed = tuple(p for p in files if guard.protected(p) and not (refactoring and guard.refactorable(p)))
-    if run.agent == REPAIR:
-        return RepairAgent()
-    if run.agent == HOST:
-        return HostedAgent()
-    if run.agent == EXTERNAL:
-        return ExternalAgent(closed, metered=run.settings.outside.metered)
-    if run.agent == DRIVER:
-        return Driver(files, closed, run.settings.switches, run.gate)
-    return build_pipeline(run, place.store, find_targets(run.settings, files), tests)
+    build = cast("BuildAgent", plugins.load("agents", run.agent))
+    return build(
+        AgentFacts(
+            settings=run.settings,
+            gate=run.gate,
+            files=files,
+            closed=tuple(p for p in files if guard.protected(p) and not (refactoring and guard.refactorable(p))),
+            targets=find_targets(run.settings, files),
+            tests=tuple(p for p in find_files_of_tests(run.expected, place, run.tree, runner) if p in manifest),
+            read=lambda path: store.get(manifest[path].sha256) if path in manifest else None,
+        )
+    )
 
 
 async def build_commands(run: RunStart, place: RunPlace) -> Commands | None:

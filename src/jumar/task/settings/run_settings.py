@@ -18,6 +18,7 @@ from jumar.core.state.run_state import EXTERNAL
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.models.wire.providers import PROVIDERS
+from jumar.plugins import Kind, list_names
 from jumar.sandbox.request import AUTO
 
 Value = str | int | float
@@ -61,6 +62,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     stricter: Stricter = Stricter.NEITHER
     instead: Mapping[str, str] = {}
     """Values that one might expect here -> what to do to have them."""
+    plugins: Kind | None = None
+    """Extensions whose names are values too."""
     barred: tuple[str, ...] = ()
     """Values that a file which came with a task may not ask for."""
 
@@ -89,12 +92,16 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.name == "model":
             check_model(str(value), label)
-        elif self.values and value not in self.values:
-            hint = self.instead.get(str(value)) or build_suggestion(str(value), self.values)
+        elif self.values and value not in self.values and not self._names_extension(str(value)):
+            known = (*self.values, *(set(list_names(self.plugins)) - set(self.values) if self.plugins else ()))
+            hint = self.instead.get(str(value)) or build_suggestion(str(value), known)
             raise BadInput(f"unknown value {value!r} of {label}; {hint}")
         elif not isinstance(value, str) and not (self.least <= value <= self.most and math.isfinite(value)):
             limit = f" and at most {self.most:g}" if self.most < LARGEST else ""
             raise BadInput(f"{label} must be {self.least:g} or more{limit}, not {value}")
+
+    def _names_extension(self, value: str) -> bool:
+        return self.plugins is not None and value in list_names(self.plugins)
 
 
 def check_model(model: str, label: str = "--model") -> None:
@@ -121,7 +128,7 @@ def _cap(name: str, flag: str, about: str, kind: type[Value] = int, least: float
 
 ROWS = (
     Setting(
-        name="agent", flag="--agent", values=(DRIVER, PIPELINE, REPAIR, EXTERNAL), barred=(EXTERNAL,),
+        name="agent", flag="--agent", values=(DRIVER, PIPELINE, REPAIR, EXTERNAL), plugins="agents", barred=(EXTERNAL,),
         help="driver (default: turn by turn, under the gate), pipeline (whole files), repair or external.",
     ),
     Setting(name="model", flag="--model", help="PROVIDER:NAME, repair (offline search), script:FILE or replay:FILE."),
