@@ -212,6 +212,25 @@ def test_a_module_begins_with_its_law(path: Path) -> None:
     assert law.splitlines()[0].rstrip().endswith((".", ":"))
 
 
+def texts(path: Path) -> Iterator[str]:
+    """The docstrings of a module, its classes, functions and fields."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else ():
+            match statement:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield text
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_first_sentence_says_what_the_thing_does_and_is_no_clause(path: Path) -> None:
+    clause = re.compile(
+        r"\s*(What|Whether|Which|Where|Whom?|Whose|How|Why|When|That|As|Nobody|Nothing|None|Those|Such)\b"
+    )
+
+    assert not [text.strip().splitlines()[0] for text in texts(path) if clause.match(text)]
+
+
 def test_no_room_without_a_name_of_its_own() -> None:
     nameless = re.compile(r"(^|/)(utils?|helpers?|common|misc|manager|base)\w*\.py$")
     assert not [name(p) for p in MODULES if nameless.search(name(p))]

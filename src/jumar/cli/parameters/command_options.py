@@ -47,7 +47,9 @@ EVIDENCE = (
 )
 """The options that say what a green is worth."""
 
-TEST_COMMAND = click.option("--test-command", help="What runs all the tests, such as 'make check': exit 0 is a pass.")
+TEST_COMMAND = click.option(
+    "--test-command", help="Command that runs all tests, such as 'make check': exit 0 is a pass."
+)
 
 PROBE = click.option("--probe", is_flag=True, help="Mutate the lines that a green changed: do the tests notice?")
 
@@ -70,19 +72,27 @@ CHOICES = (
     *options_for("test_policy", "gate"),
     click.option("--verify", help="A command that must stay green in refactor mode ([gate] verify)."),
     click.option("--allow-refactor", is_flag=True, help="The model may enter refactor mode."),
-    click.option("--allow-codemod", is_flag=True, help="It may edit all files by one command or replacement."),
-    click.option("--codemod-renames", multiple=True, help="A glob of tests where that may rename; may be repeated."),
+    click.option("--allow-codemod", is_flag=True, help="The model may edit all files by one command or replacement."),
+    click.option("--codemod-renames", multiple=True, help="Glob of tests where a codemod may rename; may be repeated."),
     *options_for("ratchet", "ties", "attempts", "turns", "test_runs", "usd", "tokens", "seconds"),
     click.option("--profile", help="workday ($10, 8 h) or overnight ($30, 12 h; S3 unless typed): caps nobody chose."),
     click.option("--ledger", help="A file that many runs draw on together; new, its caps are the profile's."),
     click.option("--ledger-usd", type=float, help="The cap of a new ledger, in usd."),
     click.option("--text-actions", is_flag=True, help="The driver's actions as plain text, for models without tools."),
     click.option("--model-may-run-tests", is_flag=True, help="The driver's model may run tests; not under never."),
-    click.option("--model-may-run-commands", is_flag=True, help="It may run commands, confined, on a copy."),
-    click.option("--agent-command", help="Of an external agent, such as 'mini -t {prompt} -y'; no shell runs it."),
-    click.option("--agent-env", multiple=True, help="A variable that it is given as it is; may be repeated."),
-    click.option("--turn-seconds", type=float, help="For one turn of it (default: what is left, or 600)."),
-    click.option("--allow-unmetered", is_flag=True, help="It may work without the proxy; its spend is then unknown."),
+    click.option(
+        "--model-may-run-commands", is_flag=True, help="The driver's model may run commands, in a sandbox, on a copy."
+    ),
+    click.option(
+        "--agent-command", help="Command of an external agent, such as 'mini -t {prompt} -y'; no shell runs it."
+    ),
+    click.option("--agent-env", multiple=True, help="Variable that an external agent is given; may be repeated."),
+    click.option(
+        "--turn-seconds", type=float, help="Seconds for a turn of an external agent (default: what is left, or 600)."
+    ),
+    click.option(
+        "--allow-unmetered", is_flag=True, help="An external agent may bypass the proxy; its spend is then unknown."
+    ),
     click.option("--timeout", type=float, help="Seconds for one verification (default 120)."),
     click.option("--test-timeout", type=float, help="Seconds for one test (default 30)."),
     *EVIDENCE,
