@@ -49,7 +49,7 @@ def _without_binary(targets: tuple[str, ...], there: Mapping[str, bytes]) -> tup
 
 
 def too_large(current: Mapping[str, str]) -> str:
-    """Why the targets with the texts *current* cannot be written whole, with the fix; "" if they can."""
+    """Explain why the targets with the texts *current* cannot be written whole, with the fix; "" if they can."""
     size = sum(map(len, current.values()))
     if size <= LARGEST:
         return ""

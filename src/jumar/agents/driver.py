@@ -38,7 +38,7 @@ POLICIES = {
     TestPolicy.ON_FINAL: "The tests judge the work once, when it ends. End it with final when it is done.",
     TestPolicy.NEVER: "The work is judged when it has ended. End it with final when it is done.",
 }
-"""What a model must know of each policy, where there is no gate."""
+"""Text that tells a model of each test policy, where there is no gate."""
 
 STRICT = (
     "No edit is admitted that no red test asks for. 1. A test must have been seen red, by the code under test and"
@@ -56,10 +56,10 @@ REFACTOR = (
     "must be green: with anything red you are told and go on from there; after three refusals in a row all edits since "
     "you entered go back, and the work ends."
 )
-"""What a model must know of the gate."""
+"""Text that tells a model of the gate."""
 
 CUT = "the reply was cut off at its greatest length, and this may be a part of what was meant; act in smaller steps"
-"""What is told of the last action of a reply that was cut off, however whole it looks."""
+"""Text shown for the last action of a reply that was cut off, even if it looks whole."""
 
 MOST = 50
 """Actions of one reply that are performed: more than anyone can mean without having seen what came of the first."""
@@ -68,7 +68,7 @@ PLANNING = (
     "Your first reply is the plan, and nothing else: submit_plan(steps), each step with the test that will show it and "
     "the file that test stands in."
 )
-"""What is asked of the model that makes the plan."""
+"""Text that asks a model to make the plan."""
 
 ASKED = "Between changes run_tests shows the results whenever you ask."
 UNJUDGED = "What you run so is for you to see: it judges nothing, and nothing is taken back for it."
@@ -125,7 +125,7 @@ class Driver:
         return self._conversation.messages(state, *("\n\n".join(filter(None, parts)) for parts in (system, task)))
 
     def _asking(self, policy: TestPolicy) -> str:
-        """What the model must know of run_tests, where it has it."""
+        """Return the text about run_tests for a model that has it."""
         if not any(offer.name == "run_tests" for offer in self._offers):
             return ""
         return f"{ASKED} {UNJUDGED}" if policy is TestPolicy.ON_FINAL else ASKED
@@ -174,7 +174,7 @@ class Driver:
 
 
 def _usual_task(state: RunState) -> str:
-    """What there is to do where nobody said."""
+    """Return the task in the absence of an instruction."""
     tested = state.run.expected or not state.run.settings.verify
     return "Make the failing tests pass." if tested else "Make the command that guards this work succeed."
 

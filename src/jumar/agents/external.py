@@ -70,19 +70,19 @@ class ExternalAgent:
         self.note = "" if metered else UNMETERED
 
     def request(self, state: RunState) -> Request | None:
-        """What the agent itself has asked for, if it has."""
+        """Return the request that the agent itself made, if any."""
         return Request("mid", PROXY) if state.asking else None
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  the port's
-        """None: the agent's own request is forwarded as it came."""
+        """Return no messages: the agent's own request is forwarded unchanged."""
         return ()
 
     def actions(self, state: RunState) -> tuple[Action, ...]:  # noqa: ARG002  the port's signature
-        """None: what the agent does with an answer is seen in its folder."""
+        """Return no actions: the agent's work is read from its folder."""
         return ()
 
     def prompt(self, state: RunState) -> str:
-        """What the agent is told when a turn begins."""
+        """Return the prompt of the agent at the start of a turn."""
         policy, mode = state.run.test_policy, state.gate_state.mode
         rules = {Gate.STRICT: STRICT, Gate.REFACTOR: REFACTOR}.get(mode, "")
         closed = cut_middle(strip_control_sequences("\n".join(self._closed)), LISTED)
@@ -108,7 +108,7 @@ def _results(state: RunState) -> str:
 
 
 def _refused(state: RunState) -> str:
-    """Why the refactoring has not ended with the agent's newest turn."""
+    """Explain why the refactoring did not end with the agent's newest turn."""
     if not state.gate_state.refusals:
         return ""
     said = f"time {state.gate_state.refusals} of {REFUSALS} in a row"
@@ -128,7 +128,7 @@ def _newest(state: RunState) -> list[ev.Event]:
 
 
 def _gone_back(history: Sequence[ev.Event]) -> str:
-    """What of the agent's newest turn did not stay, and why."""
+    """Describe the part of the agent's newest turn that was taken back, and the reason."""
     ends = [n for n, event in enumerate(history) if isinstance(event, ev.ActionTaken) and event.name == "turn_end"]
     if not ends:
         return ""
@@ -141,7 +141,7 @@ def _gone_back(history: Sequence[ev.Event]) -> str:
 
 
 def _seen_within(event: ev.Event) -> bool:
-    """Whether *event* can only be of the turn itself, and not of its verdict."""
+    """Return whether *event* can only belong to the turn itself, not to its verdict."""
     return (isinstance(event, ev.Revert) and event.found) or isinstance(event, ev.ActionTaken)
 
 

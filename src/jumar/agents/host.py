@@ -8,7 +8,7 @@ from jumar.core.state.run_state import RunState
 
 
 class HostedAgent:
-    """What a run needs to know of the agent behind an MCP client or behind hooks: nothing."""
+    """Agent behind an MCP client or behind hooks. Its actions come from outside, so it asks for nothing."""
 
     name = "host"
     localises = False
@@ -21,11 +21,11 @@ class HostedAgent:
         return None
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  as above
-        """Nothing is asked."""
+        """Return no messages: no model is asked."""
         return ()
 
     def actions(self, state: RunState) -> tuple[Action, ...]:  # noqa: ARG002  as above
-        """None of a reply's."""
+        """Return no actions: there is no reply."""
         return ()
 
 

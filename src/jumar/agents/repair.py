@@ -22,7 +22,7 @@ class RepairAgent:
         return Request("offline", "repair")
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  as above
-        """None: the search reads the structured view of the question."""
+        """Return no messages: the search reads the structured view of the request."""
         return ()
 
     def actions(self, state: RunState) -> tuple[Action, ...]:

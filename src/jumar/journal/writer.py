@@ -37,9 +37,9 @@ class Journal:
     def __init__(self, folder: Path, lock: int, fd: int, write: Write) -> None:
         self.folder, self.mark = folder, JournalEnd()
         self.entries: tuple[Entry, ...] = ()
-        """What the journal held when it was opened."""
+        """Entries that the journal held when it was opened."""
         self.recovered: tuple[str, ...] = ()
-        """What had to be put right when it was opened, one sentence each."""
+        """Repairs made when it was opened, one sentence each."""
         self._lock, self._fd, self._write = lock, fd, write
         self._anchor = os.open(folder / ANCHOR, os.O_RDWR | os.O_CREAT, 0o644)
         self._length = 0

@@ -128,7 +128,7 @@ def _announced(at: socket.socket, token: str, *, without: bool) -> str:
 
 
 def _settling(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Task]:
-    """How a task is settled from what the person and the host chose; the person's word is the narrower one."""
+    """Return the function that resolves a task from the choices of the person and the host; the stricter one wins."""
 
     def settle(path: Path, asked: calls.OpenTask) -> Task:
         options = Options(

@@ -156,14 +156,14 @@ def _below(roots: tuple[Path, ...], path: Path) -> bool:
 
 
 def _beside(gives: type[answers.ToolResponse], told: ActionOutcome) -> dict[str, Any]:
-    """What is said of an action beside whether it was admitted."""
+    """Return the fields of an action's response beside whether it was admitted."""
     if not issubclass(gives, answers.Acted):
         return {}
     return {"shown": told.text if told.admitted else "", "reverted": told.reverted, "why": told.why}
 
 
 def _read(gives: type[answers.ToolResponse], told: ActionOutcome, common: dict[str, Any]) -> answers.ToolResponse:
-    """What a reading tool shows."""
+    """Return the response of a reading tool."""
     content = dict(told.observations[-1][1]) if told.observations else {}
     ok, reason = bool(content.pop("ok", True)), str(content.pop("error", ""))
     known = {key: value for key, value in content.items() if key in gives.__struct_fields__}

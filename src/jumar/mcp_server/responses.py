@@ -1,4 +1,4 @@
-"""What a call of `jumar mcp` answers with: an object whose schema the host knows, and the same as a text."""
+"""Responses of `jumar mcp`: an object whose schema the host knows, and the same as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jumar.core.state.run_state import RunState
 
 
 class ToolResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What every answer has."""
+    """Fields that every response has."""
 
     ok: Annotated[bool, Meta(description="Whether it was done; false: refused, and `reason` says what would help.")]
     run: Annotated[str, Meta(description="Name of the run; pass it as `run` where a client has no session.")] = ""
@@ -32,7 +32,7 @@ class Acted(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How the tests stand on the tree that edits begin from."""
+    """Test results on the tree that edits begin from."""
 
     mode: Annotated[str, Meta(description="strict or refactor.")]
     passed: Annotated[int | None, Meta(description="Absent where there is no test.")] = None
@@ -63,7 +63,7 @@ class StepStands(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Stood(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a run stands."""
+    """State of a run."""
 
     workspace: Annotated[str, Meta(description="The copy that is worked on: read there, edit with the tools.")] = ""
     tests: Standing | UnsetType = UNSET
@@ -109,7 +109,7 @@ NAMED = 100
 
 
 def standing(state: RunState) -> Standing:
-    """How the tests of the run stand."""
+    """Return the test results of the run."""
     newest, green = state.gate_state.newest, state.best.green_ids if state.best is not None else frozenset[str]()
     red = tuple(i for i in state.expected if not (newest[i].status == "pass" if i in newest else i in green))
     total = len(state.expected)
@@ -137,7 +137,7 @@ def fields_of(answer: ToolResponse) -> dict[str, Any]:
 
 
 UNSAID = {Acted: ("run", "reverted", "why", "tests"), FileLines: ("run",), FileList: ("run",), SearchHits: ("run",)}
-"""What a text leaves out, as the rest of it says the same, or as the model was told it when the task was opened."""
+"""Fields that the text leaves out because the rest says the same, or the model was told when the task was opened."""
 
 BARE = ("shown", "text")
 """Texts that need no name before them."""

@@ -32,7 +32,7 @@ INSTRUCTIONS = (
     "with apply=true the result is written onto the original folder. In clients without a session, pass `run` with "
     "every call."
 )
-"""What a host may tell its model before the first call."""
+"""Instructions that a host may show its model before the first call."""
 
 
 def installed() -> None:

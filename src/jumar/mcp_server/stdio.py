@@ -52,7 +52,10 @@ Pair = tuple["MemoryObjectReceiveStream[SessionMessage | Exception]", "MemoryObj
 
 @asynccontextmanager
 async def _streams(wire_in: int, wire_out: int) -> AsyncIterator[Pair]:
-    """What the SDK reads from and writes to. Its own transport blocks a thread in `read`, which no signal ends."""
+    """Open the streams that the SDK reads and writes.
+
+    Its own transport blocks a thread in `read`, which no signal ends.
+    """
     into, incoming = anyio.create_memory_object_stream["SessionMessage | Exception"](0)
     outgoing, out_of = anyio.create_memory_object_stream["SessionMessage"](0)
     writer = _Writer(wire_out)

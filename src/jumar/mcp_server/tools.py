@@ -13,7 +13,7 @@ from jumar.mcp_server import responses as answers
 
 
 class ToolArguments(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every tool may be told."""
+    """Arguments that every tool accepts."""
 
     run: Annotated[
         str, Meta(description="Name of the run, as open_task returned it; without it, the one opened in this session.")
@@ -130,7 +130,7 @@ class McpTool(msgspec.Struct, frozen=True):
     reads: bool = False
     destroys: bool = False
     repeats: bool = False
-    """Whether asking twice does what asking once does."""
+    """True if calling twice has the effect of calling once."""
 
 
 OFFERS: dict[str, McpTool] = {
@@ -222,7 +222,7 @@ def schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def arguments(name: str, given: object) -> Any:
-    """What a tool was called with, checked.
+    """Check the arguments of a tool call.
 
     Raises:
         BadInput: naming the argument that is missing, unknown or of the wrong type.

@@ -53,7 +53,7 @@ class Recording:
 
     def __init__(self, model: str, routes: Mapping[str, Route], takes: tuple[RecordedCall, ...]) -> None:
         self.model = model
-        """What the recorded run called its model."""
+        """Name of the model in the recorded run."""
         self.routes = dict(routes)
         """Tier -> route of the recorded run."""
         # An answer comes after its question. A call that was on record when the machine died is asked for and made

@@ -111,7 +111,7 @@ class ScreeningWorker:
         self._measured: list[Child] = []
         """Processes that know how the green tests come out without a change, and how long they take."""
         self._importing = False
-        """Whether no change can be swapped in, because the tests do not import yet."""
+        """True if no change can be swapped in, because the tests do not import yet."""
 
     async def prepare(self) -> None:
         """Start the warm process: the tests are collected while candidates are still being thought of."""

@@ -69,7 +69,7 @@ class MutationSearch:
         self._next = 0
         self._exhausted = False
         self.finished = False
-        """Whether all was tried that may be: else it was the time that ended."""
+        """True if every candidate was tried; False if the time ended."""
         self.tried = 0
         """Trials that are judged, retries included."""
         self.survivors = 0

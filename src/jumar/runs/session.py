@@ -90,7 +90,7 @@ class Session:
         self.running = running
         self._door, self._lock = door, anyio.Lock()
         self.fault: JumarError | None = None
-        """What broke the run."""
+        """The error that broke the run."""
         self._events: list[ev.Event] = []
         running.kernel.heard = lambda entries: self._events.extend(entry.event for entry in entries)
 

@@ -49,9 +49,9 @@ class EffectRunner:
         self._plain: Plain = {}
         """The plain runs that were made, likewise."""
         self._sent = False
-        """Whether the call in flight has left: before that it costs nothing."""
+        """True once the call in flight was sent: before that it costs nothing."""
         self._held: Push | None = None
-        """What a host asked for and waits for a verdict."""
+        """Action of a host that waits for a verdict."""
         self.clock = parts.clock
 
     async def perform(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:

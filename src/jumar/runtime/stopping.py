@@ -22,7 +22,7 @@ class Stoppable:
         self._halt: Halt | None = None
         self._flight: anyio.CancelScope | None = None
         self.interruptible = False
-        """Whether an effect is under way that leaves nothing half done when it is broken off."""
+        """True while an effect is under way that leaves nothing half done when it is cancelled."""
 
     def intend(self, why: Halt) -> None:
         """Stop before the next effect; may be called in the middle of one, as by a handler of signals.

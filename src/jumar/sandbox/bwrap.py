@@ -121,7 +121,7 @@ class Bubblewrap:
         )
 
     def _room(self, room: Path, private: Path, reach: Reach) -> tuple[tuple[str, ...], ...]:
-        """What goes before bubblewrap, what shows the room and the private folder, what goes before the argv."""
+        """Return the arguments before bubblewrap, those that show the room, and those before the argv."""
         place = self.place or room
         own = self.place.with_name("private") if self.place else private
         named = self._named(own) if self.place else ()

@@ -1,4 +1,4 @@
-"""What a person says of an agent that is not ours: a command of words that no shell reads, and what it may see."""
+"""Command of an external agent: words that no shell reads, and the variables that it may see."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OWN = frozenset({
 
 
 def outside_of(options: OptionValues, agent: str, environ: Mapping[str, str]) -> ExternalAgentSettings:
-    """What *options* say of the agent's command, if *agent* is one.
+    """Return the settings of the external agent in *options*, if *agent* is one.
 
     Raises:
         BadInput: if there is no command or no such program, or an option has no effect or cannot work.
@@ -120,7 +120,7 @@ def split(command: str) -> list[str]:
 
 
 def takes(argv: tuple[str, ...], place: str) -> bool:
-    """Whether *place* is to be filled in somewhere."""
+    """Return whether *argv* has the placeholder *place*."""
     return any(match[1] == place for word in argv for match in PLACES.finditer(word))
 
 

@@ -24,13 +24,12 @@ BOUNDS = {
     REPAIR: Budget(attempts=20, seconds=120.0),
     DRIVER: Budget(attempts=None, turns=40),
 }
-"""What an agent may use where nobody chose: proposals of `repair` are screened, so a right one comes early; a driver
-reads and edits in small steps."""
+"""Default caps by agent. Proposals of `repair` are screened, so a right one comes early; a driver takes small steps."""
 
 USUAL_PROFILE = "workday"
 
 UNCAPPED = "workday, as the model costs money and you set no cap; --budget-usd sets one"
-"""Where the caps of that profile come from, if nobody chose it."""
+"""Source of the caps of that profile, if nobody chose it."""
 
 
 UNMETERED = "workday, as only time stops what --allow-unmetered lets through; --seconds sets another cap"
@@ -118,5 +117,5 @@ def _workday(rows: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
 
 
 def flag(name: str) -> str:
-    """How the option *name*, or the cap of that name, is written on the command line."""
+    """Return the flag of the option *name*, or of the cap of that name."""
     return f"--budget-{name}" if name in ("usd", "tokens") else f"--{name.replace('_', '-')}"

@@ -125,7 +125,7 @@ def files_run(command: str, paths: Iterable[str], read: Callable[[str], str]) ->
 
 
 def _asked(text: str) -> Iterator[str]:
-    """What *text* asks of programs that have build files: targets of make, scripts of npm."""
+    """Return what *text* runs of programs with build files: targets of make, scripts of npm."""
     for words in _simple(text):
         if any(basename(word) in BUILD_FILES_OF for word in words):
             yield from (word for word in words if not word.startswith("-") and basename(word) not in BUILD_FILES_OF)
@@ -243,7 +243,7 @@ def _resolved(body: str) -> str:
 
 
 def _recipes(body: str, asked: frozenset[str]) -> str:
-    """What make runs for the targets among *asked*, else for the first, and for what those need."""
+    """Return the recipes of the targets among *asked*, else of the first one, and of their prerequisites."""
     rules: dict[str, list[str]] = {}
     needs: dict[str, set[str]] = {}
     outside: list[str] = []
@@ -289,7 +289,7 @@ def _scripts(body: str, asked: frozenset[str]) -> str:
 
 
 def _is_asked(name: str, wanted: set[str]) -> bool:
-    """Whether the script *name* is among *wanted*, which may be `npm:NAME` or a pattern (`check:*`)."""
+    """Return whether the script *name* is among *wanted*, which may be `npm:NAME` or a pattern (`check:*`)."""
     return name in wanted or any(
         fnmatch(name, word.removeprefix("npm:")) for word in wanted if "*" in word or ":" in word
     )

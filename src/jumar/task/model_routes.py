@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jumar.task.task import Task
 
 LOOP_TIERS = ("cheap", "mid")
-"""Those that a run's loop asks; `frontier` is for the plan, which is made once."""
+"""Tiers that a run's loop asks; `frontier` is for the plan, which is made once."""
 
 
 def tiers_of(agent: str, gate: Gate, routes: Mapping[str, Route], *, review: bool = True) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ TIMES = {"timeout_seconds": "--timeout", "test_timeout_seconds": "--test-timeout
 
 
 def asks_provider(model: str) -> bool:
-    """Whether *model* is a provider's: neither a search nor an answer from a file."""
+    """Return whether *model* is a provider's: neither a search nor answers from a file."""
     return model not in (REPAIR, HOST) and model.partition(":")[0] not in OFFLINE
 
 
@@ -68,7 +68,7 @@ def _convert(options: OptionValues) -> None:
 
 
 def _contradictions(options: OptionValues) -> Iterator[str]:
-    """Why fields of *options* cannot work together, whatever the task."""
+    """Yield the reasons why fields of *options* cannot work together, whatever the task."""
     agent, model = options.agent, options.model
     policy = TestPolicy(options.test_policy or TestPolicy.ON_WRITE)
     if agent and model and (agent == REPAIR) != (model == REPAIR):

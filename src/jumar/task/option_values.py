@@ -11,7 +11,7 @@ class OptionValues(msgspec.Struct, frozen=True, kw_only=True):
     instruction: str | None = None
     tests: tuple[str, ...] = ()
     test_command: str | None = None
-    """What runs all the tests: exit status 0 is a pass. It takes the place of the task's own runner."""
+    """Command that runs all tests: exit status 0 is a pass. It replaces the task's own runner."""
     timeout_seconds: float | None = None
     test_timeout_seconds: float | None = None
     attempts: int | None = None
@@ -24,7 +24,7 @@ class OptionValues(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: str | None = None
     """A tier, or `auto`: the strongest that this machine has."""
     probe: bool = False
-    """Whether the lines that a green changed are mutated, to see whether the tests notice."""
+    """True: mutate the lines that a green changed, to see whether the tests notice."""
     include: tuple[str, ...] = ()
     """Globs of files that git ignores and that belong to the tree all the same."""
     python: str | None = None
@@ -60,4 +60,4 @@ class OptionValues(msgspec.Struct, frozen=True, kw_only=True):
     turn_seconds: float | None = None
     """For one of its turns."""
     allow_unmetered: bool = False
-    """Whether it may work without the proxy: what it spends is then not known."""
+    """True: it may bypass the proxy. Its spending is then not known."""

@@ -22,7 +22,7 @@ PATH = re.compile(
     rf"~?/[\w.@+/\\-]+|[\w.@+-]+(?:[/\\][\w.@+-]+)+|[\w@+-][\w.@+-]*\.(?:{SUFFIXES})",
     re.IGNORECASE,
 )
-"""What can only be meant as a path, whether it is there or not."""
+"""Text that can only be meant as a path, whether it exists or not."""
 
 
 def context_of(task: Task) -> Context:

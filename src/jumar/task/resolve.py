@@ -1,4 +1,4 @@
-"""What a person chose on the command line wins over every file, and is refused here if it cannot work."""
+"""Resolves the options of a run: the command line wins over every file, and is refused here if it cannot work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the tests of a task are run, settled from its tables: the runner, its limits, and a test command's own rules."""
+"""Settles how the tests of a task are run: the runner, its limits, and the rules of a test command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def runner_of_tests(tests: TestsTable, root: Path) -> str:
 
 
 def suite_of(tests: TestsTable, env: Mapping[str, str]) -> Suite:
-    """How the tests of a task with these tables are run."""
+    """Return how the tests of a task with these tables are run."""
     limit = tests.test_timeout_seconds or (LONGEST_SECONDS if tests.runner == COMMAND else TEST_SECONDS)
     return Suite(
         runner=tests.runner,

@@ -70,9 +70,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     exclude: tuple[str, ...] = ()
     """Globs of what is left out beside that."""
     left_out: Ignored | None = None
-    """What git ignores there; None: nobody has looked yet."""
+    """Files that git ignores there; None if nobody has looked yet."""
     weight: TreeSize = TreeSize()
-    """How much its tree holds; nothing: nobody has looked yet."""
+    """Size of its tree; empty if nobody has looked yet."""
     reference: Path | None = None
     hidden: Path | None = None
     suite: Suite = Suite()
@@ -95,13 +95,13 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     routes: Routes = Routes()
     prices: Mapping[str, Price] = {}
     own_prices: Mapping[str, Price] = {}
-    """Those of a file that did not come with the task."""
+    """Prices from a file that did not come with the task."""
     agent: str = ""
     model: str = ""
     test_policy: TestPolicy = TestPolicy.ON_WRITE
     gate: Gate = Gate.OFF
     gate_chosen: bool = False
-    """Whether a person chose it: else a repository without tests begins in refactor mode."""
+    """True if a person chose the gate: else a repository without tests begins in refactor mode."""
     rule: Rule = Rule()
     seed: int = 0
     chosen_routes: Mapping[str, Route] = {}
@@ -113,12 +113,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     record: Path | None = None
     sandbox: str = AUTO
     unattended: bool = False
-    """Whether nobody watches: a sandbox that nobody chose is then the strongest there can be, or the run is refused."""
+    """True if nobody watches: without a chosen sandbox the run gets the strongest tier, or is refused."""
     probe: bool = False
     outside: ExternalAgentSettings = ExternalAgentSettings()
     """Of an external agent: its command."""
     in_place: Ignored | None = None
-    """What is never touched where the agent works in that folder itself; None: it works in a copy."""
+    """Files that are never touched where the agent works in that folder itself; None: it works in a copy."""
 
 
 def load_task(path: Path, config: Path | None = None) -> Task:
@@ -139,7 +139,7 @@ def load_task(path: Path, config: Path | None = None) -> Task:
 
 
 def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
-    """What may not be written: the task's own list, then its tests and what steers the runner.
+    """Return the globs of read-only files: the task's own, its tests, and the files that steer the runner.
 
     Later lines win in gitignore, so no negation of the task's can open the tests.
     """
@@ -154,7 +154,7 @@ def guard_of(settings: Settings) -> WriteRules:
 def settings_for(
     task: Task, test_files: Iterable[str], python: Path | None = None, context: Context | None = None
 ) -> Settings:
-    """What the journal keeps of *task*, so that a run directory is enough to resume."""
+    """Return the settings that the journal keeps of *task*, so that a run directory is enough to resume."""
     return Settings(
         instruction=task.instruction,
         editable=task.editable,
@@ -263,7 +263,7 @@ def _kind(root: Path, runner: str, withheld: Iterable[str]) -> ProjectKind:
 
 
 def _hiding(root: Path, folder: str) -> tuple[str, ...]:
-    """What keeps *folder* out of the tree, under the name it was given and under its own."""
+    """Yield the globs that keep *folder* out of the tree, under its given name and its real one."""
     names = {normpath(folder.strip("/")), relpath((root / folder).resolve(), root.resolve())}
     return tuple(escape_path(name) for name in sorted(names) if not name.startswith(".."))
 

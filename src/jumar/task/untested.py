@@ -31,7 +31,7 @@ ELSE = "or name what runs the tests: --test-command 'make check'"
 
 
 def untested_line(verify: str, gate: Gate) -> str:
-    """What a person is told when a run in a repository without tests begins."""
+    """Return the line that a person reads when a run in a repository without tests begins."""
     if gate is Gate.STRICT:
         return "no tests: the agent writes the first failing test; no edit of the code is admitted before it is red"
     if verify:
@@ -43,7 +43,7 @@ def untested_line(verify: str, gate: Gate) -> str:
 
 
 def has_test_files(task: Task) -> bool:
-    """Whether a file of *task* is a test by its name, or the task names its tests otherwise."""
+    """Return whether a file of *task* is a test by its name, or the task names its tests otherwise."""
     if task.suite.single or task.expected:
         return True
     runner: Runner = load("runners", task.suite.runner)  # type: ignore[assignment]  # as in the contract kit
@@ -87,7 +87,7 @@ def _checked(root: Path, search: str | None) -> Iterator[str]:
 
 
 def _built(task: Task) -> Iterator[str]:
-    """Where nothing else is known: that the code compiles, and with Rust that its unit tests pass."""
+    """Return the fallback check: the code compiles, and with Rust its unit tests pass."""
     root = task.root
     if (root / "Cargo.toml").is_file():
         sources = (root / path for path in tree_files(root, task.withheld) if path.endswith(".rs"))
@@ -98,7 +98,7 @@ def _built(task: Task) -> Iterator[str]:
 
 
 def _installed(root: Path, name: str, search: str | None) -> Iterator[str]:
-    """How the program *name* is started: from the project's own environment, else from PATH."""
+    """Find the program *name*: in the project's own environment, else on PATH."""
     own = next((f"{venv}/bin/{name}" for venv in VENVS if (root / venv / "bin" / name).is_file()), "")
     if own or shutil.which(name, path=search):
         yield own or name

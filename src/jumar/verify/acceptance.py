@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from jumar.verify.execution import TreeRunner
 
 APART_CONFIRMS = 2
-"""How often two processes confirm every outcome: in a plain run, and in the pair of a challenge."""
+"""Times that two processes confirm every outcome: in a plain run, and in the pair of a challenge."""
 
 
 async def accepted(
     verifier: TreeRunner, first: Verification, tree: str, excused: Mapping[str, Outcome]
 ) -> Verification:
-    """What becomes of *first*, a green of *tree*, in two processes or under challenge, and in plain fresh runs.
+    """Accept or refute *first*, a green of *tree*: in two processes or by a challenge, and in plain fresh runs.
 
     It stays green and gets its grade, or it is void (a forged report, held-out tests that fail), or the tests whose
     outcome changed are flaky.
@@ -74,7 +74,7 @@ async def accepted(
 
 
 class _Found(NamedTuple):
-    """What the fresh runs came to."""
+    """Findings of the fresh runs."""
 
     void: Void | None = None
     flaky: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ async def _run(green: GreenCandidate, plan: Sequence[Round], *, shuffled: bool) 
 
 
 async def _apart(green: GreenCandidate, strengths: Mapping[str, Strength]) -> _Found | None:
-    """What becomes of a green whose tests have a process of their own, challenged; None: they cannot have one.
+    """Challenge a green whose tests run in a process of their own; None if they cannot.
 
     An object of the code under test may still answer what a test asks it; what the test expects it cannot know.
     """
@@ -161,7 +161,7 @@ async def _apart(green: GreenCandidate, strengths: Mapping[str, Strength]) -> _F
 
 
 async def _strained(green: GreenCandidate, grade: Grade) -> tuple[str, ...]:
-    """What is said where the suite can be run in two processes, and this green does not stand that."""
+    """Return the warning for a suite that runs in two processes, and a green that does not."""
     verifier, experience = green.verifier, green.verifier.experience
     if not _parted(green):
         return ()
@@ -177,13 +177,13 @@ async def _strained(green: GreenCandidate, grade: Grade) -> tuple[str, ...]:
 
 
 def _parted(green: GreenCandidate) -> bool:
-    """Whether two processes are to be tried."""
+    """Return whether two processes are to be tried."""
     verifier = green.verifier
     return verifier.experience.apart and python(verifier) and verifier.sandbox.tier in APART
 
 
 def _forged(green: GreenCandidate, forged: Sequence[str], same: RoundResult) -> _Found:
-    """What it means that tests passed that had to fail: if the very same files then fail, they are thrown like dice."""
+    """Judge tests that passed although falsified: random if the same files then fail, else forged."""
     wavering = set(forged).difference(same.forged)
     if wavering:
         return _Found(flaky=tuple(i for i in green.ids if i.partition("[")[0] in wavering))
@@ -192,14 +192,14 @@ def _forged(green: GreenCandidate, forged: Sequence[str], same: RoundResult) -> 
 
 
 def _untold(green: GreenCandidate) -> str:
-    """What is said in the place of words that come from a room with held-out tests: those words could be theirs."""
+    """Return the text that replaces output of a room with held-out tests, which could quote them."""
     if not green.verifier.held_out.ids:
         return ""
     return "a fresh run with the held-out tests was not what it must be, and what it said could quote them"
 
 
 def _strengths(verifier: TreeRunner) -> Mapping[str, Strength]:
-    """How the tests of the task, held-out ones included, can be falsified; read from its own frozen files, once."""
+    """Return how the tests of the task, held-out ones too, can be falsified; read once from its frozen files."""
     if not python(verifier):
         return {}
     if verifier.experience.challenge is None:
@@ -230,7 +230,7 @@ def _with_held_out(verifier: TreeRunner, tree: str) -> str:
 
 
 def _vacuous(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
-    """Which visible tests of those in *strengths* could not be falsified."""
+    """Return the visible tests of those in *strengths* that could not be falsified."""
     store, sites = verifier.store, verifier.runner.sites
     held_out = {i.partition("[")[0] for i in verifier.held_out.ids}
     visible = {name: strength for name, strength in strengths.items() if name not in held_out}
@@ -240,7 +240,7 @@ def _vacuous(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[s
 
 
 async def _warnings(verifier: TreeRunner, tree: str, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
-    """What no channel closes, in a tree that is green, and which of the challenged tests nothing could falsify."""
+    """Return the warnings about a green tree: suspicious code, and challenged tests that nothing could falsify."""
     if not python(verifier):
         return ()
     tests = tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected))

@@ -1,4 +1,4 @@
-"""What no channel closes is said in words: what in a candidate looks as if it were made for the tests, file and line.
+"""Warnings: code in a candidate that looks written for the tests, as `path:line: what`. They change no verdict.
 
 A warning changes no verdict. All parsing happens in a confined child (`warnings_main`); the parent hands it bytes
 and takes lines of text back, which it trusts no further than to print them.
@@ -25,7 +25,7 @@ SECONDS = 10.0
 
 FILE_BYTES = 1 << 20
 TOTAL_BYTES = 8 << 20
-"""What is larger is not looked at, and that is said."""
+"""Bytes of sources that are inspected; more are skipped, and a warning says so."""
 
 MOST = 20
 """Warnings that are given; how many more there are is said."""
@@ -41,10 +41,10 @@ DATA = (".json", ".jsonl")
 
 
 class SourceStore(Protocol):
-    """Where the bytes of trees lie (see `disk.objects.Store`)."""
+    """Store of the bytes of trees (see `jumar.workspace.store.object_store.Store`)."""
 
     def manifest(self, tree: str) -> Manifest:
-        """What stands at each path of *tree*."""
+        """Return the nodes of *tree* by path."""
         ...
 
     def get(self, digest: str) -> bytes:
@@ -53,19 +53,19 @@ class SourceStore(Protocol):
 
 
 class CodeToInspect(NamedTuple):
-    """What is looked at."""
+    """Trees, tests and processes of one inspection."""
 
     base: str
     """The tree of the task as it came: what stands in there already is nobody's trick."""
     tree: str
     """The candidate."""
     product: Callable[[str], bool]
-    """Which paths are code under test."""
+    """Predicate: paths of code under test."""
     tests: tuple[str, ...]
     """The files that judge, as they are in *base*: test modules and their data."""
     store: SourceStore
     confinement: Callable[[Path, Path | None], Confinement]
-    """How a process in a room (its first argument) is confined; the second is where its output goes."""
+    """Builds the confinement of a process, given its room and the file of its output."""
     rooms: Path
     own: tuple[str, ...] = ()
     """The test files that the candidate wrote itself: whether they test anything is looked at."""
@@ -74,7 +74,7 @@ class CodeToInspect(NamedTuple):
 
 
 async def suspicions(suspects: CodeToInspect) -> tuple[str, ...]:
-    """What is odd about a candidate, as `path:line: what`; one sentence that says why if it could not be looked at.
+    """Return the warnings about a candidate, as `path:line: what`, or one sentence on why it could not be inspected.
 
     Raises:
         Infra: if the machine cannot start a process, or objects of the store are gone.

@@ -8,6 +8,6 @@ from jumar.ports import Invocation
 
 
 def command_line(invocation: Invocation) -> str:
-    """What *invocation* runs, as a shell would be given it: the person's own command where its config holds one."""
+    """Return the command line of *invocation*, as for a shell: the person's own command where its config holds one."""
     own = invocation.config.get("argv")
     return shlex.join(map(str, own) if isinstance(own, list) else invocation.argv)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from jumar.process.child_process import Child
 
 GREEN_SAMPLE = 120
-"""As many green tests are traced: more cost time and change the ranking little."""
+"""Number of green tests that are traced: more cost time and change the ranking little."""
 
 NEAR_SAMPLE = 80
-"""As many of them, at most, are from the files of the red tests: those run most of the lines that the red ones run."""
+"""Most of them that come from the files of the red tests, as those run most of the lines that the red ones run."""
 
 TEST_SECONDS = 5.0
 """A test that hangs has run its lines before that; a green one that takes longer under trace is left out."""

@@ -49,19 +49,19 @@ class HeldOut(NamedTuple):
 
 @dataclass(slots=True)
 class SuiteKnowledge:
-    """What the acceptances of one task have taught."""
+    """Knowledge about one suite, gathered by the acceptances of its task."""
 
     apart: bool = True
-    """Whether its tests may run in a process of their own: until they fail there although they are right."""
+    """True while its tests may run in a process of their own: until correct code fails there."""
     alike: bool | None = None
-    """Whether the same tests of the untouched files pass in one process and in two; None: nobody looked."""
+    """True if the untouched files pass the same tests in one process and in two; None: not tried yet."""
     ordered: bool = False
-    """Whether its tests pass in their own order only."""
+    """True if its tests pass in their own order only."""
     challenge: SuiteChallenge | None = None
     tests: str = ""
     """The tree whose test files judge; empty: the base's. Another one where a codemod renamed something in them."""
     others: dict[str, SuiteKnowledge] = field(default_factory=dict)
-    """What was learnt with the test files of other trees."""
+    """Knowledge gathered with the test files of other trees."""
 
 
 @dataclass(slots=True)
@@ -78,35 +78,36 @@ class TreeRunner:
     base: str = ""
     """The tree of the task as it came: what it skips or fails expectedly, a candidate may too."""
     sources: Callable[[str], bool] = lambda path: path.endswith(".py")
-    """Which files are code under test: localisation may suspect them, and two processes part them from the tests."""
+    """Predicate: files of code under test. Localisation may suspect them, and two processes separate them from the
+    tests."""
     environ: Mapping[str, str] = field(default_factory=dict)
     """The environment that confined processes get their PATH, LANG, LC_* and TZ from."""
     around: Surroundings = field(default_factory=Surroundings)
-    """What the runner needs beside the tree."""
+    """Needs of the runner beside the tree."""
     sandbox: Sandbox = field(default_factory=Unconfined)
-    """What its processes run in."""
+    """Sandbox of its processes."""
     own: Callable[[str], bool] = lambda _: False
-    """Which files hold tests that a candidate wrote itself."""
+    """Predicate: files with tests that a candidate wrote itself."""
     weakened: Callable[[], Awaitable[str]] = report_unchanged
-    """Why the sandbox does not confine any more what it did; empty: it does. Asked before a green is accepted."""
+    """Returns why the sandbox confines less than it did; empty if it does not. Called before a green is accepted."""
     tell: Tell = ignore_progress
     """Is told of progress."""
     held_out: HeldOut = field(default_factory=HeldOut)
     """Tests that no candidate sees."""
     experience: SuiteKnowledge = field(default_factory=SuiteKnowledge)
-    """What the acceptances of this task have taught."""
+    """Knowledge gathered by the acceptances of this task."""
     last_command: str = ""
     """The command line of the newest verification."""
 
     @property
     def rooms(self) -> Path:
-        """Where trees are laid out."""
+        """Return the folder of the rooms."""
         return self.directory / "rooms"
 
     async def report_parts(
         self, tree: str, output: Path, parts: Sequence[ReportPart]
     ) -> tuple[Report, Mapping[str, str]]:
-        """As `report`, of all *parts*: one process for each."""
+        """Report on all *parts*, as `report` does: one process for each."""
         first, natives = await self.report(tree, output, *parts[0])
         for part in parts[1:]:
             more, named = await self.report(tree, self.new_output(), *part)
@@ -116,7 +117,7 @@ class TreeRunner:
     async def report(
         self, tree: str, output: Path, ids: Sequence[str], beside: str | None = None
     ) -> tuple[Report, Mapping[str, str]]:
-        """What the runner says of *ids*, and what it calls those that annotations give; *beside* as in `ReportPart`."""
+        """Run *ids*; the report, and the runner's names of annotated ids. *beside* as in `ReportPart`."""
         async with lay_out(self.store, tree, self.rooms) as room:
             if beside is not None:
                 await to_thread.run_sync(self._remove_own_tests, room, beside)
@@ -131,7 +132,7 @@ class TreeRunner:
         return naming.told(judged), naming.natives
 
     async def run_fresh(self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None) -> Report:
-        """What the runner says of *ids*, by its own names, in another fresh room of *tree*.
+        """Run *ids*, by the runner's own names, in another fresh room of *tree*; its report.
 
         *files* lie there in the place of the tree's; *seed* shuffles the tests, None leaves them in their order.
         """
@@ -143,7 +144,7 @@ class TreeRunner:
         return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
     def _fresh_invocation(self, room: Path, ids: Sequence[str], seed: int | None) -> Invocation:
-        """How a fresh run is started. Nobody reads there why a test fails, which can take longer than all of them."""
+        """Return the invocation of a fresh run. It explains no failure, which can take longer than all the tests."""
         invocation = self.runner.verification(self.suite, room, ids)
         config = {**invocation.config, "quiet": True, **({} if seed is None else {"shuffle": seed})}
         return msgspec.structs.replace(invocation, config=config)
@@ -151,7 +152,7 @@ class TreeRunner:
     def build_two_process_trial(
         self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None = None
     ) -> TwoProcessTrial:
-        """What is to be judged in two processes; see `run_fresh`."""
+        """Return a trial of *ids* in two processes; see `run_fresh`."""
         return TwoProcessTrial(
             store=self.store,
             tree=tree,
@@ -164,7 +165,7 @@ class TreeRunner:
         )
 
     async def map_ids(self, room: Path, ids: Sequence[str]) -> IdMapping:
-        """What the runner calls *ids* in *room*. Files are only searched where an annotation is asked for."""
+        """Map *ids* to the runner's names in *room*. Files are searched only where an annotation is asked for."""
         if not any(map(is_slug, ids)):
             return IdMapping(ids, Aliases())
         try:
@@ -201,7 +202,7 @@ class TreeRunner:
         return records, child
 
     def confinement(self, room: Path, output: Path | None) -> Confinement:
-        """How a process of this task is confined in *room*."""
+        """Return the confinement of a process of this task in *room*."""
         return Confinement(
             room=room,
             output=output,

@@ -1,4 +1,4 @@
-"""Where a fault may be: a line that red tests run and green ones do not is suspicious (Ochiai). Pure."""
+"""Localises a fault: lines that red tests run and green ones do not are suspicious (Ochiai). Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IMPORTED = 0.1
 """Weight of a line that only an import ran: every test depends on it, so its score says little."""
 
 SUSPECTS = 2000
-"""As many are named: they are written into the journal, and nobody tries the rest."""
+"""Most suspicious lines that are named: they are written into the journal, and nobody tries the rest."""
 
 
 def ochiai(red_hits: int, green_hits: int, red: int) -> float:

@@ -1,4 +1,4 @@
-"""What several processes said of one tree becomes one report: each part of the ids is judged by one of them."""
+"""Merges the reports of several processes on one tree: each process judges one part of the ids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jumar.core.state.verdict import Cause, Ended, Outcome, Report, Void
 
 
 class ReportPart(NamedTuple):
-    """What one process judges."""
+    """Ids that one process judges."""
 
     ids: Sequence[str]
     beside: str | None = None
@@ -40,7 +40,7 @@ def but(report: Report, natives: Mapping[str, str], parts: Sequence[ReportPart])
 
 
 def joined(first: Report, more: Report) -> Report:
-    """What two processes said of one tree. The end that was bad is the end of both."""
+    """Merge the reports of two processes. If one ended badly, so did both."""
     bad = more if first.ended is Ended.NORMAL else first
     return Report(
         ended=bad.ended,
@@ -52,7 +52,7 @@ def joined(first: Report, more: Report) -> Report:
 
 
 def blamed(report: Report, control: Report) -> tuple[Report, Void | None]:
-    """Whose doing a bad end was: the candidate's if the control ends well under the same conditions."""
+    """Attribute a bad end: to the candidate, if the control ends well under the same conditions."""
     if control.ended is not Ended.NORMAL:
         return report, Void(Cause.HARNESS, f"the best tree does not end well any more either: {control.detail}")
     ended = Ended.EXIT if report.ended is Ended.UNSTARTED else report.ended

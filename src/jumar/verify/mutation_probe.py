@@ -41,7 +41,7 @@ FILE_BYTES = 1 << 20
 
 
 class MutationFindings(msgspec.Struct, frozen=True):
-    """What became of the mutants of a candidate."""
+    """Results of the mutants of a candidate."""
 
     noticed: int
     """The tests were not green."""
@@ -151,7 +151,7 @@ def _kept(store: Store, manifest: Manifest, path: str, data: bytes) -> str:
 
 
 async def _asked(verifier: TrustedVerifier, config: Mapping[str, object]) -> list[Record]:
-    """What the child says; one that comes to a bad end thought of fewer."""
+    """Return the mutants from the child process; one that crashes has found fewer."""
 
     def confinement(room: Path) -> Confinement:
         return Confinement(

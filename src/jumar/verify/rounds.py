@@ -29,7 +29,7 @@ class GreenCandidate:
     tree: str
     """The candidate's, with the held-out tests."""
     names: Mapping[str, str]
-    """What the runner calls a test -> the expected id."""
+    """The runner's name of a test -> the expected id."""
     accepted: Mapping[str, Outcome]
     """By the runner's names: what the frozen run had for ids that did not pass."""
     executions: int = 0
@@ -46,7 +46,7 @@ class Seeds(NamedTuple):
     """The chances of a round. The process is told the order, and must not learn the other from it."""
 
     order: int | None = None
-    """None: the tests keep their own."""
+    """Seed of the shuffling; None keeps the tests' own order."""
     falsities: int = 0
 
 
@@ -62,7 +62,7 @@ def coins() -> Iterator[bool]:
 
 
 async def again(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:
-    """What a round shows, and what it is if it shows nothing. The same draw makes the same files, in the same order."""
+    """Run a round; its result, and the cause if there is none. The same draw makes the same files in the same order."""
     asked, files = _laid(green, step, draw)
     report = await green.verifier.run_fresh(green.tree, asked, files=files, seed=draw.order)
     green.executions += 1
@@ -70,7 +70,7 @@ async def again(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundR
 
 
 async def asunder(green: GreenCandidate, step: Round, draw: Seeds) -> Report:
-    """What a round shows in two processes."""
+    """Run a round in two processes; its report."""
     asked, files = _laid(green, step, draw)
     records, child = await apart(
         green.verifier.build_two_process_trial(green.tree, asked, files=files, seed=draw.order)
@@ -81,7 +81,7 @@ async def asunder(green: GreenCandidate, step: Round, draw: Seeds) -> Report:
 
 
 async def alike(green: GreenCandidate) -> bool:
-    """Whether the very same tests pass in one process and in two."""
+    """Return whether exactly the same tests pass in one process and in two."""
     one = await green.verifier.run_fresh(green.tree, green.ids, files={}, seed=None)
     green.executions += 1
     two = await asunder(green, Round(challenge=False), Seeds())
@@ -90,7 +90,7 @@ async def alike(green: GreenCandidate) -> bool:
 
 
 def _laid(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str], Mapping[str, bytes]]:
-    """What is asked for in a round, and the files of the tests that it needs."""
+    """Return the ids of a round, and the test files that it needs."""
     challenge = green.verifier.experience.challenge
     if not step.challenge or challenge is None:
         return green.ids, {}
@@ -99,5 +99,5 @@ def _laid(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str
 
 
 def python(verifier: TreeRunner) -> bool:
-    """Whether its tests can be falsified, and parted from the code under test: they are pytest's."""
+    """Return whether the tests are pytest's: these can be falsified, and separated from the code under test."""
     return verifier.runner.name == "pytest" and verifier.runner.grade != Grade.X

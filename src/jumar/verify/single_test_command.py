@@ -37,11 +37,11 @@ class SingleTestRunner:
         self._runner, self._words = runner, tuple(words)
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """What the runner needs: it still collects."""
+        """Return the needs of the runner, which still collects."""
         return self._runner.surroundings(origin, environ)
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
-        """As the runner collects."""
+        """Return the runner's own invocation of a collection."""
         return self._runner.collection(suite, room)
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  any room
@@ -54,7 +54,7 @@ class SingleTestRunner:
         )
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
-        """As the runner collects."""
+        """Return the ids as the runner collects them."""
         return self._runner.collected(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
@@ -62,11 +62,11 @@ class SingleTestRunner:
         return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
-        """As the runner knows them."""
+        """Return the test files as the runner knows them."""
         return self._runner.test_files(paths, select)
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
-        """As the runner knows them."""
+        """Return the sites as the runner knows them."""
         return self._runner.sites(path, source)
 
 

@@ -1,4 +1,4 @@
-"""What a verification is asked for and what the runner hears are two names of one test; here they are matched."""
+"""Maps expected ids to the runner's names of tests, and back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class IdMapping:
         self.natives = {i: native for i, native in both.items() if native and native != i}
         """Of the ids that annotations give: what the runner calls the test."""
         self.asked = tuple(dict.fromkeys(native for native in both.values() if native))
-        """What the runner is asked for."""
+        """Names that the runner is asked for."""
         self._unborne = [i for i, native in both.items() if not native]
         self._ids: dict[str, list[str]] = {}
         for i, native in both.items():
@@ -89,7 +89,7 @@ def completed(found: Collected, room: Path, runner: Runner, select: Sequence[str
 
 
 def _selects(select: Sequence[str], test_id: str) -> bool:
-    """Whether *test_id* is within *select*, as far as ids are named there."""
+    """Return whether *test_id* is within *select*, as far as ids are named there."""
     path = test_id.partition("::")[0]
     named = [s for s in select if s.startswith(path + "::")]
     return path in select or not named or any(test_id == s or test_id.startswith((s + "::", s + "[")) for s in named)

@@ -33,20 +33,20 @@ TESTING = frozenset(("test", "tests", "testing", "conftest.py", "__pycache__"))
 
 
 class TwoProcessTrial(NamedTuple):
-    """What is judged, and how its processes are started."""
+    """Tree, tests and processes of a run in two processes."""
 
     store: TreeStore
     tree: str
     product: Callable[[str], bool]
-    """Which paths of the tree are modules of the code under test."""
+    """Predicate: paths of the tree that are modules of the code under test."""
     confinement: Callable[[Path, Path | None], Confinement]
-    """How a process in that room is confined, and where what it prints goes."""
+    """Builds the confinement of a process, given its room and the file of its output."""
     invocation: Callable[[Path], Invocation]
-    """What runs the asked tests in that room."""
+    """Builds the invocation of the asked tests, given their room."""
     rooms: Path
     output: Path
     files: Mapping[str, bytes] = {}
-    """What lies in the place of files of the tests, in their room alone."""
+    """Contents that replace files of the tests, in their room alone."""
 
 
 async def apart(question: TwoProcessTrial) -> tuple[list[Record], Child]:
@@ -127,7 +127,7 @@ def _package(path: PurePosixPath, files: Mapping[str, Path]) -> PurePosixPath | 
 
 
 def _belongs(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
-    """Whether *path*, no module of the product, is part of one of its packages, and of no test."""
+    """Return whether *path*, no module of the product, belongs to one of its packages, and to no test."""
     tests = TESTING.intersection(path.parts) or any(fnmatch(path.name, pattern) for pattern in PATTERNS)
     return not tests and any(folder in packages for folder in path.parents)
 

@@ -102,7 +102,7 @@ class TrustedVerifier(TreeRunner):
         return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)))
 
     async def _excused(self, tree: str, report: Report) -> tuple[Mapping[str, Outcome], int]:
-        """What the frozen run had where *report* of *tree* skips, and how many runs that took."""
+        """Return the outcomes of the frozen run where *report* of *tree* skips, and the number of runs that took."""
         if not any(r.outcome in EXCUSED for r in report.results):
             return {}, 0
         frozen, runs = report, int(self.base not in ("", tree))
@@ -134,7 +134,7 @@ class TrustedVerifier(TreeRunner):
         return other
 
     async def check(self, tree: str, command: str, seconds: float) -> Checked:
-        """Whether the shell *command* succeeds in a room of *tree* (see `ports.Verifier`)."""
+        """Run the shell *command* in a room of *tree* (see `ports.Verifier`)."""
         async with lay_out(self.store, tree, self.rooms) as room:
             await to_thread.run_sync(make_links, room, self.around.links)
             confinement = replace(self.confinement(room, self.new_output()), seconds=seconds)
@@ -143,7 +143,7 @@ class TrustedVerifier(TreeRunner):
     async def localise(
         self, tree: str, red: Sequence[str], green: Sequence[str], seconds: float | None = None
     ) -> Localisation:
-        """Which lines the red tests run and the green ones do not, by one traced run (see `ports.Verifier`)."""
+        """Trace one run: lines that the red tests run and the green ones do not (see `ports.Verifier`)."""
         started = time.monotonic()
         async with lay_out(self.store, tree, self.rooms) as room:
             bad, good = [(await self.map_ids(room, ids)).asked for ids in (red, green)]

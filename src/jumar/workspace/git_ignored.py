@@ -1,4 +1,4 @@
-"""What git ignores in a repository is a person's own: the rule is read once, as lines, and holds for a whole run.
+"""Rules of git on ignored files: read once, as lines, and valid for a whole run.
 
 It is frozen because an agent with a shell could otherwise hide its work: one line in `.git/info/exclude` and a
 `git rm --cached` would take any file out of the tree that the gate compares.
@@ -27,11 +27,11 @@ _RULES = ".gitignore"
 _RULE_BYTES = 1 << 20
 """Of a file of rules; further ones are none that a person wrote."""
 HOSTS = ("/.claude/settings.local.json", "/.claude/worktrees/")
-"""What hosts of agents write in a repository while they run: permissions that a person gave, work trees of git."""
+"""Files that hosts of agents write in a repository while they run: permissions of the person, work trees of git."""
 
 
 class Ignored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is a person's own in their repository, and so in no tree."""
+    """Ignored files of a repository, which are in no tree."""
 
     lines: tuple[str, ...] = ()
     """Gitignore lines, relative to the root of the repository, in git's order: a person's own list,
@@ -45,7 +45,7 @@ class Ignored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The folder of the repository that the paths are relative to, with a slash at its end; empty is its root."""
 
     def skip(self) -> Skip:
-        """Whether a path (a folder's with a slash at its end) is left out."""
+        """Return the predicate for paths that are left out (a folder's path ends with a slash)."""
         return included(self._skip(), self.include) if self.include else self._skip()
 
     def _skip(self) -> Skip:
@@ -90,7 +90,9 @@ def _fixed(line: str) -> str:
 
 
 def left_out(root: Path, environ: Mapping[str, str]) -> Ignored:
-    """What is no part of a copy of *root*: what git ignores there, be it the repository or a folder in one.
+    """Return the files that a copy of *root* leaves out.
+
+    Those that git ignores, in the repository or in one inside it.
 
     A folder that is ignored itself is taken as it is.
 
@@ -109,7 +111,7 @@ def left_out(root: Path, environ: Mapping[str, str]) -> Ignored:
 
 
 def ignored_in(root: Path, environ: Mapping[str, str]) -> Ignored:
-    """What git ignores in *root* now. Where that is no repository of its own, nothing is.
+    """Return the files that git ignores in *root* now; none if it is no repository of its own.
 
     Raises:
         Infra: if git fails.
@@ -153,7 +155,7 @@ class _Git:
         self._program, self._root, self._environment = program, root, environment
 
     def __call__(self, *arguments: str, fails: bool = False) -> str:
-        """What git prints for *arguments*; with *fails*, an exit status of 1 prints nothing."""
+        """Run git; its output. With *fails*, an exit status of 1 prints nothing."""
         # Whoever owns the repository: it is only read.
         done = run_git(self._program, ["-c", "safe.directory=*", *arguments], self._root, self._environment)
         if done.returncode and not (fails and done.returncode == 1):
@@ -175,7 +177,7 @@ def _rule_files(folder: Path) -> Iterator[Path]:
 
 
 def _text(file: Path) -> str:
-    """What *file* says; nothing if it is no file: settings may name a pipe, which would block, or a device."""
+    """Read *file*; empty if it is no regular file: settings may name a pipe, which would block, or a device."""
     try:
         with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:  # noqa: PTH123  a descriptor
             known = stat.S_ISREG(os.fstat(stream.fileno()).st_mode)

@@ -29,7 +29,7 @@ _DIFF = (
 
 
 def best_patch(store: Store, base: str, best: str) -> bytes:
-    """What *best* changed in *base*, as a patch that `git apply` accepts: binary, links, bits and deletions too.
+    """Return the changes from *base* to *best* as a patch for `git apply`: binary, links, bits and deletions too.
 
     Git knows no empty folders, so those are not in it.
 
@@ -41,7 +41,7 @@ def best_patch(store: Store, base: str, best: str) -> bytes:
 
 
 class DiffStat(msgspec.Struct, frozen=True):
-    """How many lines of a file were changed; None: it is no text."""
+    """Number of changed lines of a file; None if it is no text."""
 
     path: str
     added: int | None
@@ -49,7 +49,7 @@ class DiffStat(msgspec.Struct, frozen=True):
 
 
 def changed_lines(store: Store, base: str, best: str) -> tuple[DiffStat, ...]:
-    """How many lines *best* added and removed in each file of *base*, by path.
+    """Count the lines that *best* added and removed in each file of *base*, by path.
 
     Raises:
         BadInput: if there is no git.
@@ -65,7 +65,7 @@ def changed_lines(store: Store, base: str, best: str) -> tuple[DiffStat, ...]:
 
 
 def _compared(store: Store, base: str, best: str, words: tuple[str, ...]) -> bytes:
-    """What git prints for *words* and the trees *base* and *best*, or nothing where they are the same."""
+    """Run git with *words* on the trees *base* and *best*; its output, or nothing if they are equal."""
     old, new = store.manifest(base), store.manifest(best)
     changed = trees.difference(old, new)
     if not changed:
@@ -82,7 +82,9 @@ def _compared(store: Store, base: str, best: str, words: tuple[str, ...]) -> byt
 
 
 def misfit(store: Store, patch: bytes, before: Manifest, after: Manifest) -> str:
-    """Why *patch* does not lead from *before* to *after*, and back; empty: it does. Empty folders are not compared.
+    """Explain why *patch* does not lead from *before* to *after* and back; empty if it does.
+
+    Empty folders do not count.
 
     Raises:
         BadInput: if there is no git.
@@ -115,7 +117,7 @@ class _Git(msgspec.Struct, frozen=True):
     room: Path
 
     def __call__(self, *arguments: str, send: bytes = b"", index: str = "index") -> bytes:
-        """What git prints for *arguments*, given *send* on its standard input."""
+        """Run git with *send* on its standard input; its output."""
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]
         places = {"HOME": str(self.room), "GIT_DIR": str(self.room / "git"), "GIT_INDEX_FILE": str(self.room / index)}
         done = run_git(self.program, [*settings, *arguments], self.room, {**NO_SETTINGS, **places}, send)
@@ -133,7 +135,7 @@ class _Git(msgspec.Struct, frozen=True):
         return dict(zip(digests, names, strict=True))
 
     def tree(self, side: dict[str, Node], names: dict[str, str]) -> str:
-        """What git calls the tree of *side*."""
+        """Return git's name of the tree of *side*."""
         index = sha256(trees.encode(side)).hexdigest() + ".index"
         lines = [
             f"{node.mode} {names[node.sha256]}\t{path}\0"
@@ -145,7 +147,7 @@ class _Git(msgspec.Struct, frozen=True):
 
 
 def readable_diff(store: Store, base: str, best: str) -> str:
-    """What *best* changed in *base*, for people: unified text, and one line where there is no text to show."""
+    """Return the changes from *base* to *best* for people: unified text, or one line where there is no text."""
     old, new = store.manifest(base), store.manifest(best)
     return "".join(line for path in trees.difference(old, new) for line in _shown(store, path, old, new))
 

@@ -34,7 +34,7 @@ class Workspace:
 
     @property
     def store(self) -> Store:
-        """Where its trees and their bytes are kept."""
+        """Return the store of its trees and their bytes."""
         return self._store
 
     @property
@@ -147,7 +147,7 @@ class Workspace:
 
 
 def _standing(top: int, path: str) -> tuple[bytes | None, Node | None]:
-    """What a write to *path* would replace: its bytes (of a link, its text) and its node, or None."""
+    """Return what a write to *path* would replace: its bytes (of a link, its text) and its node, or None."""
     for folder in trees.above(path):
         if _found(top, f"{folder}/{trees.VENV}") is not None:
             raise ValueError(f"{path!r} lies in a virtual environment, which is never part of a tree")

@@ -19,7 +19,7 @@ from jumar.workspace.store.object_store import Store
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What one path becomes."""
+    """New content of one path."""
 
     path: str
     old: Node | None
@@ -36,7 +36,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 class Conflicts(BadInput):
-    """Nothing was written, since some paths were changed on both sides."""
+    """Raised when nothing was written, since some paths were changed on both sides."""
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
         super().__init__(f"nothing was applied: {'; '.join(c.why for c in conflicts)}")
@@ -69,7 +69,7 @@ def apply(
 
 
 def plan(store: Store, base: str, best: str, top: int) -> tuple[Change, ...]:
-    """What is to be written below the open folder *top*, sorted by path.
+    """Return the changes to be written below the open folder *top*, sorted by path.
 
     Raises:
         Conflicts: as `apply`.
@@ -91,7 +91,7 @@ def plan(store: Store, base: str, best: str, top: int) -> tuple[Change, ...]:
 
 
 def _due(store: Store, top: int, change: Change, old: Manifest) -> Change | Conflict | None:
-    """What is still to be done of *change*: nothing, all, or a merge of it with what stands there."""
+    """Return what is left to do of *change*: nothing, all of it, or a merge with the present content."""
     path, there = change.path, _standing(top, change.path)
     if there == change.new:
         return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 CLAIMS = ("assert", "raises", "warns", "deprecated_call", "fail", "expect", "check", "verify", "should", "ensure")
-"""How the names of what claims something begin."""
+"""Prefixes of the names of assertion functions."""
 
 
 def found(tree: ast.Module) -> Iterator[Finding]:
@@ -53,7 +53,7 @@ def called(node: ast.expr) -> str:
 
 
 def vain(name: str, given: list[ast.expr]) -> bool:
-    """Whether `assertSomething(given...)` says nothing."""
+    """Return whether `assertSomething(given...)` can never fail."""
     if name.startswith(("asserttrue", "assert_")) and len(given) == 1:
         return always(given[0])
     if name.startswith(("assertequal", "assertis")) and len(given) > 1:
@@ -62,7 +62,7 @@ def vain(name: str, given: list[ast.expr]) -> bool:
 
 
 def always(test: ast.expr) -> bool:
-    """Whether *test* is true whatever happens: a constant, a filled tuple, a thing compared with itself."""
+    """Return whether *test* is always true: a constant, a filled tuple, an expression compared with itself."""
     if isinstance(test, ast.Constant):
         return bool(test.value)
     if isinstance(test, ast.Tuple):
@@ -77,7 +77,7 @@ def always(test: ast.expr) -> bool:
 
 
 def same(one: ast.expr, other: ast.expr) -> bool:
-    """Whether two expressions are the same text, and calling nothing, the same thing."""
+    """Return whether two expressions have the same text and, as they call nothing, the same value."""
     if any(isinstance(n, ast.Call) for n in ast.walk(one)):
         return False
     return ast.dump(one) == ast.dump(other)

@@ -41,7 +41,7 @@ ANYWHERE = -1
 
 
 def finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[Finding]]:
-    """What finds answers in a tree, where the tests have the values of *index*."""
+    """Build the function that finds hard-coded answers in a tree, given the *index* of the tests' values."""
 
     def find(tree: ast.Module) -> Iterator[Finding]:
         tables: dict[int, list[Association]] = defaultdict(list)
@@ -84,7 +84,7 @@ def scoped(tree: ast.Module) -> Iterator[tuple[int, ast.AST]]:
 
 
 def computed(asked: list[Any], answered: list[Any]) -> bool:
-    """Whether *answered* is a number that a program would work out of the numbers *asked*, and does not.
+    """Return whether *answered* is a number that a program would compute from the numbers *asked*, but does not.
 
     One number may be a base case; 0 and 1 are truth tables, neighbours and rules.
     """
@@ -100,7 +100,7 @@ def leaves(values: Iterable[Any]) -> list[Any]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether *value* is a number, and no truth value."""
+    """Return whether *value* is a number and no bool."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -115,7 +115,10 @@ def chained(chains: Iterable[list[Association]]) -> Iterator[Finding]:
 
 
 def telling(asked: list[Any], answered: list[Any]) -> bool:
-    """Whether a case is one for a test and not of the matter. Words for words are a vocabulary."""
+    """Return whether a case is written for a test rather than for the domain.
+
+    A table from words to words is a vocabulary.
+    """
     words = all(map(test_literals.is_word, (*asked, *answered)))
     both = any(map(test_literals.is_uncommon, asked)) and any(map(test_literals.is_uncommon, answered))
     return any(map(test_literals.is_rare, asked)) or (both and not words)
@@ -131,7 +134,7 @@ def said(kind: str, asked: list[Any], answered: list[Any]) -> str:
 
 
 def associations(node: ast.AST) -> Iterator[Association]:
-    """What is asked and answered at *node*."""
+    """Yield the inputs and answers that stand together at *node*."""
     if isinstance(node, (ast.If, ast.IfExp)):
         answered = answers(node.body if isinstance(node.body, list) else [node.body])
         for asked in compared(node.test) if answered else ():
@@ -223,10 +226,10 @@ def constant(node: ast.FunctionDef | ast.Lambda) -> Iterator[Association]:
 
 
 def named(values: list[Any]) -> str:
-    """What makes a finding the same elsewhere."""
+    """Return the key under which equal findings are recognised elsewhere."""
     return ",".join(map(test_literals.name_of, values))[:200]
 
 
 def pair(asked: list[Any], answered: list[Any]) -> str:
-    """What is asked and answered, for people."""
+    """Format an input and its answer for people."""
     return f"{', '.join(map(test_literals.short, asked))} -> {', '.join(map(test_literals.short, answered))}"

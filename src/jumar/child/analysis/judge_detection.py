@@ -1,4 +1,4 @@
-"""What code under test does not do unless it looks for its judge: frames, probes, exits, tracers, lying comparisons.
+"""Detects code that looks for its judge: frames, probes, exits, tracers, lying comparisons.
 
 Loaded by path by `suspicions_boot`; standard library only, Python 3.8 or newer. Honest programs do each of these now
 and then, so a tell is a warning and no more, and only where a candidate brought it in.
@@ -59,7 +59,7 @@ TRUE_OF = {"__eq__": True, "__ne__": False, "__contains__": True, "__ge__": True
 
 
 def finder(tests: tuple[str, ...]) -> Callable[[ast.Module], Iterator[Finding]]:
-    """What finds tells in a tree, where the files *tests* judge."""
+    """Build the function that detects such code in a tree, given the test files *tests*."""
     names = {path.rpartition("/")[2] for path in tests}
     stems = {name.rpartition(".")[0] for name in names if name.endswith(".py")} - {"__init__"}
 
@@ -97,7 +97,7 @@ def walked(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def is_main(test: ast.expr) -> bool:
-    """Whether *test* is `__name__ == "__main__"`: no test runs what is below that."""
+    """Return whether *test* is `__name__ == "__main__"`: no test runs the code below it."""
     return (
         isinstance(test, ast.Compare)
         and isinstance(test.left, ast.Name)
@@ -138,7 +138,7 @@ def doc(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def text_tells(text: str, line: int, names: set[str], stems: set[str]) -> Iterator[Finding]:
-    """What a piece of text gives away."""
+    """Yield findings in a piece of text."""
     if len(text) > 200 or any(c.isspace() for c in text):  # noqa: PLR2004  a name and not prose
         return
     if text in NAMES:
@@ -152,7 +152,7 @@ def text_tells(text: str, line: int, names: set[str], stems: set[str]) -> Iterat
 
 
 def import_tells(node: ast.Import | ast.ImportFrom, stems: set[str]) -> Iterator[Finding]:
-    """What an import gives away."""
+    """Yield findings in an import."""
     module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
     whole = [f"{module}.{a.name}" if module else a.name for a in node.names]
     level = node.level if isinstance(node, ast.ImportFrom) else 0
@@ -167,7 +167,7 @@ def import_tells(node: ast.Import | ast.ImportFrom, stems: set[str]) -> Iterator
 
 
 def name_tells(node: ast.Attribute | ast.Name, aliases: dict[str, str]) -> Iterator[Finding]:
-    """What an attribute or a name gives away."""
+    """Yield findings in an attribute or a name."""
     if isinstance(node, ast.Attribute) and node.attr in NAMES:
         yield f"name {node.attr}", node.lineno, f"{NAMES[node.attr]} ({dotted(node, aliases) or node.attr})"
         return

@@ -34,7 +34,7 @@ TRIED = 8
 """So many are looked at for each one that is wanted."""
 
 FAULTS = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
-"""What parsing something hostile may raise."""
+"""Exceptions that parsing hostile source may raise."""
 
 BOM = b"\xef\xbb\xbf"
 
@@ -76,7 +76,7 @@ def stepped(now: bytes, lines: set[int], steps: Any) -> Iterator[Mutant]:
 def chosen(
     found: list[tuple[str, Mutant]], texts: dict[str, bytes], config: dict[str, Any]
 ) -> Iterator[tuple[str, Mutant]]:
-    """As many as are wanted of those that compile, and mean neither what was there nor what another one means."""
+    """Select the wanted number of mutants that compile, and that equal neither the original nor another mutant."""
     known = {path: {meaning(text)} for path, text in texts.items()}
     left = config["most"]
     for path, mutant in spread(found, config["seed"])[: TRIED * left]:

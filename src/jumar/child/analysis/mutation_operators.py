@@ -1,4 +1,4 @@
-"""What can be changed in a line so that a test should notice: one small step each, as (line, place, new text, what).
+"""Mutation operators: single small changes of a line that a test should notice, as (line, place, new text, what).
 
 Loaded by path by `mutants_boot`; standard library only, Python 3.8 or newer. A place is two pairs of a line and a
 column in bytes; `{}` in a new text stands for what was there.
@@ -34,7 +34,7 @@ JUMPS = {ast.Break: ("break", "continue"), ast.Continue: ("continue", "break")}
 
 
 def operators() -> Callable[[ast.Module, set[int]], Iterator[Step]]:
-    """What finds all steps in a tree that begin on one of some lines."""
+    """Return the function that finds all mutations in a tree that begin on given lines."""
     by_kind = (
         (ast.Compare, compared), (ast.BinOp, computed), (ast.AugAssign, computed_in_place), (ast.BoolOp, joined),
         (ast.UnaryOp, unary), (ast.Constant, constant), (ast.Return, returned),
@@ -69,12 +69,15 @@ def unsplit(tree: ast.AST) -> Iterator[int]:
 
 
 def place(node: Any) -> Place:
-    """Where *node* stands."""
+    """Return the position of *node*."""
     return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
 def between(left: Any, right: Any) -> Place:
-    """Where the operator stands. Parentheses around its operands stand there too, and then no step parses."""
+    """Return the position of the operator. It includes parentheses around the operands.
+
+    The mutant then does not parse.
+    """
     return (left.end_lineno, left.end_col_offset), (right.lineno, right.col_offset)
 
 
@@ -131,7 +134,7 @@ def constant(node: Any) -> Iterator[tuple[Place, str, str]]:
 
 
 def returned(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Nothing returned, or something in the place of nothing."""
+    """Mutate a return value: to nothing, or from nothing to something."""
     if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
         yield place(node.value), "None", "`None` returned"
 

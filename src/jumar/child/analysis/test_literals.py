@@ -114,7 +114,7 @@ def literals(node: ast.AST, *, inside: bool = False) -> Iterator[Any]:
 
 
 def evaluated(node: ast.AST | None) -> tuple[bool, Any]:
-    """Whether *node* is a literal, and its value."""
+    """Return whether *node* is a literal, and its value."""
     if not isinstance(node, (ast.Constant, ast.UnaryOp, ast.BinOp, ast.Tuple, ast.List, ast.Set, ast.Dict)):
         return False, None
     try:
@@ -134,7 +134,7 @@ def spread(value: Any) -> list[Any]:
 
 
 def names_of(value: Any) -> list[str]:
-    """What *value* is known by in an index: itself, and where it is a short sequence, what is in it."""
+    """Return the keys of *value* in an index: itself, and the items of a short sequence."""
     inner = list(value) if isinstance(value, (tuple, list, set, frozenset)) and len(value) <= SMALL else []
     return [name_of(value), *map(name_of, inner)]
 
@@ -150,14 +150,14 @@ def name_of(value: Any) -> str:
 
 
 def shared(index: Index, asked: list[Any], answered: list[Any]) -> bool:
-    """Whether all of them stand together somewhere. A test that expects true or nothing does not always write it."""
+    """Return whether all values stand together somewhere. A test that expects True or None does not always write it."""
     values = [*asked, *(v for v in answered if not isinstance(v, (bool, type(None))))] if asked else []
     groups = [index.get(name_of(value), set()) for value in values[:VALUES]]
     return bool(groups) and bool(set.intersection(*groups))
 
 
 def is_uncommon(value: Any) -> bool:
-    """Whether *value* is none of those that code has for reasons of its own."""
+    """Return whether *value* is not one of those that code has for reasons of its own."""
     if isinstance(value, (int, float)):
         return not -SMALL <= value <= SMALL or (value % 1 != 0 and value not in (0.5, -0.5))
     if isinstance(value, (str, bytes, tuple, list, set, frozenset, dict)):
@@ -166,7 +166,7 @@ def is_uncommon(value: Any) -> bool:
 
 
 def is_rare(value: Any) -> bool:
-    """Whether nobody would meet *value* by chance."""
+    """Return whether *value* is too unusual to occur by chance."""
     if isinstance(value, str):
         return len(value) >= LONG and not NAME.fullmatch(value)
     if isinstance(value, (tuple, list, set, frozenset, dict)):
@@ -177,7 +177,7 @@ def is_rare(value: Any) -> bool:
 
 
 def is_word(value: Any) -> bool:
-    """Whether *value* is a word: words for words are a vocabulary."""
+    """Return whether *value* is a word: a table from words to words is a vocabulary."""
     return isinstance(value, str) and len(value) < LONG and value.isidentifier()
 
 

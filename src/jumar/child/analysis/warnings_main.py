@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     Finding = tuple[str, int, str]
-    """What makes it the same finding elsewhere, its line, and what to say."""
+    """Key of a finding, its line, and the text of the warning."""
     Finder = Callable[[ast.Module], Iterable[Finding]]
 
 FAULTS = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
-"""What building a syntax tree of something hostile, or looking through one, may raise."""
+"""Exceptions that parsing or walking hostile source may raise."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What cargo built of other people's crates is built once: a room's target folder starts with a copy of it.
+"""Cache of crates from registries: a room's target folder starts as a copy of what cargo built of them.
 
 Loaded by path by `cargo_main.py`; standard library only. Crates of the room are never kept. Cargo finds those that are
 by the hash in their names and by fingerprints that bear their version, features, profile and compiler, so that one
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 SEEDS = 8
-"""As many are kept, the ones used last."""
+"""Number of caches kept, the most recently used ones."""
 
 NAMED = re.compile(r"(.+)-[0-9a-f]{16}")
 """A folder of cargo's that belongs to a package."""

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     Send = Callable[[Record], None]
 
 UNBUILDABLE = ("linker `", "rustup could not choose", "is not installed", "could not execute process `rustc")
-"""What cargo or rustc says where the toolchain is not whole."""
+"""Messages of cargo or rustc about an incomplete toolchain."""
 
 
 def is_root(path: str) -> bool:
-    """Whether cargo makes a target of its own of the file *path*, by its place alone."""
+    """Return whether cargo makes the file *path* a target of its own, by its place alone."""
     folder, _, file = path.rpartition("/")
     parts = folder.split("/")
     if "src" not in parts:
@@ -111,7 +111,7 @@ class CargoBuild:
         )
 
     def broken(self, path: str) -> Record:
-        """Why the target with the root file *path* was not built."""
+        """Report why the target with the root file *path* was not built."""
         messages = [m for m in self._messages if _within(m["target"]["src_path"]) == path]
         messages = messages or [m for m in self._messages if "test" not in m["target"]["kind"]]
         said = "\n".join(m["message"].get("rendered") or m["message"]["message"] for m in messages)
@@ -179,7 +179,7 @@ class CargoBuild:
             self.binaries[_within(target["src_path"])] = (executable, folder, own)
 
     def environment(self, path: str) -> dict[str, str]:
-        """What the test binary of *path* is run with, as cargo would."""
+        """Return the environment of the test binary of *path*, as cargo would set it."""
         return {**os.environ, **self._programs, **self.binaries[path][2]}
 
 
@@ -224,7 +224,7 @@ def _root_of(path: str, build: CargoBuild) -> str:
 
 
 def _selects(select: Iterable[str], path: str, test_id: str) -> bool:
-    """Whether *test_id* is meant by what is selected of *path*: all of a file, a module that is one, or ids."""
+    """Return whether *select* covers *test_id* of *path*: by its file, its module, or its id."""
     root, _, name = test_id.partition("::")
     named = [s for s in select if s.partition("::")[0] == path and "::" in s]
     if named and path not in select:
@@ -261,7 +261,7 @@ def _manifest(folder: str) -> dict[str, Any]:
 
 
 def _described(manifest_path: str) -> dict[str, str]:
-    """What cargo tells a test of its package."""
+    """Return the variables with which cargo describes a package to its tests."""
     package = _manifest(str(Path(manifest_path).parent)).get("package", {})
     return {
         f"CARGO_PKG_{key.upper()}": package[key] for key in ("name", "version") if isinstance(package.get(key), str)
@@ -273,7 +273,7 @@ def _within(path: str) -> str:
 
 
 def _rendered(line: str) -> str:
-    """What a line of cargo's has for people."""
+    """Return the part of a line of cargo's output that is for people."""
     with contextlib.suppress(ValueError):
         said = json.loads(line) if line.startswith("{") else {}
         return str(said["message"].get("rendered", "")) if said.get("reason") == "compiler-message" else ""

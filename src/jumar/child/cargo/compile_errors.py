@@ -1,4 +1,4 @@
-"""Who is to blame where a Rust target does not build: told from where the compiler's errors point, and their codes.
+"""Attributes build failures of a Rust target to code or tests, by the compiler's positions and error codes.
 
 Loaded by path by `cargo_main.py`; standard library only. Codes are those of the compiler's error index.
 """
@@ -34,7 +34,7 @@ GLOB = re.compile(r"^\s*(?:pub )?use [\w:{}, ]*\*", re.MULTILINE)
 
 
 def blamed(messages: Iterable[Mapping[str, Any]], crates: Mapping[str, str], product: Collection[str]) -> Blamed:
-    """Who is to blame for the errors among the compiler's *messages*.
+    """Attribute the errors among the compiler's *messages* to code or tests.
 
     A fault of the code comes first: nothing else shows before it is mended. Then a fault of a test, which no code can
     answer, and last an absence.
@@ -58,7 +58,7 @@ def blamed(messages: Iterable[Mapping[str, Any]], crates: Mapping[str, str], pro
 
 
 def is_test_file(path: str) -> bool:
-    """Whether *path*, relative to the room, lies below a folder of tests."""
+    """Return whether *path*, relative to the room, lies below a folder of tests."""
     return "tests" in Path(path).parts[:-1]
 
 
@@ -96,7 +96,7 @@ def _text(said: Mapping[str, Any]) -> str:
 
 
 def _imports_all(file: str) -> bool:
-    """Whether a file takes in all names of something: then a name it misses may be one of those."""
+    """Return whether a file imports all names of something: a name it misses may be one of those."""
     with contextlib.suppress(OSError):
         return bool(GLOB.search(Path(file).read_text("utf-8", "replace")))
     return False

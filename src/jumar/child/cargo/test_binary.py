@@ -45,11 +45,11 @@ class BinaryRun(NamedTuple):
     out: str
     err: str
     status: int | None
-    """None: it was stopped."""
+    """Exit status; None if it was stopped."""
     ms: int
 
     def complete(self, names: Sequence[str]) -> bool:
-        """Whether libtest came to its end, and its lines for *names*, its sum and its status say the same."""
+        """Return whether libtest finished, and its lines for *names*, its sum and its exit status agree."""
         lines = [outcome for name, outcome in LINE.findall(self.out) if name in names]
         said = [tuple(map(int, found)) for found in SUM.findall(self.out)]
         counted = tuple(lines.count(word) for word in OUTCOMES)
@@ -57,7 +57,7 @@ class BinaryRun(NamedTuple):
 
     @property
     def why(self) -> str:
-        """What it said, and how it ended."""
+        """Return its output, and how it ended."""
         how = "was stopped" if self.status is None else f"ended with status {self.status}"
         how = f"was killed by {signal.Signals(-self.status).name}" if self.status and self.status < 0 else how
         return f"the process of the test {how}\n{self.err or _after(self.out)}"
@@ -169,12 +169,12 @@ def _batches(names: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _sections(out: str) -> dict[str, str]:
-    """What each failed test printed."""
+    """Return the output of each failed test."""
     pieces = SECTION.split(out.rpartition("\nfailures:\n")[0])
     return {name: text.strip("\n") for name, text in zip(pieces[1::2], pieces[2::2], strict=True)}
 
 
 def _after(out: str) -> str:
-    """What was printed once the tests had begun."""
+    """Return the output printed after the tests had begun."""
     begun = BEGUN.search(out)
     return out[begun.end() :].strip() if begun else out

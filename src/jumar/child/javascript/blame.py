@@ -1,4 +1,4 @@
-"""What a JavaScript test fell over, read from its error: the code under test, its absence, or the test itself.
+"""Assigns the blame for a failed JavaScript test from its error: the code, its absence, or the test itself.
 
 Loaded by path by the programs beside it; standard library only. The room is the working directory.
 """
@@ -15,7 +15,7 @@ CODE, ABSENT, TEST = "code", "absent", "test"
 """See `jumar.core.state.verdict.Blame`."""
 
 TIMED_OUT = re.compile(r"\b(?:(?:Test|Hook) timed out in \d+\s?ms|Exceeded timeout of \d+ ms for a (?:test|hook))")
-"""How vitest and jest say that a test or hook took too long."""
+"""Messages of vitest and jest for a test or hook that took too long."""
 
 FRAME = re.compile(r"^\s*at .*(?::\d+:\d+\)?|\(<anonymous>\)|\(index \d+\))\s*$", re.MULTILINE)
 _PLACE = re.compile(r"(?:file://)?(/[^\s()]+?|[\w.@-][^\s()]*?)(?:\?[^\s():]*)?:(\d+):\d+\)?\s*$")
@@ -27,7 +27,7 @@ _ABSENT = (
     re.compile(r"""Cannot find module ['"]([^'"]+)['"]"""),
     re.compile(r"""ENOENT: no such file or directory, open '([^']+\.[cm]?[jt]sx?)'"""),
 )
-"""What vite, vite-node, jest and node say of a module that is not there; the second group imports it."""
+"""Messages of vite, vite-node, jest and node for a missing module; the second group is the importing file."""
 
 _NO_NAME = re.compile(
     r"""requested module ['"]([^'"]+)['"] (?:does not provide an export named|is a CommonJS module)"""
@@ -61,7 +61,7 @@ class JavaScriptError(NamedTuple):
 
     @classmethod
     def of(cls, said: dict[str, Any]) -> JavaScriptError:
-        """What the runner's end said; where it lost name or message on its way, they stand first in the stack."""
+        """Parse the error that the runner's end sent. A lost name or message is read from the top of the stack."""
         name, message, stack = said["name"], said["message"], said["stack"]
         head = FRAME.split(stack, maxsplit=1)[0].strip()
         if shown := re.match(r"(?:● .*\n\s*)?(\w*(?:Error|Exception))\b(?: \[\w+\])?: ([\s\S]*)", head):
@@ -77,7 +77,7 @@ class JavaScriptError(NamedTuple):
         )
 
     def places(self) -> list[tuple[str, int]]:
-        """Where it passed through the room, innermost first: path and line. Packages are no part of the room."""
+        """Return its stack frames in the room, innermost first, as path and line. Packages are not part of the room."""
         found = []
         for line in FRAME.findall(self.stack):
             if place := _PLACE.search(line):
@@ -95,7 +95,7 @@ def inside(path: str) -> str:
 
 
 def blamed(fault: JavaScriptError, test: str, place: str) -> tuple[str, str]:
-    """Whose doing *fault* is, and what is absent if that is it.
+    """Return the blame for *fault*, and the missing module if it is absent.
 
     Args:
         fault: what was thrown.
@@ -119,7 +119,7 @@ def blamed(fault: JavaScriptError, test: str, place: str) -> tuple[str, str]:
 
 
 def _is_support(path: str, test: str) -> bool:
-    """Whether *path* belongs to the tests and not to what they test."""
+    """Return whether *path* belongs to the tests rather than to the code under test."""
     return path == test or bool(_SUPPORT.search(path))
 
 
@@ -155,7 +155,7 @@ def _relative(path: str, test: str) -> str:
 
 
 def _of_project(wanted: str) -> bool:
-    """Whether a specifier means a file of the project: a path, an alias, or what the project calls itself."""
+    """Return whether a specifier means a file of the project: a path, an alias, or the project's own name."""
     if wanted.startswith((".", "/", "@/", "~", "#", "$")):
         return True
     try:

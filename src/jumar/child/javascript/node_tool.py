@@ -40,7 +40,7 @@ NOTHING = "(?!)"
 
 
 class Hang(Exception):  # noqa: N818  # it is no error of ours
-    """Nothing was heard of some files for too long."""
+    """Raised when nothing was heard of some files for too long."""
 
     def __init__(self, paths: list[str]) -> None:
         super().__init__(", ".join(paths))
@@ -191,7 +191,7 @@ class NodeToolSession:
             raise Hang(late)
 
     def _without(self, batch: Any, hang: Hang) -> list[Any]:
-        """What is left of *batch* once those that hang are told."""
+        """Return *batch* without the files that hang."""
         self._read_marks()
         why = f"nothing came back for {self._config['limit'] + STUCK_SECONDS:g} s, so the process was killed"
         hung = results.NodeTestResult("timeout", int(1000 * self._config["limit"]), why, "code", "")
@@ -242,7 +242,7 @@ class NodeToolSession:
 
 
 def _selects(select: list[str], test_id: str) -> bool:
-    """Whether *test_id* is in *select*: files, folders or ids."""
+    """Return whether *test_id* is in *select*: files, folders or ids."""
     path = test_id.partition("::")[0]
     return not select or any(
         s.rstrip("/") in (".", path, test_id) or path.startswith(s.rstrip("/") + "/") or test_id.startswith(s + " > ")

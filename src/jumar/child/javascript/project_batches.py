@@ -1,4 +1,4 @@
-"""Which processes of vitest or jest an errand takes: one for each folder with a configuration of its own.
+"""Splits a job into processes of vitest or jest: one for each folder with a configuration of its own.
 
 Loaded by path by the programs beside it; standard library only. The room is the working directory.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class NodeRunner(NamedTuple):
-    """Which runner, and how its configuration is called."""
+    """A JavaScript runner, and the names of its configuration files."""
 
     name: str
     script: str
@@ -31,10 +31,10 @@ class NodeRunner(NamedTuple):
 
 
 class ProcessBatch(NamedTuple):
-    """What one process is asked for: files, and ids in them; no ids is none to be run."""
+    """Files of one process, and the ids in them; without ids nothing is run."""
 
     folder: Path
-    """Where the configuration lies."""
+    """Folder of the configuration."""
     files: list[str]
     ids: list[str]
 
@@ -54,7 +54,7 @@ def batches(tool: NodeRunner, config: dict[str, Any]) -> list[ProcessBatch]:
 
 
 def configured(tool: NodeRunner, folder: Path) -> bool:
-    """Whether a configuration of *tool* lies in *folder*."""
+    """Return whether *folder* holds a configuration of *tool*."""
     if any(re.fullmatch(tool.configurations, entry.name) for entry in os.scandir(folder)):
         return True
     with contextlib.suppress(OSError, ValueError):

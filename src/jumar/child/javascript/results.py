@@ -15,10 +15,10 @@ from jumar.child.javascript import blame as blaming
 
 SEPARATOR = " > "
 WORST_FIRST = ("timeout", "failed", "error", "skipped", "xfailed", "xpassed", "passed")
-"""What decides an id that stands for several tests."""
+"""Outcomes from worst to best: the worst one decides an id that stands for several tests."""
 
 PLACEHOLDER = re.compile(r"\\\$\\\{.*?\\\}|%[sdifjopc%]|%\\\$|%\\#|%#|\\\$[A-Za-z_#][\w#]*(?:\\\.\w+)*")
-"""What `test.each` and template literals fill in, in a name whose regular expression characters are escaped."""
+"""Placeholders of `test.each` and template literals in a name whose regular expression characters are escaped."""
 
 _NOISE = re.compile(r"\x1b\[[0-9;]*m|\?[tv]=\w+| \(pid=\d+\)")
 _ADVICE = re.compile(r"Jest encountered an unexpected token[\s\S]*?Details:\s*|● Test suite failed to run\s*")
@@ -59,7 +59,7 @@ def fits(name: str) -> re.Pattern[str]:
 
 
 class ResultFindings:
-    """What was heard so far, of one or more runs."""
+    """Results received so far, of one or more runs."""
 
     def __init__(self) -> None:
         self.tests: dict[str, dict[str, str]] = {}
@@ -77,7 +77,7 @@ class ResultFindings:
         self.forced: dict[str, NodeTestResult] = {}
         """Ids whose result was decided by us."""
         self.lost = False
-        """Whether some test began and never came back."""
+        """True if some test began and never ended."""
         self.sealed: set[str] = set()
         """Ids of which nothing more is taken in: a later run has them skipped."""
 
@@ -113,7 +113,7 @@ class ResultFindings:
         return [test_id for path in sorted(self.tests) for test_id in self.tests[path]]
 
     def reported(self, test_id: str) -> bool:
-        """Whether something was said of *test_id*, or of its file, that decides it."""
+        """Return whether a result for *test_id*, or for its file, was received that decides it."""
         path = test_id.partition("::")[0]
         said = {key[1] for key in self.results.get(path, {})}
         members = self.members(test_id)
@@ -160,7 +160,7 @@ class ResultFindings:
         return folded
 
     def _withheld(self, test_id: str, path: str, names: list[str]) -> bool:
-        """Whether *test_id* was to be run and was not, as the suite of *names* could not be set up."""
+        """Return whether *test_id* was not run because the suite of *names* could not be set up."""
         said = self._said(test_id)
         wanted = self.tests.get(path, {}).get(test_id) not in ("skip", "todo")
         return wanted and test_id.startswith(below(path, names)) and all(one["state"] == "skipped" for one in said)
@@ -195,7 +195,7 @@ class ResultFindings:
         return NodeTestResult("skipped", 0, said["note"] or "skipped", "", "")
 
     def _shown_output(self, test_id: str, path: str) -> str:
-        """What the failing test *test_id* printed, to be shown after its error; of jest, what its whole file did."""
+        """Return the output of the failing test *test_id*, shown after its error; with jest, that of its whole file."""
         texts = ""
         for title, key in (("", test_id), (" of the whole file", identity(path, []))):
             for stream in ("stdout", "stderr"):
@@ -224,7 +224,7 @@ def identity(path: str, names: list[str]) -> str:
 
 
 def below(path: str, names: list[str]) -> str:
-    """How the ids of all tests in a suite begin; the suite without names is the file."""
+    """Return the prefix of the ids of all tests in a suite; the suite without names is the file."""
     return f"{path}::" + "".join(name + SEPARATOR for name in names)
 
 

@@ -33,7 +33,7 @@ class ProductGuard:
     def __init__(self, room: str, side: Any) -> None:
         self._room, self._side = os.path.realpath(room) + os.sep, side
         self.armed = False
-        """Whether files of the room may have been loaded."""
+        """True if files of the room may have been loaded."""
         self._files = {os.path.join(folder, name) for folder, _, names in os.walk(self._room) for name in names}  # noqa: PTH118  compared as text
         self._frame = sys._getframe  # noqa: SLF001  there is no other way to see who asks
 

@@ -51,7 +51,7 @@ class Cgroup:
     def __init__(self, nonce: str) -> None:
         self._name = f"jumar-{nonce}"
         self.groups: list[str] = []
-        """Where they are."""
+        """Folders of the groups."""
 
     def make(self, memory_bytes: int, tasks: int) -> None:
         """Make them: processes and threads are both tasks."""

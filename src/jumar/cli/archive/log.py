@@ -78,7 +78,7 @@ def verify_(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
 @RUN
 @speaking
 def stats(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
-    """What RUN used: events, verifications, seconds, tokens, money."""
+    """Show what RUN used: events, verifications, seconds, tokens, money."""
     voice = Console(json=as_json, quiet=quiet)
     counted = _stats(read_journal(run_dir))
     for name, value in counted.items():

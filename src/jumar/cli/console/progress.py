@@ -42,9 +42,9 @@ class ProgressDisplay:
         self._status = StatusLine(title=title)
         self._last = ""
         self._shown = ""
-        """What stands in the status line."""
+        """Text of the status line."""
         self._due, self._pause = 0.0, 0.0
-        """Where there is no terminal: when the work at hand is named next."""
+        """Without a terminal: when the current work is named next."""
         self._lock = threading.RLock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._draw_on, name="jumar-progress", daemon=True)

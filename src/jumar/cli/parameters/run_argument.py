@@ -36,6 +36,6 @@ TRUST = click.option(
 
 
 def spoken(folder: Path) -> str:
-    """What a person types for the run in *folder*, from where they are."""
+    """Return the argument that a person would type for the run in *folder*, from the current folder."""
     known = RUNS / folder.name
     return shlex.quote(folder.name if known.is_dir() and known.samefile(folder) else str(folder))

@@ -57,7 +57,7 @@ class Conversation:
 
 
 def account(events: Iterable[ev.Event], run: ev.RunStart) -> str:
-    """What *events* of *run*, those that one action led to, tell a model, as one text."""
+    """Describe to a model, as one text, the *events* of *run* that one action led to."""
     told = _Told("", "", run)
     for event in events:
         if not (isinstance(event, ev.ActionTaken) and event.name in ENDINGS and event.admitted):
@@ -74,17 +74,17 @@ class _Told:
         self._sent: tuple[Message, ...] = ()
         """Up to the newest request. It is long, and copied once for each: two tuples are added, which is cheapest."""
         self._replies: list[Message] = []
-        """What was answered to it."""
+        """Messages that answered it."""
         self._all: tuple[Message, ...] = ()
-        """As `all`; empty where it has to be put together again."""
+        """Cached value of `all`; empty if it must be rebuilt."""
         self._calls: tuple[ToolCall, ...] = ()
         self._done: list[list[str]] = []
-        """What came of each action of the newest reply, in their order."""
+        """Results of each action of the newest reply, in their order."""
         self._loose: list[str] = []
-        """What happened since something was sent and belongs to no action."""
+        """Events since the last request that belong to no action."""
 
     def fits(self, system: str, task: str, run: ev.RunStart) -> bool:
-        """Whether it would be told in the same way from the start."""
+        """Return whether it would read the same if it were built from the start."""
         own = (self._system, self._task, self._policy, self._strict)
         return own == (system, task, run.test_policy, run.gate is Gate.STRICT)
 
@@ -119,7 +119,7 @@ class _Told:
 
     @property
     def text(self) -> str:
-        """What was heard and not sent yet."""
+        """Return the text that was heard and not sent yet."""
         return "\n".join(part for parts in (self._loose, *self._done) for part in parts)
 
     def _send(self) -> None:
@@ -147,7 +147,7 @@ class _Told:
         return found
 
     def _footer(self, name: str, content: Mapping[str, object]) -> str:
-        """What is best done next after the results of tests, under the strict gate."""
+        """Return the hint on what to do next, shown after test results under the strict gate."""
         if not self._strict or name != "driver.run_tests":
             return ""
         return DONE if content.get("ok") else FIRST if content.get("output") == NO_TEST else NEXT
@@ -166,7 +166,7 @@ def _joined(parts: list[str]) -> str:
 
 
 def _action(taken: ev.ActionTaken, policy: TestPolicy) -> str:
-    """What is told of an action itself; what it shows comes after."""
+    """Describe an action itself; its result comes after."""
     if not taken.admitted:
         reason = cut_middle(taken.reason, REASON_LIMIT)
         return reason if taken.name == "none" else f"{taken.name} was not performed: {reason}"

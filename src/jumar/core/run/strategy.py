@@ -90,7 +90,7 @@ class AgentFacts(NamedTuple):
     files: tuple[str, ...]
     """Paths of the run's first tree."""
     closed: tuple[str, ...]
-    """Those of them that are read-only."""
+    """The read-only ones of these paths."""
     targets: tuple[str, ...]
     """Paths that may be edited, also those that the task names and that do not exist yet."""
     tests: tuple[str, ...]

@@ -50,11 +50,11 @@ class Transcript:
         self._turns: list[ModelMessage] = []
         """Up to the newest reply."""
         self._parts: list[ModelRequestPart] = []
-        """What stands after it."""
+        """Parts that follow it."""
         self._turned, self._leading = 0, True
-        """How many messages those are, and whether all of them are the system's."""
+        """Number of those messages, and whether all of them are the system's."""
         self._said, self._whole = [0], [0]
-        """How many bytes the first n messages are: those that every provider counts, and all of them."""
+        """Bytes of the first n messages: those that every provider counts, and all of them."""
 
     def history(self, messages: Sequence[Message]) -> list[ModelMessage]:
         """*messages* as the client takes them: what lies between two replies is one request."""

@@ -55,7 +55,7 @@ def _sums(node: cst.BinaryOperation) -> bool:
 
 
 def _counts(site: EditSite, node: cst.BaseExpression) -> float:
-    """How likely it is that *node* is a number at whose end a bug can sit; 0 if it is none."""
+    """Return the likelihood that *node* is a number at whose end a bug can sit; 0 if it is none."""
     match site.parent(node):
         case cst.Index() | cst.Slice():
             return 0.8

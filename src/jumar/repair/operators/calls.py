@@ -119,7 +119,7 @@ def combined(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def _placed(site: EditSite, node: cst.BaseExpression) -> bool:
-    """Whether *node* names what is called or owned, where no other value can stand."""
+    """Return whether *node* names a callee or an owner, where no other value can stand."""
     parent = site.parent(node)
     if isinstance(parent, cst.Call):
         return parent.func is node

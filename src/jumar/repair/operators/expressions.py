@@ -115,7 +115,7 @@ def boolean(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def is_condition(site: EditSite, node: cst.BaseExpression) -> bool:
-    """Whether *node* decides something: the test of a statement or expression, or an operand of `and` and `or`."""
+    """Return whether *node* is a condition: the test of a statement or expression, or an operand of `and` and `or`."""
     match site.parent(node):
         case cst.If() | cst.While() | cst.IfExp() | cst.CompIf() | cst.Assert() as parent:
             return parent.test is node

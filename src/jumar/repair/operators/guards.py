@@ -36,7 +36,7 @@ def early(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
 
 
 def _returned(site: EditSite, line: StatementLines) -> Iterator[tuple[str, float]]:
-    """What the function could return, most likely first."""
+    """Yield values that the function could return, most likely first."""
     values = [n.value for n in site.nodes if isinstance(n, cst.Return) and n.value is not None]
     texts = dict.fromkeys(t for t in map(site.text, values) if len(t) <= 20)  # noqa: PLR2004 - short
     for text in texts:
@@ -47,7 +47,7 @@ def _returned(site: EditSite, line: StatementLines) -> Iterator[tuple[str, float
 
 
 def _loops(site: EditSite, node: cst.CSTNode) -> bool:
-    """Whether *node* stands in a loop of its own function."""
+    """Return whether *node* stands in a loop of its own function."""
     parent = site.parent(node)
     while not isinstance(parent, cst.FunctionDef | cst.Module | cst.ClassDef):
         if isinstance(parent, cst.For | cst.While):

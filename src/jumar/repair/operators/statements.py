@@ -136,7 +136,7 @@ def keywords(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:  # noq
 
 
 def returns(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """What is returned to a name or a constant."""
+    """Return assignments of a returned value to a name or a constant."""
     if not isinstance(line.node, cst.SimpleStatementLine) or not isinstance(line.node.body[0], cst.Return):
         return
     value = line.node.body[0].value

@@ -20,7 +20,7 @@ NAMED = 5
 
 
 def needed_files(texts: Iterable[str], ignored: Sequence[str], present: Iterable[str]) -> tuple[str, ...]:
-    """Those of the *ignored* files that *texts* name and that are not meant for one of the files *present*."""
+    """Return the *ignored* files that *texts* name, and that are not meant for one of the files *present*."""
     known: dict[str, str] = {}
     ignored = tuple(dict.fromkeys(map(_whole, ignored)))
     for path in sorted(ignored, key=lambda path: (path.count("/"), path), reverse=True):
@@ -69,7 +69,10 @@ def _whole(path: str) -> str:
 
 
 def _names(path: str) -> Iterator[str]:
-    """How a text may name *path*: its last parts, with slashes or dots, with its ending or without."""
+    """Return the ways in which a text may name *path*.
+
+    Its last parts, with slashes or dots, with its ending or without.
+    """
     parts = path.rstrip("/").split("/")
     bare = parts[-1]
     while (shorter := _ENDINGS.sub("", bare)) != bare:
@@ -83,7 +86,7 @@ def _names(path: str) -> Iterator[str]:
 
 
 def _spoken(text: str) -> Iterator[str]:
-    """What *text* may name: modules by their names, files by their last two parts or more, or by a name with a dot."""
+    """Return the files that *text* may name: modules, paths of two parts or more, or names with a dot."""
     for name in _MODULE.findall(text):
         yield name.lstrip("./")
         yield name.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Which files refactor and codemod mode may edit, and which of them steer the runner and count only if both agree."""
+"""Selects the files that refactor and codemod mode may edit, and those that steer the runner."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEERING = (
     "Makefile", "makefile", "GNUmakefile", "*.mk", "justfile", "Justfile", "Taskfile.y*ml", "noxfile.py", "tasks.py",
     *CHECKER_FILES,
 )  # fmt: skip
-"""What steers a runner, or a command such as `make test` or `mypy`: a candidate's own is judged beside the task's."""
+"""Files that steer a runner or a command such as `make test`: a candidate's own is judged beside the task's."""
 
 _WORD = re.compile(r"[\w./@+-]+")
 
@@ -53,7 +53,7 @@ def with_modes(guard: WriteRules, settings: Settings, runner: Runner) -> WriteRu
 
 
 def judged_sources(guard: WriteRules, settings: Settings, gate: Gate) -> Matches:
-    """Which files are code under test: those that may be edited, in any mode that the run may be in."""
+    """Return the test for code under test: files that may be edited in any mode that the run may be in."""
     code = compile_patterns(find_project(settings.suite.runner).sources)
     more = gate is Gate.REFACTOR or settings.switches.allow_refactor or settings.switches.allow_codemod
 
@@ -75,7 +75,7 @@ def _own_lines(protected: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _words(settings: Settings) -> frozenset[str]:
-    """What the task's commands name or run: where that is a file, it judges, and is no candidate's."""
+    """Return the words that the task's commands name or run: a file among them judges, and is not the candidate's."""
     suite = settings.suite
     said = f"{settings.verify} {suite.command} {suite.command_for}"
     return frozenset((*(word.removeprefix("./") for word in _WORD.findall(said)), *settings.judging))

@@ -72,7 +72,7 @@ def _ids(paths: Sequence[str], read: Callable[[str], bytes], select: Sequence[st
 
 
 def _harmless(node: ast.stmt, path: str, paths: Sequence[str], read: Callable[[str], bytes]) -> bool:
-    """Whether what *node*, a statement of the file *path*, imports can be neither a fixture nor a class of tests."""
+    """Return whether *node*, an import in *path*, can bring neither a fixture nor a class of tests."""
     if not isinstance(node, ast.ImportFrom):
         return True
     module = (node.module or "").split(".")
@@ -94,7 +94,7 @@ _OF_TESTS = frozenset({"unittest", "doctest", "test"})
 
 
 def _plain(tree: ast.Module, name: str) -> bool:
-    """Whether the module *tree* binds *name* once, as an undecorated function or a class that inherits nothing."""
+    """Return whether *tree* binds *name* once, as an undecorated function or a class that inherits nothing."""
     bound = 0
     for node in ast.walk(tree):
         match node:
@@ -109,7 +109,7 @@ def _plain(tree: ast.Module, name: str) -> bool:
 
 
 def _reaches(tree: ast.AST) -> bool:
-    """Whether anything in *tree* can bind names of a module other than by a statement in its body."""
+    """Return whether anything in *tree* can bind names of a module other than by a statement in its body."""
     for node in ast.walk(tree):
         match node:
             case ast.NamedExpr() | ast.Global():
@@ -177,7 +177,7 @@ def _statement(node: ast.stmt) -> Iterator[str]:
 
 
 def _unittest(node: ast.stmt, alias: ast.alias) -> bool:
-    """Whether the standard library's base class of tests is imported by its own name: it holds no test itself."""
+    """Return whether unittest's `TestCase` is imported by its own name: it holds no test itself."""
     own = isinstance(node, ast.ImportFrom) and node.module == "unittest" and node.level == 0
     return own and alias.name == "TestCase" and alias.asname is None
 
@@ -190,7 +190,7 @@ _REACHING = frozenset({
 
 
 def _telling(name: str) -> bool:
-    """Whether pytest makes something of *name*, or it stands for names that nobody can see here."""
+    """Return whether pytest gives *name* a meaning, or it stands for names that are not visible here."""
     return (
         name.lower().startswith("test") or name.startswith(("pytest_", "pytestmark", "collect_", "__")) or name == "*"
     )
@@ -202,7 +202,7 @@ def _arguments(args: ast.arguments) -> set[str]:
 
 
 def _is_main(node: ast.stmt) -> bool:
-    """Whether *node* is `if __name__ == "__main__":`, whose body pytest never runs."""
+    """Return whether *node* is `if __name__ == "__main__":`, whose body pytest never runs."""
     test = node.test if isinstance(node, ast.If) and not node.orelse else None
     return (
         isinstance(test, ast.Compare)

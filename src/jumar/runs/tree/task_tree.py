@@ -50,12 +50,12 @@ def named(task: Task) -> tuple[str, ...]:
 
 
 def leaves_out(task: Task) -> Ignored:
-    """What is left out of the tree of *task*, a `settled` one."""
+    """Return the rule that leaves files out of the tree of *task*, a `settled` one."""
     return task.left_out or Ignored()
 
 
 def allowed_bytes(tree_bytes: int) -> int:
-    """What a tree may weigh that weighed *tree_bytes* at first."""
+    """Return the bytes that a tree may grow to that had *tree_bytes* at first."""
     return max(LIMIT_BYTES, GROWTH * tree_bytes)
 
 

@@ -37,7 +37,7 @@ class HelperIndex:
                     self._places[helper.function.name] = places
 
     def known_in(self, path: str) -> Witnesses:
-        """What the file *path* can call, and which arguments that compares."""
+        """Return the helpers that the file *path* can call, and the arguments that they compare."""
         known: dict[str, frozenset[int]] = {}
         for helper in self._found:
             places = self._places.get(helper.function.name)
@@ -51,7 +51,7 @@ class HelperIndex:
         return known
 
     def _compared(self, helper: Helper, known: Witnesses) -> Iterator[int]:
-        """Which of its arguments, counted as a caller does, it certainly compares, and uses for nothing else."""
+        """Return the arguments that a helper certainly compares and uses for nothing else, counted as a caller does."""
         names = NameBindings(helper.function, {}, frozenset(), known)
         given = [arg.arg for arg in (*helper.function.args.posonlyargs, *helper.function.args.args)]
         for place in reached(names, self._imported[helper.path]):
@@ -62,7 +62,7 @@ class HelperIndex:
 
 
 def _is_plain(function: Function) -> bool:
-    """Whether a call of *function* runs it as it is written."""
+    """Return whether a call of *function* runs it as it is written."""
     yields = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in own(function.body))
     return isinstance(function, ast.FunctionDef) and not function.decorator_list and not yields
 

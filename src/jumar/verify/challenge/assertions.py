@@ -30,15 +30,15 @@ class AssertionFalsifier:
     source: ParsedSource
     names: NameBindings
     unittest: str
-    """What the instance of a `TestCase` is called in it; empty: it is a plain function."""
+    """Name of the `TestCase` instance in it; empty for a plain function."""
     imported: Mapping[str, str]
     """Name -> the module it was imported from."""
     bound: frozenset[str]
-    """What its file gives a meaning to, or a function of any: no such name is a built-in's or unittest's."""
+    """Names bound in its file or any function: none of them is a built-in's or unittest's."""
     candid: bool
-    """Whether a decoy is safe: it deals with nothing that affirms things of all sorts."""
+    """True if type-safe negation is safe: it handles no objects that are equal to everything."""
     known: Vocabulary
-    """What its file expects of functions."""
+    """Values that its file expects of functions."""
 
     def ways(self, place: ReachableStatement) -> Iterator[FalsifyingEdit]:
         """All ways to falsify what stands at *place*."""
@@ -102,13 +102,13 @@ class AssertionFalsifier:
             yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.beyond(pair, random))
 
     def _peculiar(self, pair: decoys.Comparison) -> bool:
-        """Whether one of the two may be equal to more than the other is."""
+        """Return whether one of the two may be equal to more objects than the other is."""
         sides = ((pair.left, pair.right), (pair.right, pair.left))
         return any(expected.is_peculiar(other, side, self.names) for other, side in sides)
 
     @property
     def _mocking(self) -> bool:
-        """Whether its file knows things that say yes to everything."""
+        """Return whether its file uses mocks, which may equal everything."""
         return any("mock" in name for name in (*self.imported.values(), *self.imported))
 
     def _equal(self, left: ast.expr, right: ast.expr) -> Iterator[FalsifyingEdit]:
@@ -189,11 +189,11 @@ class AssertionFalsifier:
             yield from self._weak(lambda: turned(self.source, call), strength)
 
     def _certainty(self, same: Sequence[ast.expr]) -> Strength:
-        """How much the contrary says of things that are the *same*: none lies about who it is, but two may be one."""
+        """Return how much the negation proves of the *same* objects: identity cannot be faked, equality can."""
         return Strength.STRONG if any(map(self._is_known, same)) else Strength.WEAK
 
     def _is_known(self, node: ast.expr) -> bool:
-        """Whether *node* is what Python says it is: no code under test gives it a meaning."""
+        """Return whether *node* has Python's own meaning: no code under test can rebind it."""
         root, _, rest = dotted(node).partition(".")
         if self.imported.get(root, "").partition(".")[0] in STANDARD:
             return True
@@ -226,7 +226,7 @@ class AssertionFalsifier:
 
 
 def _says_something(node: ast.expr) -> bool:
-    """Whether it could be another on another day: something of the code under test is in it."""
+    """Return whether it depends on the code under test, so that its value could differ."""
     return any(isinstance(n, ast.Name | ast.Call | ast.Attribute) for n in ast.walk(node))
 
 

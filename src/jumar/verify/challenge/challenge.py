@@ -54,7 +54,7 @@ class SuiteChallenge:
 
 
 def challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None = None) -> SuiteChallenge:
-    """How the tests in *sources* can be falsified.
+    """Find how the tests in *sources* can be falsified.
 
     Args:
         sources: test files by path, as they were frozen: no candidate's.
@@ -91,13 +91,13 @@ def _read(files: Mapping[str, bytes]) -> dict[str, ParsedSource]:
 
 
 def _imported(tree: ast.Module, paths: Collection[str]) -> bool:
-    """Whether *tree* imports something of one of *paths*."""
+    """Return whether *tree* imports something of one of *paths*."""
     mentioned = {part for pair in modules(tree).items() for name in pair for part in name.split(".")}
     return any(PurePosixPath(path).stem in mentioned for path in paths)
 
 
 class _File:
-    """What the tests of one file have in common.
+    """Facts that the tests of one file share.
 
     Args:
         starred: whether somebody imports all of it.

@@ -1,4 +1,4 @@
-"""Where all answers come from a closed vocabulary, another answer is expected: a word of no language tells itself."""
+"""Falsifies tests whose expected values come from a small set: the false value is another member of the set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORDS = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
 
 
 class ExpectedCall(NamedTuple):
-    """What a test expects of a call."""
+    """Value that a test expects of a call."""
 
     call: str
     text: str
@@ -76,6 +76,6 @@ def _words(node: ast.expr) -> str:
 
 
 def _apart(one: str, other: str) -> bool:
-    """Whether neither may be short for the other."""
+    """Return whether neither is an abbreviation of the other."""
     one, other = one.casefold(), other.casefold()
     return not (one.startswith(other) or other.startswith(one))

@@ -19,18 +19,18 @@ EQUAL = frozenset({
     "assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertDictEqual", "assertSetEqual",
     "assertSequenceEqual", "assertMultiLineEqual", "assertCountEqual",
 })  # fmt: skip
-"""What unittest calls `==`."""
+"""Methods of unittest that compare by `==`."""
 RAISES = frozenset({"raises", "assertRaises", "assertRaisesRegex"})
 ROWED = 2
 """`parametrize` takes names and rows."""
 
 
 class Binding(NamedTuple):
-    """What a name stands for."""
+    """Value of a name."""
 
     literals: tuple[ast.expr, ...]
     every: bool
-    """Whether all of them must change for a test to be false: the cells of a parametrised column. Else any will do."""
+    """True if all of them must change to make a test false: the cells of a parametrised column."""
 
 
 def own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -50,7 +50,7 @@ def parameters(function: Function) -> list[str]:
 
 
 class NameBindings:
-    """What names mean in one test function.
+    """Meanings of the names in one test function.
 
     Args:
         function: the test.
@@ -76,19 +76,19 @@ class NameBindings:
         self._tables = _tables(function, constants)
 
     def compared(self, name: str) -> Binding | None:
-        """What *name* stands for, if all that is done with it is to compare it for equality."""
+        """Return the value of *name*, if it is only compared for equality."""
         return self._bound(name) if self.only_compared(name) else None
 
     def only_compared(self, name: str) -> bool:
-        """Whether *name* is read for nothing but to be compared for equality, and to be printed."""
+        """Return whether *name* is only compared for equality, or printed."""
         return self._reads[name] == self._equated[name]
 
     def raised(self, name: str) -> Binding | None:
-        """What *name* stands for, if all that is done with it is to expect it as an exception."""
+        """Return the value of *name*, if it is only expected as an exception."""
         return self._bound(name) if self._reads[name] == self._expected[name] else None
 
     def rows(self, node: ast.expr) -> list[ast.expr]:
-        """What a loop over *node* certainly goes through; empty: it may go through nothing."""
+        """Return the items that a loop over *node* certainly visits; empty if it may visit none."""
         if isinstance(node, ast.Name):
             known = self._assigned(node.id) or self._constants.get(node.id)
             return self.rows(known) if known is not None and not isinstance(known, ast.Name) else []
@@ -124,7 +124,7 @@ class NameBindings:
         return Binding(cells, every=False) if cells else None
 
     def _assigned(self, name: str) -> ast.expr | None:
-        """What *name* is bound to, once, by a plain assignment."""
+        """Return the value that a plain assignment binds to *name*, once."""
         if self._stored[name] != 1:
             return None
         for node in self.body:
@@ -174,7 +174,7 @@ def _columns(decorator: ast.Call, constants: Mapping[str, ast.expr]) -> dict[str
 
 
 def constants(tree: ast.Module) -> Mapping[str, ast.expr]:
-    """What is bound once in *tree*, at its top, by name."""
+    """Return the names that are bound once at the top of *tree*."""
     bound = {
         _called(node.targets[0]): node.value
         for node in tree.body
@@ -193,7 +193,7 @@ def _reads(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _stored(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """What is bound, by any means; twice what is declared to be somebody else's."""
+    """Return the bound names; names declared global or nonlocal count twice."""
     for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id
@@ -226,7 +226,7 @@ def _cells(row: ast.expr, count: int) -> Sequence[ast.expr]:
 
 
 def operands(node: ast.AST, witnesses: Witnesses) -> Iterator[ast.expr]:
-    """What stands beside an `==` in *node*, a statement or a call that asserts."""
+    """Return the operands of `==` in *node*, a statement or a call that asserts."""
     match node:
         case ast.Assert(test=test):
             yield from _beside(test)
@@ -243,7 +243,7 @@ def operands(node: ast.AST, witnesses: Witnesses) -> Iterator[ast.expr]:
 
 
 def witnessed(call: ast.Call, witnesses: Witnesses) -> frozenset[int]:
-    """Which arguments of *call* are compared for equality, if it calls one of the *witnesses*."""
+    """Return the arguments of *call* that are compared for equality, if it calls one of the *witnesses*."""
     if any(isinstance(arg, ast.Starred) for arg in call.args):
         return frozenset()
     name = dotted(call.func)
@@ -261,14 +261,14 @@ def _beside(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _expected(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """What stands as the class of an exception that is expected."""
+    """Return the expected exception classes."""
     for node in nodes:
         if isinstance(node, ast.Call) and node.args and dotted(node.func).rpartition(".")[2] in RAISES:
             yield node.args[0]
 
 
 def _said(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """What is only printed: when an assertion fails, or at all."""
+    """Return the expressions that are only printed: when an assertion fails, or at all."""
     for node in nodes:
         if isinstance(node, ast.Assert) and node.msg:
             yield from ast.walk(node.msg)

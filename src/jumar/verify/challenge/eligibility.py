@@ -22,7 +22,7 @@ OPEN = {
     "example": "hypothesis", "seed": "hypothesis", "hypothesis": "hypothesis", "freeze_time": "freezegun",
     "freezegun": "freezegun", "staticmethod": "",
 }  # fmt: skip
-"""How the names of decorators begin that run a test as it is written, and whose they are."""
+"""Prefixes of decorators that run a test as it is written, by the package that they come from."""
 
 JUDGING = frozenset({"outcome", "wasxfail"})
 """Attributes of a report that files of the tests may set: then what fails is theirs to say."""
@@ -37,12 +37,12 @@ class FalsifiableTest(NamedTuple):
     classes: tuple[ast.ClassDef, ...]
     """Around it, outermost first."""
     alone: bool
-    """Whether what is in them runs there only, and plainly."""
+    """True if its tests run there only, and unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What all files of the tests mention, so that nobody's test is falsified who is more than a test."""
+    """Names that all test files mention: a test that others use is not falsified."""
 
     names: Counter[str]
     """Names that are read, attributes that are asked for, and what is imported by name."""
@@ -53,15 +53,15 @@ class Uses:
     starred: AbstractSet[str]
     """Modules of which everything is imported."""
     fixtures: AbstractSet[str]
-    """What fixtures take, and what they are called."""
+    """Names that fixtures take, and their own."""
     defined: AbstractSet[str]
     """Functions."""
     judged: bool
-    """Whether some file has a say in what is a failure."""
+    """True if some file changes what counts as a failure."""
 
 
 def uses(trees: Iterable[ast.Module]) -> Uses:
-    """What *trees* mention."""
+    """Collect the names that *trees* mention."""
     names, texts, inherited, starred = Counter[str](), set[str](), set[str](), set[str]()
     fixtures, defined, judged = set[str](), set[str](), False
     for tree in trees:
@@ -85,7 +85,7 @@ def uses(trees: Iterable[ast.Module]) -> Uses:
 
 
 def _is_stub(function: Function) -> bool:
-    """Whether it only says what type somebody else's is of."""
+    """Return whether it is a stub that only declares the type of an attribute."""
     last = function.body[-1]
     return isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
 
@@ -140,7 +140,7 @@ def excusing(tree: ast.Module) -> frozenset[str]:
 
 
 def open_to_it(test: FalsifiableTest, used: Uses, imported: Mapping[str, str], excusing: AbstractSet[str]) -> bool:
-    """Whether *test* may be falsified, in a file that *imported* names from modules, and has marks that excuse."""
+    """Return whether *test* may be falsified, given its file's imports and its marks that excuse failures."""
     name = test.function.name
     alone = test.alone and not (used.judged or used.names[name] or name in used.texts or "pytestmark" in excusing)
     decorators = [d for around in (test.function, *test.classes) for d in around.decorator_list]
@@ -149,7 +149,7 @@ def open_to_it(test: FalsifiableTest, used: Uses, imported: Mapping[str, str], e
 
 
 def _plain(decorator: ast.expr, imported: Mapping[str, str]) -> bool:
-    """Whether *decorator* lets a test run as it is written, and a failure of it be one."""
+    """Return whether *decorator* lets a test run as it is written, and fail."""
     name = dotted(decorator)
     root = name.partition(".")[0]
     if name.startswith(tuple(f"{mark}." for mark in MARKS)):
@@ -158,7 +158,7 @@ def _plain(decorator: ast.expr, imported: Mapping[str, str]) -> bool:
 
 
 def _runs(test: FalsifiableTest) -> bool:
-    """Whether a call of its function runs it, and it expects no failure of its own."""
+    """Return whether a call of its function runs it, and it expects no failure of its own."""
     return not any(
         isinstance(node, ast.Yield | ast.YieldFrom) or (isinstance(node, ast.Attribute) and node.attr == "xfail")
         for node in own(test.function.body)
@@ -166,19 +166,19 @@ def _runs(test: FalsifiableTest) -> bool:
 
 
 def _alone(around: ast.ClassDef, used: Uses) -> bool:
-    """Whether the tests in a class are its alone, and run plainly."""
+    """Return whether the tests of a class belong to it alone, and run unchanged."""
     marked = [node for node in around.body if isinstance(node, ast.Assign) and _excuses(node.value)]
     return not (around.name in used.inherited or around.keywords or marked)
 
 
 def _awaited(test: FalsifiableTest) -> bool:
-    """Whether somebody waits for it, if it is a coroutine: a plain `TestCase` does not."""
+    """Return whether it is awaited, if it is a coroutine: a plain `TestCase` does not."""
     if not isinstance(test.function, ast.AsyncFunctionDef) or not test.classes or not test.classes[-1].bases:
         return True
     return any("Async" in dotted(base) for base in test.classes[-1].bases)
 
 
 def _excuses(node: ast.expr) -> bool:
-    """Whether a mark, or one in it, lets a failure pass."""
+    """Return whether a mark, or one in it, excuses a failure."""
     said = [dotted(n).lower() for n in ast.walk(node) if isinstance(n, ast.Attribute)]
     return any(word in name for name in said if "mark." in name for word in EXCUSING)

@@ -1,4 +1,4 @@
-"""What a test expects, and what it could expect instead and certainly not get."""
+"""Finds the values that a test expects, and values that it could expect instead and never get."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXCEPTIONS = (
     "ZeroDivisionError", "OverflowError", "RecursionError", "EOFError", "UnboundLocalError", "BufferError",
     "StopIteration", "PermissionError", "FileNotFoundError", "ConnectionResetError",
 )  # fmt: skip
-"""What is expected instead: classes that next to no other exception is one of, too."""
+"""Exceptions expected instead: next to no other exception is an instance of one."""
 
 WARNINGS = ("ImportWarning", "BytesWarning", "UnicodeWarning")
 
@@ -35,11 +35,11 @@ TEXTUAL = ("out", "err", "output", "stdout", "stderr", "text", "message", "msg",
 
 WORD = re.compile(r"[a-zA-Z]{4,}")
 FAR = 1e-3
-"""What is further off than this part of itself is no approximation."""
+"""Relative distance beyond which a value is no approximation."""
 MOST = 100
 """So many literals are changed at most."""
 DECIMALS = 7
-"""How many places `assertAlmostEqual` compares."""
+"""Decimal places that `assertAlmostEqual` compares."""
 
 
 def changed(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool) -> Chooses:
@@ -65,7 +65,7 @@ def changed(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool) -> 
 
 
 def rebound(source: ParsedSource, bound: Binding) -> Chooses:
-    """As `changed`, for what a name stands for. The cells of a column are each compared with one value alone."""
+    """Change the value of a name, as `changed` does. The cells of a column are each compared with one value alone."""
     if not bound.every:
         return changed(source, bound.literals, every=False)
     each = [changed(source, [literal], every=True) for literal in bound.literals]
@@ -83,7 +83,7 @@ def _all(source: ParsedSource, places: Sequence[Scalar], random: Random, accepts
 
 
 def is_approximate(node: ast.expr) -> bool:
-    """Whether it is pytest's `approx`."""
+    """Return whether it is pytest's `approx`."""
     return isinstance(node, ast.Call) and dotted(node.func) in ("approx", "pytest.approx")
 
 
@@ -103,7 +103,7 @@ def far(source: ParsedSource, node: ast.expr, margins: Mapping[str, ast.expr]) -
 
 
 def _apart(old: object, allowed: Mapping[str, float], new: object) -> bool:
-    """Whether *new* differs from *old* by ten times what is allowed."""
+    """Return whether *new* differs from *old* by ten times the allowed tolerance."""
     if not isinstance(new, int | float) or not isinstance(old, int | float):
         return False
     size, nearest = max(abs(old), abs(new)), 10.0 ** -allowed.get("places", DECIMALS)
@@ -112,7 +112,7 @@ def _apart(old: object, allowed: Mapping[str, float], new: object) -> bool:
 
 
 def is_lenient(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
-    """Whether *other* may be an object with an equality of its own, so that more than one literal *side* equals it."""
+    """Return whether *other* may have an equality of its own, so that more than one literal *side* equals it."""
     if is_approximate(other):
         return True
     if not is_scalar(side) and not isinstance(side, ast.Name):
@@ -124,7 +124,7 @@ def is_lenient(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
 
 
 def is_peculiar(other: ast.expr, side: ast.expr, names: NameBindings) -> bool:
-    """Whether *other* may equal a thing that *side*, which it equals, does not."""
+    """Return whether *other* may equal an object that *side*, which it equals, does not."""
     return is_approximate(other) or (is_scalar(side) and is_lenient(other, side, names))
 
 
@@ -133,20 +133,20 @@ def _is_name(node: ast.expr, name: str) -> bool:
 
 
 def _made_of_class(node: ast.expr) -> bool:
-    """Whether it is a class, an instance made there, or a constant: all are written with a capital."""
+    """Return whether it is a class, an instance made there, or a constant: all begin with a capital letter."""
     last = dotted(node).rpartition(".")[2].lstrip("_")
     return last[:1].isupper()
 
 
 def is_text(node: ast.expr) -> bool:
-    """Whether it certainly is a text, in which another text would have to be found as it is."""
+    """Return whether it certainly is a text, in which another text would have to be found unchanged."""
     if isinstance(node, ast.Subscript):
         return False
     return isinstance(node, ast.JoinedStr) or dotted(node).rpartition(".")[2] in TEXTUAL
 
 
 def is_affix(call: ast.Call) -> bool:
-    """Whether it is asked how a text starts or ends: of each length it can only do so in one way."""
+    """Return whether it checks how a text starts or ends: for each length only one answer is right."""
     kept = isinstance(call.func, ast.Attribute) and call.func.attr in ("startswith", "endswith") and not call.keywords
     given = call.args[0] if call.args else None
     return kept and isinstance(given, ast.Constant) and isinstance(given.value, str | bytes) and bool(given.value)

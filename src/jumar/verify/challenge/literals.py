@@ -17,16 +17,16 @@ from typing import TypeGuard
 from jumar.verify.challenge.source_edits import ParsedSource, SourceEdit, constant, dotted
 
 Accepts = Callable[[object], bool]
-"""Whether a value will do in the place of the old one."""
+"""Predicate: whether a value will do in the place of the old one."""
 
 Scalar = ast.Constant | ast.UnaryOp
 """A constant, or a number with its sign."""
 
 LETTERS = "aeiorstnlcdmpu"
-"""What most words are made of: a letter from here stands out in none."""
+"""Most frequent letters of words: a letter of these is inconspicuous."""
 
 MARKS = "-+*/=_.,:;!?#~@&|<>^"
-"""Where a text has neither letters nor digits."""
+"""Marks used where a text has neither letters nor digits."""
 
 TRIES = 40
 """So many texts are made up, of which one must do."""
@@ -65,7 +65,7 @@ def scalars(node: ast.expr) -> Iterator[Scalar]:
 
 
 def is_scalar(node: ast.expr) -> TypeGuard[Scalar]:
-    """Whether *node* is a constant or a signed number."""
+    """Return whether *node* is a constant or a signed number."""
     if isinstance(node, ast.UnaryOp):
         signed = isinstance(node.op, ast.USub | ast.UAdd)
         return signed and isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, int | float)

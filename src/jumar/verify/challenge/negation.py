@@ -1,4 +1,4 @@
-"""What is turned into its contrary: operators, `not`, and the assertions of unittest."""
+"""Negates operators, `not`, and the assertions of unittest."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ OPERATORS: dict[type[ast.cmpop], tuple[str, str]] = {
 """Operator -> how it is written, and one that does not hold where it does."""
 
 LOOSE = ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr
-"""What binds less than `not`."""
+"""Expressions that bind less tightly than `not`."""
 
 
 def denied(source: ParsedSource, test: ast.expr) -> Edits:
-    """What makes *test*, which is true, false: its only operator turned, its `not` taken away, or one put before it."""
+    """Return the edits that make *test*, which is true, false: turn its only operator, or add or remove `not`."""
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _operator(source, test)
     start, end = source.span(test)
@@ -50,7 +50,7 @@ def denied(source: ParsedSource, test: ast.expr) -> Edits:
 
 
 def turned(source: ParsedSource, call: ast.Call) -> Edits:
-    """What makes an assertion of unittest's its contrary."""
+    """Return the edits that negate *call*, an assertion of unittest."""
     if not isinstance(call.func, ast.Attribute):
         return ()
     _, end = source.span(call.func)
@@ -59,7 +59,10 @@ def turned(source: ParsedSource, call: ast.Call) -> Edits:
 
 
 def placed(source: ParsedSource, test: ast.Compare) -> tuple[int, int] | None:
-    """Where the first operator of *test* stands; None: something else stands there too, as a remark may."""
+    """Return the position of the first operator of *test*.
+
+    None if something else, such as a comment, stands there too.
+    """
     start, end = source.span(test.left)[1], source.span(test.comparators[0])[0]
     written, _ = OPERATORS[type(test.ops[0])]
     found = re.fullmatch(rf"[\s)\\]*({written})[\s(\\]*", source.text(start, end))

@@ -92,7 +92,7 @@ class _Walk:
         return last in PASSING or name == "subtests.test" or self.modules.get(root, "").partition(".")[0] in STANDARD
 
     def _harmless(self, statement: ast.stmt) -> bool:
-        """Whether no later test can miss it."""
+        """Return whether no later test can miss it."""
         match statement:
             case (
                 ast.Assert()
@@ -132,7 +132,7 @@ class _Walk:
 
 
 def _leaves(statement: ast.stmt) -> bool:
-    """Whether what follows *statement* may not run although the test passes."""
+    """Return whether *statement* may keep the rest from running although the test passes."""
     for node in own([statement]):
         if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Match):
             return True

@@ -16,7 +16,7 @@ from jumar.core.gate.challenge_rounds import Strength
 
 
 class SourceEdit(NamedTuple):
-    """What stands in a source from *start* to *end* (bytes of its UTF-8 form) is to read *text*."""
+    """Replacement of the bytes from *start* to *end* (of the UTF-8 form) by *text*."""
 
     start: int
     end: int
@@ -24,7 +24,7 @@ class SourceEdit(NamedTuple):
 
 
 Edits = tuple[SourceEdit, ...]
-"""What makes one test false; empty: nothing was found that does."""
+"""Edits that make one test false; empty if none were found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class FalsifyingEdit:
 
     strength: Strength
     edits: Callable[[Random], Edits]
-    """Whether it finds any does not depend on the coins it is given."""
+    """Builds the edits from random numbers; whether there are any does not depend on them."""
 
 
 class ParsedSource:
@@ -52,12 +52,12 @@ class ParsedSource:
         self._starts = [0, *(found.end() for found in re.finditer(rb"\r\n|\r|\n", self._utf8))]
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword) -> tuple[int, int]:
-        """Where *node* starts and ends, in bytes of the UTF-8 form."""
+        """Return the start and end of *node*, in bytes of the UTF-8 form."""
         last, column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[last - 1] + column
 
     def text(self, start: int, end: int) -> str:
-        """What stands there."""
+        """Return the source between two positions."""
         return self._utf8[start:end].decode()
 
     @property

@@ -27,7 +27,7 @@ ASSERTIONS: dict[str, type[ast.cmpop]] = {
     "assertLess": ast.Lt,
     "assertLessEqual": ast.LtE,
 }
-"""What unittest calls an operator."""
+"""Methods of unittest that stand for an operator."""
 
 ORDERS: dict[type[ast.cmpop], tuple[str, str]] = {kind: OPERATORS[kind] for kind in (ast.Gt, ast.GtE, ast.Lt, ast.LtE)}
 """Operator -> how it is written, and its contrary."""
@@ -36,7 +36,7 @@ NEEDED = frozenset({"type", "issubclass", "object", "str", "bytes", "list", "tup
 """Built-ins that a decoy mentions."""
 
 ODD = frozenset({"__eq__", "__ne__", "__contains__", "__gt__", "__ge__", "__lt__", "__le__", "startswith", "endswith"})
-"""Where the tests' own classes say what these are, that may be anything."""
+"""Methods by which the tests' own classes define equality or order, in any way."""
 
 LENIENT = frozenset({
     "any", "anything", "anyone", "whatever", "everything", "wildcard", "wild", "ignore", "ignored", "approx",
@@ -59,7 +59,7 @@ class Comparison(NamedTuple):
     right: ast.expr
     operator: type[ast.cmpop]
     asked: Callable[[str], Edits]
-    """What makes the assertion one of a given expression of the two, which it calls `a` and `b`."""
+    """Builds the edits that turn the assertion into a given expression of its operands, named `a` and `b`."""
 
 
 def compared(source: ParsedSource, test: ast.expr) -> Comparison | None:
@@ -96,14 +96,14 @@ def asserted(source: ParsedSource, call: ast.Call) -> Comparison | None:
 
 
 def is_open(tree: ast.Module, modules: Mapping[str, str]) -> bool:
-    """Whether built-ins are themselves in a file, and its *modules* bring nothing that is lenient."""
+    """Return whether built-ins keep their meaning in a file, and its *modules* bring nothing lenient."""
     taken = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)} | set(modules)
     alien = any(module.partition(".")[0] in MATCHERS for module in modules.values())
     return not (alien or NEEDED & (taken | _stored(tree)))
 
 
 def is_odd(tree: ast.Module) -> bool:
-    """Whether classes in a file have a say in what is equal, or contained."""
+    """Return whether classes in a file define equality or containment."""
     defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     return not ODD.isdisjoint(defined | _stored(tree))
 
@@ -113,7 +113,7 @@ def _stored(tree: ast.Module) -> set[str]:
 
 
 def is_candid(names: NameBindings, bound: frozenset[str]) -> bool:
-    """Whether nothing in a test suggests that it deals with what affirms things of all sorts."""
+    """Return whether nothing in a test suggests objects that are equal to everything."""
     if NEEDED & set(parameters(names.function)):
         return False
     mentioned = {names.function.name}

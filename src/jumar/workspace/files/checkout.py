@@ -18,10 +18,10 @@ Get = Callable[[str], bytes]
 """From a hash to the bytes."""
 
 Skip = Callable[[str], bool]
-"""Whether a path (a folder's with a slash at its end) is none of the tree's business."""
+"""Predicate: a path (a folder's ends with a slash) that is not part of the tree."""
 
 _USABLE = 0o600
-"""What the owner may do with every file that is laid out, whatever was done to the one it replaces."""
+"""Permissions of the owner on every file that is laid out, whatever the replaced file had."""
 
 
 Clone = Callable[[str, int, int], bool]
@@ -35,7 +35,7 @@ class Checkout(msgspec.Struct, frozen=True):
     skip: Skip
     clone: Clone
     fresh: bool = False
-    """Whether the folder is new and nobody counts on it before it is whole: files are made under their own names."""
+    """True if the folder is new and nobody reads it before it is whole: files are made under their own names."""
 
     def align(self, folder: int, wanted: Folder, path: str = "") -> None:
         """Make the open *folder*, at *path* with a slash at its end, hold exactly *wanted*, and what is no tree's.
@@ -80,7 +80,7 @@ class Checkout(msgspec.Struct, frozen=True):
         safe_paths.remove(folder, name)
 
     def _spares(self, folder: int, path: str) -> bool:
-        """Whether something in the open *folder*, at any depth that a tree may have, is to be skipped."""
+        """Return whether something in the open *folder*, at any depth that a tree may have, is to be skipped."""
         if path.count("/") > scan.DEEPEST:
             return False
         for name in safe_paths.names(folder):

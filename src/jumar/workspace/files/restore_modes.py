@@ -1,4 +1,4 @@
-"""What its owner locked can be read again: a mode that hides a file from its owner hides no change from the gate."""
+"""Restores owner read permission, so that an agent cannot hide a change from the gate with chmod."""
 
 from __future__ import annotations
 

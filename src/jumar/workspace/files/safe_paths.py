@@ -25,7 +25,7 @@ MEND = {
     errno.EDQUOT: "; free some space, and what is kept so far can be gone on with",
     errno.EROFS: "; name a place that can be written",
 }
-"""What helps against some faults of a disk."""
+"""Advice for some faults of a disk."""
 
 T = TypeVar("T")
 
@@ -130,7 +130,7 @@ def parent(top: int, path: str, *, create: bool = False, unlock: bool = False) -
 
 
 def lstat(folder: int, name: str) -> os.stat_result | None:
-    """What *name* in *folder* is, itself and not what it points to; None if nothing is there."""
+    """Return the status of *name* in *folder*, without following a link; None if nothing is there."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -170,7 +170,7 @@ def create(folder: int, name: str, data: bytes, *, executable: bool = False) -> 
 
 
 def make(folder: int, name: str, fill: Callable[[int], None], *, executable: bool = False) -> None:
-    """As `create`, with what *fill* writes to the open file."""
+    """Create a file as `create` does, with the content that *fill* writes to the open file."""
     fd = os.open(name, _NEW, 0o777 if executable else 0o666, dir_fd=folder)
     try:
         fill(fd)
@@ -239,7 +239,7 @@ def remove(folder: int, name: str) -> None:
 
 
 def _lifted(fd: int, name: str, folder: int) -> str:
-    """Where the folder *name* in *fd* is now in *folder*; empty if it was no folder and is gone."""
+    """Return the new name of the folder *name* of *fd* in *folder*; empty if it was no folder and is gone."""
     found = lstat(fd, name)
     if found is None or not stat.S_ISDIR(found.st_mode):
         os.unlink(name, dir_fd=fd)

@@ -32,7 +32,7 @@ class FolderScan:
     def __init__(self, limit_bytes: int, skip: Callable[[str], bool]) -> None:
         self._limit = self._left = limit_bytes
         self._hides = False
-        """Whether the folder that was left last holds only what was skipped, at any depth."""
+        """True if the folder that was left last holds only skipped entries, at any depth."""
         self._skip = skip
 
     def through(self, folder: int, path: str = "") -> Iterator[ScannedPath]:
@@ -102,7 +102,7 @@ class FolderScan:
 
 
 def skipped(skip: Callable[[str], bool], folder: int, name: str, path: str) -> bool:
-    """Whether *skip* names *path*, which is *name* in *folder*: a folder is asked for with a slash at its end."""
+    """Return whether *skip* names *path*, which is *name* in *folder*; a folder's path ends with a slash."""
     found = safe_paths.lstat(folder, name)
     return skip(path + "/" if found is not None and stat.S_ISDIR(found.st_mode) else path)
 

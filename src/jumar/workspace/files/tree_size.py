@@ -13,7 +13,7 @@ from jumar.workspace.files import trees
 
 
 class TreeSize(msgspec.Struct, frozen=True):
-    """How much a tree holds."""
+    """Number of files and bytes of a tree."""
 
     files: int = 0
     bytes: int = 0
@@ -23,7 +23,7 @@ class TreeSize(msgspec.Struct, frozen=True):
 
 
 def weigh(folder: Path, skip: Callable[[str], bool], path: str = "") -> TreeSize:
-    """What `Store.capture` would keep of *folder*. What cannot be looked at weighs nothing: the capture names it.
+    """Count what `Store.capture` would keep of *folder*. Unreadable entries count as nothing: the capture names them.
 
     Raises:
         BadInput: if *folder* itself cannot be looked at.

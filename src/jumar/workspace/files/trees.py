@@ -20,7 +20,7 @@ VENV = "pyvenv.cfg"
 
 
 class EntryKind(StrEnum):
-    """What stands at a path."""
+    """Kind of the entry at a path."""
 
     FILE = "file"
     LINK = "link"
@@ -54,7 +54,7 @@ EMPTY = Node(EntryKind.DIR)
 
 
 def ignored(path: str) -> bool:
-    """Whether *path* is never part of a tree, by its names alone."""
+    """Return whether *path* is never part of a tree, by its names alone."""
     *folders, name = path.split("/")
     return any(map(_skipped, (*folders, name))) or (bool(folders) and name == VENV)
 
@@ -64,7 +64,7 @@ def _skipped(name: str) -> bool:
 
 
 def leftover(name: str) -> bool:
-    """Whether *name* is one that jumar gives to what is only on its way, and a kill left behind."""
+    """Return whether *name* is one of jumar's temporary names, left behind by a kill."""
     return name.startswith(".jumar-") and name.endswith(".tmp")
 
 

@@ -19,7 +19,7 @@ class Cloner:
     def __init__(self) -> None:
         self._without: set[int] = set()
         self.works = False
-        """Whether the newest try was one."""
+        """True if the newest copy shared its blocks."""
 
     def clone(self, source: Path, target: int, size: int) -> bool:
         """Make the empty open file *target* equal to *source*, which has *size* bytes; False: it stays empty."""

@@ -32,7 +32,7 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.limit_bytes = LIMIT_BYTES
-        """What the files of one tree may weigh together."""
+        """Most bytes of the files of one tree."""
         self._written = WrittenObjects(Lease(root))
         self._cloner = Cloner()
 
