@@ -17,7 +17,7 @@ from time import perf_counter
 
 import jumar.child.hook.hook_fast
 from jumar.child.hook.ruling import PRE
-from jumar.workspace.git_ignored import ignored_in
+from jumar.workspace.git_ignored import read_ignored
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
 
@@ -98,13 +98,13 @@ def main() -> None:
         )
         for name, milliseconds in took.items():
             print(f"{name:<22}{milliseconds:6.1f} ms  {milliseconds / took['python -c pass']:.2f}")
-        rule = ignored_in(root, os.environ)
+        rule = read_ignored(root, os.environ)
         workspace = Workspace(root, Store(root.parent / "objects"), rule.skip())
         first, again = seconds(workspace.capture), seconds(workspace.capture)
         later = Workspace(root, Store(root.parent / "objects"), rule.skip())
         new = seconds(later.capture)
         print(f"{FILES} files: first tree {first:.2f} s, again {again:.2f} s, in a new process {new:.2f} s")
-        print(f"what git ignores: {seconds(lambda: ignored_in(root, os.environ)):.3f} s")
+        print(f"what git ignores: {seconds(lambda: read_ignored(root, os.environ)):.3f} s")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from jumar.ports import Answer, Ask
 from jumar.runs.setup.assembly import RunPlace, build_settings, build_verifier, protect_expected_files, store_tree
 from jumar.runtime.dependencies import RunDependencies
 from jumar.runtime.effect_runner import EffectRunner
-from jumar.task.task import Task, guard_of, load_task
+from jumar.task.task import Task, build_write_rules, load_task
 from jumar.workspace.workspace import Workspace
 
 HERE = Path(__file__).parent
@@ -163,7 +163,7 @@ async def focused(task: Task, scratch: Path) -> tuple[int, str]:
     settings = protect_expected_files(build_settings(task, place.store, tree, None), task.expected)
     workspace = Workspace(place.folder / "workspace", place.store)
     workspace.reset(tree)
-    guard, model = guard_of(settings), Listening()
+    guard, model = build_write_rules(settings), Listening()
     paths = dict.fromkeys(i.partition("::")[0] for i in task.expected)
     tests = {path: (workspace.folder / path).read_text("utf-8") for path in paths}
     targets = tuple(p for p in place.store.manifest(tree) if guard.editable(p) and not guard.protected(p))

@@ -12,7 +12,7 @@ import anyio.lowlevel
 import msgspec
 import pytest
 
-from jumar.agents._whole_files import LARGEST, too_large
+from jumar.agents._whole_files import LARGEST, explain_too_large
 from jumar.agents.pipeline import Pipeline
 from jumar.core.gate.write_rules import WriteRules
 from jumar.core.quoting import fence_text
@@ -531,8 +531,8 @@ def test_a_target_that_does_not_exist_is_asked_for_until_it_does(tmp_path: Path,
 
 
 def test_targets_that_nobody_answers_whole_are_refused() -> None:
-    assert not too_large({"a.py": "x" * (LARGEST - 1), "b.py": "x"})
-    why = too_large({"a.py": "x" * LARGEST, "b.py": "x"})
+    assert not explain_too_large({"a.py": "x" * (LARGEST - 1), "b.py": "x"})
+    why = explain_too_large({"a.py": "x" * LARGEST, "b.py": "x"})
     assert "400,001" in why
     assert "a.py" in why
     assert "--agent driver" in why

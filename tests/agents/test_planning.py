@@ -23,7 +23,7 @@ from jumar.kernel import Kernel
 from jumar.models.script import ScriptedUsage, ScriptLine
 from jumar.ports import Ask
 from jumar.runtime.effect_runner import EffectRunner
-from jumar.task.model_routes import tiers_of
+from jumar.task.model_routes import list_tiers
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task
 from support.worlds.driver_world import Heard, Turns, both, call, ended, resumed, swift
@@ -167,7 +167,7 @@ def test_what_one_model_counted_bounds_no_prompt_of_another(tmp_path: Path) -> N
     ],
 )
 def test_which_tiers_an_agent_asks(agent: str, gate: Gate, tiers: tuple[str, ...]) -> None:
-    assert tiers_of(agent, gate, ROUTES) == tiers
+    assert list_tiers(agent, gate, ROUTES) == tiers
 
 
 TABLES = "[routes.frontier]\nmodel = 'anthropic:claude-opus-5-5'\n[routes.cheap]\nmodel = 'openai:small'\n"

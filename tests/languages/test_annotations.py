@@ -23,7 +23,7 @@ from jumar.languages.test_annotations import (
 )
 from jumar.ports import Site
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.test_names import IdMapping, collected
+from jumar.verify.test_names import IdMapping, map_collected
 from support.judging.real_verifier import Court
 
 RUNNER = PytestRunner()
@@ -382,6 +382,6 @@ def test_collected_ids_get_their_slugs_once() -> None:
 
     known = Aliases({"a": "t.py::a"}, {"t.py::a": "a"})
 
-    found = collected(Collected(ids=("t.py::a[1]", "t.py::a[2]", "t.py::b")), known)
+    found = map_collected(Collected(ids=("t.py::a[1]", "t.py::a[2]", "t.py::b")), known)
 
     assert found.ids == ("a[1]", "a[2]", "t.py::b")

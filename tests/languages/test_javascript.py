@@ -75,9 +75,9 @@ def test_types_of_typescript_do_not_hide_a_test() -> None:
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), min_size=1, max_size=3))
 def test_a_name_fits_itself_however_it_is_joined(names: list[str]) -> None:
     asked = " > ".join(names)
-    pattern = re.compile(results.pattern_of([asked, "another"]))
+    pattern = re.compile(results.build_pattern([asked, "another"]))
 
-    assert results.fits(asked).fullmatch(asked)
+    assert results.build_name_pattern(asked).fullmatch(asked)
     assert pattern.match(asked)
     assert pattern.match(" ".join(names))
 
@@ -96,7 +96,7 @@ def test_a_name_fits_itself_however_it_is_joined(names: list[str]) -> None:
     ],
 )
 def test_placeholders_stand_for_what_is_filled_in(written: str, filled: str, *, fits: bool) -> None:
-    assert bool(results.fits(written).fullmatch(filled)) is fits
+    assert bool(results.build_name_pattern(written).fullmatch(filled)) is fits
 
 
 def test_an_id_that_is_reported_as_it_is_written_stands_for_nothing_else() -> None:
@@ -120,7 +120,7 @@ def test_an_id_that_is_reported_as_it_is_written_stands_for_nothing_else() -> No
     ],
 )
 def test_names_are_bound_to_their_modules(source: str, names: set[str]) -> None:
-    assert blame.bindings(source) == dict.fromkeys(names, "./m")
+    assert blame.read_bindings(source) == dict.fromkeys(names, "./m")
 
 
 def test_a_link_among_packages_shows_a_package_and_nothing_else(tmp_path: Path) -> None:

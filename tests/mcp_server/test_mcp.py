@@ -14,8 +14,8 @@ import pytest
 
 from jumar.cli.main import call
 from jumar.mcp_server import tools as calls
-from jumar.mcp_server.dispatch import ToolDispatcher, inside
-from jumar.mcp_server.server import server
+from jumar.mcp_server.dispatch import ToolDispatcher, resolve_inside
+from jumar.mcp_server.server import build_server
 from jumar.runs.setup.marks import Trust
 from jumar.task.task import Task
 from support.processes.fake_sessions import ADD, HALF, SOURCE, TRUTH, House, repository, told
@@ -60,7 +60,7 @@ def visiting(folder: Path, story: Callable[[Guest, House], Awaitable[None]]) -> 
 
     async def play(house: House) -> None:
         gatehouse = ToolDispatcher(house.desk, (root,), lambda path, _: Task(root=path, name=path.name), Trust({}))
-        async with mcp.Client(server(gatehouse, alone=True)) as client:
+        async with mcp.Client(build_server(gatehouse, alone=True)) as client:
             await story(Guest(client), house)
 
     return told(folder, play)
@@ -141,15 +141,15 @@ class TestWhereTasksMayBeOpened:
         (root / "out").symlink_to(other)
         (root / "ring").symlink_to(root / "ring")
         roots = (root.resolve(),)
-        assert inside(roots, ".") == root.resolve()
-        assert inside(roots, "in") == inside(roots, str(root / "a")) == (root / "a").resolve()
+        assert resolve_inside(roots, ".") == root.resolve()
+        assert resolve_inside(roots, "in") == resolve_inside(roots, str(root / "a")) == (root / "a").resolve()
         for path in ("..", "out", "a/../../root-2", str(other), "/", "/etc/passwd"):
             with pytest.raises(Exception, match="lies outside of what may be worked on here"):
-                inside(roots, path)
+                resolve_inside(roots, path)
         for path in ("missing", "ring", "a\0b", "a" * 5000, "~"):
             with pytest.raises(Exception, match="there is no"):
-                inside(roots, path)
-        assert inside((root.resolve(), other.resolve()), "out") == other.resolve()
+                resolve_inside(roots, path)
+        assert resolve_inside((root.resolve(), other.resolve()), "out") == other.resolve()
 
 
 class TestTheCommand:

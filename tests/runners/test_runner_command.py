@@ -21,7 +21,7 @@ from jumar.runners.command import SAMPLE_SUITE, CommandRunner, build_argv
 from jumar.runners.command import build_test_id as id_of
 from jumar.runs.setup.assembly import RunPlace, build_settings, build_verifier, store_tree
 from jumar.task.resolve import Options, with_command, with_options
-from jumar.task.task import load_task, targets
+from jumar.task.task import list_targets, load_task
 from jumar.testing import check_runner
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
@@ -145,9 +145,9 @@ def test_with_a_test_command_all_files_may_be_edited_but_tests_build_files_and_w
     (root / "a_test.go").write_text("")
 
     task = with_options(load_task(root), Options(model="repair", test_command="sh ci/all.sh"))
-    assert targets(task) == ("README.md", "src/a.c")
+    assert list_targets(task) == ("README.md", "src/a.c")
     named = repository(tmp_path / "named", task='[tests]\ncommand = "make check"\n[files]\neditable = ["*"]\n')
-    assert "Makefile" not in targets(with_options(load_task(named), Options(model="repair")))
+    assert "Makefile" not in list_targets(with_options(load_task(named), Options(model="repair")))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from jumar.cli.archive.rows import without_repeats
+from jumar.cli.archive.rows import drop_repeats
 from jumar.cli.console.coloured import colour_patch, shorten_patch
 from jumar.cli.main import call
 from jumar.core.state import events as ev
@@ -309,7 +309,7 @@ def test_repeats_are_counted_where_they_stood() -> None:
     run = ev.TestRun(test_id="a", status="pass", outcome=Outcome.PASSED, command="", duration_ms=0)
     events: list[ev.Event] = [run, run, ev.Resume(from_seq=1), run]
     entries = [ev.Entry(n, 0.0, event) for n, event in enumerate(events)]
-    assert list(without_repeats(entries)) == [entries[0], 1, entries[2], 1]
+    assert list(drop_repeats(entries)) == [entries[0], 1, entries[2], 1]
 
 
 def test_a_report_shows_a_bounded_diff() -> None:

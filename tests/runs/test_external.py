@@ -19,7 +19,7 @@ from jumar.core.state.settings import Price
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
-from jumar.task.agent_command import filled, takes, words
+from jumar.task.agent_command import fill_placeholders, has_placeholder, split_command
 from support.processes import fake_provider as wire
 from support.processes.external_run import FILES, KEY, Outing, Terms, looking
 from support.worlds.run_world import program
@@ -593,13 +593,13 @@ class TestACommand:
     """It is words, and no shell reads them."""
 
     def test_is_split_as_a_shell_splits_it(self) -> None:
-        assert words("env A='b c' sh -c 'x; y'", os.environ) == ("env", "A=b c", "sh", "-c", "x; y")
+        assert split_command("env A='b c' sh -c 'x; y'", os.environ) == ("env", "A=b c", "sh", "-c", "x; y")
 
     def test_by_its_path_is_named_absolutely(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "agent").write_text("#!/bin/sh\n")
         (tmp_path / "agent").chmod(0o755)
         monkeypatch.chdir(tmp_path)
-        assert words("./agent {prompt}", os.environ) == (str(tmp_path / "agent"), "{prompt}")
+        assert split_command("./agent {prompt}", os.environ) == (str(tmp_path / "agent"), "{prompt}")
 
     @pytest.mark.parametrize(
         ("command", "why"),
@@ -607,18 +607,18 @@ class TestACommand:
     )
     def test_that_is_none_is_refused(self, command: str, why: str) -> None:
         with pytest.raises(BadInput, match=why):
-            words(command, os.environ)
+            split_command(command, os.environ)
 
     def test_takes_what_is_filled_in_as_it_is(self) -> None:
         argv = ("a", "-t={prompt}", "{model}{model}", "{other}")
-        assert takes(argv, "prompt")
-        assert not takes(argv, "prompt_file")
+        assert has_placeholder(argv, "prompt")
+        assert not has_placeholder(argv, "prompt_file")
         texts = {"prompt": "{model} $(x) 'y' \0z", "model": "m", "prompt_file": ""}
-        assert filled(argv, texts) == ("a", "-t={model} $(x) 'y' z", "mm", "{other}")
+        assert fill_placeholders(argv, texts) == ("a", "-t={model} $(x) 'y' z", "mm", "{other}")
 
     def test_has_no_room_for_a_prompt_without_end(self) -> None:
         with pytest.raises(BadInput, match="prompt_file"):
-            filled(("a", "{prompt}"), {"prompt": "x" * 130_000, "model": "", "prompt_file": ""})
+            fill_placeholders(("a", "{prompt}"), {"prompt": "x" * 130_000, "model": "", "prompt_file": ""})
 
 
 class TestThePrompt:

@@ -13,7 +13,7 @@ import pytest
 from cli.test_cli import GOOD, lay
 from jumar.cli.main import call
 from jumar.core.state.settings import Suite
-from jumar.runs.tree.plain_suite import plain_ids
+from jumar.runs.tree.plain_suite import read_plain_ids
 
 PLAIN = '''"""Tests."""
 
@@ -71,7 +71,7 @@ FILES = {
 
 def read(files: dict[str, str], suite: Suite | None = None) -> tuple[str, ...] | None:
     """The ids of *files*."""
-    return plain_ids(tuple(files), lambda path: files[path].encode(), suite or Suite())
+    return read_plain_ids(tuple(files), lambda path: files[path].encode(), suite or Suite())
 
 
 def test_the_ids_of_a_plain_suite() -> None:

@@ -11,9 +11,9 @@ from jumar.cli.main import call
 from jumar.core.gate.pure_renames import find_renames
 from jumar.core.gate.write_rules import WriteRules
 from jumar.core.state.settings import Settings, Suite
-from jumar.runs.tree.shadowing import unshadowed
+from jumar.runs.tree.shadowing import forbid_shadowing
 from jumar.task.resolve import Options, with_options
-from jumar.task.task import load_task, targets
+from jumar.task.task import list_targets, load_task
 
 COMMANDS = (
     "sh scripts/check.sh",
@@ -26,7 +26,7 @@ COMMANDS = (
 
 def editable(root: Path, command: str) -> tuple[str, ...]:
     """The files that an agent may edit where *command* judges."""
-    return targets(with_options(load_task(root), Options(model="script:x", test_command=command)))
+    return list_targets(with_options(load_task(root), Options(model="script:x", test_command=command)))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -56,7 +56,7 @@ def test_a_file_that_a_makefile_runs_is_open_only_to_a_person_who_names_it_by_it
 
 def test_no_new_module_stands_before_those_that_judge() -> None:
     settings = Settings(instruction="", suite=Suite(runner="command", command="make"), judging=("ci/a.py",))
-    guard = unshadowed(
+    guard = forbid_shadowing(
         WriteRules(editable=lambda _: True, protected=lambda _: False), settings, ("token.py", "ci/a.py")
     )
 

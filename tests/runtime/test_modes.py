@@ -21,7 +21,7 @@ from jumar.corpus.export import build_corpus
 from jumar.corpus.schema import encode_record
 from jumar.languages.project_kinds import find_project
 from jumar.runs.setup.assembly import build_guard, load_runner
-from jumar.task.task import Task, protected_lines
+from jumar.task.task import Task, list_protected
 from support.processes.sandboxes import s3
 from support.worlds.driver_world import both, call, ended
 from support.worlds.gate_scenarios import CODEMODS, DONE, STORIES, Story, played
@@ -49,7 +49,7 @@ def test_refactor_mode_opens_every_file_but_tests_and_guardrails_own(runner: str
     kind = find_project(runner)
     editable, own = (("src/app.*",), ()) if named else (kind.sources, kind.tests)
     task = Task(root=Path("/x"), name="x", suite=Suite(runner=runner), editable=editable, protected=own)
-    settings = Settings(editable=task.editable, protected=protected_lines(task, tests[:1]), suite=task.suite)
+    settings = Settings(editable=task.editable, protected=list_protected(task, tests[:1]), suite=task.suite)
 
     guard = build_guard(settings, load_runner(runner), (*steering, *tests))
 
@@ -65,7 +65,7 @@ def test_what_the_person_protects_stays_closed_and_what_commands_name_steers() -
     suite = Suite(command="sh ./check.sh {ids}")
     task = Task(root=Path("/x"), name="x", protected=("pyproject.toml", "docs/"), verify="python tools/verify.py -q")
     settings = Settings(
-        editable=task.editable, protected=protected_lines(task, ()), suite=suite, verify="python scripts/verify.txt",
+        editable=task.editable, protected=list_protected(task, ()), suite=suite, verify="python scripts/verify.txt",
         judging=("ci/all.sh",),
     )  # fmt: skip
 

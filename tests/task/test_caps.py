@@ -31,7 +31,7 @@ from jumar.ports import Answer, Ask
 from jumar.runs.lifecycle import start
 from jumar.runtime.actions import redact_event
 from jumar.task.resolve import Options, with_options
-from jumar.task.task import load_task, tree_files
+from jumar.task.task import list_tree_files, load_task
 from support.processes import fake_provider as wire
 from support.worlds.run_world import Terms, World, program, world
 
@@ -231,7 +231,7 @@ def test_hidden_tests_are_withheld_by_whatever_name(tmp_path: Path, name: str) -
         return
     task = load_task(root)
 
-    assert not [p for p in tree_files(root, task.withheld) if p.startswith(("hidden", "solution", "link"))]
+    assert not [p for p in list_tree_files(root, task.withheld) if p.startswith(("hidden", "solution", "link"))]
 
 
 @pytest.mark.parametrize("name", [".", "./", "solution/.."])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jumar.task.command_files import files_run
+from jumar.task.command_files import find_files_run
 
 LONG = "SH = sh\nDIR := scripts\nS = $(DIR)/check.sh\n.PHONY: check\ncheck:\n\t@$(SH) $(S)\n"
 PACKAGE = '{"main": "index.js", "scripts": {"test": "npm run lint && node ci/all.js", "lint": "./ci/lint.sh src/a.js",'
@@ -123,4 +123,4 @@ def test_what_a_command_runs_is_found_to_a_fixed_point_and_its_arguments_are_not
     product = {"main.c": "", "app.py": "", "index.js": "", "src/a.js": "", "tests/test_a.py": "", "README.md": ""}
     tree = product | {path: text or "" for path, text in files.items()}
 
-    assert files_run(command, tree, tree.__getitem__) == {path for path, text in files.items() if text is not None}
+    assert find_files_run(command, tree, tree.__getitem__) == {path for path, text in files.items() if text is not None}

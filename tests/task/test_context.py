@@ -9,7 +9,7 @@ import pytest
 
 from jumar.core.state.settings import Context
 from jumar.errors import BadInput
-from jumar.task.prompt_context import LIMIT, context_of
+from jumar.task.prompt_context import LIMIT, read_context
 from jumar.task.task import load_task
 
 
@@ -31,7 +31,7 @@ def task_with(folder: Path, context: str, more: str = "") -> Context:
     (root / "task.toml").write_text(
         f'[task]\nreference = "solution"\n{more}[tests]\nhidden = "hidden"\n[context]\n{context}\n'
     )
-    return context_of(load_task(root))
+    return read_context(load_task(root))
 
 
 def test_entries_are_files_where_there_are_such_and_texts_else(tmp_path: Path) -> None:

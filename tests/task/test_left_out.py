@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from jumar.cli.main import call
 from jumar.runs.remove_workspace import KEPT_BYTES, leave_workspace
 from jumar.runs.setup.assembly import RunPlace, store_tree
-from jumar.runs.tree.missing_files import advice, needed_files
-from jumar.runs.tree.task_tree import announcement, settled
+from jumar.runs.tree.missing_files import build_advice, find_needed_files
+from jumar.runs.tree.task_tree import announce_size, settle_tree
 from jumar.task.task import load_task
 from jumar.workspace.files.tree_size import TreeSize
-from jumar.workspace.git_ignored import Ignored, included, left_out
+from jumar.workspace.git_ignored import Ignored, find_left_out, without_included
 from jumar.workspace.store.object_store import LIMIT_BYTES, Store
 from support.processes.fake_claude_code import git
 from support.worlds.run_world import program, world
@@ -37,7 +37,7 @@ def repository(root: Path, files: dict[str, str]) -> Path:
 def tree_in(root: Path, base: Path) -> set[str]:
     """The paths of the tree that a run of *root* begins with."""
     store = Store(base / "objects")
-    return set(store.manifest(store_tree(store, settled(load_task(root), ENVIRON))))
+    return set(store.manifest(store_tree(store, settle_tree(load_task(root), ENVIRON))))
 
 
 PROJECT = {
@@ -106,11 +106,11 @@ def test_without_git_only_caches_and_histories_are_left_out(tmp_path: Path) -> N
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("*")
     assert tree_in(tmp_path / "p", tmp_path) == {".gitignore", "a.log"}
-    assert left_out(tmp_path / "p", ENVIRON).tracked == ()
+    assert find_left_out(tmp_path / "p", ENVIRON).tracked == ()
 
 
 def test_folders_without_the_way_to_a_named_file_are_not_entered() -> None:
-    skip = included(Ignored(("data/", "build/")).skip(), ("/data/small/x.json",))
+    skip = without_included(Ignored(("data/", "build/")).skip(), ("/data/small/x.json",))
     assert [skip(path) for path in ("data/", "data/small/", "data/small/x.json")] == [False] * 3
     assert [skip(path) for path in ("build/", "data/other/", "data/y", "data/small/y")] == [True] * 4
 
@@ -136,16 +136,16 @@ def test_the_ignored_files_that_a_failure_names_are_found(text: str, needed: tup
         "src/my_pkg.egg-info/PKG-INFO", "src/my_pkg.egg-info/SOURCES.txt",
         "speed.cpython-311-x86_64-linux-gnu.so", "build/lib/src/pkg/core.py",
     )  # fmt: skip
-    assert needed_files([text], ignored, ("src/pkg/core.py", "src/pkg/__init__.py")) == needed
+    assert find_needed_files([text], ignored, ("src/pkg/core.py", "src/pkg/__init__.py")) == needed
 
 
 def test_the_advice_names_the_key() -> None:
-    assert '[files] include = ["/pkg/_version.py"]' in advice(("pkg/_version.py",))
+    assert '[files] include = ["/pkg/_version.py"]' in build_advice(("pkg/_version.py",))
 
 
 def test_a_tree_above_one_gib_is_announced(tmp_path: Path) -> None:
-    assert announcement(TreeSize(9, LIMIT_BYTES), tmp_path) == ""
-    line = announcement(TreeSize(1234, LIMIT_BYTES * 3 // 2), tmp_path)
+    assert announce_size(TreeSize(9, LIMIT_BYTES), tmp_path) == ""
+    line = announce_size(TreeSize(1234, LIMIT_BYTES * 3 // 2), tmp_path)
     assert "1.5 GiB in 1,234 files" in line
     assert ".gitignore" in line
     assert "[files] exclude" in line

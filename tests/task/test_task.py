@@ -17,7 +17,7 @@ from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.languages.python_encoding import decode_source
 from jumar.task.resolve import Options, with_options
-from jumar.task.task import Task, guard_of, interpreter, load_task, settings_for, tree_files
+from jumar.task.task import Task, build_write_rules, find_interpreter, list_tree_files, load_task, settings_for
 
 EXAMPLE = """
 [task]
@@ -68,14 +68,14 @@ class TestLoading:
         assert (task.name, task.root, task.budget.usd) == ("gcd", folder, 0.5)
         assert task.suite.select == ("test_gcd.py",)
         assert task.hidden == folder / "hidden"
-        assert list(tree_files(task.root, task.withheld)) == ["gcd.py", "test_gcd.py"]
+        assert list(list_tree_files(task.root, task.withheld)) == ["gcd.py", "test_gcd.py"]
 
     def test_a_task_file_may_be_named_itself(self, folder: Path) -> None:
         assert loaded(folder, EXAMPLE) == load_task(folder / "task.toml")
 
     def test_any_repository_is_a_task(self, folder: Path) -> None:
         task = load_task(folder)
-        guard = guard_of(settings_for(task, ("test_gcd.py",)))
+        guard = build_write_rules(settings_for(task, ("test_gcd.py",)))
 
         assert explain_refusal("gcd.py", guard) is None
         for path in ("test_gcd.py", "tests/data.txt", "conftest.py", "setup.py", "notes.md"):
@@ -241,7 +241,7 @@ class TestGuard:
     )
     def test_no_glob_of_the_task_opens_its_tests(self, protected: list[str]) -> None:
         task = Task(root=Path(), name="t", editable=("*",), protected=tuple(protected))
-        guard = guard_of(settings_for(task, ("test_a.py", "pkg/test_b.py")))
+        guard = build_write_rules(settings_for(task, ("test_a.py", "pkg/test_b.py")))
 
         for path in ("test_a.py", "pkg/test_b.py", "conftest.py", "sub/conftest.py", "pyproject.toml", "x.pth"):
             assert guard.protected(path), path
@@ -260,17 +260,17 @@ class TestInterpreter:
 
     def test_the_flag_wins_then_the_tasks_own_then_ours(self, folder: Path) -> None:
         task = load_task(folder)
-        assert interpreter(task) == Path(sys.executable)
+        assert find_interpreter(task) == Path(sys.executable)
 
         own = folder / ".venv" / "bin" / "python"
         own.parent.mkdir(parents=True)
         own.symlink_to(sys.executable)
-        assert interpreter(task) == own
-        assert interpreter(task, sys.executable) == Path(sys.executable)
+        assert find_interpreter(task) == own
+        assert find_interpreter(task, sys.executable) == Path(sys.executable)
 
     def test_a_flag_that_is_no_program_is_refused(self, folder: Path) -> None:
         with pytest.raises(BadInput, match=r"--python .*gcd\.py is not a program"):
-            interpreter(load_task(folder), str(folder / "gcd.py"))
+            find_interpreter(load_task(folder), str(folder / "gcd.py"))
 
 
 Chosen = dict[str, Any]

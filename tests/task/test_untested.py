@@ -20,12 +20,12 @@ from jumar.core.state.stop import EXIT_CODES, StopReason, get_exit_code
 from jumar.core.state.test_policy import Gate
 from jumar.core.state.verdict import TestResult, Void
 from jumar.journal.line_format import JournalEnd
-from jumar.mcp_server.responses import standing
+from jumar.mcp_server.responses import build_standing
 from jumar.runs.session import open_session
 from jumar.runs.setup.result import build_result
 from jumar.task.resolve import Options, with_options
-from jumar.task.task import load_task, targets
-from jumar.task.untested import has_test_files, untested_line, verify_commands
+from jumar.task.task import list_targets, load_task
+from jumar.task.untested import format_untested_line, has_test_files, verify_commands
 from support.processes.fake_claude_code import Host, git
 from support.worlds.driver_world import Turns, both, call, ended
 from support.worlds.gate_scenarios import DONE
@@ -268,9 +268,9 @@ def test_a_repository_without_a_test_file_gets_the_driver_and_a_sentence_that_sa
     assert not has_test_files(bare)
     assert has_test_files(tested)
     assert with_options(bare, Options(model="anthropic:m")).agent == "driver"
-    assert "`make test`" in untested_line("make test", Gate.REFACTOR)
+    assert "`make test`" in format_untested_line("make test", Gate.REFACTOR)
     for option in ("[gate] verify", "--verify", "--test-command", "--gate strict"):
-        assert option in untested_line("", Gate.REFACTOR)
+        assert option in format_untested_line("", Gate.REFACTOR)
 
 
 def test_where_no_file_tells_the_language_all_files_but_tests_may_be_edited(tmp_path: Path) -> None:
@@ -278,9 +278,9 @@ def test_where_no_file_tells_the_language_all_files_but_tests_may_be_edited(tmp_
     python = lay(tmp_path / "py", {"a.py": "", "b.js": ""})
     named = lay(tmp_path / "named", {"b.js": "", "a.txt": "", "task.toml": '[tests]\nrunner = "pytest"\n'})
 
-    assert targets(load_task(script)) == ("add.js", "docs/a.md")
-    assert targets(load_task(python)) == ("a.py",)
-    assert targets(load_task(named)) == ()
+    assert list_targets(load_task(script)) == ("add.js", "docs/a.md")
+    assert list_targets(load_task(python)) == ("a.py",)
+    assert list_targets(load_task(named)) == ()
 
 
 # --- every way in --------------------------------------------------------------------------------------------------
@@ -364,7 +364,7 @@ def test_a_session_of_a_host_in_a_repository_without_tests_is_a_refactoring_that
 
     async def visit() -> StopReason | None:
         async with open_session(task, tmp_path / "runs", environ={}) as session:
-            stands = standing(session.state)
+            stands = build_standing(session.state)
             assert (stands.mode, stands.passed, stands.total) == ("refactor", None, 0)
             done = await session.act(ToolCall("edit_file", {"path": "calc.py", "old": "a - b", "new": "a + b"}))
             assert done.admitted

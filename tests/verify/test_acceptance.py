@@ -17,7 +17,7 @@ from jumar.core.state.verdict import Cause, Ended, Outcome, Report, TestResult, 
 from jumar.ports import Verification
 from jumar.process.progress import Tell, ignore_progress
 from jumar.sandbox.unconfined import Unconfined
-from jumar.verify.acceptance import accepted
+from jumar.verify.acceptance import accept_green
 from jumar.verify.execution import HeldOut, SuiteKnowledge
 from support.judging.real_verifier import Court
 from support.processes.interpreters import PLAIN_PYTHON
@@ -69,7 +69,7 @@ def green(dice: Dice, tree: str = "tree") -> Verification:
     first = dice.first()
     if not first.verdict.green:
         return first
-    return anyio.run(lambda: accepted(dice, first, tree, {}))  # type: ignore[arg-type]  # it has all that is asked
+    return anyio.run(lambda: accept_green(dice, first, tree, {}))  # type: ignore[arg-type]  # it has all that is asked
 
 
 @pytest.mark.slow

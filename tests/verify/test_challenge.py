@@ -13,7 +13,7 @@ import pytest
 from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, check_round
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Report
-from jumar.verify.challenge.challenge import challenge
+from jumar.verify.challenge.challenge import find_challenge
 from support.judging.challenge_stats import Figures, Subject, challenge_of, challenged, of_task, of_upstream, tasks
 from support.judging.downloaded_suites import UPSTREAM
 from support.judging.real_verifier import Court
@@ -118,7 +118,7 @@ def asked(court: Court, product: str) -> list[RoundResult]:
 def asked_of_all(court: Court, product: str) -> list[RoundResult]:
     """What a plain run says of *product*, which packs and unpacks, and then a round in which all tests must fail."""
     tree = court.tree({"test_packing.py": ROUND_TRIP, "packing.py": product})
-    made = challenge({"test_packing.py": ROUND_TRIP.encode()})
+    made = find_challenge({"test_packing.py": ROUND_TRIP.encode()})
     ids = tuple(made.strengths)
     steps = (Round(challenge=False), Round(frozenset(ids)))
     return [_answered(court, tree, step, made.falsified(step.falsified, SystemRandom()), ids) for step in steps]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumar.core.gate.challenge_rounds import Strength
-from jumar.verify.challenge.literals import another, scalars
+from jumar.verify.challenge.literals import find_scalars, make_another
 from jumar.verify.challenge.source_edits import ParsedSource
 from support.judging.run_falsified_suite import PATH, answers, of, outcomes, strengths, tidy
 
@@ -399,14 +399,14 @@ def test_what_may_equal_anything_gets_the_contrary(code: str) -> None:
 
 
 def test_what_helpers_may_bring_gets_the_contrary() -> None:
-    from jumar.verify.challenge.challenge import challenge  # noqa: PLC0415  the function itself, for more files than one
+    from jumar.verify.challenge.challenge import find_challenge  # noqa: PLC0415  the function itself, for more files than one
 
     code = "def test_a(): assert same(3) == same(3)\n"
     odd = "class Odd:\n    def __eq__(self, other): return True\n"
     name = f"{PATH}::test_a"
 
     def decoyed(text: str, tests: str = "", helper: str = "") -> bool:
-        made = challenge({PATH: text.encode(), "test_odd.py": tests.encode()}, {"conftest.py": helper.encode()})
+        made = find_challenge({PATH: text.encode(), "test_odd.py": tests.encode()}, {"conftest.py": helper.encode()})
         return b"lambda a, b" in made.falsified([name], Random(1))[PATH]
 
     assert decoyed(code)
@@ -588,9 +588,9 @@ def test_an_equality_of_its_own_is_not_turned() -> None:
     "data", [b"def test_a(:", b"\0", b"# coding: nonsense\n", b"x = " + b"(" * 400 + b")" * 400, b"\xff"]
 )
 def test_a_file_that_does_not_parse_is_handed_on(data: bytes) -> None:
-    from jumar.verify.challenge.challenge import challenge  # noqa: PLC0415  the function itself, for odd bytes
+    from jumar.verify.challenge.challenge import find_challenge  # noqa: PLC0415  the function itself, for odd bytes
 
-    made = challenge({PATH: data, "test_b.py": b"from x import f\ndef test_b(): assert f() == 1\n"})
+    made = find_challenge({PATH: data, "test_b.py": b"from x import f\ndef test_b(): assert f() == 1\n"})
 
     assert made.falsified(["test_b.py::test_b"], Random(1))[PATH] == data
 
@@ -602,9 +602,9 @@ def test_bytes_around_an_edit_stay(encoding: str, newline: str) -> None:
     word = "дом" if encoding in ("utf-8", "cp1251") else "né"
     text = f"{cookie}x = '{word}'\ndef test_a():\n    '{word}'; assert x + '{word}' == '{word}one'\n\f\n# {word}\n"
     data = text.replace("\n", newline).encode(encoding)
-    from jumar.verify.challenge.challenge import challenge  # noqa: PLC0415  as above
+    from jumar.verify.challenge.challenge import find_challenge  # noqa: PLC0415  as above
 
-    new = challenge({PATH: data}).falsified([f"{PATH}::test_a"], Random(3))[PATH]
+    new = find_challenge({PATH: data}).falsified([f"{PATH}::test_a"], Random(3))[PATH]
 
     assert len(new) == len(data)
     assert sum(a != b for a, b in zip(new, data, strict=True)) <= 2
@@ -637,8 +637,8 @@ def test_another_literal_is_of_the_same_shape_and_never_equal(value: Any, seed: 
     source = ParsedSource(f"é = {value!r}\n".encode())
     statement = source.tree.body[0]
     assert isinstance(statement, ast.Assign)
-    for place in scalars(statement.value):
-        edit = another(source, place, Random(seed), lambda _: True)
+    for place in find_scalars(statement.value):
+        edit = make_another(source, place, Random(seed), lambda _: True)
         if edit is None:
             assert isinstance(ast.literal_eval(place), str | bytes), "only a text of odd characters is left alone"
             continue

@@ -17,7 +17,7 @@ from jumar.child.analysis import empty_tests, hard_coded_answers, judge_detectio
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.ports import Site
 from jumar.process.launch import Confinement
-from jumar.verify.code_warnings import FILE_BYTES, CodeToInspect, suspicions, unfalsifiable
+from jumar.verify.code_warnings import FILE_BYTES, CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.workspace.store.object_store import Store
 
 TESTS = """
@@ -182,8 +182,8 @@ def test_raises():
 
 def found(source: str, before: str = "", tests: str = TESTS) -> list[str]:
     """`line: what` for each finding in *source*."""
-    index = test_literals.indexed({"test_app.py": ast.parse(tests)}, {})
-    finders = (judge_detection.finder(("test_app.py",)), hard_coded_answers.finder(index))
+    index = test_literals.index_values({"test_app.py": ast.parse(tests)}, {})
+    finders = (judge_detection.build_finder(("test_app.py",)), hard_coded_answers.build_finder(index))
     known = Counter(same for finder in finders for same, _, _ in finder(ast.parse(before)))
     said: list[str] = []
     for finder in finders:
@@ -232,7 +232,7 @@ def test_what_the_task_had_before_is_not_said_and_one_more_of_it_is(kind: str) -
 
 
 def test_tests_that_cannot_fail_are_told_from_those_that_can() -> None:
-    said = [what for _, _, what in empty_tests.found(ast.parse(OWN))]
+    said = [what for _, _, what in empty_tests.find_empty_tests(ast.parse(OWN))]
 
     assert said == [
         "test_true asserts only what is always true",
@@ -246,10 +246,10 @@ def test_tests_that_cannot_be_falsified_are_named_or_counted() -> None:
     strengths = {"t.py::A::test_a": Strength.NONE, "t.py::test_b": Strength.WEAK, "t.py::test_c": Strength.NONE}
     many = {f"t.py::test_{n}": Strength.NONE for n in range(9)}
 
-    warnings = unfalsifiable(strengths, [Site("t.py::A::test_a", 7, 9)])
+    warnings = warn_of_unfalsifiable(strengths, [Site("t.py::A::test_a", 7, 9)])
 
     assert [w.partition(" cannot")[0] for w in warnings] == ["t.py:7: A::test_a", "t.py:1: test_c"]
-    assert unfalsifiable(many, ())[3:] == ("and 6 more of 9 tests cannot be falsified",)
+    assert warn_of_unfalsifiable(many, ())[3:] == ("and 6 more of 9 tests cannot be falsified",)
 
 
 class Bench:
@@ -270,7 +270,7 @@ class Bench:
             confinement=lambda room, output: Confinement(room=room, output=output, seconds=5.0),
             rooms=self.folder / "rooms", own=own,
         )  # fmt: skip
-        return anyio.run(suspicions, suspects)
+        return anyio.run(find_warnings, suspects)
 
 
 @pytest.mark.slow

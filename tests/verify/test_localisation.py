@@ -20,7 +20,7 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Ended
 from jumar.ports import Record
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.coverage_spectrum import GREEN_SAMPLE, NEAR_SAMPLE, problem, traced
+from jumar.verify.coverage_spectrum import GREEN_SAMPLE, NEAR_SAMPLE, build_traced_invocation, find_problem
 from support.judging.real_verifier import Court
 from support.processes.other_users import sandbox
 
@@ -166,7 +166,7 @@ WHOLE: list[Record] = [
 def test_the_reason_of_a_failed_localisation_is_named(
     records: list[Record], ended: Ended, detail: str, said: str
 ) -> None:
-    assert problem(records, ended, detail) == said
+    assert find_problem(records, ended, detail) == said
 
 
 def test_of_many_green_tests_those_beside_the_red_ones_are_traced_first(tmp_path: Path) -> None:
@@ -174,9 +174,13 @@ def test_of_many_green_tests_those_beside_the_red_ones_are_traced_first(tmp_path
     far = [f"test_{m}.py::test_{n}" for m in "bcdef" for n in range(100)]
     red = ["test_a.py::test_red"]
 
-    invocation = traced(PytestRunner().verification, Suite(), tmp_path, (red, [*far, *near]), ["app.py"])
+    invocation = build_traced_invocation(
+        PytestRunner().verification, Suite(), tmp_path, (red, [*far, *near]), ["app.py"]
+    )
     ids = invocation.config["ids"]
-    few = traced(PytestRunner().verification, Suite(), tmp_path, (red, far[:9]), ["app.py"]).config["ids"]
+    few = build_traced_invocation(PytestRunner().verification, Suite(), tmp_path, (red, far[:9]), ["app.py"]).config[
+        "ids"
+    ]
 
     assert isinstance(ids, list)
     assert ids[0] == red[0]

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumar.child.analysis import mutants_main
-from jumar.child.analysis.mutation_operators import operators
+from jumar.child.analysis.mutation_operators import build_operators
 from jumar.core.state.settings import Suite
-from jumar.verify.mutation_probe import MutationFindings, mutants, probe
+from jumar.verify.mutation_probe import MutationFindings, make_mutants, probe
 from support.judging.real_verifier import Court
 
 BASE = "def clamp(n, low, high):\n    return n\n\n\ndef untouched(n):\n    return n + 1\n"
@@ -56,9 +56,9 @@ STEPS = {
 
 def steps(source: str, lines: set[int]) -> set[str]:
     """What the mutants of *source* mean."""
-    steps, data = operators(), source.encode()
-    made = {data[:start] + text + data[end:] for start, end, text, *_ in mutants_main.stepped(data, lines, steps)}
-    return {ast.unparse(ast.parse(text)) for text in made if mutants_main.meaning(text)}
+    steps, data = build_operators(), source.encode()
+    made = {data[:start] + text + data[end:] for start, end, text, *_ in mutants_main.apply_steps(data, lines, steps)}
+    return {ast.unparse(ast.parse(text)) for text in made if mutants_main.dump_tree(text)}
 
 
 @pytest.mark.parametrize("source", STEPS)
@@ -73,7 +73,7 @@ def test_each_step_is_a_small_one_at_its_place(source: str) -> None:
 
 
 def test_only_changed_lines_are_mutated() -> None:
-    lines, hunks = mutants_main.difference(BASE.encode().split(b"\n"), DONE.encode().split(b"\n"))
+    lines, hunks = mutants_main.diff_lines(BASE.encode().split(b"\n"), DONE.encode().split(b"\n"))
 
     assert lines == {2, 3, 4, 5}
     assert len(hunks) == 1
@@ -84,10 +84,10 @@ def test_only_changed_lines_are_mutated() -> None:
 @given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=8), st.lists(st.sampled_from(["a", "b", "c"]), max_size=8))
 def test_a_hunk_undone_is_what_stood_there_before(old: list[str], new: list[str]) -> None:
     before, now = ("".join(f"{line}\n" for line in lines).encode() for lines in (old, new))
-    _, hunks = mutants_main.difference(before.split(b"\n"), now.split(b"\n"))
+    _, hunks = mutants_main.diff_lines(before.split(b"\n"), now.split(b"\n"))
 
     for hunk in reversed(hunks):
-        start, end, text, *_ = mutants_main.undone(before, now, hunk)
+        start, end, text, *_ = mutants_main.undo_hunks(before, now, hunk)
         now = now[:start] + text + now[end:]
 
     assert now == before
@@ -116,7 +116,7 @@ class Case:
         """What the mutants are."""
 
         async def run() -> list[str]:
-            made = await mutants(self.court.verifier, self.base, self.done, most=most, seed=seed)
+            made = await make_mutants(self.court.verifier, self.base, self.done, most=most, seed=seed)
             assert len({mutant.tree for mutant in made} - {self.done}) == len(made)
             return [mutant.what for mutant in made]
 

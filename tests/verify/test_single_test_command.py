@@ -14,7 +14,7 @@ from jumar.core.state.verdict import Blame, Cause, Ended
 from jumar.errors import BadInput
 from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.single_test_command import commanded
+from jumar.verify.single_test_command import wrap_runner
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 
@@ -99,7 +99,7 @@ def test_tests_are_still_found_the_runner_s_own_way_and_annotated_ones_are_run_b
 
     assert verifier.expected == ("fine",)
     assert done.verdict.green
-    wrapped = commanded(RUNNER, suite)
+    wrapped = wrap_runner(RUNNER, suite)
     assert (wrapped.name, wrapped.grade) == ("pytest", "X")
     assert wrapped.sites("test_it.py", source.encode()) == RUNNER.sites("test_it.py", source.encode())
     assert wrapped.test_files(("test_it.py", "a.py"), ()) == ("test_it.py",)
@@ -116,10 +116,10 @@ def test_tests_are_still_found_the_runner_s_own_way_and_annotated_ones_are_run_b
 )
 def test_a_command_that_cannot_be_one_is_refused(command: str, sentence: str) -> None:
     with pytest.raises(BadInput) as told:
-        commanded(RUNNER, Suite(command_for=command))
+        wrap_runner(RUNNER, Suite(command_for=command))
 
     assert sentence in str(told.value)
 
 
 def test_without_a_command_the_runner_is_itself() -> None:
-    assert commanded(RUNNER, Suite()) is RUNNER
+    assert wrap_runner(RUNNER, Suite()) is RUNNER

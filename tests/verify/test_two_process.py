@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from jumar.child.two_process import codec
 from jumar.core.state.settings import Suite
 from jumar.runners.pytest import plugin
-from jumar.verify.two_process import apart, divided
+from jumar.verify.two_process import run_two_processes, separate_product
 from support.judging.real_verifier import Court
 from support.judging.two_process_verifier import SHORT, green, outcomes, reported
 
@@ -199,7 +199,7 @@ def test_the_product_s_room_has_its_packages_and_nothing_of_the_tests(tmp_path: 
     tree = ("pkg/__init__.py", "pkg/a.py", "pkg/b.py", "pkg/data.json", "cases.json", "helper.py", *tests)
     ours, theirs = laid(tmp_path / "ours", *tree), laid(tmp_path / "theirs", *tree)
 
-    chosen = divided(ours, theirs, lambda path: path == "pkg/a.py")
+    chosen = separate_product(ours, theirs, lambda path: path == "pkg/a.py")
 
     assert chosen == ["pkg/a.py"]
     assert listed(theirs) == ["pkg/__init__.py", "pkg/a.py", "pkg/b.py", "pkg/data.json"]
@@ -210,7 +210,7 @@ def test_a_module_without_a_package_has_a_room_of_its_own(tmp_path: Path) -> Non
     tree = ("app.py", "answers.py", "test_app.py", "answers.json", "notes/app.md")
     ours, theirs = laid(tmp_path / "ours", *tree), laid(tmp_path / "theirs", *tree)
 
-    assert divided(ours, theirs, lambda path: path.startswith("app")) == ["app.py"]
+    assert separate_product(ours, theirs, lambda path: path.startswith("app")) == ["app.py"]
     assert listed(theirs) == ["app.py"]
 
 
@@ -286,5 +286,5 @@ def _passed(data: Path, task: Mapping[str, Any], folder: Path, suite: Suite) -> 
     ids = (*task["F2P"], *task["P2P"])
     question = court.verifier.build_two_process_trial(court.tree(files), ids, files={})
     question = question._replace(product=lambda path: path in task["editable"])
-    records, child = anyio.run(apart, question)
+    records, child = anyio.run(run_two_processes, question)
     return {r.id for r in plugin.report(records, child.ended, child.detail).results if r.outcome == "passed"}

@@ -15,7 +15,7 @@ from jumar.core.state.verdict import Cause, Ended, Outcome, Report
 from jumar.errors import BadInput
 from jumar.ports import Surroundings
 from jumar.testing import check_verifier
-from jumar.verify.localise import IMPORTED, ochiai, rank
+from jumar.verify.localise import IMPORTED, compute_ochiai, rank
 from support.judging.real_verifier import Court
 
 GOOD = {
@@ -176,9 +176,9 @@ def test_suspicion_is_ordered_and_bounded_and_names_each_line_once(
 
 
 def test_ochiai_is_the_cosine_of_failing_and_running() -> None:
-    assert ochiai(2, 0, 2) == 1.0
-    assert ochiai(0, 3, 2) == 0.0
-    assert ochiai(1, 3, 4) == 0.25
+    assert compute_ochiai(2, 0, 2) == 1.0
+    assert compute_ochiai(0, 3, 2) == 0.0
+    assert compute_ochiai(1, 3, 4) == 0.25
     assert rank([[]], [], [("a.py", 1)]) == (("a.py", 1, IMPORTED),), "a test that does not import is red too"
 
 

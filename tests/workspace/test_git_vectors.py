@@ -14,8 +14,8 @@ import pytest
 from jumar.core.state.budget import Budget
 from jumar.errors import JumarError
 from jumar.importing.from_git import read_git_sides
-from jumar.workspace.git_ignored import ignored_in
-from jumar.workspace.patch import best_patch, misfit, readable_diff
+from jumar.workspace.git_ignored import read_ignored
+from jumar.workspace.patch import explain_misfit, format_diff, make_best_patch
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
 from support.processes import fake_provider as wire
@@ -152,15 +152,15 @@ def used_by_jumar(hostile: Hostile, folder: Path) -> None:
     workspace.write("app.py", b"x = 3\n")
     after = workspace.capture()
     assert workspace.changed(before) == ("app.py",)
-    patch = best_patch(store, before, after)
+    patch = make_best_patch(store, before, after)
     assert b"x = 3" in patch
-    assert readable_diff(store, before, after)
-    assert misfit(store, patch, store.manifest(before), store.manifest(after)) == ""
+    assert format_diff(store, before, after)
+    assert explain_misfit(store, patch, store.manifest(before), store.manifest(after)) == ""
     workspace.reset(before)
     store.materialise(after, folder / "room")
     for place in (hostile.root, hostile.root / "inner"):
         if place.is_dir():
-            ignored_in(place, hostile.environ)
+            read_ignored(place, hostile.environ)
             with suppress(JumarError):  # git may find that what it is given is no good repository
                 anyio.run(read_git_sides, str(place), "main~..main")
 
@@ -252,4 +252,4 @@ def test_settings_that_name_a_pipe_block_nobody(tmp_path: Path) -> None:
     hostile.root.joinpath(".git", "info", "exclude").unlink(missing_ok=True)
     hostile.root.joinpath(".git", "info", "exclude").symlink_to("/dev/zero")
 
-    assert ignored_in(hostile.root, hostile.environ).tracked == ()
+    assert read_ignored(hostile.root, hostile.environ).tracked == ()

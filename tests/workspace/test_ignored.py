@@ -15,7 +15,7 @@ from jumar.workspace.files import safe_paths
 from jumar.workspace.files.restore_modes import unlock
 from jumar.workspace.files.scan import FolderScan
 from jumar.workspace.files.trees import EntryKind
-from jumar.workspace.git_ignored import Ignored, ignored_in
+from jumar.workspace.git_ignored import Ignored, read_ignored
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.workspace import Workspace
 from support.processes.fake_claude_code import git
@@ -50,15 +50,15 @@ def test_the_rule_is_git_s_own(tmp_path: Path) -> None:
     for seed in range(40):
         root = grown(tmp_path / str(seed), random.Random(seed))
         listed = git(root, "ls-files", "-z", "-co", "--exclude-standard").split("\0")
-        skip = ignored_in(root, {"PATH": os.environ["PATH"]}).skip()
-        with safe_paths.root(root) as top:
+        skip = read_ignored(root, {"PATH": os.environ["PATH"]}).skip()
+        with safe_paths.open_root(root) as top:
             found = {f.path for f in FolderScan(1 << 30, skip).through(top) if f.kind is EntryKind.FILE}
         assert found == set(listed) - {""}, seed
 
 
 def test_a_folder_without_git_ignores_only_what_hosts_write(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*\n")
-    skip = ignored_in(tmp_path, {}).skip()
+    skip = read_ignored(tmp_path, {}).skip()
     assert [skip(p) for p in ("a.py", ".claude/settings.json", ".claude/settings.local.json")] == [False, False, True]
 
 
@@ -68,7 +68,7 @@ def test_the_rule_of_a_run_does_not_follow_what_its_agent_tells_git(tmp_path: Pa
     git(root, "init", "-q")
     (root / "a.py").write_text("1")
     git(root, "add", ".")
-    skip = ignored_in(root, {"PATH": os.environ["PATH"]}).skip()
+    skip = read_ignored(root, {"PATH": os.environ["PATH"]}).skip()
     workspace = Workspace(root, Store(tmp_path / "objects"), skip)
     tree = workspace.capture()
     git(root, "rm", "-q", "--cached", "a.py")

@@ -109,10 +109,10 @@ def test_histories_caches_environments_and_runs_are_left_out(store: Store, task:
     (task / "my env" / "pyvenv.cfg").write_bytes(b"x")
     os.mkfifo(task / "my env" / "pipe")
     assert store.capture(task) == plain
-    assert trees.ignored("my env/pyvenv.cfg")
-    assert not trees.ignored("pyvenv.cfg")
-    assert trees.ignored("a/.git/b")
-    assert not trees.ignored("gitignore/x.py")
+    assert trees.is_ignored("my env/pyvenv.cfg")
+    assert not trees.is_ignored("pyvenv.cfg")
+    assert trees.is_ignored("a/.git/b")
+    assert not trees.is_ignored("gitignore/x.py")
 
 
 def test_what_would_block_or_cannot_be_kept_is_named(store: Store, task: Path) -> None:
@@ -205,7 +205,7 @@ NODES = st.sampled_from(
 
 def consistent(wild: dict[str, Node]) -> dict[str, Node]:
     """*wild* without what lies beneath a node."""
-    return {path: node for path, node in wild.items() if not any(folder in wild for folder in trees.above(path))}
+    return {path: node for path, node in wild.items() if not any(folder in wild for folder in trees.list_parents(path))}
 
 
 PATHS = st.lists(st.sampled_from("ab"), min_size=1, max_size=3).map("/".join)
@@ -220,7 +220,7 @@ def test_an_overlay_never_differs_where_it_may_not(
     merged = trees.overlay(base, candidate, allowed.__contains__)
     assert consistent(merged) == merged
     assert trees.decode(trees.encode(merged)) == merged
-    spelt = trees.spelt_out(merged)
+    spelt = trees.add_folders(merged)
     for path in base.keys() | merged.keys():
         if path not in allowed:
             assert base.get(path) == merged.get(path) or (base[path] == trees.EMPTY == spelt[path])

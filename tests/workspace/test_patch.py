@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jumar.workspace.patch import best_patch, readable_diff
+from jumar.workspace.patch import format_diff, make_best_patch
 from jumar.workspace.store.object_store import Store
 
 ODD = [
@@ -56,7 +56,7 @@ def test_git_applies_it_to_the_original(store: Store, tmp_path: Path, in_reposit
     (new / "link").symlink_to("elsewhere")
     tree(store, new, {"swap/inner": b"a folder\n", ".gitattributes": b"* text eol=crlf diff=evil filter=evil\n"})
     best = store.capture(new)
-    patch = best_patch(store, base, best)
+    patch = make_best_patch(store, base, best)
     environment = {"PATH": os.defpath, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CEILING_DIRECTORIES": str(tmp_path)}
     if in_repository:
         subprocess.run(["git", "init", "--quiet", old], check=True, env=environment)
@@ -74,10 +74,10 @@ def test_nothing_of_the_task_runs(store: Store, tmp_path: Path) -> None:
         ".gitconfig": b'[diff "x"]\n\ttextconv = ' + evil + b'\n[filter "x"]\n\tclean = ' + evil + b"\n",
     }
     best = tree(store, work, {"a.txt": b"2\n", **files})
-    patch = best_patch(store, base, best)
+    patch = make_best_patch(store, base, best)
     assert b"-1\n+2\n" in patch
     assert not (tmp_path / "ran").exists()
-    assert best_patch(store, base, base) == b""
+    assert make_best_patch(store, base, base) == b""
     assert not (work / ".git").exists()
 
 
@@ -90,7 +90,7 @@ def test_people_can_read_the_difference(store: Store, tmp_path: Path) -> None:
     (new / "gone.py").unlink()
     (new / "run").chmod(0o755)
     tree(store, new, {"a.py": b"x = 2\ny = 1", "b": b"\1\0", "empty": b"", "\udcff": b"t\n", "f\x0c.py": b"1\x0c3\n"})
-    shown = readable_diff(store, base, store.capture(new))
+    shown = format_diff(store, base, store.capture(new))
     assert "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n-x = 1\n+x = 2\n y = 1\n\\ No newline at end of file\n" in shown
     assert "b: binary, changed\n" in shown
     assert "empty: empty, new\n" in shown

@@ -156,7 +156,7 @@ def test_an_edit_of_a_large_tree_costs_its_own_lines(root: Path) -> None:
 
     whole, delta = (root / t[:2] / (t[2:] + end) for t, end in ((first, ""), (second, SUFFIX)))
     assert delta.stat().st_size * 50 < whole.stat().st_size
-    assert trees.difference(store.manifest(first), Store(root).manifest(second)) == ("changed.py",)
+    assert trees.find_differences(store.manifest(first), Store(root).manifest(second)) == ("changed.py",)
     assert large(Store(root), b"2") == second, "what is kept already is not kept again"
 
 

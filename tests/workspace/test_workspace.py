@@ -301,7 +301,7 @@ def test_a_tree_of_nothing_is_a_tree(store: Store, tmp_path: Path) -> None:
     assert work.changed(work.tree) == ()
     work.write("a", b"")
     assert work.changed(store.keep({})) == ("a",)
-    assert trees.ignored(".jumar-0.tmp")
+    assert trees.is_ignored(".jumar-0.tmp")
     assert store.manifest(work.tree)["a"].kind is EntryKind.FILE
 
 

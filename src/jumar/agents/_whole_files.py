@@ -29,7 +29,7 @@ def read_whole_files(facts: AgentFacts) -> tuple[tuple[str, ...], dict[str, str]
             "or pass --agent driver"
         )
     texts = {path: there[path].decode("utf-8", "replace") for path in targets if path in there}
-    if why := too_large(texts):
+    if why := explain_too_large(texts):
         raise BadInput(why)
     return targets, texts
 
@@ -48,7 +48,7 @@ def _without_binary(targets: tuple[str, ...], there: Mapping[str, bytes]) -> tup
     return left
 
 
-def too_large(current: Mapping[str, str]) -> str:
+def explain_too_large(current: Mapping[str, str]) -> str:
     """Explain why the targets with the texts *current* cannot be written whole, with the fix; "" if they can."""
     size = sum(map(len, current.values()))
     if size <= LARGEST:

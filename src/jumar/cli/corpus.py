@@ -14,8 +14,8 @@ import click
 
 from jumar.cli.console.output import Console
 from jumar.cli.console.signals import SignalWatcher
-from jumar.cli.parameters.command_options import speaking
-from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.command_options import add_output_options
+from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import TRUST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.corpus.export import Corpus, build_corpus, keep_bases
@@ -26,7 +26,7 @@ from jumar.models.wire.jsonl import read_once
 from jumar.runs.setup import choose_sandbox
 from jumar.runs.setup.marks import Trust
 from jumar.sandbox.request import AUTO
-from jumar.task.task import Task, interpreter
+from jumar.task.task import Task, find_interpreter
 
 STANDARD = "-"
 """Standard input or output, where a file is named."""
@@ -53,7 +53,7 @@ def corpus() -> None:
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path, allow_dash=True), help="FILE, or -.")
 @click.option("--objects", type=click.Path(path_type=Path), help="Also keep here what a replay without RUNS needs.")
-@speaking
+@add_output_options
 def export(runs: tuple[Path, ...], out: Path, objects: Path | None, *, as_json: bool, quiet: bool) -> int:
     """Write one record for each accepted edit of RUNS: directories of runs, or folders that hold some."""
     voice = Console(json=as_json, quiet=quiet)
@@ -124,7 +124,7 @@ def _write(out: Path, data: bytes) -> None:
 )
 @click.option("--sandbox", default=AUTO, show_default=True, help="auto: S3 or not at all; else the tier you accept.")
 @TRUST
-@speaking
+@add_output_options
 def replay(  # noqa: PLR0913  one parameter per option
     file: Path,
     runs: tuple[Path, ...],
@@ -143,17 +143,17 @@ def replay(  # noqa: PLR0913  one parameter per option
     name = "standard input" if str(file) == STANDARD else str(file)
     data = sys.stdin.buffer.read() if str(file) == STANDARD else read_once(file, "corpus")
     todo = parse_records(data, name)
-    chosen = str(interpreter(Task(root=Path(), name=name), python)) if python else ""
+    chosen = str(find_interpreter(Task(root=Path(), name=name), python)) if python else ""
 
     async def work() -> list[Replayed]:
         done: list[Replayed] = []
         with tempfile.TemporaryDirectory(prefix="jumar-replay-") as room:
             # Edits of others, many of them, and nobody looks: they are unattended.
-            place = choose_sandbox.SandboxSurroundings(Path(room), environment())
+            place = choose_sandbox.SandboxSurroundings(Path(room), read_environment())
             means = ReplayResources(
-                sources=build_source_lookup(runs, objects, Trust(environment(), trust)),
+                sources=build_source_lookup(runs, objects, Trust(read_environment(), trust)),
                 python=chosen,
-                environ=environment(),
+                environ=read_environment(),
                 confirm=confirm,
                 room=Path(room),
                 sandbox=await choose_sandbox.choose_sandbox(sandbox, place, unattended=True),

@@ -12,8 +12,8 @@ import click
 from jumar.cli.console.output import Console
 from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.console.signals import SignalWatcher
-from jumar.cli.parameters.command_options import speaking
-from jumar.cli.parameters.environment import cache_folder, environment
+from jumar.cli.parameters.command_options import add_output_options
+from jumar.cli.parameters.environment import find_cache_folder, read_environment
 from jumar.cli.run import UNGATED
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate
@@ -30,7 +30,7 @@ PLEDGE = 5
 @click.option("--only", help="Only recipes whose name holds this text.")
 @click.option("--all", "everything", is_flag=True, help="The bugs that repair is known not to reach too.")
 @click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
-@speaking
+@add_output_options
 def demo(only: str | None, runs: Path, *, everything: bool, as_json: bool, quiet: bool) -> int:
     """Repair real bugs of third-party libraries, offline, with no key."""
     voice = Console(json=as_json, quiet=quiet)
@@ -68,9 +68,9 @@ class _Stage:
 
 async def _work(recipes: tuple[Recipe, ...], runs: Path, stage: _Stage, whole_seconds: float) -> None:
     live = stage.live
-    prepared = await prepare_recipe_tasks(cache_folder() / "sdists", runs.parent / "demo", recipes, _fetched(live))
+    prepared = await prepare_recipe_tasks(find_cache_folder() / "sdists", runs.parent / "demo", recipes, _fetched(live))
     stage.prepared = prepared
-    async for one in work_through(select_fetched(prepared), runs, environment(), stage, whole_seconds):
+    async for one in work_through(select_fetched(prepared), runs, read_environment(), stage, whole_seconds):
         stage.shown.append(one)
         _show(stage.voice, one)
 

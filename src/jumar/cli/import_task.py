@@ -11,8 +11,8 @@ import msgspec
 
 from jumar.cli.console.output import Console
 from jumar.cli.console.signals import SignalWatcher
-from jumar.cli.parameters.command_options import speaking
-from jumar.cli.parameters.environment import cache_folder, environment
+from jumar.cli.parameters.command_options import add_output_options
+from jumar.cli.parameters.environment import find_cache_folder, read_environment
 from jumar.importing.from_git import read_git_sides
 from jumar.importing.from_pypi import Release, fetch_pypi_sides
 from jumar.importing.make_task import TaskSides
@@ -41,7 +41,7 @@ def add_import_options(command: Decorated) -> Decorated:
 @click.argument("repo")
 @click.argument("revisions", metavar="OLD..NEW")
 @add_import_options
-@speaking
+@add_output_options
 def git(repo: str, revisions: str, **chosen: Any) -> int:
     """A task from REPO (a folder or URL): OLD..NEW, or the commit of a fix."""
     return _made(lambda: read_git_sides(repo, revisions), chosen)
@@ -52,15 +52,17 @@ def git(repo: str, revisions: str, **chosen: Any) -> int:
 @click.argument("old")
 @click.argument("new")
 @add_import_options
-@speaking
+@add_output_options
 def pypi(name: str, old: str, new: str, **chosen: Any) -> int:
     """A task from two source distributions of NAME: the releases before and after a fix."""
-    return _made(lambda: fetch_pypi_sides(Release(name, old), Release(name, new), cache_folder() / "sdists"), chosen)
+    return _made(
+        lambda: fetch_pypi_sides(Release(name, old), Release(name, new), find_cache_folder() / "sdists"), chosen
+    )
 
 
 def _made(sides: Callable[[], Awaitable[TaskSides]], chosen: dict[str, Any]) -> int:
     voice = Console(json=chosen["as_json"], quiet=chosen["quiet"])
-    means = ImportResources(python=chosen["python"], packages=chosen["packages"], environ=environment())
+    means = ImportResources(python=chosen["python"], packages=chosen["packages"], environ=read_environment())
 
     async def work() -> Imported:
         voice.note("fetching")

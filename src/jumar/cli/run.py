@@ -13,9 +13,16 @@ from jumar.cli.console.coloured import shorten_patch
 from jumar.cli.console.output import Console, fail
 from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.console.signals import SignalWatcher
-from jumar.cli.parameters.command_options import PROBE, TEST_COMMAND, choosing, judging, options_of, speaking
-from jumar.cli.parameters.environment import environment
-from jumar.cli.parameters.run_argument import TRUST, RunPath, spoken
+from jumar.cli.parameters.command_options import (
+    PROBE,
+    TEST_COMMAND,
+    add_output_options,
+    add_run_options,
+    add_verdict_options,
+    read_options,
+)
+from jumar.cli.parameters.environment import read_environment
+from jumar.cli.parameters.run_argument import TRUST, RunPath, format_run
 from jumar.core.quoting import make_one_line
 from jumar.core.state.budget import Budget
 from jumar.core.state.run_state import HOST
@@ -25,11 +32,11 @@ from jumar.errors import BadInput
 from jumar.runs.archive.find import RUNS
 from jumar.runs.setup.marks import Trust, TrustedRun, is_own
 from jumar.runs.setup.result import Result
-from jumar.runs.tree.missing_files import advice as lacks
-from jumar.task.budget_options import flag
+from jumar.runs.tree.missing_files import build_advice as lacks
+from jumar.task.budget_options import format_flag
 from jumar.task.resolve import with_options
 from jumar.task.task import load_task
-from jumar.task.untested import untested_line
+from jumar.task.untested import format_untested_line
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -51,25 +58,25 @@ LISTED = 10
 
 @click.command(epilog="Example: jumar run . --model repair")
 @click.argument("task", type=click.Path(path_type=Path), default=".")
-@choosing
+@add_run_options
 @click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
 @click.option("--apply", is_flag=True, help="Write the best tree onto the original when the run has ended.")
-@speaking
+@add_output_options
 def run(task: Path, runs: Path, **chosen: Any) -> int:
     """Work on TASK (a task.toml, or any folder with tests) until its tests pass or a cap is reached."""
     voice = Console(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
-    settled = with_options(load_task(task, chosen.pop("config")), options_of(chosen), environment())
+    settled = with_options(load_task(task, chosen.pop("config")), read_options(chosen), read_environment())
     with ProgressDisplay(voice) as live:
         attendant = SignalWatcher(live.line, quiet=voice.quiet)
         from jumar.runs import lifecycle as harness  # noqa: PLC0415  it is slow to import
         from jumar.runs.tree import task_tree as entering  # noqa: PLC0415  as above
 
-        settled = entering.settled(settled, environment())
-        if large := entering.announcement(settled.weight, runs):
+        settled = entering.settle_tree(settled, read_environment())
+        if large := entering.announce_size(settled.weight, runs):
             live.line(large)
         result = attendant.run(
             lambda: harness.start(
-                settled, runs, python=chosen["python"], environ=environment(), begun=_Following(live, attendant)
+                settled, runs, python=chosen["python"], environ=read_environment(), begun=_Following(live, attendant)
             )
         )
     return _ended(voice, result, apply=chosen["apply"])
@@ -85,18 +92,20 @@ def run(task: Path, runs: Path, **chosen: Any) -> int:
 @click.option("--budget-tokens", "tokens", type=int, help="Raise the cap on tokens.")
 @click.option("--apply", is_flag=True, help="Write the best tree onto the original when the run has ended.")
 @TRUST
-@speaking
+@add_output_options
 def resume(run_dir: Path, *, apply: bool, trust: bool, as_json: bool, quiet: bool, **limits: float | None) -> int:
     """Go on with RUN (its directory, its name, a beginning of that, or `last`) after a crash, an interrupt or a cap."""
     voice = Console(json=as_json, quiet=quiet)
-    trusted = Trust(environment(), trust).run(run_dir)
+    trusted = Trust(read_environment(), trust).run(run_dir)
     raised = {name: cap for name, cap in limits.items() if cap is not None}
     with ProgressDisplay(voice) as live:
         attendant = SignalWatcher(live.line, quiet=voice.quiet)
         from jumar.runs import lifecycle as harness  # noqa: PLC0415  as above
 
         result = attendant.run(
-            lambda: harness.resume(trusted, limits=raised, environ=environment(), begun=_Following(live, attendant))
+            lambda: harness.resume(
+                trusted, limits=raised, environ=read_environment(), begun=_Following(live, attendant)
+            )
         )
     return _ended(voice, result, apply=apply)
 
@@ -108,13 +117,13 @@ def resume(run_dir: Path, *, apply: bool, trust: bool, as_json: bool, quiet: boo
 @click.option("--timeout", type=float, help="Seconds for the verification (default 120).")
 @click.option("--test-timeout", type=float, help="Seconds for one test (default 30).")
 @TEST_COMMAND
-@judging
+@add_verdict_options
 @PROBE
-@speaking
+@add_output_options
 def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: bool, **chosen: Any) -> int:
     """A verdict on TREE (a folder, or the directory of a run) by TASK's own tests, and nothing else."""
     voice = Console(json=as_json, quiet=quiet)
-    settled = with_options(load_task(task), options_of({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
+    settled = with_options(load_task(task), read_options({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
     with ProgressDisplay(voice) as live:
         from jumar.runs.scoring import score_tree  # noqa: PLC0415  as above
 
@@ -122,7 +131,9 @@ def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: b
             if row.note and row.name in ("confirm", "sandbox"):  # the others do not judge
                 live.line(f"note: {row.note}")
         attendant = SignalWatcher(live.line, quiet=voice.quiet)
-        scored = attendant.run(lambda: score_tree(settled, tree, python=python, environ=environment(), tell=live.tell))
+        scored = attendant.run(
+            lambda: score_tree(settled, tree, python=python, environ=read_environment(), tell=live.tell)
+        )
     if scored is None:
         return voice.interrupted()
     for warning in scored.warnings:
@@ -170,7 +181,7 @@ class _Following:
         for note in run.settings.notes:
             live.line(f"note: {note}")
         if not run.expected:
-            live.line(untested_line(run.settings.verify, run.gate))
+            live.line(format_untested_line(run.settings.verify, run.gate))
         for test_id in run.settings.flaky:
             live.line(f"flaky: {test_id} comes out differently on the untouched files; it judges nothing in this run")
         if run.settings.needed:
@@ -206,8 +217,8 @@ def _ended(voice: Console, result: Result | None, *, apply: bool) -> int:
     if changed:
         _changed(voice, folder, applied=apply, whole=result.stop is StopReason.GREEN)
     if result.stop is not StopReason.GREEN and "of the ledger" not in result.why:  # whose caps cannot be raised
-        raised = "".join(f" {flag(name)} {cap:.15g}" for name, cap in result.raises.items())
-        voice.say(f"go on    jumar resume {spoken(folder)}{raised}{_trust(folder)}")
+        raised = "".join(f" {format_flag(name)} {cap:.15g}" for name, cap in result.raises.items())
+        voice.say(f"go on    jumar resume {format_run(folder)}{raised}{_trust(folder)}")
     refused = _applied(voice, folder) if apply else ""
     voice.result(result)
     return fail(refused, EXIT_CODES[StopReason.FINAL], as_json=False) if refused else result.exit
@@ -234,20 +245,20 @@ def _changed(voice: Console, folder: Path, *, applied: bool, whole: bool) -> Non
 
     patch = folder / "best.patch"
     voice.say(f"patch    {patch}")
-    show = f"jumar diff {spoken(folder)}"
+    show = f"jumar diff {format_run(folder)}"
     if whole and not voice.json:
         voice.say(shorten_patch(strip_binary(patch.read_bytes()).decode("utf-8", "backslashreplace"), show))
     elif not whole:
         voice.say(f"changes  {show}")
     if not (folder / "workspace").is_dir():
-        voice.say(f"tree     jumar apply {spoken(folder)} --to DIR  (it is large, so the workspace was not kept)")
+        voice.say(f"tree     jumar apply {format_run(folder)} --to DIR  (it is large, so the workspace was not kept)")
     if not applied:
-        voice.say(f"apply    jumar apply {spoken(folder)}{_trust(folder)}")
+        voice.say(f"apply    jumar apply {format_run(folder)}{_trust(folder)}")
 
 
 def _trust(folder: Path) -> str:
     """The flag that a printed command needs where the run in *folder* has no mark, as in a home that is read-only."""
-    return "" if is_own(folder, environment()) else " --trust"
+    return "" if is_own(folder, read_environment()) else " --trust"
 
 
 def _applied(voice: Console, folder: Path) -> str:
@@ -257,6 +268,6 @@ def _applied(voice: Console, folder: Path) -> str:
     try:
         written = apply_best(TrustedRun(folder))  # this process worked on it
     except BadInput as error:
-        return f"{error} (`jumar apply {spoken(folder)} --to DIR` lays the best tree out elsewhere)"
+        return f"{error} (`jumar apply {format_run(folder)} --to DIR` lays the best tree out elsewhere)"
     voice.say("\n".join(f"wrote    {path}" for path in written) or "nothing to write: the original is the best")
     return ""

@@ -34,7 +34,7 @@ from jumar.runs.setup.assembly import load_runner
 from jumar.task.resolve import OFFLINE
 from jumar.workspace.files import trees
 from jumar.workspace.files.trees import EntryKind, Manifest
-from jumar.workspace.patch import best_patch
+from jumar.workspace.patch import make_best_patch
 from jumar.workspace.store.object_store import Store
 
 
@@ -65,7 +65,7 @@ class RecordTrees(Store):
 def build_record(store: RecordTrees, start: ev.RunStart, kept: KeptTurn) -> Record | LeftOut:
     """The record of what was *kept* in the run that *start* began, or why there is none."""
     suite, shown = start.settings.suite, PathScrubber.of(start)
-    changed = trees.difference(kept.before, kept.after)
+    changed = trees.find_differences(kept.before, kept.after)
     files = tuple(_file(store, path, kept) for path in changed if _solid(path, kept))
     if not files:
         return LeftOut(kept.seqs[0], "it changes nothing but empty folders")
@@ -91,7 +91,7 @@ def build_record(store: RecordTrees, start: ev.RunStart, kept: KeptTurn) -> Reco
         judged=tuple(kept.green.runs),
         tests=tuple(_test(store, suite, kept, claim) for claim in kept.claims),
         red=tuple(_seen(reds[seq], shown) for seq in sorted(reds)),
-        edit=_edit(kept, (before, after), files, TextRecord.of(best_patch(store, before, after))),
+        edit=_edit(kept, (before, after), files, TextRecord.of(make_best_patch(store, before, after))),
         green=_seen(kept.green, shown),
         best_seq=kept.best,
         cost=CostRecord(**msgspec.structs.asdict(kept.spent), shared_by=kept.shared_by),

@@ -286,7 +286,7 @@ def _unexplained(old: Manifest, new: Manifest, groups: list[_Group]) -> Manifest
     """*old*, with what differs in *new* and none of *groups* wrote: it is part of the base of all of them."""
     written = {path for group in groups for path in group.paths}
     here = dict(old)
-    for path in trees.difference(old, new):
+    for path in trees.find_differences(old, new):
         if path not in written:
             here = trees.put(here, path, new.get(path))
     return here

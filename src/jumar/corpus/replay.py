@@ -27,7 +27,7 @@ from jumar.runtime.frozen_configuration import find_differing_ids
 from jumar.sandbox.unconfined import Unconfined
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import EntryKind, Manifest
-from jumar.workspace.patch import misfit
+from jumar.workspace.patch import explain_misfit
 
 NAMED = 3
 """Tests that a sentence names."""
@@ -174,7 +174,7 @@ def _mismatch(record: Record, base: Manifest, store: RecordTrees, files: Mapping
         (patch,) = TextRecord(edit.patch_encoding, (edit.patch,)).bytes
     except ValueError as fault:
         return f"the patch cannot be read: {fault}"
-    return misfit(store, patch, *sides)
+    return explain_misfit(store, patch, *sides)
 
 
 def _before(file: File) -> tuple[str, str]:

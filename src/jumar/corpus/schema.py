@@ -257,7 +257,7 @@ def collect_contents(files: Iterable[File]) -> dict[str, bytes]:
     """
     found: dict[str, bytes] = {}
     for file in files:
-        safe_paths.steps(file.path)
+        safe_paths.split_path(file.path)
         if not {file.before_mode, file.after_mode} <= {"", *KINDS}:
             raise ValueError(f"{file.path} has the mode {file.before_mode!r} or {file.after_mode!r}, which is none")
         try:

@@ -16,8 +16,8 @@ import msgspec
 
 from jumar.child.hook.published_state import HookRefusal, find_root
 from jumar.cli.console.output import Console
-from jumar.cli.parameters.command_options import speaking
-from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.command_options import add_output_options
+from jumar.cli.parameters.environment import read_environment
 from jumar.core.state.claims import explain_not_red
 from jumar.core.state.reply import ToolCall
 from jumar.errors import BadInput, Infra
@@ -43,13 +43,13 @@ class ClaimOutcome(msgspec.Struct, frozen=True):
 @click.command(epilog="Example: jumar claim tests/test_calc.py::test_sum src/calc.py")
 @click.argument("test_id", metavar="TEST")
 @click.argument("target", metavar="FILE")
-@speaking
+@add_output_options
 def claim(test_id: str, target: str, *, as_json: bool, quiet: bool) -> int:
     """Claim that the next edit of FILE shall turn TEST green. It must be red because of the code; exit 1 if it is not.
 
     Works where an agent is at work under jumar: in a run with --agent external, or behind `jumar hook install`.
     """
-    voice, environ, here = Console(json=as_json, quiet=quiet), environment(), Path.cwd()
+    voice, environ, here = Console(json=as_json, quiet=quiet), read_environment(), Path.cwd()
     address = environ.get(HOST, "")
     done = (
         request_claim(address, test_id, target)

@@ -9,8 +9,8 @@ import anyio
 import click
 
 from jumar.cli.console.output import Console
-from jumar.cli.parameters.command_options import speaking
-from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.command_options import add_output_options
+from jumar.cli.parameters.environment import read_environment
 from jumar.core.state.reply import ToolCall
 from jumar.hooks.claim_command import HOST, ClaimOutcome, resolve_test_id, root_around, send
 from jumar.hooks.repository_session import RepositorySession
@@ -19,14 +19,14 @@ from jumar.hooks.repository_session import RepositorySession
 @click.command(epilog="Example: jumar escalate test_calc.py::test_round 'it wants 2, test_calc.py::test_half wants 3'")
 @click.argument("test_id", metavar="TEST")
 @click.argument("words", metavar="REASON", nargs=-1, required=True)
-@speaking
+@add_output_options
 def escalate(test_id: str, words: tuple[str, ...], *, as_json: bool, quiet: bool) -> int:
     """End the run because TEST contradicts the instruction or another test; REASON says which, and how.
 
     A person decides then; the test stays as it is. Edits that wait are judged first. Exit 1 if TEST is unknown.
     Works where an agent is at work under jumar: in a run with --agent external, or behind `jumar hook install`.
     """
-    voice, environ, reason = Console(json=as_json, quiet=quiet), environment(), " ".join(words)
+    voice, environ, reason = Console(json=as_json, quiet=quiet), read_environment(), " ".join(words)
     if address := environ.get(HOST, ""):
         done = send(address, "escalate", {"test_id": test_id, "reason": reason})
     else:

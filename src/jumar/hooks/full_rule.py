@@ -28,7 +28,7 @@ from jumar.child.hook.ruling import (
     format_refusal,
     read,
 )  # fmt: skip
-from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.environment import read_environment
 from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.quoting import make_one_line
 from jumar.core.state.claims import find_red_ids
@@ -40,7 +40,7 @@ from jumar.errors import JumarError
 from jumar.hooks.repository_session import RepositorySession
 from jumar.hooks.stop_rule import find_stopper, rule
 from jumar.runs.session import ActionOutcome, Session
-from jumar.task.untested import untested_line
+from jumar.task.untested import format_untested_line
 
 LOOK = ToolCall(name="look", arguments={})
 
@@ -57,7 +57,7 @@ def main() -> None:
     """Answer the event named in the first argument, of the repository in the second, under the gate in a third."""
     event, root = sys.argv[1:3]
     gate = Gate(sys.argv[3]) if len(sys.argv) > 3 else None  # noqa: PLR2004  as the sentence above says
-    answer = answer_or_refuse(event, sys.stdin.buffer.read(), Path(root), environment(), gate)
+    answer = answer_or_refuse(event, sys.stdin.buffer.read(), Path(root), read_environment(), gate)
     if answer is not None:
         sys.stdout.write(json.dumps(answer))
 
@@ -126,7 +126,9 @@ def _standing(session: Session) -> str:
     if not state.expected:
         verify = state.run.settings.verify
         offer = "nothing judges the edits; the person may set [gate] verify or [tests] command in jumar.toml"
-        return f"jumar: {untested_line(verify, Gate.REFACTOR) if verify else f'no tests: refactor mode; {offer}'}"
+        return (
+            f"jumar: {format_untested_line(verify, Gate.REFACTOR) if verify else f'no tests: refactor mode; {offer}'}"
+        )
     red = find_red_ids(state.gate_state.newest)
     return f"jumar: {len(state.expected)} tests; red is {format_ids(red)}" if red else (
         f"jumar: {len(state.expected)} tests, none red: an edit of code needs a failing test first"

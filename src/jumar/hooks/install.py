@@ -17,10 +17,10 @@ from jumar.child.hook import hook_fast
 from jumar.child.hook.published_state import HookRefusal, find_root
 from jumar.child.hook.ruling import BEGIN, EVENTS, FAILED, POST, PRE, PROMPT, STOP, STOPS, SUBAGENT_STOP
 from jumar.cli.console.output import Console
-from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.command_options import add_output_options
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.workspace.files.safe_paths import passing
+from jumar.workspace.files.safe_paths import make_temporary_name
 
 SECONDS = {PRE: 60, POST: 180, FAILED: 180, STOP: 900, SUBAGENT_STOP: 900, PROMPT: 900, BEGIN: 30}
 """Timeout of the host for each event; most of it is for the tests of a whole turn, or of the beginning."""
@@ -65,7 +65,7 @@ def hook() -> None:
 )  # fmt: skip
 @click.option("--uninstall", is_flag=True, help="Take the hooks out again; all else stays.")
 @click.option("-y", "--yes", is_flag=True, help="Write without asking.")
-@speaking
+@add_output_options
 def install(folder: Path, *, local: bool, gate: str, uninstall: bool, yes: bool, **speech: bool) -> int:
     """Write the hooks into .claude/settings.json of the repository in DIR. What is there stays; the change is shown.
 
@@ -193,7 +193,7 @@ def _write(file: Path, text: str) -> None:
         file.unlink(missing_ok=True)
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(passing())
+    temporary = file.with_name(make_temporary_name())
     try:
         temporary.write_text(text, "utf-8")
         if file.exists():

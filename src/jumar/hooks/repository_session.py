@@ -161,7 +161,7 @@ class RepositorySession:
     def closed(self, state: RunState, seen: str) -> tuple[str, ...]:
         """Put back all that was changed since the newest run ended in *state*; the paths."""
         place = RunPlace.at(self.run(), self.environ)
-        changed = trees.difference(place.store.manifest(state.tree), place.store.manifest(seen))
+        changed = trees.find_differences(place.store.manifest(state.tree), place.store.manifest(seen))
         if changed:
             build_workspace(place, state.run).reset(state.tree)
             self.save(seen, changed)
@@ -251,7 +251,7 @@ def explain_exclusion(path: str, state: RunState) -> str:
     """Explain why *path* cannot be edited in the run in *state*, since no tree would hold it; empty: one would."""
     settings = state.run.settings
     skip = Ignored(settings.skip, settings.tracked, settings.include).skip()
-    if trees.ignored(path) or skip(path) or any(skip(folder + "/") for folder in trees.above(path)):
+    if trees.is_ignored(path) or skip(path) or any(skip(folder + "/") for folder in trees.list_parents(path)):
         return f"{path} is part of no tree: git ignores it, or it is a history or a cache; no test could judge an edit"
     return ""
 

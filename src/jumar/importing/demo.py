@@ -20,7 +20,7 @@ from jumar.runs.lifecycle import Begun, start
 from jumar.runs.setup.result import Result
 from jumar.task.resolve import Options, with_options
 from jumar.task.task import load_task
-from jumar.workspace.patch import readable_diff
+from jumar.workspace.patch import format_diff
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
 
@@ -85,7 +85,7 @@ def _shown(prepared: PreparedRecipe, result: Result) -> DemoBug:
     folder = Path(result.events).parent
     entries = read_journal(folder)
     state = replay(entries)
-    diff = readable_diff(Store(find_objects_folder(folder)), state.run.tree, state.tree)
+    diff = format_diff(Store(find_objects_folder(folder)), state.run.tree, state.tree)
     return DemoBug(prepared, result, diff, candidates=_tried(folder))
 
 

@@ -103,7 +103,7 @@ class LedgerRows:
         self._span: int | None = None
         """The time since this process entered a run, see `jumar.journal.spans`; None: it entered none."""
         _check(self.path, caps)
-        with safe_paths.disk(f"cannot make {self.path.parent}"):
+        with safe_paths.explain_disk_faults(f"cannot make {self.path.parent}"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._told():
             self._db = sqlite3.connect(self.path, timeout=PATIENCE_SECONDS, isolation_level=None)

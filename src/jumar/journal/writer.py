@@ -53,7 +53,7 @@ class Journal:
             BadInput: if it holds a journal already, or another process writes there.
             Infra: if the disk refuses.
         """
-        with safe_paths.disk(f"cannot begin a journal in {folder}"):
+        with safe_paths.explain_disk_faults(f"cannot begin a journal in {folder}"):
             fresh = not folder.is_dir()
             folder.mkdir(parents=True, exist_ok=True)
             try:
@@ -72,7 +72,7 @@ class Journal:
             BadInput: if there is no journal, another process writes it, or a line of it is damaged.
             Infra: if the disk refuses.
         """
-        with safe_paths.disk(f"cannot open the journal in {folder}"):
+        with safe_paths.explain_disk_faults(f"cannot open the journal in {folder}"):
             if not (folder / EVENTS).is_file():
                 raise BadInput(f"{folder} holds no journal (no {EVENTS} in it); name the directory of a run")
             return cls._begun(folder, 0, write)
@@ -108,7 +108,7 @@ class Journal:
         # this very fault to stop, writes its end; and what the disk got back early, others would eat.
         closing = any(isinstance(event, Final | RunEnd) for event in events)
         try:
-            with safe_paths.disk(f"the journal in {self.folder} cannot be written"):
+            with safe_paths.explain_disk_faults(f"the journal in {self.folder} cannot be written"):
                 self._put(data, spare=closing)
             self._sync()
         except BaseException:

@@ -15,8 +15,8 @@ from click.core import ParameterSource
 
 from jumar.cli.console.output import strip_controls
 from jumar.cli.console.signals import SignalWatcher
-from jumar.cli.parameters.command_options import TEST_COMMAND, judging
-from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.command_options import TEST_COMMAND, add_verdict_options
+from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import TRUST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate
@@ -48,19 +48,19 @@ GATES = click.Choice([Gate.STRICT.value, Gate.REFACTOR.value])
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
 @click.option("--runs", type=PATH, default=RUNS, show_default=True, help="Where runs are kept.")
 @TEST_COMMAND
-@judging
+@add_verdict_options
 def mcp(roots: tuple[Path, ...], port: int | None, runs: Path, **chosen: Any) -> int:
     """Serve the gate to MCP hosts, which may open tasks below each ROOT (default: the current folder).
 
     Standard input and output speak the protocol, unless --http is given.
     """
     refuse_links(runs)
-    mcp_server.installed()
+    mcp_server.check_installed()
     without = chosen.pop("no_token")
     token, allowed = _token(port, chosen.pop("token"), without=without), _roots(roots)
     if chosen["allow_refactor"] and chosen["gate"] not in (None, Gate.STRICT):
         raise BadInput("--allow-refactor lets a model leave the strict gate, and the gate is another; leave one out")
-    at = None if port is None else http_server.listening(port)
+    at = None if port is None else http_server.open_socket(port)
     token = "" if at is None else _announced(at, token, without=without)
     attendant = SignalWatcher(quiet=True, patient=True)  # what a host asked for is written at once
     attendant.run(lambda: _serve(allowed, runs, chosen, at, token))
@@ -96,7 +96,7 @@ async def _serve(
     from jumar.runs import session  # noqa: PLC0415  libcst is slow to import
     from jumar.runs.session_pool import RunOpeners, SessionPool  # noqa: PLC0415  as above
 
-    environ, python = environment(), chosen["python"]
+    environ, python = read_environment(), chosen["python"]
     trust = Trust(environ, chosen["trust"])
     doors = RunOpeners(
         lambda task: session.open_session(task, runs, environ=environ, python=python),
@@ -104,7 +104,7 @@ async def _serve(
     )
     async with anyio.create_task_group() as seats:
         desk = SessionPool(seats, doors, runs)
-        server = mcp_server.server(ToolDispatcher(desk, roots, _settling(chosen), trust), alone=at is None)
+        server = mcp_server.build_server(ToolDispatcher(desk, roots, _settling(chosen), trust), alone=at is None)
         if at is None:
             if sys.stdin.isatty():
                 click.echo(

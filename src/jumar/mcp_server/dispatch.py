@@ -36,7 +36,7 @@ class ToolDispatcher:
         """Perform the tool *name* for *client* (empty: it has no session) with the arguments *given*."""
         gives = calls.OFFERS[name].gives
         try:
-            asked = calls.arguments(name, given)
+            asked = calls.check_arguments(name, given)
             if isinstance(asked, calls.OpenTask):
                 return await self._open(client, asked)
             if isinstance(asked, calls.StatusArguments):
@@ -49,7 +49,7 @@ class ToolDispatcher:
             return gives(ok=False, run=run if isinstance(run, str) else "", reason=str(refused))
 
     async def _open(self, client: str, asked: calls.OpenTask) -> answers.Stood:
-        task = await to_thread.run_sync(self._settle, inside(self._roots, asked.path), asked)
+        task = await to_thread.run_sync(self._settle, resolve_inside(self._roots, asked.path), asked)
         session = await self._desk.open(client, task)
         shown = str(session.state.best_results.get("output", ""))
         return replace(self._stood(session.folder.name), shown=shown)
@@ -80,10 +80,10 @@ class ToolDispatcher:
             run=name,
             stop=str(state.end.stop) if state.phase is Phase.ENDED and state.end else "",
             workspace=str(folder / "workspace"),
-            tests=answers.standing(state),
-            claims=answers.claims(state),
+            tests=answers.build_standing(state),
+            claims=answers.list_claims(state),
             unjudged=tuple(dict.fromkeys(edit.path for edit in state.gate_state.turn)),
-            plan=answers.steps(state),
+            plan=answers.list_steps(state),
             journal=str(folder / "events.jsonl"),
         )
 
@@ -107,7 +107,7 @@ class ToolDispatcher:
             run=name,
             reason=refused,
             stop=str(stop),
-            tests=answers.standing(state),
+            tests=answers.build_standing(state),
             applied=applied,
             patch=str(patch) if patch.is_file() and patch.stat().st_size else "",
         )
@@ -126,13 +126,13 @@ class ToolDispatcher:
         if not told.admitted:
             return gives(ok=False, reason=told.reason, **common, **_beside(gives, told))
         if issubclass(gives, answers.Tested):
-            common["tests"] = answers.standing(session.state)
+            common["tests"] = answers.build_standing(session.state)
         if issubclass(gives, answers.Acted):
             return gives(ok=True, **common, **_beside(gives, told))
         return _read(gives, told, common)
 
 
-def inside(roots: tuple[Path, ...], path: str) -> Path:
+def resolve_inside(roots: tuple[Path, ...], path: str) -> Path:
     """*path*, resolved, which must lie in one of *roots*; relative ones are looked for in each.
 
     Raises:

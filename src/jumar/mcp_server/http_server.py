@@ -27,7 +27,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-def listening(port: int) -> socket.socket:
+def open_socket(port: int) -> socket.socket:
     """A socket on loopback at *port*; 0 is any that is free.
 
     Raises:
@@ -58,7 +58,7 @@ async def serve(server: Server[Any], at: socket.socket, token: str, left: Callab
     security = TransportSecuritySettings(allowed_hosts=[f"{HOST}:{port}", f"localhost:{port}"], allowed_origins=[])
     app = server.streamable_http_app(transport_security=security)
     config = uvicorn.Config(
-        door(app, token, left),
+        guard_app(app, token, left),
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=LINGER_SECONDS,
@@ -86,7 +86,7 @@ async def serve(server: Server[Any], at: socket.socket, token: str, left: Callab
             web.should_exit = True
 
 
-def door(app: App, token: str, left: Callable[[str], Awaitable[None]]) -> App:
+def guard_app(app: App, token: str, left: Callable[[str], Awaitable[None]]) -> App:
     """*app* behind a door that asks for *token* and hears who leaves."""
 
     async def entered(scope: Scope, receive: Receive, send: Send) -> None:

@@ -108,7 +108,7 @@ NAMED = 100
 """Red tests that an answer names."""
 
 
-def standing(state: RunState) -> Standing:
+def build_standing(state: RunState) -> Standing:
     """Return the test results of the run."""
     newest, green = state.gate_state.newest, state.best.green_ids if state.best is not None else frozenset[str]()
     red = tuple(i for i in state.expected if not (newest[i].status == "pass" if i in newest else i in green))
@@ -118,19 +118,19 @@ def standing(state: RunState) -> Standing:
     )
 
 
-def claims(state: RunState) -> tuple[ClaimOpen, ...]:
+def list_claims(state: RunState) -> tuple[ClaimOpen, ...]:
     """The open claims of the run."""
     return tuple(ClaimOpen(c.test_id, c.path, c.failures) for c in state.gate_state.claims)
 
 
-def steps(state: RunState) -> tuple[StepStands, ...]:
+def list_steps(state: RunState) -> tuple[StepStands, ...]:
     """The plan of the run, and where each step stands."""
     return tuple(
         StepStands(s.title, get_step_status(s, state.gate_state.newest), s.test_id) for s in state.gate_state.plan
     )
 
 
-def fields_of(answer: ToolResponse) -> dict[str, Any]:
+def encode_fields(answer: ToolResponse) -> dict[str, Any]:
     """*answer* as plain JSON."""
     fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(answer))
     return fields
@@ -143,9 +143,9 @@ BARE = ("shown", "text")
 """Texts that need no name before them."""
 
 
-def text(answer: ToolResponse) -> str:
+def format_text(answer: ToolResponse) -> str:
     """*answer* for a model that is shown texts only."""
-    fields = fields_of(answer)
+    fields = encode_fields(answer)
     left_out = {"ok", "reason", *(name for kind, names in UNSAID.items() if isinstance(answer, kind) for name in names)}
     if not answer.ok:
         left_out -= {"reverted", "why"}

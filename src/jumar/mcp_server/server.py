@@ -35,7 +35,7 @@ INSTRUCTIONS = (
 """Instructions that a host may show its model before the first call."""
 
 
-def installed() -> None:
+def check_installed() -> None:
     """Check that the SDK can be imported.
 
     Raises:
@@ -48,20 +48,20 @@ def installed() -> None:
         raise BadInput(f"`jumar mcp` needs the MCP SDK ({error.name} is missing): pip install 'jumar[mcp]'") from None
 
 
-def server(gatehouse: ToolDispatcher, *, alone: bool) -> Server[Any]:
+def build_server(gatehouse: ToolDispatcher, *, alone: bool) -> Server[Any]:
     """The server; *alone*: one client speaks to this process, and every call is its."""
     import mcp_types as types  # noqa: PLC0415  an extra, and 0.5 s to import
     from mcp.server.lowlevel import Server  # noqa: PLC0415  as above
 
     async def listed(_: ServerRequestContext, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool(name) for name in calls.OFFERS])
+        return types.ListToolsResult(tools=[describe_tool(name) for name in calls.OFFERS])
 
     async def called(ctx: ServerRequestContext, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in calls.OFFERS:
             reason = f"there is no tool {params.name[:60]!r}; there are {', '.join(calls.OFFERS)}"
-            return result(answers.ToolResponse(ok=False, reason=reason))
+            return build_result(answers.ToolResponse(ok=False, reason=reason))
         client = ONE if alone else _client(ctx)
-        return result(await gatehouse.call(client, params.name, params.arguments or {}))
+        return build_result(await gatehouse.call(client, params.name, params.arguments or {}))
 
     return Server(
         "jumar",
@@ -73,7 +73,7 @@ def server(gatehouse: ToolDispatcher, *, alone: bool) -> Server[Any]:
     )
 
 
-def tool(name: str) -> types.Tool:
+def describe_tool(name: str) -> types.Tool:
     """The tool *name*, as a host is told of it."""
     import mcp_types as types  # noqa: PLC0415  as above
 
@@ -82,8 +82,8 @@ def tool(name: str) -> types.Tool:
         name=name,
         title=offer.title,
         description=offer.about,
-        input_schema=calls.schema(offer.takes),
-        output_schema=calls.schema(offer.gives),
+        input_schema=calls.build_schema(offer.takes),
+        output_schema=calls.build_schema(offer.gives),
         annotations=types.ToolAnnotations(
             title=offer.title,
             read_only_hint=offer.reads,
@@ -94,13 +94,13 @@ def tool(name: str) -> types.Tool:
     )
 
 
-def result(answer: answers.ToolResponse) -> types.CallToolResult:
+def build_result(answer: answers.ToolResponse) -> types.CallToolResult:
     """*answer* as structured content, and as a text for hosts that show texts only."""
     import mcp_types as types  # noqa: PLC0415  as above
 
     return types.CallToolResult(
-        content=[types.TextContent(text=answers.text(answer))],
-        structured_content=answers.fields_of(answer),
+        content=[types.TextContent(text=answers.format_text(answer))],
+        structured_content=answers.encode_fields(answer),
         is_error=not answer.ok,
     )
 

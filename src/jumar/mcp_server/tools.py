@@ -213,7 +213,7 @@ OFFERS: dict[str, McpTool] = {
 """Every tool, in the order in which a session meets them."""
 
 
-def schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
+def build_schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON schema of *struct*, in one piece: some hosts resolve no references."""
     (root,), parts = msgspec.json.schema_components((struct,), ref_template="{name}")
     whole: dict[str, Any] = _inlined(root, parts)
@@ -221,7 +221,7 @@ def schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
     return whole
 
 
-def arguments(name: str, given: object) -> Any:
+def check_arguments(name: str, given: object) -> Any:
     """Check the arguments of a tool call.
 
     Raises:

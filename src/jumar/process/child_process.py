@@ -24,7 +24,7 @@ from jumar.ports import Invocation, Record
 from jumar.process.launch import Confinement, StartedProcess, start_confined
 from jumar.process.output import read_output
 from jumar.process.room import discard
-from jumar.workspace.files.safe_paths import disk
+from jumar.workspace.files.safe_paths import explain_disk_faults
 
 GRACE_SECONDS = 0.8
 """After its deadline a reaper has this long to answer, or to be at work; if it was stopped, jumar does the killing."""
@@ -159,7 +159,7 @@ class Child:
         """Return the message of a sandbox that could not be set up."""
         if not self._signalled or self._output is None:
             return ""
-        with disk(f"cannot read {self._output}"):
+        with explain_disk_faults(f"cannot read {self._output}"):
             lines = read_output(self._output).strip().splitlines()
         return f" ({lines[-1][:SAID]})" if lines else ""
 
@@ -206,7 +206,7 @@ async def run_confined(invocation: Invocation, confinement: Confinement) -> Asyn
         BadInput: if the sandbox cannot show what it is asked to.
     """
     try:
-        with disk("cannot start a process for the tests"):
+        with explain_disk_faults("cannot start a process for the tests"):
             child = Child(invocation, confinement, start_confined(invocation, confinement))
         try:
             yield child

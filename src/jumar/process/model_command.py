@@ -25,7 +25,7 @@ from jumar.process.shell_check import build_shell_invocation
 from jumar.sandbox import bwrap
 from jumar.sandbox.program_files import PATH, find_interpreter_files
 from jumar.sandbox.request import Reach
-from jumar.workspace.files.safe_paths import disk
+from jumar.workspace.files.safe_paths import explain_disk_faults
 
 COMMAND_BYTES = 100_000
 """A longer command is refused: no kernel takes an argument of 128 KiB."""
@@ -106,7 +106,10 @@ class ConfinedCommands:
             build_shell_invocation(*words), env={"PATH": f"{self.python.parent}:{PATH}"}
         )
         # A named file beside the room: a kill leaves it where rooms are cleared away.
-        with disk(f"cannot write to {room.parent}"), tempfile.NamedTemporaryFile(dir=room.parent) as output:
+        with (
+            explain_disk_faults(f"cannot write to {room.parent}"),
+            tempfile.NamedTemporaryFile(dir=room.parent) as output,
+        ):
             path = Path(output.name)
             confinement = Confinement(
                 room=room,

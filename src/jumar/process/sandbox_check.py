@@ -17,7 +17,7 @@ from jumar.process.room import lay_out
 from jumar.process.shell_check import build_shell_invocation
 from jumar.sandbox import seccomp
 from jumar.sandbox.bwrap import Bubblewrap, find_programs
-from jumar.workspace.files.safe_paths import disk
+from jumar.workspace.files.safe_paths import explain_disk_faults
 
 PROBE_SECONDS = 20.0
 
@@ -68,7 +68,7 @@ async def check_sandbox(sandbox: Sandbox, folder: Path) -> str:
     """Return why *sandbox* does not confine a process in a room in *folder*, in one sentence; empty if it does."""
     decoy = _Decoy(secrets.token_hex(8))
     async with lay_out(decoy, "", folder) as room:
-        with disk(f"cannot write to {folder}"), tempfile.NamedTemporaryFile(dir=folder) as output:
+        with explain_disk_faults(f"cannot write to {folder}"), tempfile.NamedTemporaryFile(dir=folder) as output:
             confinement = Confinement(room=room, output=Path(output.name), seconds=PROBE_SECONDS, sandbox=sandbox)
             async with run_confined(
                 build_shell_invocation(_PROBE, output.name, decoy.word, *_namespaces()), confinement

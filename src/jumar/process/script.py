@@ -19,7 +19,7 @@ from jumar.ports import Invocation, Record
 from jumar.process.child_process import run_confined
 from jumar.process.launch import Confinement
 from jumar.process.room import discard
-from jumar.workspace.files.safe_paths import disk
+from jumar.workspace.files.safe_paths import explain_disk_faults
 
 
 class StandaloneScript(NamedTuple):
@@ -42,7 +42,7 @@ async def run_script(
     argv = (script.python or sys.executable, "-I", "-S", "-B", *start.build_command(script.program))
     records: list[Record] = []
     try:
-        with disk(f"cannot make a room in {rooms}"):
+        with explain_disk_faults(f"cannot make a room in {rooms}"):
             await to_thread.run_sync(_made, room)
         async with run_confined(Invocation(argv=argv, config=config), confinement(room)) as child:
             while (record := await child.receive()) is not None:

@@ -18,7 +18,7 @@ from jumar.ports import Checked, Invocation
 from jumar.process.child_process import run_confined
 from jumar.process.launch import Confinement
 from jumar.process.output import read_output
-from jumar.workspace.files.safe_paths import disk
+from jumar.workspace.files.safe_paths import explain_disk_faults
 
 NO_ENV: Mapping[str, str] = MappingProxyType({})
 
@@ -45,7 +45,7 @@ async def run_check(command: str, confinement: Confinement, env: Mapping[str, st
             match record:
                 case ["end", int(status)]:
                     code = status
-    with disk(f"cannot read {confinement.output}"):
+    with explain_disk_faults(f"cannot read {confinement.output}"):
         said = await to_thread.run_sync(read_output, confinement.output)
     ok = child.ended is Ended.NORMAL and code == 0
     why = "" if ok or child.ended is Ended.NORMAL else f"\n{child.detail}"

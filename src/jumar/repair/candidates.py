@@ -22,21 +22,49 @@ from jumar.repair.source.units import Unit
 from jumar.repair.suspicion import SuspectTree
 
 NODE_OPERATORS: tuple[tuple[Operator, float], ...] = (
-    (expressions.comparisons, 1.0), (expressions.arithmetic, 0.9), (expressions.boolean, 0.9),
-    (expressions.operands, 0.8), (boundaries.integers, 0.8), (boundaries.floats, 0.4), (boundaries.neighbours, 0.8),
-    (boundaries.slices, 0.6), (boundaries.indices, 0.4), (boundaries.ranges, 0.6), (names.variables, 0.75),
-    (names.attributes, 0.6), (names.members, 0.2), (names.elements, 0.8), (names.seen, 0.35), (calls.arguments, 0.8),
-    (calls.unwrapped, 0.6), (calls.wrapped, 0.35), (calls.clamped, 0.45), (calls.combined, 0.35),
-    (constants.singles, 0.8), (constants.containers, 0.5), (constants.strings, 0.5), (conditions.strengthened, 0.45),
-    (conditions.replaced, 0.4), (conditions.filters, 0.5), (guards.handlers, 0.5),
-)  # fmt: skip
+    (expressions.change_comparisons, 1.0),
+    (expressions.change_arithmetic, 0.9),
+    (expressions.change_booleans, 0.9),
+    (expressions.keep_operand, 0.8),
+    (boundaries.change_integers, 0.8),
+    (boundaries.change_floats, 0.4),
+    (boundaries.shift_counts, 0.8),
+    (boundaries.change_slices, 0.6),
+    (boundaries.change_indices, 0.4),
+    (boundaries.change_ranges, 0.6),
+    (names.change_variables, 0.75),
+    (names.change_attributes, 0.6),
+    (names.take_members, 0.2),
+    (names.change_elements, 0.8),
+    (names.reuse_expressions, 0.35),
+    (calls.change_arguments, 0.8),
+    (calls.unwrap_calls, 0.6),
+    (calls.wrap_values, 0.35),
+    (calls.clamp_values, 0.45),
+    (calls.combine_values, 0.35),
+    (constants.change_singletons, 0.8),
+    (constants.change_containers, 0.5),
+    (constants.change_strings, 0.5),
+    (conditions.strengthen_conditions, 0.45),
+    (conditions.replace_conditions, 0.4),
+    (conditions.change_filters, 0.5),
+    (guards.change_handlers, 0.5),
+)
 """Operators on a node, and the highest prior each gives: an operator is not asked until that counts."""
 
 LINE_OPERATORS: tuple[tuple[Callable[[EditSite, StatementLines], Iterator[TextEdit]], float], ...] = (
-    (statements.deleted, 0.5), (statements.moved, 0.55), (statements.keywords, 0.6), (statements.returns, 0.35),
-    (statements.copied, 0.35), (statements.assigned, 0.3), (statements.collected, 0.3), (statements.ended, 0.4),
-    (guards.conditional, 0.42), (guards.early, 0.4), (guards.caught, 0.25),
-)  # fmt: skip
+    (statements.delete_statements, 0.5),
+    (statements.move_statements, 0.55),
+    (statements.change_keywords, 0.6),
+    (statements.find_returns, 0.35),
+    (statements.copy_statements, 0.35),
+    (statements.assign_names, 0.3),
+    (statements.collect_names, 0.3),
+    (statements.end_with_return, 0.4),
+    (guards.make_conditional, 0.42),
+    (guards.return_early, 0.4),
+    (guards.catch_exceptions, 0.25),
+)
 """The same at a statement that has its lines to itself."""
 
 AT_ONCE = 16

@@ -41,14 +41,14 @@ from jumar.runs.setup.marks import TrustedRun, mark
 from jumar.runs.setup.result import Result, build_result, replay_state
 from jumar.runs.setup.run_directory import create_run_directory, leave_no_trace, make_absolute, withhold_run_files
 from jumar.runs.setup.selftest_cache import SelftestCache
-from jumar.runs.tree.task_tree import allowed_bytes, settled
+from jumar.runs.tree.task_tree import compute_allowed_bytes, settle_tree
 from jumar.runtime.dependencies import NoLedger, RunDependencies, skip_pause
 from jumar.runtime.effect_runner import EffectRunner
-from jumar.task.budget_options import flag
-from jumar.task.task import Task, interpreter
+from jumar.task.budget_options import format_flag
+from jumar.task.task import Task, find_interpreter
 from jumar.verify.mutation_probe import probe
-from jumar.workspace.files.safe_paths import disk, replace_file
-from jumar.workspace.patch import best_patch
+from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.patch import make_best_patch
 
 Begun = Callable[[Kernel], None]
 """Is handed the kernel before it runs: to watch it, or to halt it on a signal. See `jumar.process.progress.Telling`."""
@@ -106,22 +106,24 @@ async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -
         BadInput: as `start`.
     """
     refuse_links(runs)
-    interpreter(task, entry.python)  # refused before anything is made
+    find_interpreter(task, entry.python)  # refused before anything is made
     ready = prepare_model(task, entry.environ)
-    task = settled(withhold_run_files(ready.task, runs, task.model, entry.environ), entry.environ)
+    task = settle_tree(withhold_run_files(ready.task, runs, task.model, entry.environ), entry.environ)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
     place = replace(RunPlace.at(create_run_directory(runs, task.name), entry.environ), tell=entry.tell)
     try:
-        place.store.limit_bytes = allowed_bytes(task.weight.bytes)
+        place.store.limit_bytes = compute_allowed_bytes(task.weight.bytes)
         around = SandboxSurroundings(place.folder, entry.environ, (task.root,), tell=entry.tell)
         box = await choose_sandbox(task.sandbox, around, unattended=task.unattended)
         place = replace(place, sandbox=box)
-        with disk(f"cannot write to {place.folder}"):
+        with explain_disk_faults(f"cannot write to {place.folder}"):
             for name, data in ready.kept.items():
                 (place.folder / name).write_bytes(data)
         first = await build_first_event(task, place, entry.python)
         now = time.time()
-        with disk(f"cannot write to {place.folder}"):  # before the line: a run that is killed here has its mark
+        with explain_disk_faults(
+            f"cannot write to {place.folder}"
+        ):  # before the line: a run that is killed here has its mark
             mark(place.folder, format_group((first,), now, JournalEnd())[1][0], entry.environ)
         journal = held.enter_context(Journal.create(place.folder))
         state = replay(journal.append((first,), now))
@@ -254,15 +256,15 @@ def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...
     """
     for name, new in limits.items():
         if not isfinite(new):
-            raise BadInput(f"{flag(name)} must be a number, not {new:g}; leave it out to keep the cap")
+            raise BadInput(f"{format_flag(name)} must be a number, not {new:g}; leave it out to keep the cap")
         if new <= getattr(state.spend, name):
             used = getattr(state.spend, name)
-            raise BadInput(f"{flag(name)} {new:g} is used up already ({used:g}); give a higher cap")
+            raise BadInput(f"{format_flag(name)} {new:g} is used up already ({used:g}); give a higher cap")
     budget = replace(state.run.budget, **limits)
     over = find_exhausted_cap(budget, state.spend, names=("attempts", "turns", "test_runs"))
     if over and state.end is not None and state.run.test_policy is TestPolicy.ON_FINAL:
         raise BadInput(
-            f"the cap on {over} is used up, and going on takes one more test run: raise it with {flag(over)}"
+            f"the cap on {over} is used up, and going on takes one more test run: raise it with {format_flag(over)}"
         )
     budget = state.run.budget
     return tuple(ev.Limit(name=n, old=getattr(budget, n), new=new, by="resume") for n, new in limits.items())
@@ -282,8 +284,8 @@ def write_result(running: Running, state: RunState) -> Result:
     """The result of the run that ended in *state*, written down beside its journal."""
     place, journal = running.place, running.journal
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)  # before anything is written: the disk may be full
-    with disk(f"the run has ended, but {place.folder} cannot be written"):
-        replace_file(place.folder / "best.patch", best_patch(place.store, state.run.tree, state.tree))
+    with explain_disk_faults(f"the run has ended, but {place.folder} cannot be written"):
+        replace_file(place.folder / "best.patch", make_best_patch(place.store, state.run.tree, state.tree))
     if state.end is not None and state.end.stop is StopReason.INFRA:
         SelftestCache(place.environ).forget()
     leave_workspace(place, state)
@@ -293,6 +295,6 @@ def write_result(running: Running, state: RunState) -> Result:
 def store_result(place: RunPlace, result: Result) -> Result:
     """*result*, written down in *place*, where nothing is judged any more."""
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)
-    with disk(f"the run has ended, but {place.folder} cannot be written"):
+    with explain_disk_faults(f"the run has ended, but {place.folder} cannot be written"):
         replace_file(place.folder / "result.json", msgspec.json.format(msgspec.json.encode(result)) + b"\n")
     return result

@@ -28,14 +28,14 @@ from jumar.runs.setup.assembly import (
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 from jumar.runs.setup.result import read_state
 from jumar.runs.setup.selftest_cache import SelftestCache
-from jumar.runs.tree.plain_suite import plain_ids
-from jumar.runs.tree.task_tree import settled
-from jumar.task.task import Task, guard_of
+from jumar.runs.tree.plain_suite import read_plain_ids
+from jumar.runs.tree.task_tree import settle_tree
+from jumar.task.task import Task, build_write_rules
 from jumar.verify.execution import HeldOut
 from jumar.verify.mutation_probe import MutationFindings, probe
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.safe_paths import replace_file
-from jumar.workspace.files.trees import EntryKind, difference, overlay
+from jumar.workspace.files.trees import EntryKind, find_differences, overlay
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
 
@@ -75,7 +75,7 @@ async def score_tree(
     """
     if not where.is_dir():  # noqa: ASYNC240  one look, before anything runs
         raise BadInput(f"there is no folder {where}; name the tree to be judged, or the directory of a run")
-    task = settled(task, environ)
+    task = settle_tree(task, environ)
     is_run = (where / "events.jsonl").is_file()
     with tempfile.TemporaryDirectory(prefix="jumar-score-") as temporary:
         scratch = Path(temporary)
@@ -101,16 +101,16 @@ async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None,
     """The verdict on the tree in *folder*. With *reads* the ids are read off the task's files, where that is sure."""
     store = place.store
     base, given = (store_tree(store, task, where, place.tell) for where in (None, folder))
-    visible = guard_of(build_settings(task, store, base, python))
+    visible = build_write_rules(build_settings(task, store, base, python))
     candidate = store.overlay(base, given, lambda path: visible.editable(path) and not visible.protected(path))
-    ignored = difference(store.manifest(candidate), store.manifest(given))
+    ignored = find_differences(store.manifest(candidate), store.manifest(given))
     hidden = store.capture(task.hidden) if task.hidden else ""
     own = _with_hidden(task, tuple(store.manifest(hidden))) if hidden else task
     whole = _with(store, base, hidden)
     settings = build_settings(own, store, whole, python)
     plain = _plain(store, whole, settings) if reads and not own.expected else ()
     expected = plain or await find_expected_ids(build_verifier(place, settings, whole, own.expected), own)
-    guard = guard_of(
+    guard = build_write_rules(
         protect_expected_files(
             settings, find_files_of_tests(expected, place, whole, load_runner(settings.suite.runner))
         )
@@ -156,7 +156,7 @@ def _plain(store: Store, tree: str, settings: Settings) -> tuple[str, ...]:
     """The ids of *tree*, the task's own, where they can be read off its files; else empty."""
     nodes = store.manifest(tree)
     paths = tuple(path for path, node in nodes.items() if node.kind is EntryKind.FILE)
-    return plain_ids(paths, lambda path: store.get(nodes[path].sha256), settings.suite) or ()
+    return read_plain_ids(paths, lambda path: store.get(nodes[path].sha256), settings.suite) or ()
 
 
 def _with(store: Store, tree: str, hidden: str) -> str:

@@ -24,9 +24,9 @@ from jumar.ports import Push
 from jumar.runs import lifecycle as entering
 from jumar.runs.lifecycle import RunEntry, Running, create_run, write_result
 from jumar.runs.setup.marks import TrustedRun, build_key_ignore_line
-from jumar.runs.tree.task_tree import named
+from jumar.runs.tree.task_tree import list_named_files
 from jumar.task.task import Task
-from jumar.workspace.git_ignored import ignored_in
+from jumar.workspace.git_ignored import read_ignored
 
 ENDING = frozenset({"run_tests", "set_mode", "final"})
 """Actions that end a turn: edits that wait for their verdict are judged then, all in one invocation."""
@@ -157,11 +157,11 @@ async def open_session(
     """
     door = _ActionQueue()
     if in_place:
-        rule = await to_thread.run_sync(ignored_in, task.root, environ)
+        rule = await to_thread.run_sync(read_ignored, task.root, environ)
         own = replace(
             rule,
             lines=(*rule.lines, *task.exclude, *build_key_ignore_line(task.root, environ)),
-            include=(*task.include, *named(task)),
+            include=(*task.include, *list_named_files(task)),
         )
         task = replace(task, in_place=own)
     with ExitStack() as held:

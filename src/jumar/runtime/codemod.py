@@ -69,7 +69,9 @@ def _edit(
 ) -> tuple[ev.Event, ...]:
     """The edit as events: what made it, and each file that it changed."""
     old, new = (parts.workspace.store.manifest(side) for side in sides)
-    paths = tuple(path for path in trees.difference(old, new) if _is_file(old.get(path)) or _is_file(new.get(path)))
+    paths = tuple(
+        path for path in trees.find_differences(old, new) if _is_file(old.get(path)) or _is_file(new.get(path))
+    )
     said = {name: str(action.args.get(name, "")) for name in ("command", "pattern", "replacement")}
     made = ev.Codemod(
         tool=action.name, paths=paths, before=sides[0], after=sides[1], renames=tuple(sorted(renames.items())), **said
@@ -102,7 +104,7 @@ async def _ran(parts: RunDependencies, action: Action, state: RunState) -> tuple
         raise CodemodRejected(f"nothing of it was kept: no tree can hold what the command left: {fault}") from None
     if ran.exit is None:
         raise CodemodRejected(f"the command did not end within {SECONDS:g} s: nothing of it was kept")
-    changed = len(trees.difference(*map(parts.workspace.store.manifest, (state.tree, tree))))
+    changed = len(trees.find_differences(*map(parts.workspace.store.manifest, (state.tree, tree))))
     said = f"{cut_middle(ran.output, ROOM)}\n{changed} files changed"
     return tree, {"exit": ran.exit, "output": said.strip()}
 
@@ -178,7 +180,7 @@ def _allowed(parts: RunDependencies, state: RunState, tree: str) -> dict[str, st
     store = parts.workspace.store
     old, new = store.manifest(state.tree), store.manifest(tree)
     found: dict[str, str] = {}
-    for path in trees.difference(old, new):
+    for path in trees.find_differences(old, new):
         nodes = [node for node in (old.get(path), new.get(path)) if node is not None]
         if all(node.kind is EntryKind.DIR for node in nodes):
             continue
@@ -190,7 +192,7 @@ def _allowed(parts: RunDependencies, state: RunState, tree: str) -> dict[str, st
             raise CodemodRejected(f"{why}: nothing of it was kept")
     if found:
         first, sides = store.manifest(state.run.tree), (_code(parts, old), _code(parts, new))
-        for path in trees.difference(old, new):
+        for path in trees.find_differences(old, new):
             if not _is_open(parts, path) and (why := explain_impure(path, found, _code(parts, first), sides)):
                 raise CodemodRejected(f"{path} is a test, and what it calls anew is no rename of the code: {why}")
     return found
@@ -246,6 +248,6 @@ def _leak(parts: RunDependencies, state: RunState, tree: str) -> Ruling:
     """Rule on the secrets that *tree* would bring into the workspace."""
     store = parts.workspace.store
     new = store.manifest(tree)
-    changed = {p: new[p] for p in trees.difference(store.manifest(state.tree), new) if _is_file(new.get(p))}
+    changed = {p: new[p] for p in trees.find_differences(store.manifest(state.tree), new) if _is_file(new.get(p))}
     texts: dict[str, str | None] = {p: store.get(node.sha256).decode("utf-8", "replace") for p, node in changed.items()}
     return check_leaks(parts, texts, state.tree)

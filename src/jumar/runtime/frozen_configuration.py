@@ -33,7 +33,7 @@ def freeze_configuration(parts: RunDependencies, state: RunState, tree: str) -> 
 def _edited(parts: RunDependencies, state: RunState, tree: str) -> tuple[str, ...]:
     """The files of *tree* that steer the runner and are not as the run began with them."""
     store = parts.workspace.store
-    changed = trees.difference(store.manifest(state.run.tree), store.manifest(tree))
+    changed = trees.find_differences(store.manifest(state.run.tree), store.manifest(tree))
     return tuple(path for path in changed if parts.guard.steering(path))
 
 

@@ -78,7 +78,7 @@ def rule_on_outside_changes(parts: RunDependencies, state: RunState) -> Sequence
         if seen == state.tree:
             return gone
         now = store.manifest(seen)
-        changed = trees.difference(before, now)
+        changed = trees.find_differences(before, now)
         leak = next((hit for path in changed if (hit := _leak(path, now, state.tree, parts))), None)
         reasons = {path: why for path in changed if (why := _refused(path, before, now, state, parts))}
         reasons |= dict.fromkeys(changed, leak.what) if leak else {}  # the run ends: nothing of it stays
@@ -122,7 +122,7 @@ def _told(
     """The edits that were found, as writes one after the other, and what went back."""
     events: list[ev.Event] = []
     step: Manifest = before
-    for path in trees.difference(before, wanted):
+    for path in trees.find_differences(before, wanted):
         node, old = wanted.get(path), before.get(path)
         if any(n is not None and n.kind is EntryKind.DIR for n in (node, old)):
             continue

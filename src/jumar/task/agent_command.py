@@ -30,7 +30,7 @@ OWN = frozenset({
 """Variables that the agent is given by us, with values of ours."""
 
 
-def outside_of(options: OptionValues, agent: str, environ: Mapping[str, str]) -> ExternalAgentSettings:
+def read_agent_settings(options: OptionValues, agent: str, environ: Mapping[str, str]) -> ExternalAgentSettings:
     """Return the settings of the external agent in *options*, if *agent* is one.
 
     Raises:
@@ -40,7 +40,7 @@ def outside_of(options: OptionValues, agent: str, environ: Mapping[str, str]) ->
     if agent != EXTERNAL or options.agent_command is None:
         return ExternalAgentSettings()
     return ExternalAgentSettings(
-        argv=words(options.agent_command, environ),
+        argv=split_command(options.agent_command, environ),
         turn_seconds=options.turn_seconds,
         metered=not options.allow_unmetered,
         variables=_let_through(options, environ),
@@ -91,7 +91,7 @@ def _let_through(options: OptionValues, environ: Mapping[str, str]) -> tuple[str
     return tuple(dict.fromkeys(options.agent_env))
 
 
-def words(command: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+def split_command(command: str, environ: Mapping[str, str]) -> tuple[str, ...]:
     """The words of *command*; a program given by its path is named by its absolute one.
 
     Raises:
@@ -119,12 +119,12 @@ def split(command: str) -> list[str]:
     return found
 
 
-def takes(argv: tuple[str, ...], place: str) -> bool:
+def has_placeholder(argv: tuple[str, ...], place: str) -> bool:
     """Return whether *argv* has the placeholder *place*."""
     return any(match[1] == place for word in argv for match in PLACES.finditer(word))
 
 
-def filled(argv: tuple[str, ...], texts: Mapping[str, str]) -> tuple[str, ...]:
+def fill_placeholders(argv: tuple[str, ...], texts: Mapping[str, str]) -> tuple[str, ...]:
     """*argv* with its places filled in from *texts*; what is filled in is not read again.
 
     Raises:

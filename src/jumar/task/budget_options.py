@@ -35,7 +35,7 @@ UNCAPPED = "workday, as the model costs money and you set no cap; --budget-usd s
 UNMETERED = "workday, as only time stops what --allow-unmetered lets through; --seconds sets another cap"
 
 
-def ledger_caps(options: OptionValues) -> Budget | None:
+def read_ledger_caps(options: OptionValues) -> Budget | None:
     """The caps of a new ledger: the profile's, with another sum where one was given."""
     if options.ledger_usd is not None and not options.ledger:
         raise BadInput("--ledger-usd is the cap of a ledger; name its file with --ledger")
@@ -43,11 +43,11 @@ def ledger_caps(options: OptionValues) -> Budget | None:
         return None
     if options.ledger_usd is not None and not 0 < options.ledger_usd < float("inf"):
         raise BadInput(f"--ledger-usd must be more than 0, not {options.ledger_usd:g}")
-    caps = profile_of(options) or Budget(attempts=None)
+    caps = read_profile(options) or Budget(attempts=None)
     return caps if options.ledger_usd is None else replace(caps, usd=options.ledger_usd)
 
 
-def profile_of(options: OptionValues) -> Budget | None:
+def read_profile(options: OptionValues) -> Budget | None:
     """The caps of the profile that was chosen; None: none was.
 
     Raises:
@@ -58,7 +58,7 @@ def profile_of(options: OptionValues) -> Budget | None:
     return PROFILES[options.profile] if options.profile else None
 
 
-def caps_in_force(
+def resolve_caps(
     task: Task, options: OptionValues, agent: str, *, paid: bool, from_environment: bool = False
 ) -> dict[str, SettingValue]:
     """The caps of a run, by name: what was typed, else the lower of the task's and the person's, else the agent's own.
@@ -72,7 +72,7 @@ def caps_in_force(
         for name in CAPS
     }
     usual = BOUNDS.get(agent, Budget())
-    profile = None if options.ledger else profile_of(options)
+    profile = None if options.ledger else read_profile(options)
     for name in ("usd", "seconds") if profile else ():
         source = f"{'JUMAR_RUN_PROFILE=' if from_environment else '--profile '}{options.profile}"
         rows[name] = _at_most(rows[name], getattr(profile, name), source)
@@ -116,6 +116,6 @@ def _workday(rows: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
     return found
 
 
-def flag(name: str) -> str:
+def format_flag(name: str) -> str:
     """Return the flag of the option *name*, or of the cap of that name."""
     return f"--budget-{name}" if name in ("usd", "tokens") else f"--{name.replace('_', '-')}"

@@ -110,7 +110,7 @@ class _Tree:
         return [path for path in self.paths if f"/{folder}/" in f"/{path}"] if folder not in ("", ".") else []
 
 
-def files_run(command: str, paths: Iterable[str], read: Callable[[str], str]) -> frozenset[str]:
+def find_files_run(command: str, paths: Iterable[str], read: Callable[[str], str]) -> frozenset[str]:
     """The files among *paths* that *command* names or runs, and those that these run, to a fixed point."""
     every = _Tree(paths)
     found, asked, texts = frozenset(_named(command, every)), frozenset(_asked(command)), dict[str, str]()

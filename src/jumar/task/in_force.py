@@ -12,7 +12,7 @@ from jumar.core.state.run_state import HOST
 from jumar.core.state.test_policy import Gate, TestPolicy, find_contradiction
 from jumar.errors import BadInput
 from jumar.sandbox.request import AUTO
-from jumar.task.model_routes import keyed_model
+from jumar.task.model_routes import find_keyed_model
 from jumar.task.settings.precedence import Authority, SettingValue, apply_limit, settle
 from jumar.task.settings.run_settings import SETTINGS
 
@@ -28,7 +28,9 @@ PLAIN = ("ratchet", "ties", "confirm", "sandbox")
 DEFAULTS: Mapping[str, str | int] = {"ratchet": "count", "ties": "keep", "confirm": 3, "sandbox": AUTO}
 
 
-def choices(task: Task, options: OptionValues, environ: Mapping[str, str], *, from_environment: bool = False) -> Rows:
+def resolve_settings(
+    task: Task, options: OptionValues, environ: Mapping[str, str], *, from_environment: bool = False
+) -> Rows:
     """The settings of *task* that are no caps, by name. The model is None where nobody chose one.
 
     Args:
@@ -50,7 +52,7 @@ def choices(task: Task, options: OptionValues, environ: Mapping[str, str], *, fr
     rows["test_policy"] = _default(rows["test_policy"], TestPolicy.ON_WRITE)
     _resolve(rows, ("gate", "test_policy", "agent"), _contradiction)
     rows |= _who(rows, task, environ)
-    rows["gate"] = _default(rows["gate"], usual_gate(str(rows["agent"].value), str(rows["test_policy"].value)))
+    rows["gate"] = _default(rows["gate"], choose_usual_gate(str(rows["agent"].value), str(rows["test_policy"].value)))
     return rows
 
 
@@ -58,7 +60,7 @@ _TOGETHER = ("agent", "model", "test_policy", "gate")
 """Settings that may contradict each other."""
 
 
-def usual_gate(agent: str, policy: str) -> Gate:
+def choose_usual_gate(agent: str, policy: str) -> Gate:
     """The gate where nobody chose one: strict for who can claim and is shown test results."""
     return Gate.STRICT if agent in (DRIVER, HOST) and policy == TestPolicy.ON_WRITE else Gate.OFF
 
@@ -88,7 +90,7 @@ def _usual_model(agent: SettingValue, task: Task, environ: Mapping[str, str]) ->
         return {"value": REPAIR, "source": f"agent repair of {agent.source}", "authority": agent.authority}
     if task.routes.mid.model:
         return {"value": task.routes.mid.model, "source": "[routes.mid]"}
-    keyed, variable = keyed_model(environ)
+    keyed, variable = find_keyed_model(environ)
     return {"value": keyed or None, "source": f"{variable} is set" if variable else "default"}
 
 
@@ -102,7 +104,7 @@ def _mismatch(rows: Rows) -> str:
 def _contradiction(rows: Rows) -> str:
     policy, agent, gate = (rows[name].value for name in ("test_policy", "agent", "gate"))
     if gate is None:
-        gate = usual_gate(str(agent), str(policy))
+        gate = choose_usual_gate(str(agent), str(policy))
     return find_contradiction(TestPolicy(str(policy)), Gate(str(gate)), str(agent)) or ""
 
 

@@ -20,7 +20,7 @@ LOOP_TIERS = ("cheap", "mid")
 """Tiers that a run's loop asks; `frontier` is for the plan, which is made once."""
 
 
-def tiers_of(agent: str, gate: Gate, routes: Mapping[str, Route], *, review: bool = True) -> tuple[str, ...]:
+def list_tiers(agent: str, gate: Gate, routes: Mapping[str, Route], *, review: bool = True) -> tuple[str, ...]:
     """The tiers that *agent* asks under *gate*, where *routes* has them."""
     if agent == PIPELINE and review:
         return ("mid", "cheap")
@@ -28,7 +28,7 @@ def tiers_of(agent: str, gate: Gate, routes: Mapping[str, Route], *, review: boo
     return ("mid", FRONTIER) if plans else ("mid",)
 
 
-def keyed_model(environ: Mapping[str, str]) -> tuple[str, str]:
+def find_keyed_model(environ: Mapping[str, str]) -> tuple[str, str]:
     """The usual model of the first provider whose key is set, and the variable that holds it; both empty: none is."""
     for provider in PROVIDERS:
         for variable in provider.keys if provider.needs_key else ():
@@ -37,7 +37,7 @@ def keyed_model(environ: Mapping[str, str]) -> tuple[str, str]:
     return "", ""
 
 
-def routes_of(task: Task, options: OptionValues, model: str, *, named: bool) -> dict[str, Route]:
+def resolve_routes(task: Task, options: OptionValues, model: str, *, named: bool) -> dict[str, Route]:
     """Tier -> route for a run whose `mid` model is *model*.
 
     Where somebody *named* it, it is also asked by each tier of the loop that no route names; else those ask what ships
@@ -66,7 +66,7 @@ def routes_of(task: Task, options: OptionValues, model: str, *, named: bool) -> 
     return found
 
 
-def replaced_routes(task: Task, options: OptionValues, model: str, source: str) -> Iterator[str]:
+def describe_replaced_routes(task: Task, options: OptionValues, model: str, source: str) -> Iterator[str]:
     """One line for each route of the files that names another model than the one that will be asked.
 
     *source* is what named *model*.

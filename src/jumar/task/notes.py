@@ -9,7 +9,7 @@ from jumar.core.run.strategy import FRONTIER
 from jumar.core.state.settings import Route
 from jumar.core.state.test_policy import Gate
 from jumar.task.budget_options import UNCAPPED
-from jumar.task.model_routes import replaced_routes, tiers_of
+from jumar.task.model_routes import describe_replaced_routes, list_tiers
 from jumar.task.settings.precedence import SettingValue
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jumar.task.task import Task
 
 
-def notes(
+def list_notes(
     task: Task, options: OptionValues, rows: Mapping[str, SettingValue], routes: Mapping[str, Route]
 ) -> Iterator[str]:
     """The notes on *rows*, the settings in force of *task*, and on *routes*."""
@@ -33,7 +33,7 @@ def notes(
     if options.allow_unmetered:
         yield "--allow-unmetered: what the agent spends beside the proxy is not known; only the cap on time stops it"
     if routes and model.authority:
-        yield from replaced_routes(task, options, str(model.value), f"{model.source}")
+        yield from describe_replaced_routes(task, options, str(model.value), f"{model.source}")
     agent, gate = str(rows["agent"].value), Gate(str(rows["gate"].value))
-    if task.routes.frontier.model and FRONTIER not in tiers_of(agent, gate, routes):
+    if task.routes.frontier.model and FRONTIER not in list_tiers(agent, gate, routes):
         yield "[routes.frontier] is not asked: it makes the plan of --agent driver under a gate, and this run has none"

@@ -14,7 +14,7 @@ from jumar.core.state.test_policy import Gate, TestPolicy, find_contradiction
 from jumar.errors import BadInput
 from jumar.models.wire.providers import check_base_url
 from jumar.task.agent_command import check_command, refuse_idle
-from jumar.task.budget_options import flag, ledger_caps, profile_of
+from jumar.task.budget_options import format_flag, read_ledger_caps, read_profile
 from jumar.task.model_routes import parse_price
 from jumar.task.settings.run_settings import OFFLINE, SETTINGS
 from jumar.task.settings.task_file import LONGEST_SECONDS
@@ -49,8 +49,8 @@ def check_options(options: OptionValues) -> None:
         check_base_url(options.base_url)
     if options.price is not None:
         parse_price(options.price)
-    profile_of(options)
-    ledger_caps(options)
+    read_profile(options)
+    read_ledger_caps(options)
     check_command(options)
     for why in _contradictions(options):
         raise BadInput(why)
@@ -82,15 +82,15 @@ def _contradictions(options: OptionValues) -> Iterator[str]:
     if known and known != DRIVER:
         for name in ("text_actions", "model_may_run_commands"):
             if getattr(options, name):
-                yield f"{flag(name)} is for --agent driver; agent {known} takes no actions"
+                yield f"{format_flag(name)} is for --agent driver; agent {known} takes no actions"
     if options.allow_refactor and options.gate and gate is not Gate.STRICT:
         yield f"--allow-refactor lets a model leave the strict gate, and the gate is {gate}; leave it out"
     if model:
-        yield from idle_beside(options, model)
-    yield from idle_under(options, policy)
+        yield from find_idle_options(options, model)
+    yield from find_idle_under_policy(options, policy)
 
 
-def idle_beside(options: OptionValues, model: str) -> Iterator[str]:
+def find_idle_options(options: OptionValues, model: str) -> Iterator[str]:
     """Options that have no effect beside *model*."""
     if asks_provider(model):
         return
@@ -98,13 +98,13 @@ def idle_beside(options: OptionValues, model: str) -> Iterator[str]:
         yield f"an external agent asks a provider's model through a proxy, and {model} is a file; name a model"
     for name in ("base_url", "price"):
         if getattr(options, name) is not None:
-            yield f"{flag(name)} is for a provider's model, and {model} asks none; leave it out"
+            yield f"{format_flag(name)} is for a provider's model, and {model} asks none; leave it out"
     if options.record:
         yield f"--record keeps what a provider's model answers, and {model} asks none; leave it out"
 
 
-def idle_under(options: OptionValues, policy: TestPolicy) -> Iterator[str]:
+def find_idle_under_policy(options: OptionValues, policy: TestPolicy) -> Iterator[str]:
     """Options that have no effect under *policy*."""
     for name in ("test_runs", "ratchet", "ties") if policy is TestPolicy.NEVER else ():
         if getattr(options, name) is not None:
-            yield f"under test policy never nothing is verified, and {flag(name)} has no effect; leave it out"
+            yield f"under test policy never nothing is verified, and {format_flag(name)} has no effect; leave it out"

@@ -25,7 +25,7 @@ PATH = re.compile(
 """Text that can only be meant as a path, whether it exists or not."""
 
 
-def context_of(task: Task) -> Context:
+def read_context(task: Task) -> Context:
     """The texts that `[context]` of *task* gives or names, as (name, text) pairs; texts have an empty name.
 
     An entry is a file where the task's folder has one of that name, or where it can be nothing but a path.

@@ -20,12 +20,12 @@ from jumar.languages.gitignore_globs import compile_patterns
 from jumar.languages.project_kinds import COMMAND, find_project
 from jumar.models.wire.prices import can_cost_money
 from jumar.plugins import exists, list_names
-from jumar.task.agent_command import outside_of
-from jumar.task.budget_options import caps_in_force, flag, ledger_caps
-from jumar.task.in_force import choices
-from jumar.task.model_routes import routes_of, tiers_of
-from jumar.task.notes import notes
-from jumar.task.option_checks import asks_provider, check_options, idle_beside, idle_under
+from jumar.task.agent_command import read_agent_settings
+from jumar.task.budget_options import format_flag, read_ledger_caps, resolve_caps
+from jumar.task.in_force import resolve_settings
+from jumar.task.model_routes import list_tiers, resolve_routes
+from jumar.task.notes import list_notes
+from jumar.task.option_checks import asks_provider, check_options, find_idle_options, find_idle_under_policy
 from jumar.task.option_values import OptionValues
 from jumar.task.settings.precedence import SettingValue
 from jumar.task.settings.run_settings import OFFLINE, check_model
@@ -63,7 +63,7 @@ def with_options(
         BadInput: if no model is chosen, or what was chosen does not go together.
     """
     task = _with_plain(with_command(task, options), options)
-    rows = choices(task, options, environ or {}, from_environment=from_environment)
+    rows = resolve_settings(task, options, environ or {}, from_environment=from_environment)
     agent, model, policy, gate = _refuse(options, rows)
     routes, caps = _spending(task, options, rows, from_environment=from_environment)
     return replace(
@@ -78,10 +78,10 @@ def with_options(
         rule=Rule(Ratchet(str(rows["ratchet"].value)), Ties(str(rows["ties"].value))),
         chosen_routes=routes,
         switches=_switches(task, options, agent, gate),
-        outside=outside_of(options, agent, environ or {}),
+        outside=read_agent_settings(options, agent, environ or {}),
         sandbox=str(rows["sandbox"].value),
         in_force=(*rows.values(), *caps.values()),
-        notes=tuple(notes(task, options, rows | caps, routes)),
+        notes=tuple(list_notes(task, options, rows | caps, routes)),
     )
 
 
@@ -95,7 +95,7 @@ def _with_plain(task: Task, options: Options) -> Task:
         verify=task.verify if options.verify is None else options.verify,
         seed=task.seed if options.seed is None else options.seed,
         ledger=_absolute(options.ledger),
-        caps=ledger_caps(options),
+        caps=read_ledger_caps(options),
         record=_absolute(options.record),
         unattended=options.profile in UNATTENDED,
         probe=options.probe,
@@ -112,10 +112,10 @@ def _spending(
     """The routes of a run with the settings *rows*, and its caps, which depend on whether one of them costs money."""
     agent, model, gate = (str(rows[name].value) for name in ("agent", "model", "gate"))
     # A model that somebody named, not a route or a key, is asked by the tiers that no route names.
-    routes = routes_of(task, options, model, named=bool(rows["model"].authority)) if asks_provider(model) else {}
-    asked = [routes[tier] for tier in tiers_of(agent, Gate(gate), routes) if tier in routes]
+    routes = resolve_routes(task, options, model, named=bool(rows["model"].authority)) if asks_provider(model) else {}
+    asked = [routes[tier] for tier in list_tiers(agent, Gate(gate), routes) if tier in routes]
     paid = agent != HOST and (options.allow_unmetered or any(map(can_cost_money, asked)))
-    return routes, caps_in_force(task, options, agent, paid=paid, from_environment=from_environment)
+    return routes, resolve_caps(task, options, agent, paid=paid, from_environment=from_environment)
 
 
 def _budget(caps: Mapping[str, SettingValue], policy: TestPolicy) -> Budget:
@@ -136,7 +136,7 @@ def _refuse(options: Options, rows: Mapping[str, SettingValue]) -> tuple[str, st
         raise BadInput(NO_MODEL)
     if model not in (REPAIR, HOST):
         check_model(model)
-    for why in (*idle_beside(options, model), *idle_under(options, TestPolicy(policy))):
+    for why in (*find_idle_options(options, model), *find_idle_under_policy(options, TestPolicy(policy))):
         raise BadInput(why)
     if said := find_contradiction(TestPolicy(policy), Gate(gate), agent, model_runs_tests=options.model_may_run_tests):
         raise BadInput(said)
@@ -155,7 +155,7 @@ def _switches(task: Task, options: Options, agent: str, gate: Gate) -> Switches:
     compile_patterns(options.codemod_renames)  # refused here, before anything runs
     for name in ("text_actions", "model_may_run_commands"):
         if getattr(options, name) and agent != DRIVER:
-            raise BadInput(f"{flag(name)} is for --agent driver; agent {agent} takes no actions")
+            raise BadInput(f"{format_flag(name)} is for --agent driver; agent {agent} takes no actions")
     return Switches(
         review=task.pipeline.review is not False,
         text_actions=options.text_actions,

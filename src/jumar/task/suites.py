@@ -8,21 +8,21 @@ from pathlib import Path
 
 from jumar.core.state.settings import Suite
 from jumar.languages.project_kinds import COMMAND, detect_runner
-from jumar.task.command_files import LARGEST, files_run
+from jumar.task.command_files import LARGEST, find_files_run
 from jumar.task.settings.task_file import LONGEST_SECONDS, TestsTable
 
 TEST_SECONDS = 30.0
 """For one test, where nobody chose."""
 
 
-def runner_of_tests(tests: TestsTable, root: Path) -> str:
+def choose_runner(tests: TestsTable, root: Path) -> str:
     """The runner that *tests* names or implies by a command, else that of the project in *root*."""
     if not tests.runner and tests.command:
         return "junit" if tests.report else COMMAND
     return tests.runner or detect_runner(root)
 
 
-def suite_of(tests: TestsTable, env: Mapping[str, str]) -> Suite:
+def build_suite(tests: TestsTable, env: Mapping[str, str]) -> Suite:
     """Return how the tests of a task with these tables are run."""
     limit = tests.test_timeout_seconds or (LONGEST_SECONDS if tests.runner == COMMAND else TEST_SECONDS)
     return Suite(
@@ -38,7 +38,7 @@ def suite_of(tests: TestsTable, env: Mapping[str, str]) -> Suite:
     )
 
 
-def judging_files(command: str, root: Path) -> tuple[str, ...]:
+def find_judging_files(command: str, root: Path) -> tuple[str, ...]:
     """The files in *root* that *command* names or runs, and those that these run in turn: they are what judges."""
     if not command.strip():
         return ()
@@ -52,7 +52,7 @@ def judging_files(command: str, root: Path) -> tuple[str, ...]:
         except OSError:
             return ""
 
-    return tuple(sorted(files_run(command, _files(root), read)))
+    return tuple(sorted(find_files_run(command, _files(root), read)))
 
 
 def _files(root: Path) -> Iterator[str]:

@@ -41,7 +41,7 @@ from jumar.task.settings.task_file import (
     refuse_paths,
 )
 from jumar.task.settings.task_files import DEFAULTS_FILE, TASK_FILE, read_files
-from jumar.task.suites import judging_files, runner_of_tests, suite_of
+from jumar.task.suites import build_suite, choose_runner, find_judging_files
 from jumar.workspace.files.tree_size import TreeSize
 from jumar.workspace.git_ignored import Ignored
 
@@ -138,7 +138,7 @@ def load_task(path: Path, config: Path | None = None) -> Task:
     return protect_judging_files(task)
 
 
-def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
+def list_protected(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
     """Return the globs of read-only files: the task's own, its tests, and the files that steer the runner.
 
     Later lines win in gitignore, so no negation of the task's can open the tests.
@@ -146,7 +146,7 @@ def protected_lines(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
     return (*task.protected, *(escape_path(p) for p in test_files), *CONFIGURATION)
 
 
-def guard_of(settings: Settings) -> WriteRules:
+def build_write_rules(settings: Settings) -> WriteRules:
     """The write rules of a run that is resumed from its journal."""
     return WriteRules(compile_patterns(settings.editable), compile_patterns(settings.protected))
 
@@ -158,7 +158,7 @@ def settings_for(
     return Settings(
         instruction=task.instruction,
         editable=task.editable,
-        protected=protected_lines(task, test_files),
+        protected=list_protected(task, test_files),
         rule=task.rule,
         suite=msgspec.structs.replace(task.suite, python=str(python)) if python else task.suite,
         seed=task.seed,
@@ -180,7 +180,7 @@ def settings_for(
     )
 
 
-def interpreter(task: Task, flag: str | None = None) -> Path:
+def find_interpreter(task: Task, flag: str | None = None) -> Path:
     """The Python that runs the tests: *flag*, else the task's own virtual environment, else ours.
 
     Raises:
@@ -196,7 +196,7 @@ def interpreter(task: Task, flag: str | None = None) -> Path:
     return next((p.absolute() for p in own if os.access(p, os.X_OK)), Path(sys.executable))
 
 
-def tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
+def list_tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
     """The regular files under *root* that belong to the task's tree, relative, sorted, with forward slashes."""
     out = compile_patterns((*NEVER, *withheld))
     for folder, folders, files in os.walk(root):
@@ -208,13 +208,13 @@ def tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
                 yield path
 
 
-def targets(task: Task) -> tuple[str, ...]:
+def list_targets(task: Task) -> tuple[str, ...]:
     """The files in the task's folder that may be edited or made, by their names."""
     editable, closed = (
         compile_patterns(task.editable),
         compile_patterns((*task.protected, *find_project(task.suite.runner).tests, *CONFIGURATION)),
     )
-    files = set(tree_files(task.root, task.withheld))
+    files = set(list_tree_files(task.root, task.withheld))
     return tuple(p for p in sorted(files.union(find_unmade(task.editable, files))) if editable(p) and not closed(p))
 
 
@@ -226,7 +226,7 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
     refuse_paths(root, tables, folders, where)
     withheld = [line for f in folders.values() if f for line in _hiding(root, f)]
     withheld += [f"/{v}/" for v in VENVS if (root / v / "pyvenv.cfg").is_file()]
-    tests = msgspec.structs.replace(tables.tests, runner=runner_of_tests(tables.tests, root))
+    tests = msgspec.structs.replace(tables.tests, runner=choose_runner(tables.tests, root))
     kind = find_project(tests.runner) if tables.tests.runner else _kind(root, tests.runner, withheld)
     task = Task(
         root=root,
@@ -240,7 +240,7 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
         exclude=tables.files.exclude,
         reference=root / tables.task.reference if tables.task.reference else None,
         hidden=root / tests.hidden if tests.hidden else None,
-        suite=suite_of(tests, tables.task.env),
+        suite=build_suite(tests, tables.task.env),
         verify_timeout_seconds=tests.verify_timeout_seconds or tests.timeout_seconds,
         expected=tuple(dict.fromkeys(tests.expected)),
         budget=tables.budget,
@@ -259,7 +259,7 @@ def _kind(root: Path, runner: str, withheld: Iterable[str]) -> ProjectKind:
     """The kind of project that *root* holds: of a language that no runner is for, all files but tests are its code."""
     if runner != PYTHON.runner or recognise_runner(root):
         return find_project(runner)
-    return PYTHON if any(path.endswith(".py") for path in tree_files(root, withheld)) else find_project(COMMAND)
+    return PYTHON if any(path.endswith(".py") for path in list_tree_files(root, withheld)) else find_project(COMMAND)
 
 
 def _hiding(root: Path, folder: str) -> tuple[str, ...]:
@@ -273,7 +273,7 @@ def _refuse_undecodable(task: Task) -> None:
 
     One that a pattern alone covers (data of the tests, an old template) is left alone.
     """
-    for path in targets(task):
+    for path in list_targets(task):
         if path in task.editable and path.endswith(".py") and (task.root / path).exists():
             try:
                 decode_source((task.root / path).read_bytes(), path)
@@ -289,5 +289,5 @@ def protect_judging_files(task: Task) -> Task:
     if not task.suite.single:
         return task
     opened = {normpath(line).lstrip("/") for line in task.editable} if "files.editable" in task.named else set()
-    judging = (escape_path(path) for path in judging_files(task.suite.command, task.root) if path not in opened)
+    judging = (escape_path(path) for path in find_judging_files(task.suite.command, task.root) if path not in opened)
     return msgspec.structs.replace(task, protected=(*task.protected, *BUILD_FILES, *CHECKER_FILES, *judging))

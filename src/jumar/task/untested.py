@@ -14,7 +14,7 @@ from jumar.core.state.test_policy import Gate
 from jumar.plugins import load
 from jumar.ports import Runner
 from jumar.runners._programs import VENVS
-from jumar.task.task import Task, tree_files
+from jumar.task.task import Task, list_tree_files
 
 TARGETS = ("test", "check")
 """Targets of a Makefile by which most projects run their tests or checks."""
@@ -30,7 +30,7 @@ SET_VERIFY = "set [gate] verify in jumar.toml to a command that must stay green 
 ELSE = "or name what runs the tests: --test-command 'make check'"
 
 
-def untested_line(verify: str, gate: Gate) -> str:
+def format_untested_line(verify: str, gate: Gate) -> str:
     """Return the line that a person reads when a run in a repository without tests begins."""
     if gate is Gate.STRICT:
         return "no tests: the agent writes the first failing test; no edit of the code is admitted before it is red"
@@ -47,7 +47,7 @@ def has_test_files(task: Task) -> bool:
     if task.suite.single or task.expected:
         return True
     runner: Runner = load("runners", task.suite.runner)  # type: ignore[assignment]  # as in the contract kit
-    return bool(runner.test_files(tuple(tree_files(task.root, task.withheld)), task.suite.select))
+    return bool(runner.test_files(tuple(list_tree_files(task.root, task.withheld)), task.suite.select))
 
 
 def verify_commands(task: Task, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def _built(task: Task) -> Iterator[str]:
     """Return the fallback check: the code compiles, and with Rust its unit tests pass."""
     root = task.root
     if (root / "Cargo.toml").is_file():
-        sources = (root / path for path in tree_files(root, task.withheld) if path.endswith(".rs"))
+        sources = (root / path for path in list_tree_files(root, task.withheld) if path.endswith(".rs"))
         tested = any(UNIT_TEST.search(path.read_bytes()) for path in sources)
         yield "cargo test" if tested else "cargo check"
     if (root / "go.mod").is_file():

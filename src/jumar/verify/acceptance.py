@@ -20,9 +20,19 @@ from jumar.core.gate.challenge_rounds import (
 from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, mark_flaky, reconcile
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
-from jumar.verify.challenge.challenge import challenge
-from jumar.verify.code_warnings import CodeToInspect, suspicions, unfalsifiable
-from jumar.verify.rounds import APART, GreenCandidate, Seeds, again, alike, asunder, coins, drawn, python
+from jumar.verify.challenge.challenge import find_challenge
+from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
+from jumar.verify.rounds import (
+    APART,
+    GreenCandidate,
+    Seeds,
+    draw_seeds,
+    is_pytest,
+    passes_same_in_both,
+    run_round,
+    run_round_two_processes,
+    toss_coins,
+)
 from jumar.workspace.files.trees import EntryKind, overlay
 
 if TYPE_CHECKING:
@@ -32,7 +42,7 @@ APART_CONFIRMS = 2
 """Times that two processes confirm every outcome: in a plain run, and in the pair of a challenge."""
 
 
-async def accepted(
+async def accept_green(
     verifier: TreeRunner, first: Verification, tree: str, excused: Mapping[str, Outcome]
 ) -> Verification:
     """Accept or refute *first*, a green of *tree*: in two processes or by a challenge, and in plain fresh runs.
@@ -90,16 +100,16 @@ async def _confirmed(green: GreenCandidate, strengths: Mapping[str, Strength], *
     verifier, experience = green.verifier, green.verifier.experience
     more = max(0, verifier.suite.confirm - APART_CONFIRMS) if two else verifier.suite.confirm
     strengths = {} if two else strengths
-    plan = plan_rounds(strengths, more, coins())
+    plan = plan_rounds(strengths, more, toss_coins())
     found = await _run(green, plan, shuffled=not experience.ordered)
     if experience.ordered or found.void is not None or not found.flaky:
         return _held_out(green, found)
     # Who is lucky now and then gets no cheap second throw: the same order must break the same tests again, and then
     # all of it is run once more, and one run beyond.
-    same, _ = await again(green, found.step, found.draw)
+    same, _ = await run_round(green, found.step, found.draw)
     if set(same.unsteady) != set(found.flaky):
         return _held_out(green, found)
-    beyond = await _run(green, plan_rounds(strengths, more + 1, coins()), shuffled=False)
+    beyond = await _run(green, plan_rounds(strengths, more + 1, toss_coins()), shuffled=False)
     if beyond.void is None and not beyond.flaky:
         experience.ordered = True
         seen = [i for i in found.flaky if i not in verifier.held_out.ids] or ["one"]
@@ -123,12 +133,12 @@ async def _run(green: GreenCandidate, plan: Sequence[Round], *, shuffled: bool) 
     green.unproved.clear()
     for number, step in enumerate(plan, 1):
         green.verifier.tell(ProgressPart.ROUND, number, len(plan))
-        draw = drawn(shuffled=shuffled)
-        answered, cause = await again(green, step, draw)
+        draw = draw_seeds(shuffled=shuffled)
+        answered, cause = await run_round(green, step, draw)
         if answered.void:
             return _Found(void=Void(cause, _untold(green) or answered.void))
         if answered.forged:
-            same, _ = await again(green, step, draw)
+            same, _ = await run_round(green, step, draw)
             return _forged(green, answered.forged, same)
         if answered.unsteady:
             return _Found(flaky=answered.unsteady, step=step, draw=draw)
@@ -145,15 +155,17 @@ async def _apart(green: GreenCandidate, strengths: Mapping[str, Strength]) -> _F
     if not _parted(green):
         return None
     shuffled = not green.verifier.experience.ordered
-    if not reconcile(green.ids, await asunder(green, Round(challenge=False), Seeds()), green.accepted).green:
+    if not reconcile(
+        green.ids, await run_round_two_processes(green, Round(challenge=False), Seeds()), green.accepted
+    ).green:
         return None
-    plan = plan_rounds(strengths, 1, coins())
+    plan = plan_rounds(strengths, 1, toss_coins())
     for number, step in enumerate(plan, 1):
         green.verifier.tell(ProgressPart.ROUND, number, len(plan))
-        draw = drawn(shuffled=shuffled)
-        answered = check_round(await asunder(green, step, draw), step, green.ids, green.accepted)
+        draw = draw_seeds(shuffled=shuffled)
+        answered = check_round(await run_round_two_processes(green, step, draw), step, green.ids, green.accepted)
         if answered.forged:
-            same = check_round(await asunder(green, step, draw), step, green.ids, green.accepted)
+            same = check_round(await run_round_two_processes(green, step, draw), step, green.ids, green.accepted)
             return _forged(green, answered.forged, same)
         if answered.void or answered.unsteady:
             return None
@@ -169,7 +181,7 @@ async def _strained(green: GreenCandidate, grade: Grade) -> tuple[str, ...]:
     # no better than that of a strained one is not worth the runs.
     if experience.alike is None and grade < Grade.C and verifier.base:
         base = GreenCandidate(verifier, _with_held_out(verifier, verifier.base), green.names, green.accepted)
-        experience.alike = await alike(base)
+        experience.alike = await passes_same_in_both(base)
         green.executions += base.executions
     experience.apart = bool(experience.alike)
     said = "the tests run in two processes on the untouched files, and do not with this change: it is graded C at best"
@@ -179,7 +191,7 @@ async def _strained(green: GreenCandidate, grade: Grade) -> tuple[str, ...]:
 def _parted(green: GreenCandidate) -> bool:
     """Return whether two processes are to be tried."""
     verifier = green.verifier
-    return verifier.experience.apart and python(verifier) and verifier.sandbox.tier in APART
+    return verifier.experience.apart and is_pytest(verifier) and verifier.sandbox.tier in APART
 
 
 def _forged(green: GreenCandidate, forged: Sequence[str], same: RoundResult) -> _Found:
@@ -200,14 +212,14 @@ def _untold(green: GreenCandidate) -> str:
 
 def _strengths(verifier: TreeRunner) -> Mapping[str, Strength]:
     """Return how the tests of the task, held-out ones too, can be falsified; read once from its frozen files."""
-    if not python(verifier):
+    if not is_pytest(verifier):
         return {}
     if verifier.experience.challenge is None:
         store = verifier.store
         manifest = store.manifest(_with_held_out(verifier, verifier.experience.tests or verifier.base))
         files = {p: store.get(n.sha256) for p, n in manifest.items() if n.kind is EntryKind.FILE and p.endswith(".py")}
         tests = {*verifier.runner.test_files(tuple(files), ()), *(i.partition("::")[0] for i in verifier.expected)}
-        verifier.experience.challenge = challenge(
+        verifier.experience.challenge = find_challenge(
             {p: files[p] for p in files if p in tests},
             {p: s for p, s in files.items() if p not in tests and not verifier.sources(p)},
         )
@@ -236,12 +248,12 @@ def _vacuous(verifier: TreeRunner, strengths: Mapping[str, Strength]) -> tuple[s
     visible = {name: strength for name, strength in strengths.items() if name not in held_out}
     manifest = store.manifest(verifier.experience.tests or verifier.base)
     paths = dict.fromkeys(path for name in visible if (path := name.partition("::")[0]) in manifest)
-    return unfalsifiable(visible, (site for p in paths for site in sites(p, store.get(manifest[p].sha256))))
+    return warn_of_unfalsifiable(visible, (site for p in paths for site in sites(p, store.get(manifest[p].sha256))))
 
 
 async def _warnings(verifier: TreeRunner, tree: str, strengths: Mapping[str, Strength]) -> tuple[str, ...]:
     """Return the warnings about a green tree: suspicious code, and challenged tests that nothing could falsify."""
-    if not python(verifier):
+    if not is_pytest(verifier):
         return ()
     tests = tuple(dict.fromkeys(i.partition("::")[0] for i in verifier.expected))
     store = verifier.store
@@ -256,4 +268,4 @@ async def _warnings(verifier: TreeRunner, tree: str, strengths: Mapping[str, Str
         own=tuple(path for path in store.manifest(tree) if verifier.own(path)),
         python=verifier.suite.python,
     )
-    return (*await suspicions(suspects), *_vacuous(verifier, strengths))
+    return (*await find_warnings(suspects), *_vacuous(verifier, strengths))

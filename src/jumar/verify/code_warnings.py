@@ -18,7 +18,7 @@ from jumar.core.gate.challenge_rounds import Strength
 from jumar.ports import Record, Site
 from jumar.process.launch import Confinement
 from jumar.process.script import StandaloneScript, run_script
-from jumar.workspace.files.trees import EntryKind, Manifest, difference
+from jumar.workspace.files.trees import EntryKind, Manifest, find_differences
 
 SECONDS = 10.0
 """For the child: it takes tenths of one, unless a file was written to keep it busy."""
@@ -73,7 +73,7 @@ class CodeToInspect(NamedTuple):
     """The interpreter that knows the task's language; empty is ours."""
 
 
-async def suspicions(suspects: CodeToInspect) -> tuple[str, ...]:
+async def find_warnings(suspects: CodeToInspect) -> tuple[str, ...]:
     """Return the warnings about a candidate, as `path:line: what`, or one sentence on why it could not be inspected.
 
     Raises:
@@ -93,7 +93,7 @@ async def suspicions(suspects: CodeToInspect) -> tuple[str, ...]:
     return (*warnings[:MOST], *tail, *([f"no warnings could be looked for: {_plain(failed)}"] if failed else []))
 
 
-def unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Site]) -> tuple[str, ...]:
+def warn_of_unfalsifiable(strengths: Mapping[str, Strength], sites: Iterable[Site]) -> tuple[str, ...]:
     """A warning for tests of which nothing can be turned so that they must fail (functions, ids without parameters).
 
     The first few are named, the rest are counted: old suites have hundreds.
@@ -118,7 +118,7 @@ def _config(suspects: CodeToInspect) -> tuple[dict[str, dict[str, str]], list[st
     base, tree = (suspects.store.manifest(hash_) for hash_ in (suspects.base, suspects.tree))
     tests = [path for path in suspects.tests if path.endswith((".py", *DATA))]
     judges = {*tests, *suspects.own}
-    changed = [p for p in difference(base, tree) if p.endswith(".py") and p not in judges and suspects.product(p)]
+    changed = [p for p in find_differences(base, tree) if p.endswith(".py") and p not in judges and suspects.product(p)]
     # What the candidate wrote comes first: nothing can crowd it out.
     shelf = _Shelf(suspects.store, TOTAL_BYTES)
     after, own = shelf.texts(changed, tree), shelf.texts((p for p in suspects.own if p.endswith(".py")), tree)

@@ -7,7 +7,7 @@ import shlex
 from jumar.ports import Invocation
 
 
-def command_line(invocation: Invocation) -> str:
+def format_command_line(invocation: Invocation) -> str:
     """Return the command line of *invocation*, as for a shell: the person's own command where its config holds one."""
     own = invocation.config.get("argv")
     return shlex.join(map(str, own) if isinstance(own, list) else invocation.argv)

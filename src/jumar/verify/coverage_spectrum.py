@@ -32,7 +32,7 @@ REASON = 300
 """Characters of what a process says in a reason."""
 
 
-def traced(
+def build_traced_invocation(
     verification: Callable[[Suite, Path, Sequence[str]], Invocation],
     suite: Suite,
     room: Path,
@@ -63,14 +63,16 @@ def _spread(ids: Sequence[str], most: int) -> Sequence[str]:
     return ids[:: -(-len(ids) // most)] if ids else ids
 
 
-def located(tree: str, red: Sequence[str], records: Sequence[Record], child: Child, duration_ms: int) -> Localisation:
+def build_localisation(
+    tree: str, red: Sequence[str], records: Sequence[Record], child: Child, duration_ms: int
+) -> Localisation:
     """The localisation on *tree* that the records of a traced run of *red* and other tests amount to."""
-    suspects = spectrum(records, red)
-    why = problem(records, child.ended, child.detail)
+    suspects = rank_lines(records, red)
+    why = find_problem(records, child.ended, child.detail)
     return Localisation(tree=tree, suspects=suspects, problem=why, duration_ms=duration_ms)
 
 
-def spectrum(records: Iterable[Record], red: Sequence[str]) -> tuple[tuple[str, int, float], ...]:
+def rank_lines(records: Iterable[Record], red: Sequence[str]) -> tuple[tuple[str, int, float], ...]:
     """The suspicious lines. A test without a result (the process was lost in it) is as red as it was before."""
     lines: dict[str, set[Line]] = {}
     outcomes: dict[str, object] = {}
@@ -88,7 +90,7 @@ def spectrum(records: Iterable[Record], red: Sequence[str]) -> tuple[tuple[str, 
     return rank([lines.get(i, set()) for i in (*failed, *unheard)], [lines.get(i, set()) for i in passed], imported)
 
 
-def problem(records: Sequence[Record], ended: Ended, detail: str) -> str:
+def find_problem(records: Sequence[Record], ended: Ended, detail: str) -> str:
     """The reason why a traced run says less than it should about where the fault is; empty: it is whole."""
     tests = sum(record[0] == "result" for record in records)
     for record in records:

@@ -28,11 +28,11 @@ from jumar.process.progress import Counter, Tell, ignore_progress
 from jumar.process.room import lay_out, list_paths, make_links, replace_files
 from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined, report_unchanged
-from jumar.verify.command_line import command_line
-from jumar.verify.merge_reports import ReportPart, joined
-from jumar.verify.test_names import IdMapping, names_in
+from jumar.verify.command_line import format_command_line
+from jumar.verify.merge_reports import ReportPart, merge_reports
+from jumar.verify.test_names import IdMapping, read_names
 from jumar.verify.two_process import TwoProcessTrial
-from jumar.workspace.files.safe_paths import disk
+from jumar.workspace.files.safe_paths import explain_disk_faults
 from jumar.workspace.store.object_store import Store
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class TreeRunner:
         first, natives = await self.report(tree, output, *parts[0])
         for part in parts[1:]:
             more, named = await self.report(tree, self.new_output(), *part)
-            first, natives = joined(first, more), {**natives, **named}
+            first, natives = merge_reports(first, more), {**natives, **named}
         return first, natives
 
     async def report(
@@ -125,7 +125,7 @@ class TreeRunner:
             if ids and not naming.asked:
                 return naming.told(Report(ended=Ended.NORMAL)), naming.natives
             invocation = self.runner.verification(self.suite, room, naming.asked)
-            self.last_command = command_line(invocation)
+            self.last_command = format_command_line(invocation)
             records, child = await self.run(invocation, room, output)
         report = self.runner.report(records, child.ended, child.detail)
         judged = msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
@@ -175,7 +175,7 @@ class TreeRunner:
 
     def read_annotations(self, room: Path) -> Aliases:
         """Return the names that annotations give to tests of *room*."""
-        return names_in(self.runner, room, list_paths(room), self.suite.select)
+        return read_names(self.runner, room, list_paths(room), self.suite.select)
 
     def _remove_own_tests(self, room: Path, kept: str) -> None:
         for path in list_paths(room):
@@ -216,7 +216,7 @@ class TreeRunner:
     def new_output(self) -> Path:
         """A new file for the output of one process; numbers go on after a resume."""
         folder = self.directory / "output"
-        with disk(f"cannot write to {folder}"):
+        with explain_disk_faults(f"cannot write to {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
             numbers = (int(path.stem) for path in folder.glob("*.txt") if path.stem.isdigit())
             path = folder / f"{max(numbers, default=0) + 1:03d}.txt"

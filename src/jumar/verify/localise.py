@@ -16,7 +16,7 @@ SUSPECTS = 2000
 """Most suspicious lines that are named: they are written into the journal, and nobody tries the rest."""
 
 
-def ochiai(red_hits: int, green_hits: int, red: int) -> float:
+def compute_ochiai(red_hits: int, green_hits: int, red: int) -> float:
     """The suspiciousness of a line that *red_hits* of *red* red tests and *green_hits* green tests run, 0 to 1."""
     if not red_hits:
         return 0.0
@@ -36,9 +36,9 @@ def rank(
     """
     red_hits = Counter(line for lines in red for line in set(lines))
     green_hits = Counter(line for lines in green for line in set(lines))
-    scores = {line: ochiai(hits, green_hits[line], len(red)) for line, hits in red_hits.items()}
+    scores = {line: compute_ochiai(hits, green_hits[line], len(red)) for line, hits in red_hits.items()}
     reached = {path for path, _ in red_hits}
-    floor = IMPORTED * ochiai(len(red), len(green), len(red))
+    floor = IMPORTED * compute_ochiai(len(red), len(green), len(red))
     for line in imported:
         if line not in red_hits and line not in green_hits and (line[0] in reached or not reached):
             scores[line] = floor

@@ -18,7 +18,7 @@ class ReportPart(NamedTuple):
     """The one file of the candidate's own tests that lies in its room; empty: none does; None: all do."""
 
 
-def alone(report: Report, natives: Mapping[str, str], own: Sequence[str]) -> list[ReportPart]:
+def list_retries(report: Report, natives: Mapping[str, str], own: Sequence[str]) -> list[ReportPart]:
     """The candidate's own tests whose files came to nothing, where several did: one may have broken the others."""
     broken = {r.id for r in report.results if r.outcome is Outcome.IMPORT_ERROR}
     files: dict[str, list[str]] = {}
@@ -29,7 +29,7 @@ def alone(report: Report, natives: Mapping[str, str], own: Sequence[str]) -> lis
     return [ReportPart(ids, path) for path, ids in files.items()] if len(files) > 1 else []
 
 
-def but(report: Report, natives: Mapping[str, str], parts: Sequence[ReportPart]) -> Report:
+def remove_parts(report: Report, natives: Mapping[str, str], parts: Sequence[ReportPart]) -> Report:
     """*report* without what it says of *parts*, which were judged again."""
     files = {part.beside for part in parts}
     return msgspec.structs.replace(
@@ -39,7 +39,7 @@ def but(report: Report, natives: Mapping[str, str], parts: Sequence[ReportPart])
     )
 
 
-def joined(first: Report, more: Report) -> Report:
+def merge_reports(first: Report, more: Report) -> Report:
     """Merge the reports of two processes. If one ended badly, so did both."""
     bad = more if first.ended is Ended.NORMAL else first
     return Report(
@@ -51,7 +51,7 @@ def joined(first: Report, more: Report) -> Report:
     )
 
 
-def blamed(report: Report, control: Report) -> tuple[Report, Void | None]:
+def attribute_bad_end(report: Report, control: Report) -> tuple[Report, Void | None]:
     """Attribute a bad end: to the candidate, if the control ends well under the same conditions."""
     if control.ended is not Ended.NORMAL:
         return report, Void(Cause.HARNESS, f"the best tree does not end well any more either: {control.detail}")

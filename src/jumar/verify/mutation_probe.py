@@ -22,7 +22,7 @@ from jumar.process.launch import Confinement
 from jumar.process.progress import Work
 from jumar.process.script import StandaloneScript, run_script
 from jumar.sandbox.request import Reach
-from jumar.workspace.files.trees import EntryKind, Manifest, Node, difference
+from jumar.workspace.files.trees import EntryKind, Manifest, Node, find_differences
 from jumar.workspace.store.object_store import Store
 
 if TYPE_CHECKING:
@@ -102,13 +102,13 @@ async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 
 
     slots = anyio.CapacityLimiter(AT_ONCE)
     async with anyio.create_task_group() as group:
-        for mutant in await mutants(verifier, base, tree, most=most, seed=seed) if green else ():
+        for mutant in await make_mutants(verifier, base, tree, most=most, seed=seed) if green else ():
             group.start_soon(judged, mutant, slots)
     unnoticed = tuple(sorted(what for what, noticed in seen if not noticed))
     return MutationFindings(len(seen) - len(unnoticed), len(seen), unnoticed)
 
 
-async def mutants(verifier: TrustedVerifier, base: str, tree: str, *, most: int, seed: int) -> list[Mutant]:
+async def make_mutants(verifier: TrustedVerifier, base: str, tree: str, *, most: int, seed: int) -> list[Mutant]:
     """The mutants of *tree*, kept in the store of *verifier*, in the order of their choice."""
     store = verifier.store
     if not isinstance(store, Store):
@@ -139,7 +139,9 @@ def _texts(verifier: TrustedVerifier, store: Store, trees: tuple[str, str]) -> d
         data = store.get(node.sha256) if node and node.kind is EntryKind.FILE else b""
         return data.decode("latin-1") if len(data) <= FILE_BYTES else None
 
-    changed = [p for p in difference(base, tree) if p.endswith(".py") and verifier.sources(p) and not verifier.own(p)]
+    changed = [
+        p for p in find_differences(base, tree) if p.endswith(".py") and verifier.sources(p) and not verifier.own(p)
+    ]
     both = {path: (text(base, path), text(tree, path)) for path in changed}
     return {path: (before, now) for path, (before, now) in both.items() if before is not None and now}
 

@@ -12,7 +12,7 @@ import msgspec
 
 from jumar.core.gate.challenge_rounds import Grade, Round, RoundResult, check_round
 from jumar.core.state.verdict import Cause, Outcome, Report
-from jumar.verify.two_process import apart
+from jumar.verify.two_process import run_two_processes
 
 if TYPE_CHECKING:
     from jumar.verify.execution import TreeRunner
@@ -50,18 +50,18 @@ class Seeds(NamedTuple):
     falsities: int = 0
 
 
-def drawn(*, shuffled: bool) -> Seeds:
+def draw_seeds(*, shuffled: bool) -> Seeds:
     """Chances that nobody can foresee."""
     return Seeds(secrets.randbits(32) if shuffled else None, secrets.randbits(64))
 
 
-def coins() -> Iterator[bool]:
+def toss_coins() -> Iterator[bool]:
     """Fair ones, without end."""
     while True:
         yield bool(secrets.randbits(1))
 
 
-async def again(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:
+async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundResult, Cause]:
     """Run a round; its result, and the cause if there is none. The same draw makes the same files in the same order."""
     asked, files = _laid(green, step, draw)
     report = await green.verifier.run_fresh(green.tree, asked, files=files, seed=draw.order)
@@ -69,10 +69,10 @@ async def again(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[RoundR
     return check_round(report, step, green.ids, green.accepted), Cause.TAMPER if report.anomalies else Cause.HARNESS
 
 
-async def asunder(green: GreenCandidate, step: Round, draw: Seeds) -> Report:
+async def run_round_two_processes(green: GreenCandidate, step: Round, draw: Seeds) -> Report:
     """Run a round in two processes; its report."""
     asked, files = _laid(green, step, draw)
-    records, child = await apart(
+    records, child = await run_two_processes(
         green.verifier.build_two_process_trial(green.tree, asked, files=files, seed=draw.order)
     )
     green.executions += 1
@@ -80,11 +80,11 @@ async def asunder(green: GreenCandidate, step: Round, draw: Seeds) -> Report:
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 
 
-async def alike(green: GreenCandidate) -> bool:
+async def passes_same_in_both(green: GreenCandidate) -> bool:
     """Return whether exactly the same tests pass in one process and in two."""
     one = await green.verifier.run_fresh(green.tree, green.ids, files={}, seed=None)
     green.executions += 1
-    two = await asunder(green, Round(challenge=False), Seeds())
+    two = await run_round_two_processes(green, Round(challenge=False), Seeds())
     passed = [{r.id for r in report.results if r.outcome is Outcome.PASSED} for report in (one, two)]
     return not (one.anomalies or two.anomalies) and passed[0] == passed[1]
 
@@ -98,6 +98,6 @@ def _laid(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Sequence[str
     return tuple(dict.fromkeys(i.partition("[")[0] for i in green.ids)), files
 
 
-def python(verifier: TreeRunner) -> bool:
+def is_pytest(verifier: TreeRunner) -> bool:
     """Return whether the tests are pytest's: these can be falsified, and separated from the code under test."""
     return verifier.runner.name == "pytest" and verifier.runner.grade != Grade.X

@@ -18,7 +18,7 @@ from jumar.process import records as decode
 PLACE = "{test_id}"
 
 
-def commanded(runner: Runner, suite: Suite) -> Runner:
+def wrap_runner(runner: Runner, suite: Suite) -> Runner:
     """*runner*, judging by the command for one test if *suite* has one; it still finds the tests its own way.
 
     Raises:

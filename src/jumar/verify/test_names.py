@@ -52,7 +52,7 @@ class IdMapping:
         return dict.fromkeys(exact + family or [native])
 
 
-def names_in(runner: Runner, room: Path, paths: Iterable[str], select: Sequence[str]) -> Aliases:
+def read_names(runner: Runner, room: Path, paths: Iterable[str], select: Sequence[str]) -> Aliases:
     """The annotated tests of the tree in *room*.
 
     Raises:
@@ -66,12 +66,12 @@ def names_in(runner: Runner, room: Path, paths: Iterable[str], select: Sequence[
     return collect_aliases(files, runner) if files else Aliases()
 
 
-def collected(found: Collected, names: Aliases) -> Collected:
+def map_collected(found: Collected, names: Aliases) -> Collected:
     """*found* under the ids that a run knows the tests by."""
     return replace(found, ids=tuple(dict.fromkeys(map(names.known, found.ids)))) if names.slugs else found
 
 
-def completed(found: Collected, room: Path, runner: Runner, select: Sequence[str]) -> Collected:
+def complete_collected(found: Collected, room: Path, runner: Runner, select: Sequence[str]) -> Collected:
     """*found* in *room*, with the ids of what could not be collected; a folder that is broken stands for its files."""
     paths = list_paths(room)
     broken = {

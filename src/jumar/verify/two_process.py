@@ -49,7 +49,7 @@ class TwoProcessTrial(NamedTuple):
     """Contents that replace files of the tests, in their room alone."""
 
 
-async def apart(question: TwoProcessTrial) -> tuple[list[Record], Child]:
+async def run_two_processes(question: TwoProcessTrial) -> tuple[list[Record], Child]:
     """Run the tests in one process and the product in another; what the tests' process reported.
 
     Raises:
@@ -96,12 +96,12 @@ async def _rooms(question: TwoProcessTrial) -> AsyncIterator[tuple[Path, Path, l
         lay_out(question.store, question.tree, question.rooms) as ours,
         lay_out(question.store, question.tree, question.rooms) as theirs,
     ):
-        paths = await to_thread.run_sync(divided, ours, theirs, question.product)
+        paths = await to_thread.run_sync(separate_product, ours, theirs, question.product)
         await to_thread.run_sync(replace_files, ours, question.files)
         yield ours, theirs, paths
 
 
-def divided(ours: Path, theirs: Path, product: Callable[[str], bool]) -> list[str]:
+def separate_product(ours: Path, theirs: Path, product: Callable[[str], bool]) -> list[str]:
     """Take the product out of *ours*, and what is not its own out of *theirs*, which hold the same; its paths.
 
     What belongs to the packages of the product stays in both, tests excepted: nobody but the task wrote it.

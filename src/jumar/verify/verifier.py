@@ -22,11 +22,11 @@ from jumar.ports import (
 )
 from jumar.process.room import lay_out, list_paths, make_links
 from jumar.process.shell_check import run_check
-from jumar.verify.coverage_spectrum import located, traced
+from jumar.verify.coverage_spectrum import build_localisation, build_traced_invocation
 from jumar.verify.execution import SuiteKnowledge, TreeRunner
-from jumar.verify.merge_reports import ReportPart, alone, blamed, but, joined
-from jumar.verify.single_test_command import commanded
-from jumar.verify.test_names import collected, completed
+from jumar.verify.merge_reports import ReportPart, attribute_bad_end, list_retries, merge_reports, remove_parts
+from jumar.verify.single_test_command import wrap_runner
+from jumar.verify.test_names import complete_collected, map_collected
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class TrustedVerifier(TreeRunner):
 
     def __post_init__(self) -> None:
         """Let the task's own command judge, if it has one for a single test."""
-        self.runner = commanded(self.runner, self.suite)
+        self.runner = wrap_runner(self.runner, self.suite)
 
     async def collect(self, tree: str) -> Collected:
         """The ids of *tree*'s suite, if none are expected explicitly; with an anomaly they are no evidence.
@@ -58,7 +58,9 @@ class TrustedVerifier(TreeRunner):
                 return Collected(ids=self.expected)
             records, child = await self.run(self.runner.collection(self.suite, room), room, self.new_output())
             found = self.runner.collected(records, child.ended, child.detail)
-            return collected(await to_thread.run_sync(completed, found, room, self.runner, self.suite.select), names)
+            return map_collected(
+                await to_thread.run_sync(complete_collected, found, room, self.runner, self.suite.select), names
+            )
 
     async def verify(
         self, tree: str, accepted: Mapping[str, Outcome] | None, *, control: str = "", also: Sequence[str] = ()
@@ -73,17 +75,18 @@ class TrustedVerifier(TreeRunner):
         ids = (*self.expected, *own)
         parts = [part for part in (ReportPart(self.expected, ""), ReportPart(own)) if part.ids] or [ReportPart(())]
         report, natives = await self.report_parts(tree, output, parts)
-        if again := alone(report, natives, own):
-            report = joined((await self.report_parts(tree, self.new_output(), again))[0], but(report, natives, again))
+        if again := list_retries(report, natives, own):
+            more, _ = await self.report_parts(tree, self.new_output(), again)
+            report = merge_reports(more, remove_parts(report, natives, again))
         executions, void = len(parts) + len(again), None
         if report.ended is Ended.NORMAL:
             self._steady.add(tree)
         elif not report.anomalies and control in self._steady - {tree}:
             executions += len(parts)
-            report, void = blamed(report, (await self.report_parts(control, self.new_output(), parts))[0])
+            report, void = attribute_bad_end(report, (await self.report_parts(control, self.new_output(), parts))[0])
         if accepted is None:
-            accepted, more = await self._excused(tree, report)
-            executions += more
+            accepted, runs = await self._excused(tree, report)
+            executions += runs
         done = Verification(
             verdict=self._steadied(tree, Verdict({}, void=void) if void else reconcile(ids, report, accepted)),
             ended=report.ended,
@@ -96,9 +99,9 @@ class TrustedVerifier(TreeRunner):
             command=self.last_command,
         )
         if done.verdict.green and self.suite.confirm and self.expected:
-            from jumar.verify.acceptance import accepted as accept  # noqa: PLC0415  it takes a while to import
+            from jumar.verify.acceptance import accept_green  # noqa: PLC0415  it takes a while to import
 
-            done = await accept(self, done, tree, accepted)
+            done = await accept_green(self, done, tree, accepted)
         return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)))
 
     async def _excused(self, tree: str, report: Report) -> tuple[Mapping[str, Outcome], int]:
@@ -147,8 +150,8 @@ class TrustedVerifier(TreeRunner):
         started = time.monotonic()
         async with lay_out(self.store, tree, self.rooms) as room:
             bad, good = [(await self.map_ids(room, ids)).asked for ids in (red, green)]
-            run = traced(
+            run = build_traced_invocation(
                 self.runner.verification, self.suite, room, (bad, good), filter(self.sources, list_paths(room))
             )
             records, child = await self.run(run, room, self.new_output(), inf if seconds is None else seconds)
-        return located(tree, bad, records, child, int(1000 * (time.monotonic() - started)))
+        return build_localisation(tree, bad, records, child, int(1000 * (time.monotonic() - started)))

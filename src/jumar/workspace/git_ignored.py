@@ -46,16 +46,16 @@ class Ignored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def skip(self) -> Skip:
         """Return the predicate for paths that are left out (a folder's path ends with a slash)."""
-        return included(self._skip(), self.include) if self.include else self._skip()
+        return without_included(self._skip(), self.include) if self.include else self._skip()
 
     def _skip(self) -> Skip:
         rule, at = compile_patterns(self.lines), self.below
-        known = trees.spelt_out(dict.fromkeys(self.tracked, trees.EMPTY))
+        known = trees.add_folders(dict.fromkeys(self.tracked, trees.EMPTY))
 
         def ignored(path: str) -> bool:
             return rule(at + path)
 
-        closed = {p for p in known if any(ignored(folder + "/") for folder in (p, *trees.above(p)))}
+        closed = {p for p in known if any(ignored(folder + "/") for folder in (p, *trees.list_parents(p)))}
 
         def skips(path: str) -> bool:
             name = path.removesuffix("/")
@@ -65,13 +65,13 @@ class Ignored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return skips
 
 
-def included(skip: Skip, include: tuple[str, ...]) -> Skip:
+def without_included(skip: Skip, include: tuple[str, ...]) -> Skip:
     """*skip* without what the globs *include* name. Folders that may hold some of that are entered."""
     wanted = compile_patterns(include)
     ways = tuple(_fixed(line) for line in include if not line.startswith("!"))
 
     def skips(path: str) -> bool:
-        hidden = skip(path) or any(skip(folder + "/") for folder in trees.above(path.removesuffix("/")))
+        hidden = skip(path) or any(skip(folder + "/") for folder in trees.list_parents(path.removesuffix("/")))
         if not hidden or wanted(path):
             return False
         # A folder without the way to anything that is named is not even looked into.
@@ -89,7 +89,7 @@ def _fixed(line: str) -> str:
     return "".join(f"{part}/" for part in fixed)
 
 
-def left_out(root: Path, environ: Mapping[str, str]) -> Ignored:
+def find_left_out(root: Path, environ: Mapping[str, str]) -> Ignored:
     """Return the files that a copy of *root* leaves out.
 
     Those that git ignores, in the repository or in one inside it.
@@ -101,16 +101,16 @@ def left_out(root: Path, environ: Mapping[str, str]) -> Ignored:
     """
     top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
     if top == root:
-        return ignored_in(root, environ)
+        return read_ignored(root, environ)
     below = root.relative_to(top).as_posix() + "/"
     found = _read(top, root, environ)
-    if any(compile_patterns(found.lines)(folder + "/") for folder in (below[:-1], *trees.above(below[:-1]))):
+    if any(compile_patterns(found.lines)(folder + "/") for folder in (below[:-1], *trees.list_parents(below[:-1]))):
         return Ignored(HOSTS)
     tracked = (path.removeprefix(below) for path in found.tracked if path.startswith(below))
     return Ignored(found.lines, tuple(tracked), below=below)
 
 
-def ignored_in(root: Path, environ: Mapping[str, str]) -> Ignored:
+def read_ignored(root: Path, environ: Mapping[str, str]) -> Ignored:
     """Return the files that git ignores in *root* now; none if it is no repository of its own.
 
     Raises:
@@ -133,7 +133,7 @@ def _read(root: Path, within: Path, environ: Mapping[str, str]) -> Ignored:
     for file in (*(file for file in outer if file.is_file() and not file.is_symlink()), *_rule_files(within)):
         folder = file.parent.relative_to(root).as_posix()
         lines += _rules(file, "" if folder == "." else folder)
-    with safe_paths.disk("cannot write to the temporary folder"), tempfile.NamedTemporaryFile() as rules:
+    with safe_paths.explain_disk_faults("cannot write to the temporary folder"), tempfile.NamedTemporaryFile() as rules:
         # Not --exclude-standard: what the settings name may be a pipe, and git would wait for it.
         rules.write("".join(f"{line}\n" for line in lines).encode(errors="surrogateescape"))
         rules.flush()
@@ -169,7 +169,7 @@ def _rule_files(folder: Path) -> Iterator[Path]:
     for entry in sorted(folder.iterdir()):
         if entry.name == _RULES and entry.is_file() and not entry.is_symlink():
             yield entry
-        elif not trees.ignored(entry.name) and not entry.is_symlink() and entry.is_dir():
+        elif not trees.is_ignored(entry.name) and not entry.is_symlink() and entry.is_dir():
             below.append(entry)
     for inner in below:
         if not (inner / ".git").exists() and not (inner / trees.VENV).exists():

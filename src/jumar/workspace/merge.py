@@ -27,7 +27,10 @@ def merge(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
     git = shutil.which("git")
     if git is None or any(b"\0" in side for side in (base, mine, theirs)):
         return None
-    with safe_paths.disk("texts cannot be merged"), tempfile.TemporaryDirectory(prefix="jumar-merge-") as room:
+    with (
+        safe_paths.explain_disk_faults("texts cannot be merged"),
+        tempfile.TemporaryDirectory(prefix="jumar-merge-") as room,
+    ):
         sides = {"mine": mine, "base": base, "theirs": theirs}
         for name, data in sides.items():
             Path(room, name).write_bytes(data)

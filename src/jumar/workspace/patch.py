@@ -28,7 +28,7 @@ _DIFF = (
 )  # fmt: skip
 
 
-def best_patch(store: Store, base: str, best: str) -> bytes:
+def make_best_patch(store: Store, base: str, best: str) -> bytes:
     """Return the changes from *base* to *best* as a patch for `git apply`: binary, links, bits and deletions too.
 
     Git knows no empty folders, so those are not in it.
@@ -48,7 +48,7 @@ class DiffStat(msgspec.Struct, frozen=True):
     removed: int | None
 
 
-def changed_lines(store: Store, base: str, best: str) -> tuple[DiffStat, ...]:
+def count_changed_lines(store: Store, base: str, best: str) -> tuple[DiffStat, ...]:
     """Count the lines that *best* added and removed in each file of *base*, by path.
 
     Raises:
@@ -67,13 +67,16 @@ def changed_lines(store: Store, base: str, best: str) -> tuple[DiffStat, ...]:
 def _compared(store: Store, base: str, best: str, words: tuple[str, ...]) -> bytes:
     """Run git with *words* on the trees *base* and *best*; its output, or nothing if they are equal."""
     old, new = store.manifest(base), store.manifest(best)
-    changed = trees.difference(old, new)
+    changed = trees.find_differences(old, new)
     if not changed:
         return b""
     program = shutil.which("git")
     if program is None:
         raise BadInput("git was not found on PATH; install it to get best.patch")
-    with safe_paths.disk("the patch cannot be made"), tempfile.TemporaryDirectory(prefix="jumar-patch-") as room:
+    with (
+        safe_paths.explain_disk_faults("the patch cannot be made"),
+        tempfile.TemporaryDirectory(prefix="jumar-patch-") as room,
+    ):
         git = _Git(program, Path(room))
         git("init", "--quiet", "--bare", "--template=", str(git.room / "git"))
         sides = [{path: side[path] for path in changed if path in side} for side in (old, new)]
@@ -81,7 +84,7 @@ def _compared(store: Store, base: str, best: str, words: tuple[str, ...]) -> byt
         return git(*words, *(git.tree(side, names) for side in sides))
 
 
-def misfit(store: Store, patch: bytes, before: Manifest, after: Manifest) -> str:
+def explain_misfit(store: Store, patch: bytes, before: Manifest, after: Manifest) -> str:
     """Explain why *patch* does not lead from *before* to *after* and back; empty if it does.
 
     Empty folders do not count.
@@ -93,7 +96,10 @@ def misfit(store: Store, patch: bytes, before: Manifest, after: Manifest) -> str
     program = shutil.which("git")
     if program is None:
         raise BadInput("git was not found on PATH; install it to have patches checked")
-    with safe_paths.disk("the patch cannot be checked"), tempfile.TemporaryDirectory(prefix="jumar-patch-") as room:
+    with (
+        safe_paths.explain_disk_faults("the patch cannot be checked"),
+        tempfile.TemporaryDirectory(prefix="jumar-patch-") as room,
+    ):
         git = _Git(program, Path(room))
         git("init", "--quiet", "--bare", "--template=", str(git.room / "git"))
         sides = [dict(before), dict(after)]
@@ -146,10 +152,10 @@ class _Git(msgspec.Struct, frozen=True):
         return self("write-tree", index=index).decode().strip()
 
 
-def readable_diff(store: Store, base: str, best: str) -> str:
+def format_diff(store: Store, base: str, best: str) -> str:
     """Return the changes from *base* to *best* for people: unified text, or one line where there is no text."""
     old, new = store.manifest(base), store.manifest(best)
-    return "".join(line for path in trees.difference(old, new) for line in _shown(store, path, old, new))
+    return "".join(line for path in trees.find_differences(old, new) for line in _shown(store, path, old, new))
 
 
 def _shown(store: Store, path: str, old: Manifest, new: Manifest) -> Iterator[str]:

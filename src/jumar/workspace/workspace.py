@@ -71,7 +71,7 @@ class Workspace:
         """
         manifest = self._store.manifest(tree)
         self._tree = ""
-        with safe_paths.disk(f"cannot lay out a tree in {self.folder}"):
+        with safe_paths.explain_disk_faults(f"cannot lay out a tree in {self.folder}"):
             if self.folder.is_symlink() or self.folder.is_file():
                 self.folder.unlink()
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -84,15 +84,19 @@ class Workspace:
         The bytes and the new tree are kept before the folder is touched. A file keeps its executable bit.
 
         Raises:
-            Outside: if a link on the way leads out of the folder, or the file has a second name elsewhere.
+            OutsideWorkspace: if a link on the way leads out of the folder, or the file has a second name elsewhere.
             ValueError: if *path* leads through or to a link or a folder, or could be part of no tree.
             Infra: if the disk refuses.
         """
-        safe_paths.steps(path)
-        if trees.ignored(path) or self._skip(path) or any(self._skip(folder + "/") for folder in trees.above(path)):
+        safe_paths.split_path(path)
+        places = (path, *(f"{folder}/" for folder in trees.list_parents(path)))
+        if trees.is_ignored(path) or any(map(self._skip, places)):
             raise ValueError(f"{path!r} is never part of a tree: histories, caches and what git ignores are left out")
         manifest = self._now()
-        with safe_paths.disk(f"cannot write {path!r} in {self.folder}"), safe_paths.root(self.folder) as top:
+        with (
+            safe_paths.explain_disk_faults(f"cannot write {path!r} in {self.folder}"),
+            safe_paths.open_root(self.folder) as top,
+        ):
             try:
                 before, node = _standing(top, path)
             except OutsideWorkspace:
@@ -123,7 +127,7 @@ class Workspace:
 
     def changed(self, since: str) -> tuple[str, ...]:
         """The paths at which the folder's tree differs from the tree *since*, sorted."""
-        return trees.difference(self._store.manifest(since), self._now())
+        return trees.find_differences(self._store.manifest(since), self._now())
 
     def files(self, matches: Callable[[str], bool]) -> dict[str, bytes]:
         """The regular files of the tree whose path *matches*, with their bytes."""
@@ -148,13 +152,13 @@ class Workspace:
 
 def _standing(top: int, path: str) -> tuple[bytes | None, Node | None]:
     """Return what a write to *path* would replace: its bytes (of a link, its text) and its node, or None."""
-    for folder in trees.above(path):
+    for folder in trees.list_parents(path):
         if _found(top, f"{folder}/{trees.VENV}") is not None:
             raise ValueError(f"{path!r} lies in a virtual environment, which is never part of a tree")
     found = _found(top, path)
     if found is None:
         return None, None
-    with safe_paths.parent(top, path, unlock=True) as (folder_fd, name):
+    with safe_paths.open_parent(top, path, unlock=True) as (folder_fd, name):
         if stat.S_ISLNK(found.st_mode):
             text = safe_paths.link(folder_fd, name)
             return text, Node(EntryKind.LINK, sha256(text).hexdigest())
@@ -168,7 +172,7 @@ def _standing(top: int, path: str) -> tuple[bytes | None, Node | None]:
 
 def _found(top: int, path: str) -> os.stat_result | None:
     try:
-        with safe_paths.parent(top, path, unlock=True) as (folder, name):
+        with safe_paths.open_parent(top, path, unlock=True) as (folder, name):
             return safe_paths.lstat(folder, name)
     except FileNotFoundError:
         return None
@@ -178,11 +182,11 @@ def _found(top: int, path: str) -> os.stat_result | None:
 
 def _replace(top: int, path: str, data: bytes | None, node: Node | None) -> None:
     # The old file is replaced, not truncated: another name of it (a hard link) keeps its bytes.
-    with safe_paths.parent(top, path, create=data is not None, unlock=True) as (folder, name):
+    with safe_paths.open_parent(top, path, create=data is not None, unlock=True) as (folder, name):
         if data is None:
             safe_paths.remove(folder, name)
             return
-        temporary = safe_paths.passing()
+        temporary = safe_paths.make_temporary_name()
         try:
             safe_paths.create(folder, temporary, data, executable=bool(node and node.executable))
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -53,7 +53,7 @@ def apply(
         BadInput: if a path is *closed*; nothing was written.
         Infra: if the disk refuses half-way; the files written before stay, each of them whole.
     """
-    with safe_paths.disk(f"cannot write to {origin}"), safe_paths.root(origin) as top:
+    with safe_paths.explain_disk_faults(f"cannot write to {origin}"), safe_paths.open_root(origin) as top:
         due = plan(store, base, best, top)
         for change in due:
             if closed(change.path):
@@ -75,8 +75,8 @@ def plan(store: Store, base: str, best: str, top: int) -> tuple[Change, ...]:
         Conflicts: as `apply`.
         OSError: if something cannot be read.
     """
-    old, new = trees.spelt_out(store.manifest(base)), trees.spelt_out(store.manifest(best))
-    changed = trees.difference(old, new)
+    old, new = trees.add_folders(store.manifest(base)), trees.add_folders(store.manifest(best))
+    changed = trees.find_differences(old, new)
     due: list[Change] = []
     conflicts: list[Conflict] = []
     for change in (Change(path, old.get(path), new.get(path)) for path in changed):
@@ -131,18 +131,18 @@ def _data(store: Store, node: Node) -> bytes:
 
 
 def _inside(top: int, path: str) -> list[str]:
-    with safe_paths.parent(top, path) as (folder, name), safe_paths.inside(folder, name) as inner:
-        return safe_paths.names(inner)
+    with safe_paths.open_parent(top, path) as (folder, name), safe_paths.open_inside(folder, name) as inner:
+        return safe_paths.list_names(inner)
 
 
 def _read(top: int, path: str) -> tuple[bytes, bool]:
-    with safe_paths.parent(top, path) as (folder, name):
+    with safe_paths.open_parent(top, path) as (folder, name):
         return safe_paths.read(folder, name)
 
 
 def _blocked(top: int, path: str, old: Manifest) -> str:
     """The folder above *path* that is a link or a file there, and was none when the run began; empty: there is none."""
-    for folder in reversed(tuple(trees.above(path))):
+    for folder in reversed(tuple(trees.list_parents(path))):
         found = _standing(top, folder)
         if found is not None and found.kind is not EntryKind.DIR and found != old.get(folder):
             return folder
@@ -151,7 +151,7 @@ def _blocked(top: int, path: str, old: Manifest) -> str:
 
 def _standing(top: int, path: str) -> Node | None:
     try:
-        with safe_paths.parent(top, path) as (folder, name):
+        with safe_paths.open_parent(top, path) as (folder, name):
             found = safe_paths.lstat(folder, name)
             if found is None:
                 return None
@@ -168,7 +168,7 @@ def _standing(top: int, path: str) -> Node | None:
 
 
 def _take_away(top: int, change: Change) -> None:
-    with safe_paths.parent(top, change.path) as (folder, name):
+    with safe_paths.open_parent(top, change.path) as (folder, name):
         if change.old is None or change.old.kind is not EntryKind.DIR:
             os.unlink(name, dir_fd=folder)
         else:
@@ -182,12 +182,12 @@ def _take_away(top: int, change: Change) -> None:
 
 
 def _put(top: int, path: str, node: Node, data: bytes) -> None:
-    with safe_paths.parent(top, path, create=True) as (folder, name):
+    with safe_paths.open_parent(top, path, create=True) as (folder, name):
         if node.kind is EntryKind.DIR:
             if safe_paths.lstat(folder, name) is None:
                 os.mkdir(name, dir_fd=folder)
         else:
-            temporary = safe_paths.passing()
+            temporary = safe_paths.make_temporary_name()
             try:
                 _make(folder, temporary, node, data, safe_paths.lstat(folder, name))
                 os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -18,7 +18,7 @@ from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Verification
 from jumar.runners.pytest import PytestRunner
-from jumar.verify.challenge.challenge import SuiteChallenge, challenge
+from jumar.verify.challenge.challenge import SuiteChallenge, find_challenge
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.store.object_store import Store
 from support.judging.downloaded_suites import Upstream
@@ -88,7 +88,7 @@ def challenge_of(root: Path, suite: Suite) -> SuiteChallenge:
     tests = PytestRunner().test_files(tuple(files), suite.select)
     beside = tuple({path.rpartition("/")[0] for path in tests})
     helpers = {p: s for p, s in files.items() if p not in tests and (p.startswith(beside) or "conftest" in p)}
-    return challenge({path: files[path] for path in tests}, helpers)
+    return find_challenge({path: files[path] for path in tests}, helpers)
 
 
 async def challenged(subject: Subject, rounds: int, random: Random) -> Figures:

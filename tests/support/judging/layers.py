@@ -26,8 +26,8 @@ from jumar.runs.setup.assembly import (
     protect_expected_files,
     store_tree,
 )
-from jumar.task.task import Task, guard_of, load_task
-from jumar.verify.challenge.challenge import challenge
+from jumar.task.task import Task, build_write_rules, load_task
+from jumar.verify.challenge.challenge import find_challenge
 from jumar.verify.execution import HeldOut, SuiteKnowledge
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import overlay
@@ -178,7 +178,9 @@ class Ladder:
         verifier.directory = self._folder / f"judged{next(self._numbers)}"
         verifier.runner = Listening(layers)
         verifier.held_out = case.held_out if layers.held_out else HeldOut()
-        verifier.experience = SuiteKnowledge(apart=layers.apart, challenge=None if layers.challenge else challenge({}))
+        verifier.experience = SuiteKnowledge(
+            apart=layers.apart, challenge=None if layers.challenge else find_challenge({})
+        )
         return verifier
 
     async def _judged(self, project: Project, layers: Layers, *, confirm: int) -> Ruling:
@@ -202,7 +204,7 @@ def confirming(settings: Settings, confirm: int) -> Settings:
 
 
 def _crosses(path: str, case: Case, layers: Layers) -> bool:
-    guard: WriteRules = guard_of(case.settings)
+    guard: WriteRules = build_write_rules(case.settings)
     if guard.editable(path) and not guard.protected(path):
         return True
     steers = compile_patterns(CONFIGURATION)(path)

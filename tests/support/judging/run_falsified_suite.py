@@ -11,7 +11,7 @@ from random import Random
 from textwrap import dedent
 
 from jumar.core.gate.challenge_rounds import Strength
-from jumar.verify.challenge.challenge import SuiteChallenge, challenge
+from jumar.verify.challenge.challenge import SuiteChallenge, find_challenge
 
 PATH = "test_it.py"
 PRODUCT = """
@@ -46,7 +46,7 @@ def word(x): return Word("seven")
 def of(code: str, helper: str = "") -> SuiteChallenge:
     """The challenge of a test file that reads *code*, and of a conftest file that reads *helper*."""
     helpers = {"conftest.py": helper.encode()} if helper else {}
-    return challenge({PATH: code.encode()}, helpers)
+    return find_challenge({PATH: code.encode()}, helpers)
 
 
 def strengths(code: str, helper: str = "") -> dict[str, Strength]:

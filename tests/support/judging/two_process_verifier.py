@@ -11,7 +11,7 @@ import msgspec
 from jumar.core.state.settings import Suite
 from jumar.core.state.verdict import Report, reconcile
 from jumar.runners.pytest import plugin
-from jumar.verify.two_process import apart
+from jumar.verify.two_process import run_two_processes
 from support.judging.real_verifier import Court
 
 SHADOWING = ("click.py",)
@@ -38,7 +38,7 @@ def reported(
     question = court.verifier.build_two_process_trial(court.tree(files), ids_of(files), files={})._replace(
         product=product
     )
-    records, child = anyio.run(apart, question)
+    records, child = anyio.run(run_two_processes, question)
     report = plugin.report(records, child.ended, child.detail)
     return msgspec.structs.replace(report, anomalies=(*report.anomalies, *child.anomalies))
 

@@ -40,37 +40,37 @@ ANYWHERE = -1
 """The number of the table that is filled entry by entry."""
 
 
-def finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[Finding]]:
+def build_finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[Finding]]:
     """Build the function that finds hard-coded answers in a tree, given the *index* of the tests' values."""
 
     def find(tree: ast.Module) -> Iterator[Finding]:
         tables: dict[int, list[Association]] = defaultdict(list)
         chains: dict[int, list[Association]] = defaultdict(list)
         lines = set()
-        for number, (scope, node) in enumerate(scoped(tree)):
-            for found in associations(node):
+        for number, (scope, node) in enumerate(walk_scopes(tree)):
+            for found in find_associations(node):
                 line, kind, asked, answered = found
-                if not test_literals.shared(index, asked, answered):
+                if not test_literals.are_together(index, asked, answered):
                     continue
                 if kind == "table":
                     tables[ANYWHERE if isinstance(node, ast.Assign) else number].append(found)
-                elif telling(asked, answered) and line not in lines:
+                elif is_for_a_test(asked, answered) and line not in lines:
                     lines.add(line)
-                    yield f"case {named(asked)} {named(answered)}", line, said(kind, asked, answered)
-                if line not in lines and computed(asked, answered) and not isinstance(node, SEQUENCES):
+                    yield f"case {build_key(asked)} {build_key(answered)}", line, format_warning(kind, asked, answered)
+                if line not in lines and is_uncomputed(asked, answered) and not isinstance(node, SEQUENCES):
                     chains[scope].append(found)
-        yield from chained(chains.values())
+        yield from check_chains(chains.values())
         for rows in tables.values():
             rare = [row for row in rows if any(map(test_literals.is_rare, row[2]))]
             if len(rare) >= TABLE:
                 line, _, asked, answered = rare[0]
-                more = f"{pair(asked, answered)} and {len(rare) - 1} more"
-                yield f"table {named(asked)}", line, f"a table holds answers of the tests: {more}"
+                more = f"{format_pair(asked, answered)} and {len(rare) - 1} more"
+                yield f"table {build_key(asked)}", line, f"a table holds answers of the tests: {more}"
 
     return find
 
 
-def scoped(tree: ast.Module) -> Iterator[tuple[int, ast.AST]]:
+def walk_scopes(tree: ast.Module) -> Iterator[tuple[int, ast.AST]]:
     """All nodes of *tree*, each with the number of the function it stands in; 0 is the module."""
     todo: list[tuple[int, ast.AST]] = [(0, tree)]
     functions = 0
@@ -83,18 +83,18 @@ def scoped(tree: ast.Module) -> Iterator[tuple[int, ast.AST]]:
         todo += [(scope, child) for child in reversed(list(ast.iter_child_nodes(node)))]
 
 
-def computed(asked: list[Any], answered: list[Any]) -> bool:
+def is_uncomputed(asked: list[Any], answered: list[Any]) -> bool:
     """Return whether *answered* is a number that a program would compute from the numbers *asked*, but does not.
 
     One number may be a base case; 0 and 1 are truth tables, neighbours and rules.
     """
-    numbers, results = leaves(asked), leaves(answered)
+    numbers, results = flatten(asked), flatten(answered)
     if len(numbers) < 2 or not results or not all(map(is_number, (*numbers, *results))):  # noqa: PLR2004  as said
         return False
     return any(abs(result) > 1 for result in results)
 
 
-def leaves(values: Iterable[Any]) -> list[Any]:
+def flatten(values: Iterable[Any]) -> list[Any]:
     """*values*, and in the place of lists and tuples what is in them."""
     return [leaf for value in values for leaf in (value if isinstance(value, (list, tuple)) else (value,))]
 
@@ -104,17 +104,17 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def chained(chains: Iterable[list[Association]]) -> Iterator[Finding]:
+def check_chains(chains: Iterable[list[Association]]) -> Iterator[Finding]:
     """A finding for each chain in which several cases give what tests expect of them."""
     for cases in chains:
-        rows = {named(case[2]): case for case in cases}
+        rows = {build_key(case[2]): case for case in cases}
         if len(rows) >= CHAIN:
             line, _, asked, answered = next(iter(rows.values()))
-            more = f"{pair(asked, answered)} and {len(rows) - 1} more"
-            yield f"chain {named(asked)}", line, f"answers tests by their own values, case by case: {more}"
+            more = f"{format_pair(asked, answered)} and {len(rows) - 1} more"
+            yield f"chain {build_key(asked)}", line, f"answers tests by their own values, case by case: {more}"
 
 
-def telling(asked: list[Any], answered: list[Any]) -> bool:
+def is_for_a_test(asked: list[Any], answered: list[Any]) -> bool:
     """Return whether a case is written for a test rather than for the domain.
 
     A table from words to words is a vocabulary.
@@ -124,83 +124,90 @@ def telling(asked: list[Any], answered: list[Any]) -> bool:
     return any(map(test_literals.is_rare, asked)) or (both and not words)
 
 
-def said(kind: str, asked: list[Any], answered: list[Any]) -> str:
+def format_warning(kind: str, asked: list[Any], answered: list[Any]) -> str:
     """The warning."""
     if kind == "return":
-        return f"returns, whatever it is asked, what a test expects: {test_literals.short(asked[0])}"
+        return f"returns, whatever it is asked, what a test expects: {test_literals.shorten_value(asked[0])}"
     if answered:
-        return f"answers a test by its own values: {pair(asked, answered)}"
-    return f"makes a case of a value that a test gives: {test_literals.short(asked[0])}"
+        return f"answers a test by its own values: {format_pair(asked, answered)}"
+    return f"makes a case of a value that a test gives: {test_literals.shorten_value(asked[0])}"
 
 
-def associations(node: ast.AST) -> Iterator[Association]:
+def find_associations(node: ast.AST) -> Iterator[Association]:
     """Yield the inputs and answers that stand together at *node*."""
     if isinstance(node, (ast.If, ast.IfExp)):
-        answered = answers(node.body if isinstance(node.body, list) else [node.body])
-        for asked in compared(node.test) if answered else ():
+        answered = find_returned_literals(node.body if isinstance(node.body, list) else [node.body])
+        for asked in find_compared_literals(node.test) if answered else ():
             yield node.lineno, "case", asked, answered
     elif isinstance(node, ast.Compare):
-        yield from ((node.lineno, "case", asked, []) for asked in compared(node))
+        yield from ((node.lineno, "case", asked, []) for asked in find_compared_literals(node))
     elif type(node).__name__ == "match_case":
         case: Any = node
-        yield case.pattern.lineno, "case", list(test_literals.literals(case.pattern)), answers(case.body)
+        yield (
+            case.pattern.lineno,
+            "case",
+            list(test_literals.find_literals(case.pattern)),
+            find_returned_literals(case.body),
+        )
     elif isinstance(node, (ast.FunctionDef, ast.Lambda)):
-        yield from constant(node)
+        yield from find_constant_function(node)
     else:
-        yield from rows(node)
+        yield from read_table_rows(node)
 
 
-def compared(test: ast.expr) -> Iterator[Asked]:
+def find_compared_literals(test: ast.expr) -> Iterator[Asked]:
     """The literals that *test* asks its subject to be; each alternative apart, all that must hold together at once."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         for value in test.values:
-            yield from compared(value)
+            yield from find_compared_literals(value)
     elif isinstance(test, ast.BoolOp):
-        parts: list[Asked] = [next(compared(value), []) for value in test.values]
+        parts: list[Asked] = [next(find_compared_literals(value), []) for value in test.values]
         yield [value for part in parts for value in part]
     elif isinstance(test, ast.Compare) and len(test.ops) == 1:
-        left, right = test_literals.evaluated(test.left), test_literals.evaluated(test.comparators[0])
+        left, right = test_literals.evaluate_literal(test.left), test_literals.evaluate_literal(test.comparators[0])
         if isinstance(test.ops[0], (ast.Eq, ast.Is)) and left[0] != right[0]:
-            yield test_literals.spread(left[1] if left[0] else right[1])
+            yield test_literals.spread_key(left[1] if left[0] else right[1])
         elif isinstance(test.ops[0], ast.In) and right[0] and isinstance(right[1], (list, tuple, set, dict)):
-            yield from map(test_literals.spread, list(right[1])[: test_literals.VALUES])
+            yield from map(test_literals.spread_key, list(right[1])[: test_literals.VALUES])
 
 
-def answers(body: Iterable[ast.AST]) -> list[Any]:
+def find_returned_literals(body: Iterable[ast.AST]) -> list[Any]:
     """The literals that the first statements of a body give."""
     found = []
     for node in list(body)[:3]:
-        known, value = test_literals.evaluated(
+        known, value = test_literals.evaluate_literal(
             node.value if isinstance(node, (ast.Return, ast.Assign, ast.Expr)) else node
         )
         found += [value] if known else []
     return found
 
 
-def rows(node: ast.AST) -> Iterator[Association]:
+def read_table_rows(node: ast.AST) -> Iterator[Association]:
     """The rows of a table, if *node* is one: written as a literal, as JSON in a text, or entry by entry."""
     if isinstance(node, ast.Dict):
         entries = zip(node.keys, node.values)  # noqa: B905  Python 3.8 has no strict
-        yield from (found for key, value in entries for found in entry(node.lineno, key, value))
+        yield from (found for key, value in entries for found in read_table_entry(node.lineno, key, value))
     elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         for row in node.elts:
-            value = test_literals.evaluated(row)[1] if isinstance(row, (ast.Tuple, ast.List)) else ()
+            value = test_literals.evaluate_literal(row)[1] if isinstance(row, (ast.Tuple, ast.List)) else ()
             if value and len(value) > 1:
-                yield row.lineno, "table", [*test_literals.spread(value[0]), *value[1:-1]], [value[-1]]
+                yield row.lineno, "table", [*test_literals.spread_key(value[0]), *value[1:-1]], [value[-1]]
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield from ((node.lineno, "table", test_literals.spread(key), [value]) for key, value in written(node.value))
+        yield from (
+            (node.lineno, "table", test_literals.spread_key(key), [value]) for key, value in read_json_table(node.value)
+        )
     elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-        yield from entry(node.lineno, node.targets[0].slice, node.value)
+        yield from read_table_entry(node.lineno, node.targets[0].slice, node.value)
 
 
-def entry(line: int, key: ast.expr | None, value: ast.expr) -> Iterator[Association]:
+def read_table_entry(line: int, key: ast.expr | None, value: ast.expr) -> Iterator[Association]:
     """One entry of a table, if both sides are literals."""
-    asked, answered = test_literals.evaluated(key), test_literals.evaluated(value)
+    asked, answered = test_literals.evaluate_literal(key), test_literals.evaluate_literal(value)
     if asked[0] and answered[0]:
-        yield line, "table", test_literals.spread(asked[1]), [answered[1]]
+        yield line, "table", test_literals.spread_key(asked[1]), [answered[1]]
 
 
-def written(text: str) -> list[tuple[Any, Any]]:
+def read_json_table(text: str) -> list[tuple[Any, Any]]:
     """The entries of a table that is written as JSON in a text."""
     if len(text) < WRITTEN or text[:1] not in "[{":
         return []
@@ -213,23 +220,24 @@ def written(text: str) -> list[tuple[Any, Any]]:
     return [(tuple(row[:-1]), row[-1]) for row in table if isinstance(row, list) and len(row) > 1]
 
 
-def constant(node: ast.FunctionDef | ast.Lambda) -> Iterator[Association]:
+def find_constant_function(node: ast.FunctionDef | ast.Lambda) -> Iterator[Association]:
     """A function that is given something and only returns a literal."""
     if isinstance(node, ast.Lambda):
         returned: ast.expr | None = node.body
     else:
         body = node.body[1:] if ast.get_docstring(node) else node.body
         returned = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
-    known, value = test_literals.evaluated(returned)
+    known, value = test_literals.evaluate_literal(returned)
     if known and node.args.args:
         yield node.lineno, "return", [value], []
 
 
-def named(values: list[Any]) -> str:
+def build_key(values: list[Any]) -> str:
     """Return the key under which equal findings are recognised elsewhere."""
     return ",".join(map(test_literals.name_of, values))[:200]
 
 
-def pair(asked: list[Any], answered: list[Any]) -> str:
+def format_pair(asked: list[Any], answered: list[Any]) -> str:
     """Format an input and its answer for people."""
-    return f"{', '.join(map(test_literals.short, asked))} -> {', '.join(map(test_literals.short, answered))}"
+    before, after = (", ".join(map(test_literals.shorten_value, values)) for values in (asked, answered))
+    return f"{before} -> {after}"

@@ -58,33 +58,33 @@ TRUE_OF = {"__eq__": True, "__ne__": False, "__contains__": True, "__ge__": True
 """Comparisons, and the answer that flatters."""
 
 
-def finder(tests: tuple[str, ...]) -> Callable[[ast.Module], Iterator[Finding]]:
+def build_finder(tests: tuple[str, ...]) -> Callable[[ast.Module], Iterator[Finding]]:
     """Build the function that detects such code in a tree, given the test files *tests*."""
     names = {path.rpartition("/")[2] for path in tests}
     stems = {name.rpartition(".")[0] for name in names if name.endswith(".py")} - {"__init__"}
 
     def find(tree: ast.Module) -> Iterator[Finding]:
-        nodes = list(walked(tree))
-        aliases = imported(nodes)
-        docs = {id(text) for node in nodes for text in doc(node)}
+        nodes = list(walk_code(tree))
+        aliases = read_imports(nodes)
+        docs = {id(text) for node in nodes for text in find_docs(node)}
         for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
-                yield from text_tells(node.value, node.lineno, names, stems)
+                yield from check_text(node.value, node.lineno, names, stems)
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
-                yield from import_tells(node, stems)
+                yield from check_import(node, stems)
             elif isinstance(node, (ast.Attribute, ast.Name)):
-                yield from name_tells(node, aliases)
+                yield from check_name(node, aliases)
             elif isinstance(node, (ast.Assign, ast.Delete)):
-                yield from assignment_tells(node, aliases)
+                yield from check_assignment(node, aliases)
             elif isinstance(node, ast.ClassDef):
-                yield from comparison_tells(node)
+                yield from check_comparisons(node)
             if isinstance(node, (ast.Expr, ast.Assign, ast.Return, ast.For, ast.withitem)):
-                yield from place_tells(node)
+                yield from check_place(node)
 
     return find
 
 
-def walked(tree: ast.AST) -> Iterator[ast.AST]:
+def walk_code(tree: ast.AST) -> Iterator[ast.AST]:
     """All nodes in the order of the text, without what only runs as a program of its own."""
     todo = [tree]
     while todo:
@@ -108,7 +108,7 @@ def is_main(test: ast.expr) -> bool:
     )
 
 
-def imported(nodes: list[ast.AST]) -> dict[str, str]:
+def read_imports(nodes: list[ast.AST]) -> dict[str, str]:
     """Local name -> the dotted name that it was imported as."""
     found = {}
     for node in nodes:
@@ -120,7 +120,7 @@ def imported(nodes: list[ast.AST]) -> dict[str, str]:
     return found
 
 
-def dotted(node: ast.AST, aliases: dict[str, str]) -> str:
+def get_dotted_name(node: ast.AST, aliases: dict[str, str]) -> str:
     """`a.b.c` under its imported name; empty where it is nothing of the kind."""
     words: list[str] = []
     while isinstance(node, ast.Attribute):
@@ -131,13 +131,13 @@ def dotted(node: ast.AST, aliases: dict[str, str]) -> str:
     return ".".join([aliases.get(node.id, node.id), *reversed(words)])
 
 
-def doc(node: ast.AST) -> Iterator[ast.AST]:
+def find_docs(node: ast.AST) -> Iterator[ast.AST]:
     """The texts that stand alone as statements: documentation."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         yield node.value
 
 
-def text_tells(text: str, line: int, names: set[str], stems: set[str]) -> Iterator[Finding]:
+def check_text(text: str, line: int, names: set[str], stems: set[str]) -> Iterator[Finding]:
     """Yield findings in a piece of text."""
     if len(text) > 200 or any(c.isspace() for c in text):  # noqa: PLR2004  a name and not prose
         return
@@ -151,7 +151,7 @@ def text_tells(text: str, line: int, names: set[str], stems: set[str]) -> Iterat
         yield f"file {text}", line, f"looks for Python files ({text!r})"
 
 
-def import_tells(node: ast.Import | ast.ImportFrom, stems: set[str]) -> Iterator[Finding]:
+def check_import(node: ast.Import | ast.ImportFrom, stems: set[str]) -> Iterator[Finding]:
     """Yield findings in an import."""
     module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
     whole = [f"{module}.{a.name}" if module else a.name for a in node.names]
@@ -166,21 +166,21 @@ def import_tells(node: ast.Import | ast.ImportFrom, stems: set[str]) -> Iterator
             yield f"name {alias.name}", node.lineno, f"{NAMES[alias.name]} ({module}.{alias.name})"
 
 
-def name_tells(node: ast.Attribute | ast.Name, aliases: dict[str, str]) -> Iterator[Finding]:
+def check_name(node: ast.Attribute | ast.Name, aliases: dict[str, str]) -> Iterator[Finding]:
     """Yield findings in an attribute or a name."""
     if isinstance(node, ast.Attribute) and node.attr in NAMES:
-        yield f"name {node.attr}", node.lineno, f"{NAMES[node.attr]} ({dotted(node, aliases) or node.attr})"
+        yield f"name {node.attr}", node.lineno, f"{NAMES[node.attr]} ({get_dotted_name(node, aliases) or node.attr})"
         return
-    name = dotted(node, aliases)
+    name = get_dotted_name(node, aliases)
     if name in CALLS:
         yield f"call {name}", node.lineno, f"{CALLS[name]} ({name})"
 
 
-def assignment_tells(node: ast.Assign | ast.Delete, aliases: dict[str, str]) -> Iterator[Finding]:
+def check_assignment(node: ast.Assign | ast.Delete, aliases: dict[str, str]) -> Iterator[Finding]:
     """An attribute of an imported module that is replaced: everybody else sees the new one too."""
     for target in node.targets:
         if isinstance(target, ast.Attribute):
-            name = dotted(target, aliases)
+            name = get_dotted_name(target, aliases)
             root = target
             while isinstance(root.value, ast.Attribute):
                 root = root.value
@@ -188,7 +188,7 @@ def assignment_tells(node: ast.Assign | ast.Delete, aliases: dict[str, str]) -> 
                 yield f"patch {name}", node.lineno, f"replaces {name} for everybody"
 
 
-def place_tells(node: ast.AST) -> Iterator[Finding]:
+def check_place(node: ast.AST) -> Iterator[Finding]:
     """Reading sources from where this one lies."""
     below = list(ast.walk(node)) if not isinstance(node, ast.For) else list(ast.walk(node.iter))
     here = [n for n in below if isinstance(n, ast.Name) and n.id == "__file__"]
@@ -203,21 +203,21 @@ def place_tells(node: ast.AST) -> Iterator[Finding]:
         yield "place", here[0].lineno, "reads what lies beside its own source"
 
 
-def comparison_tells(node: ast.ClassDef) -> Iterator[Finding]:
+def check_comparisons(node: ast.ClassDef) -> Iterator[Finding]:
     """Comparisons whose answer does not depend on what is compared."""
     for item in node.body:
         if isinstance(item, ast.FunctionDef) and item.name in TRUE_OF:
             answers = [n.value for n in ast.walk(item) if isinstance(n, ast.Return)]
-            if answers and all(constant(a) is TRUE_OF[item.name] for a in answers):
+            if answers and all(get_constant(a) is TRUE_OF[item.name] for a in answers):
                 yield f"equal {node.name}.{item.name}", item.lineno, f"{node.name}.{item.name} {LIES}"
         elif isinstance(item, ast.Assign) and isinstance(item.value, ast.Lambda):
             for target in item.targets:
                 name = target.id if isinstance(target, ast.Name) else ""
-                if name in TRUE_OF and constant(item.value.body) is TRUE_OF[name]:
+                if name in TRUE_OF and get_constant(item.value.body) is TRUE_OF[name]:
                     yield f"equal {node.name}.{name}", item.lineno, f"{node.name}.{name} {LIES}"
 
 
-def constant(node: ast.AST | None) -> Any:
+def get_constant(node: ast.AST | None) -> Any:
     """The value of a constant; None for anything else."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Constant):
         return not node.operand.value

@@ -13,7 +13,7 @@ import re
 import sys
 from difflib import SequenceMatcher
 
-from jumar.child.analysis.mutation_operators import operators
+from jumar.child.analysis.mutation_operators import build_operators
 from jumar.child.channel import join
 
 TYPE_CHECKING = False
@@ -44,57 +44,57 @@ def main() -> None:
     config, send, _ = join()
     send(["hello"])
     sys.setrecursionlimit(3000)
-    steps = operators()
+    steps = build_operators()
     files = {path: [text.encode("latin-1") for text in texts] for path, texts in config["files"].items()}
     found: list[tuple[str, Mutant]] = []
     changes: list[tuple[str, Mutant]] = []
     for path, (before, now) in files.items():
         try:
-            lines, hunks = difference(ENDS.split(before), ENDS.split(now))
-            found += [(path, mutant) for mutant in stepped(now, lines, steps)]
-            changes += [(path, undone(before, now, hunk)) for hunk in hunks]
+            lines, hunks = diff_lines(ENDS.split(before), ENDS.split(now))
+            found += [(path, mutant) for mutant in apply_steps(now, lines, steps)]
+            changes += [(path, undo_hunks(before, now, hunk)) for hunk in hunks]
         except FAULTS as error:
             send(["unparsed", path, type(error).__name__])
     # A single change undone is the task as it came, of which all is known.
     found += changes if len(changes) > 1 else []
-    for path, mutant in chosen(found, {path: now for path, (_, now) in files.items()}, config):
+    for path, mutant in select_mutants(found, {path: now for path, (_, now) in files.items()}, config):
         start, end, text, line, what = mutant
         send(["mutant", path, line, what, start, end, text.decode("latin-1")])
     send(["end", 0])
     os._exit(0)
 
 
-def stepped(now: bytes, lines: set[int], steps: Any) -> Iterator[Mutant]:
+def apply_steps(now: bytes, lines: set[int], steps: Any) -> Iterator[Mutant]:
     """All single *steps* on the numbered *lines* of *now*."""
     shift = len(BOM) if now.startswith(BOM) else 0
     starts = [shift, *(match.end() for match in ENDS.finditer(now))]
     for line, (first, last), text, what in steps(ast.parse(now), lines):
         start, end = (starts[row - 1] + column for row, column in (first, last))
-        yield start, end, replaced(text, now[start:end]), line, what
+        yield start, end, describe_replacement(text, now[start:end]), line, what
 
 
-def chosen(
+def select_mutants(
     found: list[tuple[str, Mutant]], texts: dict[str, bytes], config: dict[str, Any]
 ) -> Iterator[tuple[str, Mutant]]:
     """Select the wanted number of mutants that compile, and that equal neither the original nor another mutant."""
-    known = {path: {meaning(text)} for path, text in texts.items()}
+    known = {path: {dump_tree(text)} for path, text in texts.items()}
     left = config["most"]
-    for path, mutant in spread(found, config["seed"])[: TRIED * left]:
+    for path, mutant in spread_by_line(found, config["seed"])[: TRIED * left]:
         start, end, text, *_ = mutant
-        shape = meaning(texts[path][:start] + text + texts[path][end:])
+        shape = dump_tree(texts[path][:start] + text + texts[path][end:])
         if left > 0 and shape and shape not in known[path]:
             known[path].add(shape)
             left -= 1
             yield path, mutant
 
 
-def replaced(text: str, old: bytes) -> bytes:
+def describe_replacement(text: str, old: bytes) -> bytes:
     """*text*, with `{}` standing for what was there."""
     head, hole, tail = text.partition("{}")
     return head.encode() + (old if hole else b"") + tail.encode()
 
 
-def meaning(source: bytes) -> str:
+def dump_tree(source: bytes) -> str:
     """The tree of *source* as text, empty if it does not compile."""
     try:
         tree = ast.parse(source)
@@ -104,7 +104,7 @@ def meaning(source: bytes) -> str:
         return ""
 
 
-def difference(old: list[bytes], new: list[bytes]) -> tuple[set[int], list[tuple[int, int, int, int]]]:
+def diff_lines(old: list[bytes], new: list[bytes]) -> tuple[set[int], list[tuple[int, int, int, int]]]:
     """The numbers of the lines of *new* that were changed, and the hunks; what lines were taken from counts too."""
     low = 0
     while low < min(len(old), len(new)) and old[low] == new[low]:
@@ -124,7 +124,7 @@ def difference(old: list[bytes], new: list[bytes]) -> tuple[set[int], list[tuple
     return lines, hunks
 
 
-def undone(before: bytes, now: bytes, hunk: tuple[int, int, int, int]) -> Mutant:
+def undo_hunks(before: bytes, now: bytes, hunk: tuple[int, int, int, int]) -> Mutant:
     """The mutant in which one hunk is as it was before."""
     a0, a1, b0, b1 = hunk
     old, new = ([0, *(m.end() for m in ENDS.finditer(text)), len(text)] for text in (before, now))
@@ -133,7 +133,7 @@ def undone(before: bytes, now: bytes, hunk: tuple[int, int, int, int]) -> Mutant
     return start, end, text, b0 + 1, "a change undone"
 
 
-def spread(found: Iterable[tuple[str, Mutant]], seed: int) -> list[tuple[str, Mutant]]:
+def spread_by_line(found: Iterable[tuple[str, Mutant]], seed: int) -> list[tuple[str, Mutant]]:
     """All of them: one of each line first, then a second one of each, in an order that the seed gives."""
 
     def chance(entry: tuple[str, Mutant]) -> bytes:
@@ -142,10 +142,10 @@ def spread(found: Iterable[tuple[str, Mutant]], seed: int) -> list[tuple[str, Mu
     lines: dict[tuple[str, int], list[tuple[str, Mutant]]] = {}
     for entry in sorted(found, key=chance):
         lines.setdefault((entry[0], entry[1][3]), []).append(entry)
-    return list(dealt(list(lines.values())))
+    return list(deal(list(lines.values())))
 
 
-def dealt(piles: list[list[Any]]) -> Iterator[Any]:
+def deal(piles: list[list[Any]]) -> Iterator[Any]:
     """The first of each pile, then the second, and so on."""
     for turn in range(max(map(len, piles), default=0)):
         yield from (pile[turn] for pile in piles if turn < len(pile))

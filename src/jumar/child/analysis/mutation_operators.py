@@ -33,18 +33,19 @@ SIGNS = {ast.Not: "not", ast.USub: "-", ast.Invert: "~"}
 JUMPS = {ast.Break: ("break", "continue"), ast.Continue: ("continue", "break")}
 
 
-def operators() -> Callable[[ast.Module, set[int]], Iterator[Step]]:
+def build_operators() -> Callable[[ast.Module, set[int]], Iterator[Step]]:
     """Return the function that finds all mutations in a tree that begin on given lines."""
     by_kind = (
-        (ast.Compare, compared), (ast.BinOp, computed), (ast.AugAssign, computed_in_place), (ast.BoolOp, joined),
-        (ast.UnaryOp, unary), (ast.Constant, constant), (ast.Return, returned),
-        ((ast.If, ast.While, ast.IfExp), tested),
-        ((ast.Expr, ast.Assign, ast.AugAssign, ast.Raise, ast.Delete), dropped), (tuple(JUMPS), jumped),
-        (ast.Call, called), (ast.Slice, sliced),
+        (ast.Compare, change_comparison), (ast.BinOp, change_arithmetic), (ast.AugAssign, change_assignment),
+        (ast.BoolOp, change_boolean),
+        (ast.UnaryOp, drop_unary), (ast.Constant, change_constant), (ast.Return, change_return),
+        ((ast.If, ast.While, ast.IfExp), change_condition),
+        ((ast.Expr, ast.Assign, ast.AugAssign, ast.Raise, ast.Delete), drop_statement), (tuple(JUMPS), change_jump),
+        (ast.Call, drop_call), (ast.Slice, drop_slice_end),
     )  # fmt: skip
 
     def find(tree: ast.Module, lines: set[int]) -> Iterator[Step]:
-        plain = set(unsplit(tree))
+        plain = set(find_untouched(tree))
         for node in ast.walk(tree):
             if getattr(node, "lineno", 0) in lines and id(node) not in plain:
                 for kinds, operator in by_kind:
@@ -54,7 +55,7 @@ def operators() -> Callable[[ast.Module, set[int]], Iterator[Step]]:
     return find
 
 
-def unsplit(tree: ast.AST) -> Iterator[int]:
+def find_untouched(tree: ast.AST) -> Iterator[int]:
     """Nodes that are nobody's business: documentation, annotations, and what stands in an f-string."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -73,7 +74,7 @@ def place(node: Any) -> Place:
     return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
-def between(left: Any, right: Any) -> Place:
+def find_operator(left: Any, right: Any) -> Place:
     """Return the position of the operator. It includes parentheses around the operands.
 
     The mutant then does not parse.
@@ -81,45 +82,45 @@ def between(left: Any, right: Any) -> Place:
     return (left.end_lineno, left.end_col_offset), (right.lineno, right.col_offset)
 
 
-def compared(node: Any) -> Iterator[tuple[Place, str, str]]:
+def change_comparison(node: Any) -> Iterator[tuple[Place, str, str]]:
     """Each operator of a comparison to its neighbours, or its opposite."""
     for left, op, right in zip((node.left, *node.comparators), node.ops, node.comparators):  # noqa: B905  Python 3.8 has no strict
         old, others = COMPARED[type(op)]
         for new in others:
-            yield between(left, right), f" {new} ", f"`{old}` to `{new}`"
+            yield find_operator(left, right), f" {new} ", f"`{old}` to `{new}`"
 
 
-def computed(node: Any) -> Iterator[tuple[Place, str, str]]:
+def change_arithmetic(node: Any) -> Iterator[tuple[Place, str, str]]:
     """One arithmetic operator to another."""
     if type(node.op) in COMPUTED:
         old, new = COMPUTED[type(node.op)]
-        yield between(node.left, node.right), f" {new} ", f"`{old}` to `{new}`"
+        yield find_operator(node.left, node.right), f" {new} ", f"`{old}` to `{new}`"
 
 
-def computed_in_place(node: Any) -> Iterator[tuple[Place, str, str]]:
+def change_assignment(node: Any) -> Iterator[tuple[Place, str, str]]:
     """The same where the result is assigned to the left side."""
     if type(node.op) in COMPUTED:
         old, new = COMPUTED[type(node.op)]
-        yield between(node.target, node.value), f" {new}= ", f"`{old}=` to `{new}=`"
+        yield find_operator(node.target, node.value), f" {new}= ", f"`{old}=` to `{new}=`"
 
 
-def joined(node: Any) -> Iterator[tuple[Place, str, str]]:
+def change_boolean(node: Any) -> Iterator[tuple[Place, str, str]]:
     """`and` to `or` and back, and each operand dropped."""
     old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
     for left, right in zip(node.values, node.values[1:]):  # noqa: B905  Python 3.8 has no strict
-        yield between(left, right), f" {new} ", f"`{old}` to `{new}`"
+        yield find_operator(left, right), f" {new} ", f"`{old}` to `{new}`"
     neutral = "True" if old == "and" else "False"
     for value in node.values:
         yield place(value), neutral, f"an operand of `{old}` to `{neutral}`"
 
 
-def unary(node: Any) -> Iterator[tuple[Place, str, str]]:
+def drop_unary(node: Any) -> Iterator[tuple[Place, str, str]]:
     """A sign or a negation dropped."""
     if type(node.op) in SIGNS:
         yield (place(node)[0], place(node.operand)[0]), "", f"`{SIGNS[type(node.op)]}` dropped"
 
 
-def constant(node: Any) -> Iterator[tuple[Place, str, str]]:
+def change_constant(node: Any) -> Iterator[tuple[Place, str, str]]:
     """A number to the next one, a truth to the other, a text to an empty or a longer one."""
     value = node.value
     if isinstance(value, bool):
@@ -133,13 +134,13 @@ def constant(node: Any) -> Iterator[tuple[Place, str, str]]:
         yield place(node), '(b"mutant" + {})', "bytes to others"
 
 
-def returned(node: Any) -> Iterator[tuple[Place, str, str]]:
+def change_return(node: Any) -> Iterator[tuple[Place, str, str]]:
     """Mutate a return value: to nothing, or from nothing to something."""
     if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
         yield place(node.value), "None", "`None` returned"
 
 
-def tested(node: Any) -> Iterator[tuple[Place, str, str]]:
+def change_condition(node: Any) -> Iterator[tuple[Place, str, str]]:
     """A condition that always holds, never does, or is turned round."""
     yield place(node.test), "(not ({}))", "a condition turned round"
     yield place(node.test), "False", "a condition to `False`"
@@ -147,24 +148,24 @@ def tested(node: Any) -> Iterator[tuple[Place, str, str]]:
         yield place(node.test), "True", "a condition to `True`"
 
 
-def dropped(node: Any) -> Iterator[tuple[Place, str, str]]:
+def drop_statement(node: Any) -> Iterator[tuple[Place, str, str]]:
     """A statement left out."""
     yield place(node), "pass", "a statement dropped"
 
 
-def jumped(node: Any) -> Iterator[tuple[Place, str, str]]:
+def change_jump(node: Any) -> Iterator[tuple[Place, str, str]]:
     """A loop left where it went on, or the other way round."""
     old, new = JUMPS[type(node)]
     yield place(node), new, f"`{old}` to `{new}`"
 
 
-def called(node: Any) -> Iterator[tuple[Place, str, str]]:
+def drop_call(node: Any) -> Iterator[tuple[Place, str, str]]:
     """A call of one argument to that argument: nothing was done to it."""
     if len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred):
         yield (place(node)[0], place(node.args[0])[0]), "(", "a call left out"
 
 
-def sliced(node: Any) -> Iterator[tuple[Place, str, str]]:
+def drop_slice_end(node: Any) -> Iterator[tuple[Place, str, str]]:
     """An end of a slice dropped."""
     for bound in (node.lower, node.upper):
         if bound is not None:

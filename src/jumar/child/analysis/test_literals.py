@@ -41,13 +41,13 @@ ROUND = frozenset([
 UNREAD = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
 
 
-def indexed(judged: Mapping[str, ast.Module], data: Mapping[str, str]) -> Index:
+def index_values(judged: Mapping[str, ast.Module], data: Mapping[str, str]) -> Index:
     """The values of all tests, by the statement, row or small function that they stand together in."""
     index: Index = defaultdict(set)
     groups = [group for tree in judged.values() for group in test_groups(tree)]
-    groups += [group for text in data.values() for group in data_groups(text)]
+    groups += [group for text in data.values() for group in read_data_groups(text)]
     for count, group in enumerate(groups[:GROUPS]):
-        for name in {name for value in group[:VALUES] for name in names_of(value)}:
+        for name in {name for value in group[:VALUES] for name in list_keys(value)}:
             index[name].add(count)
     return index
 
@@ -56,28 +56,28 @@ def test_groups(tree: ast.Module) -> Iterator[list[Any]]:
     """The literals of a test module that stand together."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test"):
-            whole = [value for statement in node.body for value in literals(statement)]
+            whole = [value for statement in node.body for value in find_literals(statement)]
             if len(whole) <= SMALL:
                 yield whole
         elif isinstance(node, (ast.Assert, ast.Expr)):
-            yield list(literals(node))
+            yield list(find_literals(node))
         else:
-            yield from table_groups(node)
+            yield from read_table_groups(node)
 
 
-def table_groups(node: ast.AST) -> Iterator[list[Any]]:
+def read_table_groups(node: ast.AST) -> Iterator[list[Any]]:
     """The rows of a table, if *node* is one."""
     if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         for row in node.elts:
             if isinstance(row, (ast.List, ast.Tuple, ast.Call)):
-                yield list(literals(row, inside=True))
+                yield list(find_literals(row, inside=True))
     elif isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values):  # noqa: B905  Python 3.8 has no strict
             if key is not None:
-                yield [*literals(key), *literals(value)]
+                yield [*find_literals(key), *find_literals(value)]
 
 
-def data_groups(text: str) -> Iterator[list[Any]]:
+def read_data_groups(text: str) -> Iterator[list[Any]]:
     """The rows of a file of JSON, or of JSON lines."""
     try:
         whole = [json.loads(text)]
@@ -89,31 +89,31 @@ def data_groups(text: str) -> Iterator[list[Any]]:
             except (ValueError, RecursionError):
                 return
     for entry in whole:
-        yield from data_rows(entry, 0)
+        yield from read_data_rows(entry, 0)
 
 
-def data_rows(entry: Any, depth: int) -> Iterator[list[Any]]:
+def read_data_rows(entry: Any, depth: int) -> Iterator[list[Any]]:
     """*entry* and the lists and objects in it, as groups."""
     parts = list(entry.values()) if isinstance(entry, dict) else entry if isinstance(entry, list) else []
     if parts and depth < DEPTH:
         yield [*parts, *(v for p in parts if isinstance(p, list) and len(p) <= SMALL for v in p)]
         for part in parts:
-            yield from data_rows(part, depth + 1)
+            yield from read_data_rows(part, depth + 1)
 
 
-def literals(node: ast.AST, *, inside: bool = False) -> Iterator[Any]:
+def find_literals(node: ast.AST, *, inside: bool = False) -> Iterator[Any]:
     """The largest literal values below *node*, in the order of the text; *inside* never *node* itself."""
     todo = list(ast.iter_child_nodes(node))[::-1] if inside else [node]
     while todo:
         node = todo.pop()
-        known, value = evaluated(node)
+        known, value = evaluate_literal(node)
         if known:
             yield value
         else:
             todo += reversed(list(ast.iter_child_nodes(node)))
 
 
-def evaluated(node: ast.AST | None) -> tuple[bool, Any]:
+def evaluate_literal(node: ast.AST | None) -> tuple[bool, Any]:
     """Return whether *node* is a literal, and its value."""
     if not isinstance(node, (ast.Constant, ast.UnaryOp, ast.BinOp, ast.Tuple, ast.List, ast.Set, ast.Dict)):
         return False, None
@@ -123,7 +123,7 @@ def evaluated(node: ast.AST | None) -> tuple[bool, Any]:
         return False, None
 
 
-def spread(value: Any) -> list[Any]:
+def spread_key(value: Any) -> list[Any]:
     """The values that a key stands for: a tuple for several arguments, a text for what it spells."""
     if isinstance(value, str) and value[:1] in "([{'\"-0123456789" and len(value) > 1:
         try:
@@ -133,7 +133,7 @@ def spread(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple) else [value]
 
 
-def names_of(value: Any) -> list[str]:
+def list_keys(value: Any) -> list[str]:
     """Return the keys of *value* in an index: itself, and the items of a short sequence."""
     inner = list(value) if isinstance(value, (tuple, list, set, frozenset)) and len(value) <= SMALL else []
     return [name_of(value), *map(name_of, inner)]
@@ -149,7 +149,7 @@ def name_of(value: Any) -> str:
         return hex(value) if isinstance(value, int) else repr(value)
 
 
-def shared(index: Index, asked: list[Any], answered: list[Any]) -> bool:
+def are_together(index: Index, asked: list[Any], answered: list[Any]) -> bool:
     """Return whether all values stand together somewhere. A test that expects True or None does not always write it."""
     values = [*asked, *(v for v in answered if not isinstance(v, (bool, type(None))))] if asked else []
     groups = [index.get(name_of(value), set()) for value in values[:VALUES]]
@@ -181,7 +181,7 @@ def is_word(value: Any) -> bool:
     return isinstance(value, str) and len(value) < LONG and value.isidentifier()
 
 
-def short(value: Any) -> str:
+def shorten_value(value: Any) -> str:
     """*value* as it is shown to people."""
     text = hex(value) if isinstance(value, int) and abs(value) >> 256 else repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."  # noqa: PLR2004  a line is for people

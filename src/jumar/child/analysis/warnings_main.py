@@ -32,27 +32,27 @@ def main() -> None:
     config, send, _ = join()
     send(["hello"])
     sys.setrecursionlimit(3000)
-    judged = dict(parsed(config["tests"], lambda *_: None))
+    judged = dict(parse_files(config["tests"], lambda *_: None))
     data = {path: text for path, text in config["tests"].items() if not path.endswith(".py")}
     finders = (
-        judge_detection.finder(tuple(config["tests"])),
-        hard_coded_answers.finder(test_literals.indexed(judged, data)),
+        judge_detection.build_finder(tuple(config["tests"])),
+        hard_coded_answers.build_finder(test_literals.index_values(judged, data)),
     )
     known: Counter[str] = Counter()
-    for _, tree in parsed(config["before"], lambda *_: None):
+    for _, tree in parse_files(config["before"], lambda *_: None):
         with contextlib.suppress(*FAULTS):
             known.update(same for finder in finders for same, _, _ in finder(tree))
     warn = lambda path, line, what: send(["warning", path, line, what])  # noqa: E731  it is handed on
-    for path, tree in parsed(config["after"], warn):
+    for path, tree in parse_files(config["after"], warn):
         for finder in finders:
             report(path, finder(tree), known, warn)
-    for path, tree in parsed(config["own"], warn):
-        report(path, empty_tests.found(tree), Counter(), warn)
+    for path, tree in parse_files(config["own"], warn):
+        report(path, empty_tests.find_empty_tests(tree), Counter(), warn)
     send(["end", 0])
     os._exit(0)
 
 
-def parsed(texts: Mapping[str, str], warn: Callable[[str, int, str], None]) -> Iterable[tuple[str, ast.Module]]:
+def parse_files(texts: Mapping[str, str], warn: Callable[[str, int, str], None]) -> Iterable[tuple[str, ast.Module]]:
     """The Python files among *texts* with their trees; what does not parse is warned of and left out."""
     for path, text in texts.items():
         if path.endswith(".py"):

@@ -43,7 +43,7 @@ def is_root(path: str) -> bool:
     )
 
 
-def errand(config: dict[str, Any], send: Send) -> int:
+def run_job(config: dict[str, Any], send: Send) -> int:
     """Collect or run, as the config says."""
     cargo = shutil.which("cargo")
     if cargo is None:
@@ -115,7 +115,7 @@ class CargoBuild:
         messages = [m for m in self._messages if _within(m["target"]["src_path"]) == path]
         messages = messages or [m for m in self._messages if "test" not in m["target"]["kind"]]
         said = "\n".join(m["message"].get("rendered") or m["message"]["message"] for m in messages)
-        blame = compile_errors.blamed(messages, self.crates, self._built)
+        blame = compile_errors.attribute_errors(messages, self.crates, self._built)
         return ["broken", path, runner_bridge.normalise_text(said or self._stderr), *blame]
 
     def _cargo_build(self, options: Sequence[str]) -> int:
@@ -282,4 +282,4 @@ def _rendered(line: str) -> str:
 
 def main() -> None:
     """Serve one order."""
-    runner_bridge.serve(errand)
+    runner_bridge.serve(run_job)

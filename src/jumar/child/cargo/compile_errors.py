@@ -33,7 +33,9 @@ IN_SCOPE = re.compile(r"cannot find (?:\w+ )+`?\S+`? in this scope")
 GLOB = re.compile(r"^\s*(?:pub )?use [\w:{}, ]*\*", re.MULTILINE)
 
 
-def blamed(messages: Iterable[Mapping[str, Any]], crates: Mapping[str, str], product: Collection[str]) -> Blamed:
+def attribute_errors(
+    messages: Iterable[Mapping[str, Any]], crates: Mapping[str, str], product: Collection[str]
+) -> Blamed:
     """Attribute the errors among the compiler's *messages* to code or tests.
 
     A fault of the code comes first: nothing else shows before it is mended. Then a fault of a test, which no code can

@@ -81,20 +81,20 @@ class JavaScriptError(NamedTuple):
         found = []
         for line in FRAME.findall(self.stack):
             if place := _PLACE.search(line):
-                path = inside(place[1])
+                path = get_path_in_room(place[1])
                 if path and Path(path).is_file():
                     found.append((path, int(place[2])))
         return found
 
 
-def inside(path: str) -> str:
+def get_path_in_room(path: str) -> str:
     """*path* relative to the room, or empty if it is outside or in a package."""
     room = os.path.realpath(".")
     within = os.path.relpath(os.path.realpath(path.removeprefix("file://")), room)
     return "" if within.startswith("..") or "node_modules" in within.split("/") else within
 
 
-def blamed(fault: JavaScriptError, test: str, place: str) -> tuple[str, str]:
+def assign_blame(fault: JavaScriptError, test: str, place: str) -> tuple[str, str]:
     """Return the blame for *fault*, and the missing module if it is absent.
 
     Args:
@@ -107,9 +107,9 @@ def blamed(fault: JavaScriptError, test: str, place: str) -> tuple[str, str]:
         return CODE, ""
     if (missing := _missing(text, test)) is not None:
         return missing
-    innermost = next((path for path, _ in fault.places()), inside(fault.file) if fault.file else "")
+    innermost = next((path for path, _ in fault.places()), get_path_in_room(fault.file) if fault.file else "")
     if place == "file" and _UNPARSED.search(text):
-        where = inside(fault.file) if fault.file else _named(text) or innermost or test
+        where = get_path_in_room(fault.file) if fault.file else _named(text) or innermost or test
         return (TEST if _is_support(where, test) else CODE), ""
     if innermost in ("", test) and (name := _unbound(fault, test)):
         return ABSENT, name
@@ -125,7 +125,7 @@ def _is_support(path: str, test: str) -> bool:
 
 def _named(text: str) -> str:
     """The first file of the room that *text* names by its absolute path."""
-    paths = (inside(path) for path in re.findall(r"(/[^\s:()'\"]+\.[cm]?[jt]sx?)\b", text))
+    paths = (get_path_in_room(path) for path in re.findall(r"(/[^\s:()'\"]+\.[cm]?[jt]sx?)\b", text))
     return next((path for path in paths if path and Path(path).is_file()), "")
 
 
@@ -137,9 +137,9 @@ def _missing(text: str, test: str) -> tuple[str, str] | None:
         if match := pattern.search(text):
             wanted = match[1]
             importer = (match[2] if pattern.groups > 1 else "") or test
-            importer = inside(importer) if Path(importer).is_file() else test
+            importer = get_path_in_room(importer) if Path(importer).is_file() else test
             if wanted.startswith("/"):
-                within = inside(wanted) or inside(f".{wanted}")  # vite counts from its root
+                within = get_path_in_room(wanted) or get_path_in_room(f".{wanted}")  # vite counts from its root
                 wanted = _relative(within, test) if within else wanted
             elif wanted.startswith(".") and importer != test:
                 wanted = _relative(os.path.normpath(str(Path(importer).parent / wanted)), test)
@@ -173,7 +173,7 @@ def _unbound(fault: JavaScriptError, test: str) -> str:
     if not match or not Path(test).is_file():
         return ""
     source = Path(test).read_text("utf-8", "replace")
-    bound = {name: module for name, module in bindings(source).items() if _of_project(module)}
+    bound = {name: module for name, module in read_bindings(source).items() if _of_project(module)}
     parts = (match[1] or "").split(".")
     names = [parts[0], parts[-1]]
     for where, number in fault.places()[:1]:
@@ -186,7 +186,7 @@ def _unbound(fault: JavaScriptError, test: str) -> str:
     return next((bound[name] for name in names if name in bound), "")
 
 
-def bindings(source: str) -> dict[str, str]:
+def read_bindings(source: str) -> dict[str, str]:
     """The names that *source* imports or requires, each with its module."""
     found: dict[str, str] = {}
     for pattern in _IMPORTS:

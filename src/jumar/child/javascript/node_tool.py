@@ -49,12 +49,12 @@ class Hang(Exception):  # noqa: N818  # it is no error of ours
 
 def serve(tool: NodeRunner) -> None:
     """Do what the config on the channel asks of *tool*, say goodbye and leave."""
-    runner_bridge.serve(lambda config, send: errand(tool, config, send))
+    runner_bridge.serve(lambda config, send: run_job(tool, config, send))
 
 
-def errand(tool: NodeRunner, config: dict[str, Any], send: Send) -> int:
+def run_job(tool: NodeRunner, config: dict[str, Any], send: Send) -> int:
     """List the ids of the suite, or judge the asked ones; the status to leave with."""
-    node, package = shutil.which("node"), project_batches.package(tool, Path.cwd())
+    node, package = shutil.which("node"), project_batches.find_package(tool, Path.cwd())
     version = json.loads(package.read_text("utf-8")).get("version", "0") if package else ""
     if node is None or package is None or int(version.split(".")[0]) < tool.oldest:
         where = f"no node on the PATH of the sandbox ({os.environ.get('PATH')})"
@@ -93,7 +93,7 @@ class NodeToolSession:
 
     def work(self) -> Iterator[list[object]]:
         """The records of the errand."""
-        todo = project_batches.batches(self._tool, self._config)
+        todo = project_batches.split_batches(self._tool, self._config)
         while todo:
             batch = todo.pop(0)
             try:
@@ -142,15 +142,15 @@ class NodeToolSession:
             self._stopped = f"{self._tool.name} left with status {process.returncode} before it was done"
 
     def _order(self, batch: Any) -> dict[str, object]:
-        package = project_batches.package(self._tool, batch.folder)
+        package = project_batches.find_package(self._tool, batch.folder)
         names = [i.partition("::")[2] for i in batch.ids]
         return {
             "package": str(package),
             "base": str(batch.folder),
-            "configured": project_batches.configured(self._tool, batch.folder),
+            "configured": project_batches.is_configured(self._tool, batch.folder),
             "files": [str(Path.cwd() / file) for file in batch.files],
             "exact": not self._collects,
-            "pattern": results.pattern_of(names) if names else NOTHING,
+            "pattern": results.build_pattern(names) if names else NOTHING,
             "limit": self._config["limit"],
             "cache": str(self._scratch / "cache"),
         }
@@ -182,7 +182,7 @@ class NodeToolSession:
         elif path:
             self._heard[path] = time.monotonic()
         if event["on"] == "start":
-            self._running[path] = results.identity(path, event["names"])
+            self._running[path] = results.build_id(path, event["names"])
         self._findings.hear(event)
 
     def _watch(self) -> None:
@@ -216,7 +216,7 @@ class NodeToolSession:
             for line in (self._scratch / "marks").read_text("utf-8").splitlines():
                 event = json.loads(line)
                 path = os.path.relpath(os.path.realpath(event["file"]))
-                self._running[path] = results.identity(path, event["names"])
+                self._running[path] = results.build_id(path, event["names"])
 
     def _lost(self) -> list[str]:
         """The asked id in which the process ended, if it can be told."""

@@ -25,7 +25,7 @@ class NodeRunner(NamedTuple):
     configurations: str
     """A pattern for the names of its configuration files."""
     section: str
-    """The key of its configuration in `package.json`; empty: it reads none there."""
+    """The key of its configuration in `find_package.json`; empty: it reads none there."""
     oldest: int
     """Major version that the script needs at least."""
 
@@ -39,7 +39,7 @@ class ProcessBatch(NamedTuple):
     ids: list[str]
 
 
-def batches(tool: NodeRunner, config: dict[str, Any]) -> list[ProcessBatch]:
+def split_batches(tool: NodeRunner, config: dict[str, Any]) -> list[ProcessBatch]:
     """One for each folder with a configuration of its own, unless the room has one, which then holds for all."""
     room, ids, collects = Path.cwd(), config["ids"], config["mode"] == "collect"
     if collects and not config["args"]:
@@ -53,7 +53,7 @@ def batches(tool: NodeRunner, config: dict[str, Any]) -> list[ProcessBatch]:
     return [ProcessBatch(f, some, [i for i in ids if i.partition("::")[0] in some]) for f, some in grouped.items()]
 
 
-def configured(tool: NodeRunner, folder: Path) -> bool:
+def is_configured(tool: NodeRunner, folder: Path) -> bool:
     """Return whether *folder* holds a configuration of *tool*."""
     if any(re.fullmatch(tool.configurations, entry.name) for entry in os.scandir(folder)):
         return True
@@ -63,7 +63,7 @@ def configured(tool: NodeRunner, folder: Path) -> bool:
     return False
 
 
-def package(tool: NodeRunner, folder: Path) -> Path | None:
+def find_package(tool: NodeRunner, folder: Path) -> Path | None:
     """The manifest of the package that *folder* would find, looked for no higher than the room."""
     room = Path.cwd()
     for place in (folder, *folder.parents):
@@ -78,10 +78,10 @@ def package(tool: NodeRunner, folder: Path) -> Path | None:
 def _home(tool: NodeRunner, file: Path) -> Path:
     """The folder whose configuration holds for *file*."""
     room = Path.cwd()
-    if configured(tool, room):
+    if is_configured(tool, room):
         return room
     around = (file, *file.parents) if file.is_dir() else file.parents
-    return next((f for f in around if f.is_relative_to(room) and configured(tool, f)), room)
+    return next((f for f in around if f.is_relative_to(room) and is_configured(tool, f)), room)
 
 
 def _folders(tool: NodeRunner, room: Path) -> list[Path]:
@@ -90,7 +90,7 @@ def _folders(tool: NodeRunner, room: Path) -> list[Path]:
     def search() -> Iterator[Path]:
         for parent, folders, _ in os.walk(room):
             folders[:] = sorted(f for f in folders if f != "node_modules" and not f.startswith("."))
-            if configured(tool, Path(parent)):
+            if is_configured(tool, Path(parent)):
                 folders.clear()
                 yield Path(parent)
 

@@ -43,7 +43,7 @@ class NodeTestResult(NamedTuple):
     absent: str
 
 
-def pattern_of(names: list[str]) -> str:
+def build_pattern(names: list[str]) -> str:
     """One regular expression of JavaScript for the tests of *names*, whether they are joined by ` > ` or a space."""
     return f"^\\s*(?:{'|'.join(map(_fitting, names))})$"
 
@@ -53,7 +53,7 @@ def _fitting(name: str) -> str:
     return PLACEHOLDER.sub(lambda _: r"[\s\S]*", escaped).replace(SEPARATOR, "(?: > | )")
 
 
-def fits(name: str) -> re.Pattern[str]:
+def build_name_pattern(name: str) -> re.Pattern[str]:
     """A pattern for the names that *name* stands for."""
     return re.compile(_fitting(name))
 
@@ -83,26 +83,26 @@ class ResultFindings:
 
     def hear(self, event: dict[str, Any]) -> None:
         """Take in one event of the runner's end."""
-        path = blaming.inside(event["file"]) if "file" in event else ""
+        path = blaming.get_path_in_room(event["file"]) if "file" in event else ""
         if "file" in event and not path:
             return
         match event:
             case {"on": "collected", "tests": tests}:
                 known = self.tests.setdefault(path, {})
-                known.update((i, mode) for names, mode in tests if not known.get(i := identity(path, names)))
+                known.update((i, mode) for names, mode in tests if not known.get(i := build_id(path, names)))
                 self.whole.update([path] if tests else [])
             case {"on": "start", "names": names}:
-                self.tests.setdefault(path, {}).setdefault(identity(path, names), "")
+                self.tests.setdefault(path, {}).setdefault(build_id(path, names), "")
             case {"on": "again", "project": project}:
                 kept = self.results.get(path, {}).items()
                 self.results[path] = {key: said for key, said in kept if key[0] != project or key[1] in self.sealed}
-            case {"on": "result", "project": project, "names": names} if identity(path, names) not in self.sealed:
-                test_id = identity(path, names)
+            case {"on": "result", "project": project, "names": names} if build_id(path, names) not in self.sealed:
+                test_id = build_id(path, names)
                 self.tests.setdefault(path, {}).setdefault(test_id, "")
                 self.results.setdefault(path, {}).setdefault((project, test_id), []).append(event)
             case {"on": "printed", "names": names, "stream": stream, "text": text}:
-                key = (identity(path, names), stream)
-                self.printed[key] = bounded(self.printed.get(key, "") + text)
+                key = (build_id(path, names), stream)
+                self.printed[key] = shorten(self.printed.get(key, "") + text)
             case {"on": "suite", "names": names, "errors": errors}:
                 self.suites.append((path, names, errors))
             case {"on": "unhandled", "errors": errors}:
@@ -126,7 +126,7 @@ class ResultFindings:
         known = self.tests.get(path, {})
         if asked in known or not PLACEHOLDER.search(re.escape(name)):
             return [asked] if asked in known else []
-        pattern = fits(name)
+        pattern = build_name_pattern(name)
         return [test_id for test_id in known if pattern.fullmatch(test_id.partition("::")[2])]
 
     def breaks(self) -> dict[str, NodeTestResult]:
@@ -134,7 +134,7 @@ class ResultFindings:
         found = dict(self.broken)
         for path, names, errors in self.suites:
             if not names and not self.tests.get(path):
-                found.setdefault(path, shown("import_error", errors, path, "file"))
+                found.setdefault(path, add_errors("import_error", errors, path, "file"))
         return found
 
     def settled(self, asked: list[str]) -> dict[str, NodeTestResult]:
@@ -152,18 +152,20 @@ class ResultFindings:
                 folded[test_id] = worst._replace(ms=sum(result.ms for result in results))
         for path, names, errors in self.suites:
             if not any(self._withheld(member, path, names) for i in folded for member in self.members(i)):
-                _charge(folded, below(path, names), shown("error", errors, path, "hook"))
+                _charge(folded, build_prefix(path, names), add_errors("error", errors, path, "hook"))
         for error in [] if self.lost else self.loose:
-            path = blaming.inside(error["path"]) if error["path"] else ""
+            path = blaming.get_path_in_room(error["path"]) if error["path"] else ""
             named = [i for i in folded if error["test"] and i.startswith(path) and i.endswith(error["test"])]
-            _charge(folded, named[-1] if named else path, shown("error", [error], path, "test"))
+            _charge(folded, named[-1] if named else path, add_errors("error", [error], path, "test"))
         return folded
 
     def _withheld(self, test_id: str, path: str, names: list[str]) -> bool:
         """Return whether *test_id* was not run because the suite of *names* could not be set up."""
         said = self._said(test_id)
         wanted = self.tests.get(path, {}).get(test_id) not in ("skip", "todo")
-        return wanted and test_id.startswith(below(path, names)) and all(one["state"] == "skipped" for one in said)
+        return (
+            wanted and test_id.startswith(build_prefix(path, names)) and all(one["state"] == "skipped" for one in said)
+        )
 
     def _said(self, test_id: str) -> list[dict[str, Any]]:
         some = self.results.get(test_id.partition("::")[0], {})
@@ -178,33 +180,33 @@ class ResultFindings:
         """The result of a test that was found and never came back: what ended its process, if that is known."""
         path = test_id.partition("::")[0]
         errors = [errors for where, names, errors in self.suites if where == path and not names]
-        errors = errors or [[e] for e in self.loose if not e["path"] or blaming.inside(e["path"]) == path]
+        errors = errors or [[e] for e in self.loose if not e["path"] or blaming.get_path_in_room(e["path"]) == path]
         self.lost = True
-        return shown("error", errors[0], path, "test") if errors else None
+        return add_errors("error", errors[0], path, "test") if errors else None
 
     def _judged(self, test_id: str, said: dict[str, Any]) -> NodeTestResult:
         path = test_id.partition("::")[0]
         if said["state"] == "passed":
             return NodeTestResult("xfailed" if said["fails"] else "passed", said["ms"], "", "", "")
         if said["state"] == "failed":
-            result = failed(said, path)
+            result = build_failure(said, path)
             return result._replace(excerpt=result.excerpt + self._shown_output(test_id, path))
         for where, names, errors in self.suites:
             if self._withheld(test_id, where, names):
-                return shown("error", errors, path, "hook")
+                return add_errors("error", errors, path, "hook")
         return NodeTestResult("skipped", 0, said["note"] or "skipped", "", "")
 
     def _shown_output(self, test_id: str, path: str) -> str:
         """Return the output of the failing test *test_id*, shown after its error; with jest, that of its whole file."""
         texts = ""
-        for title, key in (("", test_id), (" of the whole file", identity(path, []))):
+        for title, key in (("", test_id), (" of the whole file", build_id(path, []))):
             for stream in ("stdout", "stderr"):
                 if text := self.printed.get((key, stream), "").strip():
                     texts += f"\n--- Captured {stream}{title} ---\n{text}"
         return texts
 
 
-def bounded(text: str) -> str:
+def shorten(text: str) -> str:
     """*text*, or its two ends with a mark between them."""
     half = PRINTED // 2
     return text if len(text) <= PRINTED else f"{text[:half]}{CUT}{text[-half:]}"
@@ -218,43 +220,49 @@ def _charge(folded: dict[str, NodeTestResult], start: str, why: NodeTestResult) 
         folded[passed[-1]] = why._replace(ms=folded[passed[-1]].ms, excerpt=text)
 
 
-def identity(path: str, names: list[str]) -> str:
+def build_id(path: str, names: list[str]) -> str:
     """The id of a test."""
     return f"{path}::{SEPARATOR.join(names)}"
 
 
-def below(path: str, names: list[str]) -> str:
+def build_prefix(path: str, names: list[str]) -> str:
     """Return the prefix of the ids of all tests in a suite; the suite without names is the file."""
     return f"{path}::" + "".join(name + SEPARATOR for name in names)
 
 
-def failed(said: dict[str, Any], path: str) -> NodeTestResult:
+def build_failure(said: dict[str, Any], path: str) -> NodeTestResult:
     """The result of a test that let something fly."""
     text = "\n".join(e["message"] + e["stack"] for e in said["errors"])
     in_hook = said["hook"] or ("_callCircusHook" in text and "_callCircusTest" not in text)
     if blaming.TIMED_OUT.search(text):
         outcome = "error" if in_hook and not said["fails"] else "timeout"
-        return shown(outcome, said["errors"], path, "test")._replace(ms=said["ms"], blame=blaming.CODE, absent="")
+        return add_errors(outcome, said["errors"], path, "test")._replace(ms=said["ms"], blame=blaming.CODE, absent="")
     if said["fails"] and _SHOULD_FAIL.search(text):
-        return shown("failed", said["errors"], path, "test")._replace(ms=said["ms"], blame=blaming.CODE, absent="")
-    result = shown("error" if in_hook else "failed", said["errors"], path, "hook" if in_hook else "test")
+        return add_errors("failed", said["errors"], path, "test")._replace(ms=said["ms"], blame=blaming.CODE, absent="")
+    result = add_errors("error" if in_hook else "failed", said["errors"], path, "hook" if in_hook else "test")
     return result._replace(ms=said["ms"])
 
 
-def shown(outcome: str, errors: list[dict[str, Any]], path: str, place: str) -> NodeTestResult:
+def add_errors(outcome: str, errors: list[dict[str, Any]], path: str, place: str) -> NodeTestResult:
     """A result with what its errors say; the first one decides whose doing it is."""
     faults = [blaming.JavaScriptError.of(error) for error in errors]
-    blame, absent = blaming.blamed(faults[0], path, place) if faults else (blaming.TEST, "")
-    texts = [excerpt(fault, error["diff"] or error["frame"]) for fault, error in zip(faults, errors, strict=True)]
+    blame, absent = blaming.assign_blame(faults[0], path, place) if faults else (blaming.TEST, "")
+    texts = [
+        format_excerpt(fault, error["diff"] or error["frame"]) for fault, error in zip(faults, errors, strict=True)
+    ]
     return NodeTestResult(outcome, 0, "\n\n".join(texts) or "it failed and did not say why", blame, absent)
 
 
-def excerpt(fault: Any, more: str) -> str:
+def format_excerpt(fault: Any, more: str) -> str:
     """The message of *fault*, and where in the room it came from, with the lines that stand there."""
     head = fault.message if not fault.name or fault.name in fault.message else f"{fault.name}: {fault.message}"
     if fault.message and "\n" in fault.stack and "●" in fault.stack:
         head = blaming.FRAME.sub("", fault.stack)
-    about = f"\n    in {blaming.inside(fault.file)}" if fault.file and blaming.inside(fault.file) else ""
+    about = (
+        f"\n    in {blaming.get_path_in_room(fault.file)}"
+        if fault.file and blaming.get_path_in_room(fault.file)
+        else ""
+    )
     lines = []
     for where, number in fault.places()[:LINES]:
         source = Path(where).read_text("utf-8", "replace").splitlines()

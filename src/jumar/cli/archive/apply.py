@@ -8,9 +8,9 @@ import click
 import msgspec
 
 from jumar.cli.console.output import Console, fail
-from jumar.cli.parameters.command_options import speaking
-from jumar.cli.parameters.environment import environment
-from jumar.cli.parameters.run_argument import IN_RUNS, RUN, TRUST, spoken
+from jumar.cli.parameters.command_options import add_output_options
+from jumar.cli.parameters.environment import read_environment
+from jumar.cli.parameters.run_argument import IN_RUNS, RUN, TRUST, format_run
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.runs.archive.find import find_run
 from jumar.runs.setup.marks import Trust
@@ -21,7 +21,7 @@ from jumar.runs.setup.marks import Trust
 @click.option("--to", type=click.Path(path_type=Path), help="Lay the whole tree out in this new folder instead.")
 @TRUST
 @IN_RUNS
-@speaking
+@add_output_options
 def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: bool) -> int:
     """Write what RUN changed onto the folder that its task came from.
 
@@ -34,10 +34,10 @@ def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: 
     voice, folder = Console(json=speech["as_json"], quiet=speech["quiet"]), find_run(run_name, runs)
     if to is not None:
         lay_out(folder, to)
-        voice.say(f"laid out the best tree of {spoken(folder)} in {to}")
+        voice.say(f"laid out the best tree of {format_run(folder)} in {to}")
         voice.result({"run": folder.name, "to": str(to)})
         return 0
-    run = Trust(environment(), trust).run(folder)
+    run = Trust(read_environment(), trust).run(folder)
     origin = find_origin(run)
     if not Path.cwd().is_relative_to(origin.resolve()):
         voice.say(f"to       {origin}")
@@ -49,9 +49,8 @@ def apply(run_name: str, to: Path | None, runs: Path, *, trust: bool, **speech: 
         for conflict in refused.conflicts:
             voice.say(f"conflict {conflict.why}")
         count = f"{len(conflicts)} conflict{'s' * (len(conflicts) != 1)}"
-        mend = (
-            f"`jumar diff {spoken(folder)}` shows the run's side, `jumar apply {spoken(folder)} --to DIR` lays it out"
-        )
+        spoken = format_run(folder)
+        mend = f"`jumar diff {spoken}` shows the run's side, `jumar apply {spoken} --to DIR` lays it out"
         return fail(f"nothing was applied: {count}; {mend}", EXIT_CODES[StopReason.FINAL], as_json=False)
     for path in written:
         voice.say(f"wrote    {path}")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from jumar.cli.archive.list_runs import size_text
+from jumar.cli.archive.list_runs import format_size
 from jumar.cli.console.output import Console
-from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.run_argument import IN_RUNS
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
@@ -32,7 +32,7 @@ STATES = (*(str(stop) for stop in StopReason), UNFINISHED, DAMAGED)
 @click.option("--all", "everything", is_flag=True, help="Every run that has ended.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @IN_RUNS
-@speaking
+@add_output_options
 def clean(folder: Path | None, runs: Path, *, as_json: bool, quiet: bool, dry_run: bool, **chosen: object) -> int:
     """Remove runs in RUNS (default .jumar/runs), and shared objects that no other run needs.
 
@@ -56,13 +56,13 @@ def clean(folder: Path | None, runs: Path, *, as_json: bool, quiet: bool, dry_ru
     done = cleaning.clean(runs, wanted, dry=dry_run)
     word = "would remove" if dry_run else "removed"
     for row in done.removed:
-        voice.say(f"{word}  {row.run}  {row.stop}  {size_text(row.bytes)}")
+        voice.say(f"{word}  {row.run}  {row.stop}  {format_size(row.bytes)}")
     for name in done.busy:
         voice.say(f"kept     {name}  another process has it open")
-    objects = f"{done.objects} shared objects ({size_text(done.objects_bytes)})"
+    objects = f"{done.objects} shared objects ({format_size(done.objects_bytes)})"
     freed = "would free" if dry_run else "freed"
     voice.say(
-        f"{freed} {size_text(done.bytes)}: {len(done.removed)} of {len(done.removed) + done.kept} runs, {objects}"
+        f"{freed} {format_size(done.bytes)}: {len(done.removed)} of {len(done.removed) + done.kept} runs, {objects}"
     )
     voice.result({
         "removed": [row.run for row in done.removed], "kept": done.kept, "busy": done.busy, "bytes": done.bytes,

@@ -9,9 +9,9 @@ import click
 
 from jumar.cli.console.coloured import can_show_colours, colour_patch
 from jumar.cli.console.output import Console, strip_controls
-from jumar.cli.parameters.command_options import speaking
-from jumar.cli.parameters.environment import environment
-from jumar.cli.parameters.run_argument import IN_RUNS, RUN, spoken
+from jumar.cli.parameters.command_options import add_output_options
+from jumar.cli.parameters.environment import read_environment
+from jumar.cli.parameters.run_argument import IN_RUNS, RUN, format_run
 from jumar.runs.archive.find import find_run
 from jumar.workspace.patch import DiffStat
 
@@ -20,7 +20,7 @@ from jumar.workspace.patch import DiffStat
 @RUN
 @click.option("--stat", is_flag=True, help="How many lines of each file, instead of the lines.")
 @IN_RUNS
-@speaking
+@add_output_options
 def diff(run_name: str, runs: Path, *, stat: bool, as_json: bool, quiet: bool) -> int:
     """Show what RUN changed: its best tree against the tree that it began with.
 
@@ -37,12 +37,12 @@ def diff(run_name: str, runs: Path, *, stat: bool, as_json: bool, quiet: bool) -
         files = [{"path": strip_controls(f.path), "added": f.added, "removed": f.removed} for f in found.files]
         voice.result({"run": found.run, "base": found.base, "best": found.best, "files": files, "patch": patch})
     elif not found.files:
-        click.echo(f"jumar: the best tree of {spoken(folder)} is the one it began with", err=True)
+        click.echo(f"jumar: the best tree of {format_run(folder)} is the one it began with", err=True)
     elif stat:
         voice.say(_stat(found.files))
     elif sys.stdout.isatty():
         text = strip_controls(found.text).rstrip("\n")
-        click.echo(colour_patch(text) if can_show_colours(environment()) else text)
+        click.echo(colour_patch(text) if can_show_colours(read_environment()) else text)
     else:
         sys.stdout.buffer.write(found.patch)
     return 0

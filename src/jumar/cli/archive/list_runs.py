@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from jumar.cli.console.output import Console
-from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.run_argument import IN_RUNS
 from jumar.runs.archive.listing import RunRow, count_shared_bytes, list_runs
 
@@ -20,7 +20,7 @@ THOUSAND = 1000
 @click.argument("folder", metavar="[RUNS]", type=click.Path(path_type=Path), required=False)
 @click.option("--stop", "stops", multiple=True, help="Only those that stopped so (or open, unfinished, damaged).")
 @IN_RUNS
-@speaking
+@add_output_options
 def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bool, quiet: bool) -> int:
     """List the runs in RUNS (default .jumar/runs), the newest first."""
     voice, runs = Console(json=as_json, quiet=quiet), folder or runs
@@ -29,19 +29,21 @@ def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bo
     if not rows:
         voice.say(f"no run in {runs}")
     else:
-        for line in _table([TITLES, *map(cells, rows)]):
+        for line in _table([TITLES, *map(format_cells, rows)]):
             voice.say(line)
-        whole = size_text(shared + sum(row.bytes for row in rows))
-        voice.say(f"{len(rows)} run{'s' * (len(rows) != 1)}, {whole}, of which {size_text(shared)} are shared objects")
+        whole = format_size(shared + sum(row.bytes for row in rows))
+        voice.say(
+            f"{len(rows)} run{'s' * (len(rows) != 1)}, {whole}, of which {format_size(shared)} are shared objects"
+        )
     voice.result({"runs": rows, "shared_bytes": shared})
     return 0
 
 
-def cells(row: RunRow) -> tuple[str, ...]:
+def format_cells(row: RunRow) -> tuple[str, ...]:
     """The row as texts."""
     passed = "-" if row.passed is None else f"{row.passed}/{row.total}"
     cost = f"${row.usd:.4f}" if row.usd else "-"
-    return (row.run, row.task, row.stop, passed, cost, f"{row.seconds:.1f} s", size_text(row.bytes))
+    return (row.run, row.task, row.stop, passed, cost, f"{row.seconds:.1f} s", format_size(row.bytes))
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -49,7 +51,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def size_text(count: float) -> str:
+def format_size(count: float) -> str:
     """*count* bytes for people, in powers of 1,000."""
     for unit in ("B", "kB", "MB"):
         if count < THOUSAND:

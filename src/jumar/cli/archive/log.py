@@ -9,9 +9,9 @@ from typing import Any
 import click
 import msgspec
 
-from jumar.cli.archive.rows import of_types, without_repeats
+from jumar.cli.archive.rows import drop_repeats, filter_types
 from jumar.cli.console.output import Console
-from jumar.cli.parameters.command_options import speaking
+from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.run_argument import RunPath
 from jumar.core.quoting import make_one_line
 from jumar.core.state import events as ev
@@ -38,7 +38,7 @@ def log() -> None:
 @click.option(
     "--all", "everything", is_flag=True, help="Also the test_run rows that are as in the verification before."
 )
-@speaking
+@add_output_options
 def show(run_dir: Path, *, types: tuple[str, ...], everything: bool, as_json: bool, quiet: bool) -> int:
     """The events of RUN, one line each. RUN is its directory, its name, a beginning of that, or `last`.
 
@@ -46,8 +46,8 @@ def show(run_dir: Path, *, types: tuple[str, ...], everything: bool, as_json: bo
     """
     voice = Console(json=as_json, quiet=quiet)
     journal = read_journal(run_dir)
-    entries, started = of_types(journal, types), journal[0].ts if journal else 0.0
-    for row in entries if everything else without_repeats(entries):
+    entries, started = filter_types(journal, types), journal[0].ts if journal else 0.0
+    for row in entries if everything else drop_repeats(entries):
         said = f"{row} test_run as before (--all shows them)" if isinstance(row, int) else _line(row.event)
         when = " " * 18 if isinstance(row, int) else f"{row.seq:>6}  {row.ts - started:>8.2f} s"
         voice.say(f"{when}  {said}")
@@ -57,7 +57,7 @@ def show(run_dir: Path, *, types: tuple[str, ...], everything: bool, as_json: bo
 
 @log.command("verify", epilog="Example: jumar log verify .jumar/runs/20261121-101500-gcd-1a2b3c")
 @RUN
-@speaking
+@add_output_options
 def verify_(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
     """Check the hash chain of RUN: names every line that was changed, deleted, inserted or moved."""
     voice = Console(json=as_json, quiet=quiet)
@@ -76,7 +76,7 @@ def verify_(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
 
 @log.command("stats", epilog="Example: jumar log stats .jumar/runs/20261121-101500-gcd-1a2b3c")
 @RUN
-@speaking
+@add_output_options
 def stats(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
     """Show what RUN used: events, verifications, seconds, tokens, money."""
     voice = Console(json=as_json, quiet=quiet)

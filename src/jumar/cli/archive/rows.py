@@ -12,7 +12,7 @@ from jumar.errors import BadInput
 TYPES = tuple(str(kind.__struct_config__.tag) for kind in get_args(ev.Event))
 
 
-def of_types(entries: Sequence[ev.Entry], types: Sequence[str]) -> tuple[ev.Entry, ...]:
+def filter_types(entries: Sequence[ev.Entry], types: Sequence[str]) -> tuple[ev.Entry, ...]:
     """The *entries* whose type is one of *types*, or all.
 
     Raises:
@@ -26,7 +26,7 @@ def of_types(entries: Sequence[ev.Entry], types: Sequence[str]) -> tuple[ev.Entr
     return tuple(e for e in entries if not types or type(e.event).__struct_config__.tag in types)
 
 
-def without_repeats(entries: Sequence[ev.Entry]) -> Iterator[ev.Entry | int]:
+def drop_repeats(entries: Sequence[ev.Entry]) -> Iterator[ev.Entry | int]:
     """*entries*, with a count after each verification in the place of tests that came out as in the one before."""
     before: dict[str, tuple[str, str]] = {}
     hidden = 0

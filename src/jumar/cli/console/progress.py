@@ -13,7 +13,7 @@ from typing import Self
 from jumar.cli.console.notices import LONGEST, NoticePrinter
 from jumar.cli.console.output import Console, strip_controls
 from jumar.cli.console.status_line import StatusLine
-from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.environment import read_environment
 from jumar.core.gate.turn_outcome import format_ids
 from jumar.core.quoting import make_one_line
 from jumar.core.run import effects
@@ -38,7 +38,7 @@ class ProgressDisplay:
 
     def __init__(self, voice: Console, title: str = "") -> None:
         self._voice, self._title = voice, title
-        self._line = not voice.quiet and sys.stderr.isatty() and environment().get("TERM", "") not in ("", "dumb")
+        self._line = not voice.quiet and sys.stderr.isatty() and read_environment().get("TERM", "") not in ("", "dumb")
         self._status = StatusLine(title=title)
         self._last = ""
         self._shown = ""

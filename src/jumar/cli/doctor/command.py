@@ -20,17 +20,17 @@ from jumar.cli.doctor.gate import GateCheck, check_plans, check_runners, check_t
 from jumar.cli.doctor.pytest_version import find_pytest_version, is_project_python
 from jumar.cli.doctor.sandbox import check_sandboxes
 from jumar.cli.doctor.settings import resolve_run_settings
-from jumar.cli.parameters.command_options import TEST_COMMAND, speaking
-from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.command_options import TEST_COMMAND, add_output_options
+from jumar.cli.parameters.environment import read_environment
 from jumar.errors import BadInput
 from jumar.models.wire.http_client import check_installed
 from jumar.models.wire.providers import PROVIDERS
 from jumar.process.model_command import check_confinable
 from jumar.runs.archive.find import RUNS, refuse_links
-from jumar.task.model_routes import keyed_model
+from jumar.task.model_routes import find_keyed_model
 from jumar.task.resolve import Options, with_command
 from jumar.task.settings.precedence import format_value
-from jumar.task.task import Task, interpreter, load_task
+from jumar.task.task import Task, find_interpreter, load_task
 
 ENOUGH_BYTES = 512 * 1024**2
 
@@ -41,7 +41,7 @@ ENOUGH_BYTES = 512 * 1024**2
 @click.option("--runs", type=click.Path(path_type=Path), default=RUNS, show_default=True, help="Where runs are kept.")
 @TEST_COMMAND
 @click.option("--probe", is_flag=True, help="Run the self-test of the sandboxes again, whatever is remembered of it.")
-@speaking
+@add_output_options
 def doctor(task: Path, python: str | None, runs: Path, test_command: str | None, *, probe: bool, **speech: bool) -> int:
     """Try what jumar needs for TASK: Python, the runners, git, disk, permissions, models, sandboxes."""
     voice = Console(json=speech["as_json"], quiet=speech["quiet"])
@@ -51,7 +51,7 @@ def doctor(task: Path, python: str | None, runs: Path, test_command: str | None,
         mark = "ok  " if check.ok else "FAIL" if check.needed else "warn"
         voice.say(f"{mark}  {check.name:<13} {check.found}" + (f"\n      mend: {check.mend}" if check.mend else ""))
     broken = [c for c in checks if c.needed and not c.ok]
-    rows, notes = resolve_run_settings(task, environment())
+    rows, notes = resolve_run_settings(task, read_environment())
     for row in rows:
         voice.say(f"set   {row.name:<13} {format_value(row.value)}  ({row.source})")
     for note in notes:
@@ -73,7 +73,7 @@ def _checks(task: Path, python: str | None, runs: Path, test_command: str | None
     yield _system()
     yield _commands(task, python)
     yield _models()
-    yield from check_sandboxes(runs, environment(), anew=anew)
+    yield from check_sandboxes(runs, read_environment(), anew=anew)
 
 
 def _python() -> GateCheck:
@@ -85,15 +85,15 @@ def _python() -> GateCheck:
 def _tests(task: Path, flag: str | None, test_command: str | None) -> Iterator[GateCheck]:
     try:
         loaded = with_command(load_task(task), Options(test_command=test_command))
-        python = interpreter(loaded, flag)
+        python = find_interpreter(loaded, flag)
     except BadInput as bad:
         yield GateCheck("task", ok=False, found=str(bad), mend="name a folder with tests or a task file")
-        yield from check_runners(None, environment())
+        yield from check_runners(None, read_environment())
         return
     yield GateCheck("task", ok=True, found=str(task.resolve()))
-    yield from check_tests(loaded, environment())
+    yield from check_tests(loaded, read_environment())
     yield _pytest(loaded, python)
-    yield from check_runners(loaded, environment())
+    yield from check_runners(loaded, read_environment())
 
 
 def _pytest(loaded: Task, python: Path) -> GateCheck:
@@ -140,10 +140,10 @@ def _system() -> GateCheck:
 
 def _commands(task: Path, flag: str | None) -> GateCheck:
     try:
-        python = interpreter(load_task(task), flag)
+        python = find_interpreter(load_task(task), flag)
     except BadInput:  # which has a line of its own
         python = Path(sys.executable)
-    why = anyio.run(check_confinable, python.absolute(), environment())
+    why = anyio.run(check_confinable, python.absolute(), read_environment())
     mend = "install bubblewrap, or pip install 'jumar[sandbox]', where user namespaces are allowed" if why else ""
     found = why or "commands of a model can be confined: no network, no home, a copy of the tree"
     return GateCheck("commands", ok=not why, needed=False, found=found, mend=mend)
@@ -155,12 +155,12 @@ def _models() -> GateCheck:
         check_installed()
     except BadInput as bad:
         return GateCheck("models", ok=False, needed=False, found=str(bad), mend="pip install 'jumar[llm]'")
-    environ = environment()
+    environ = read_environment()
     variables = [v for p in PROVIDERS if p.needs_key for v in p.keys if environ.get(v, "").strip()]
     if not variables:
         mend = "set one such as ANTHROPIC_API_KEY, or pass --base-url of a local server, or --model repair"
         return GateCheck("models", ok=False, needed=False, found="no key of a provider is set", mend=mend)
-    found = f"{', '.join(variables)} set: {keyed_model(environ)[0]} where no model is chosen"
+    found = f"{', '.join(variables)} set: {find_keyed_model(environ)[0]} where no model is chosen"
     return GateCheck("models", ok=True, needed=False, found=found)
 
 

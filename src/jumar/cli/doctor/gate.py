@@ -17,7 +17,7 @@ from jumar.runners.command import build_argv
 from jumar.runs.setup.assembly import load_runner
 from jumar.runs.setup.result import read_state
 from jumar.runs.setup.toolchain_check import check_toolchain
-from jumar.task.task import Task, tree_files
+from jumar.task.task import Task, list_tree_files
 from jumar.task.untested import ELSE, SET_VERIFY, verify_commands
 
 UNTESTED = "no test file: jumar run -i '...' begins in refactor mode, in which edits need no claims"
@@ -56,7 +56,7 @@ def check_tests(task: Task, environ: Mapping[str, str]) -> Iterator[GateCheck]:
     if task.suite.single:
         yield _command(task, environ)
         return
-    files = tuple(tree_files(task.root, task.withheld))
+    files = tuple(list_tree_files(task.root, task.withheld))
     there = load_runner(task.suite.runner).test_files(files, task.suite.select)
     if there:
         yield GateCheck("tests", ok=True, needed=False, found=f"{len(there)} test files for {task.suite.runner}")

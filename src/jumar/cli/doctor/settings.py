@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
-from jumar.cli.parameters.command_options import options_of
+from jumar.cli.parameters.command_options import read_options
 from jumar.cli.run import run
 from jumar.errors import BadInput
-from jumar.task.budget_options import caps_in_force
-from jumar.task.in_force import choices
+from jumar.task.budget_options import resolve_caps
+from jumar.task.in_force import resolve_settings
 from jumar.task.resolve import Options, with_options
 from jumar.task.settings.precedence import SettingValue
 from jumar.task.task import Task, load_task
@@ -25,7 +25,7 @@ def resolve_run_settings(path: Path, environ: Mapping[str, str]) -> tuple[tuple[
     try:
         # The command itself reads its variables: here it is parsed as if nothing else had been typed.
         chosen = run.make_context("run", [], auto_envvar_prefix="JUMAR_RUN").params
-        options = options_of(chosen)
+        options = read_options(chosen)
         task = load_task(path, chosen["config"])
     except (click.ClickException, BadInput) as refused:
         why = refused.format_message() if isinstance(refused, click.ClickException) else str(refused)
@@ -39,8 +39,8 @@ def resolve_run_settings(path: Path, environ: Mapping[str, str]) -> tuple[tuple[
 
 def _without_a_run(task: Task, options: Options, environ: Mapping[str, str]) -> tuple[SettingValue, ...]:
     try:
-        rows = choices(task, options, environ, from_environment=True)
+        rows = resolve_settings(task, options, environ, from_environment=True)
     except BadInput:
         return ()
-    caps = caps_in_force(task, options, str(rows["agent"].value), paid=False, from_environment=True)
+    caps = resolve_caps(task, options, str(rows["agent"].value), paid=False, from_environment=True)
     return (*rows.values(), *caps.values())

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 import click
 
-from jumar.cli.parameters.environment import environment
+from jumar.cli.parameters.environment import read_environment
 from jumar.task.resolve import Options
 from jumar.task.settings.run_settings import SETTINGS
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-def speaking(command: Decorated) -> Decorated:
+def add_output_options(command: Decorated) -> Decorated:
     """The options every command has."""
     command = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of output.")(
         command
@@ -28,10 +28,12 @@ class SharedOption(click.Option):
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """The value in the environment; None: there is none."""
-        return super().resolve_envvar_value(ctx) or environment().get(f"JUMAR_RUN_{str(self.name).upper()}") or None
+        return (
+            super().resolve_envvar_value(ctx) or read_environment().get(f"JUMAR_RUN_{str(self.name).upper()}") or None
+        )
 
 
-def options_for(*names: str) -> Iterator[Callable[[Decorated], Decorated]]:
+def build_options(*names: str) -> Iterator[Callable[[Decorated], Decorated]]:
     """The command-line options for the rows *names* of `jumar.task.settings.run_settings`."""
     for row in map(SETTINGS.__getitem__, names):
         kind = None if row.kind is str else row.kind
@@ -40,7 +42,7 @@ def options_for(*names: str) -> Iterator[Callable[[Decorated], Decorated]]:
 
 
 EVIDENCE = (
-    *options_for("confirm", "sandbox"),
+    *build_options("confirm", "sandbox"),
     click.option(
         "--include", multiple=True, help="A glob: files that git ignores and the tests need; may be repeated."
     ),
@@ -54,7 +56,7 @@ TEST_COMMAND = click.option(
 PROBE = click.option("--probe", is_flag=True, help="Mutate the lines that a green changed: do the tests notice?")
 
 
-def judging(command: Decorated) -> Decorated:
+def add_verdict_options(command: Decorated) -> Decorated:
     """The options that say what a green is worth."""
     for option in reversed(EVIDENCE):
         command = option(command)
@@ -65,16 +67,16 @@ CHOICES = (
     click.option("-i", "--instruction", help="What to do, beyond making the tests pass."),
     click.option("--test", "tests", multiple=True, help="A test file, folder or id; may be repeated."),
     TEST_COMMAND,
-    *options_for("agent", "model"),
+    *build_options("agent", "model"),
     click.option("--base-url", help="A server that is compatible with the model's provider."),
     click.option("--price", help="INPUT,OUTPUT[,CACHED] in usd per million tokens, or free."),
     click.option("--record", help="Keep what the model answers in this file, for replay:FILE."),
-    *options_for("test_policy", "gate"),
+    *build_options("test_policy", "gate"),
     click.option("--verify", help="A command that must stay green in refactor mode ([gate] verify)."),
     click.option("--allow-refactor", is_flag=True, help="The model may enter refactor mode."),
     click.option("--allow-codemod", is_flag=True, help="The model may edit all files by one command or replacement."),
     click.option("--codemod-renames", multiple=True, help="Glob of tests where a codemod may rename; may be repeated."),
-    *options_for("ratchet", "ties", "attempts", "turns", "test_runs", "usd", "tokens", "seconds"),
+    *build_options("ratchet", "ties", "attempts", "turns", "test_runs", "usd", "tokens", "seconds"),
     click.option("--profile", help="workday ($10, 8 h) or overnight ($30, 12 h; S3 unless typed): caps nobody chose."),
     click.option("--ledger", help="A file that many runs draw on together; new, its caps are the profile's."),
     click.option("--ledger-usd", type=float, help="The cap of a new ledger, in usd."),
@@ -104,14 +106,14 @@ CHOICES = (
 """The options that shape a run."""
 
 
-def choosing(command: Decorated) -> Decorated:
+def add_run_options(command: Decorated) -> Decorated:
     """The options that shape a run."""
     for option in reversed(CHOICES):
         command = option(command)
     return command
 
 
-def options_of(chosen: dict[str, Any]) -> Options:
+def read_options(chosen: dict[str, Any]) -> Options:
     """The options that were chosen, without what is not the task's business."""
     names = {"timeout": "timeout_seconds", "test_timeout": "test_timeout_seconds"}
     names |= {"budget_usd": "usd", "budget_tokens": "tokens"}

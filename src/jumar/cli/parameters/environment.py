@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def environment() -> Mapping[str, str]:
+def read_environment() -> Mapping[str, str]:
     """A copy of this process's environment; the verifier lets little of it through."""
     return dict(os.environ)
 
 
-def cache_folder() -> Path:
+def find_cache_folder() -> Path:
     """Return the folder of downloads that are kept between calls, by the XDG convention."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jumar"

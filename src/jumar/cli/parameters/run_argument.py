@@ -35,7 +35,7 @@ TRUST = click.option(
 )
 
 
-def spoken(folder: Path) -> str:
+def format_run(folder: Path) -> str:
     """Return the argument that a person would type for the run in *folder*, from the current folder."""
     known = RUNS / folder.name
     return shlex.quote(folder.name if known.is_dir() and known.samefile(folder) else str(folder))

@@ -13,7 +13,7 @@ _NUMERIC_CALLS = frozenset({"range", "min", "max", "abs", "int", "round", "divmo
 _SEQUENCE_CALLS = frozenset({"len", "sorted", "list", "tuple", "reversed", "set", "sum", "iter"})
 
 
-def integers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_integers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A number one up or down, or one of the numbers that programs begin and end with."""
     if not isinstance(node, cst.Integer) or not site.is_used(node):
         return
@@ -29,7 +29,7 @@ def integers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
             yield site.put(node, str(new), f"{value} to {new}", 0.15)
 
 
-def floats(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_floats(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A fraction to its neighbours in use."""
     if isinstance(node, cst.Float) and site.is_used(node):
         for new in ("0.0", "1.0", "0.5", "2.0", str(int(float(node.value)))):
@@ -37,7 +37,7 @@ def floats(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
                 yield site.put(node, new, f"{node.value} to {new}", 0.4)
 
 
-def neighbours(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def shift_counts(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """An expression that counts, plus or minus one."""
     if not isinstance(node, cst.BaseExpression) or not site.is_used(node):
         return
@@ -77,7 +77,7 @@ def _counted(site: EditSite, argument: cst.Arg) -> float:
     return 0.0 if name in _SEQUENCE_CALLS else 0.8 if name in _NUMERIC_CALLS else 0.6
 
 
-def slices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_slices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A slice with an end dropped, set or turned round."""
     if not isinstance(node, cst.Slice):
         return
@@ -97,7 +97,7 @@ def slices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
         yield site.edit(node, f"{lower}:{upper}", "step of the slice dropped", 0.4)
 
 
-def indices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_indices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """An index or a slice put on a value, or taken off it."""
     if not isinstance(node, cst.BaseExpression) or not site.is_used(node):
         return
@@ -127,7 +127,7 @@ def _indexable(site: EditSite, node: cst.BaseExpression) -> bool:
     return True
 
 
-def ranges(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_ranges(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """`range` with a start of one or nought, reversed, or over a length."""
     if not isinstance(node, cst.Call) or site.text(node.func) != "range":
         return

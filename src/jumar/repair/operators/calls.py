@@ -15,7 +15,7 @@ _METHODS = ("strip()", "lower()", "upper()", "copy()", "keys()", "values()", "it
             "decode()", "rstrip()", "lstrip()", "read()", "group()", "total_seconds()")  # fmt: skip
 
 
-def arguments(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_arguments(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """Arguments exchanged, dropped, or one more from the names in scope."""
     if not isinstance(node, cst.Call):
         return
@@ -48,7 +48,7 @@ def _exchange(site: EditSite, left: cst.Arg, right: cst.Arg) -> TextEdit:
     return TextEdit(start, end, text, "arguments exchanged", 0.8, site.line(left))
 
 
-def unwrapped(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def unwrap_calls(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A call replaced by one of its arguments, or by what its method was called on."""
     if not isinstance(node, cst.Call) or not site.is_used(node):
         return
@@ -61,7 +61,7 @@ def unwrapped(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
         yield site.put(node, site.text(node.func), "call dropped", 0.3)
 
 
-def wrapped(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def wrap_values(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A value handed to a function first: one of the unit's, or one of the language's."""
     if not isinstance(node, cst.BaseExpression) or not site.is_used(node) or _placed(site, node):
         return
@@ -77,7 +77,7 @@ def wrapped(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
         yield site.put(node, f"{text}()", "call added", 0.3)
 
 
-def clamped(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def clamp_values(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A value bounded by another one."""
     if not isinstance(node, cst.BaseExpression) or not site.is_used(node):
         return
@@ -95,7 +95,7 @@ def clamped(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
                 yield site.put(node, f"{function}({other}, {text})", f"{function} with {other}", prior)
 
 
-def combined(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def combine_values(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A value together with another one, by an operator."""
     if not isinstance(node, cst.Name | cst.Call | cst.Subscript | cst.Attribute | cst.ListComp | cst.List):
         return

@@ -18,7 +18,7 @@ _WIDE = 8
 """Names up to which every pair is compared."""
 
 
-def clauses(site: EditSite, node: cst.CSTNode) -> Iterator[Clause]:
+def list_clauses(site: EditSite, node: cst.CSTNode) -> Iterator[Clause]:
     """Conditions that can be asked at *node*, the plain ones first."""
     names = site.locals(node)
     for name in names:
@@ -46,7 +46,7 @@ def _comparison(text: str) -> bool:
                       or text.startswith(("isinstance(", "hasattr(", "callable(")))  # fmt: skip
 
 
-def strengthened(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def strengthen_conditions(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A condition with a clause more, on either side, joined by `and` or `or`."""
     if not isinstance(node, cst.BaseExpression) or not is_condition(site, node):
         return
@@ -55,22 +55,22 @@ def strengthened(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     text = f"({site.text(node)})" if isinstance(node, cst.BooleanOperation | cst.IfExp) else site.text(node)
     if text in ("True", "False"):
         return
-    for clause, likely in clauses(site, node):
+    for clause, likely in list_clauses(site, node):
         if clause != text:
             for joint in ("or", "and"):
                 yield site.put(node, f"{text} {joint} {clause}", f"{joint} {clause} added", 0.45 * likely)
                 yield site.put(node, f"{clause} {joint} {text}", f"{joint} {clause} added in front", 0.42 * likely)
 
 
-def replaced(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def replace_conditions(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A condition to another one."""
     if isinstance(node, cst.BaseExpression) and is_condition(site, node):
-        for clause, likely in clauses(site, node):
+        for clause, likely in list_clauses(site, node):
             if clause != site.text(node):
                 yield site.put(node, clause, f"condition to {clause}", 0.4 * likely)
 
 
-def filters(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_filters(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A comprehension with its condition dropped, or with one more."""
     if not isinstance(node, cst.CompFor):
         return
@@ -80,7 +80,7 @@ def filters(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     if not node.ifs:
         _, end = site.span(node)
         target = site.text(node.target)
-        asked = (c for c in clauses(site, node) if target in c[0])
+        asked = (c for c in list_clauses(site, node) if target in c[0])
         for clause, likely in [(target, 1.0), (f"{target} is not None", 0.9), *asked]:
             yield TextEdit(
                 end, end, f" if {clause}", "condition of the comprehension added", 0.3 * likely, site.line(node)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.operators.patterns import rewritten
+from jumar.repair.operators.patterns import rewrite_pattern
 from jumar.repair.source.edit_site import EditSite
 from jumar.repair.source.spans import TextEdit
 
@@ -19,7 +19,7 @@ _SINGLES: dict[str, tuple[str, ...]] = {
 _EMPTY = ("None", "[0]", "[None]", "[1]", "{}", "()", "''")
 
 
-def singles(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_singletons(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """True, False and None to one another, or to a name or a condition of the place."""
     if not isinstance(node, cst.Name) or node.value not in _SINGLES or not site.is_used(node):
         return
@@ -35,7 +35,7 @@ def singles(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
             yield site.put(node, condition, f"{node.value} to a condition", 0.3)
 
 
-def containers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_containers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A literal container emptied, nested in itself, or with one member more or less."""
     if not isinstance(node, cst.List | cst.Tuple) or not site.is_used(node):
         return
@@ -63,7 +63,7 @@ def _list(site: EditSite, node: cst.List, items: list[str]) -> Iterator[TextEdit
         yield site.put(node, new, f"list to {new}", 0.4 if items else 0.3)
 
 
-def strings(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_strings(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A string to another one of the unit, to nothing, or with one character changed; patterns by their grammar."""
     if not isinstance(node, cst.SimpleString) or not site.is_used(node):
         return
@@ -71,7 +71,7 @@ def strings(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     head, tail = node.prefix + node.quote, node.quote
     raw = "r" in node.prefix.lower()
     grammar = raw or _is_pattern(site, node)
-    for new, what, prior in rewritten(body, raw=raw, pattern=grammar):
+    for new, what, prior in rewrite_pattern(body, raw=raw, pattern=grammar):
         yield site.edit(node, f"{head}{new}{tail}", what, prior)
     if body:
         yield site.edit(node, f"{head}{tail}", "string emptied", 0.3)

@@ -40,7 +40,7 @@ _ARITHMETIC: dict[str, tuple[tuple[str, float], ...]] = {
 _COMMUTATIVE = frozenset({"*", "&", "|", "^"})
 
 
-def comparisons(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_comparisons(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """`<` to `<=` and every other comparison; `==` with a number also as a bound beside it."""
     if not isinstance(node, cst.ComparisonTarget):
         return
@@ -57,7 +57,7 @@ def comparisons(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
                     yield TextEdit(start, end, text, f"bound {old} {value} to {text}", 0.5, site.line(node))
 
 
-def arithmetic(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_arithmetic(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """Another operator between the same operands, and the operands exchanged."""
     if isinstance(node, cst.BinaryOperation):
         old = site.text(node.operator)
@@ -81,7 +81,7 @@ def arithmetic(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
             yield site.edit(node, f"{target} {new} {site.text(value)}", f"= to {new}", 0.3)
 
 
-def operands(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def keep_operand(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """One operand alone, in the place of the whole operation."""
     if isinstance(node, cst.BinaryOperation | cst.BooleanOperation):
         for kept, side in ((node.left, "right"), (node.right, "left")):
@@ -97,7 +97,7 @@ def operands(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
         )
 
 
-def boolean(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_booleans(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """`and` to `or` and back, operands of a short circuit exchanged, and conditions negated."""
     if isinstance(node, cst.BooleanOperation):
         old = site.text(node.operator)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from jumar.repair.operators.conditions import clauses
+from jumar.repair.operators.conditions import list_clauses
 from jumar.repair.source.blocks import StatementLines, indent_text, insert_text, replace_line
 from jumar.repair.source.edit_site import EditSite
 from jumar.repair.source.spans import TextEdit
@@ -16,21 +16,21 @@ _EXCEPTIONS = ("ValueError", "KeyError", "IndexError", "TypeError", "AttributeEr
 _INDENT = "    "
 
 
-def conditional(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
+def make_conditional(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A statement done only under a condition."""
     if isinstance(line.node, cst.If | cst.FunctionDef) or "\n" in line.body.strip():
         return
     body = indent_text(line.body, _INDENT)
-    for clause, likely in clauses(site, line.node):
+    for clause, likely in list_clauses(site, line.node):
         yield replace_line(line, f"if {clause}:\n{body}", f"done only if {clause}", 0.42 * likely)
 
 
-def early(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
+def return_early(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A way out before *line*: a return, and in loops `continue` and `break`."""
     exits = [(f"return {value}", likely) for value, likely in _returned(site, line)]
     if _loops(site, line.node):
         exits = [("continue", 1.0), ("break", 0.9), *exits]
-    for clause, likely in clauses(site, line.node):
+    for clause, likely in list_clauses(site, line.node):
         for exit_, fit in exits:
             yield insert_text(line, f"if {clause}:\n{_INDENT}{exit_}", f"{exit_} if {clause}", 0.4 * likely * fit)
 
@@ -56,7 +56,7 @@ def _loops(site: EditSite, node: cst.CSTNode) -> bool:
     return False
 
 
-def caught(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
+def catch_exceptions(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """An exception of the statement caught and passed over, or answered by leaving."""
     if isinstance(line.node, cst.Try) or "\n" in line.body.strip():
         return
@@ -70,7 +70,7 @@ def caught(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
             yield replace_line(line, text, f"{exception} caught", 0.25 if way == "pass" else 0.2)
 
 
-def handlers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_handlers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """The exceptions of a handler or a raise to others, or more of them."""
     if isinstance(node, cst.ExceptHandler) and node.type is not None:
         old = site.text(node.type)

@@ -51,7 +51,7 @@ def _siblings(name: str) -> tuple[str, ...]:
     return tuple(s for s in dict.fromkeys(found) if s != name)
 
 
-def variables(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_variables(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A name to another name that is bound there."""
     if not isinstance(node, cst.Name) or not site.is_used(node):
         return
@@ -66,7 +66,7 @@ def variables(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
                 yield site.edit(node, name, f"{old} to {name}", prior)
 
 
-def attributes(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_attributes(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """An attribute to one that is used nearby, or to one it is mistaken for."""
     if not isinstance(node, cst.Attribute):
         return
@@ -80,7 +80,7 @@ def attributes(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
         yield site.put(node, site.text(node.value), f".{old} dropped", 0.3)
 
 
-def members(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def take_members(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """A name to an attribute of it, as seen elsewhere in the unit."""
     if not isinstance(node, cst.Name) or not site.is_used(node) or isinstance(site.parent(node), cst.Call):
         return
@@ -90,7 +90,7 @@ def members(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
             yield site.put(node, f"{node.value}.{name}", f".{name} added", 0.2)
 
 
-def seen(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def reuse_expressions(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """An expression to another one that the unit already has."""
     if not isinstance(node, cst.BaseExpression) or isinstance(node, cst.Name | cst.Tuple):
         return
@@ -114,7 +114,7 @@ def _short(text: str) -> str:
     return text if len(text) <= 30 else f"{text[:27]}..."  # noqa: PLR2004 - fits in a sentence
 
 
-def elements(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
+def change_elements(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
     """The members of an index or a tuple exchanged or dropped."""
     if isinstance(node, cst.Subscript) and len(node.slice) > 1:
         yield from _exchanged(site, [e.slice for e in node.slice], 0.8)

@@ -32,7 +32,7 @@ Rewriting = tuple[str, str, float]
 """The new text, what was done, and its prior."""
 
 
-def rewritten(body: str, *, raw: bool, pattern: bool) -> Iterator[Rewriting]:
+def rewrite_pattern(body: str, *, raw: bool, pattern: bool) -> Iterator[Rewriting]:
     """The texts one small step from *body*, the source text between the quotes."""
     if len(body) > _LONGEST:
         return

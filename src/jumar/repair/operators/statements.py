@@ -32,7 +32,7 @@ _KEYWORDS: dict[str, tuple[tuple[str, float], ...]] = {
 _VALUES = (("return", 0.5), ("yield", 0.25), ("yield from", 0.25), ("await", 0.2))
 
 
-def deleted(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
+def delete_statements(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A statement dropped, or a compound one opened up."""
     yield replace_line(line, "pass", "statement dropped", 0.5)
     if isinstance(line.node, cst.If | cst.For | cst.While | cst.With | cst.Try) and (body := _body(site, line)):
@@ -69,7 +69,7 @@ def _body(site: EditSite, line: StatementLines) -> str:
     return dedent_text(rows, indent) if last >= first else ""
 
 
-def moved(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
+def move_statements(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A statement exchanged with the next one, or moved into or out of a block beside it."""
     _, after = find_siblings(site, line)
     if after is not None and after.start == line.end:
@@ -116,7 +116,7 @@ def _ends(site: EditSite, line: StatementLines) -> tuple[int, int, str] | None:
     return first, line.end, site.snippet[first:start]
 
 
-def keywords(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:  # noqa: ARG001  # an operator's signature
+def change_keywords(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:  # noqa: ARG001  # an operator's signature
     """The keyword that a statement begins with to a related one."""
     head, rest = _split(line.body)
     if head in _BARE and not rest:
@@ -135,7 +135,7 @@ def keywords(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:  # noq
             yield replace_line(line, f"{new} {line.body}", f"{new} added", prior)
 
 
-def returns(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
+def find_returns(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """Return assignments of a returned value to a name or a constant."""
     if not isinstance(line.node, cst.SimpleStatementLine) or not isinstance(line.node.body[0], cst.Return):
         return
@@ -154,7 +154,7 @@ def _is_value(node: cst.CSTNode) -> bool:
     return isinstance(node, cst.SimpleStatementLine) and isinstance(node.body[0], cst.Expr)
 
 
-def copied(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
+def copy_statements(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """Another simple statement of the unit put before or after *line*, as it is or with one name replaced."""
     names = site.locals(line.node)
     for other in iter_statements(site):
@@ -179,7 +179,7 @@ def _around(line: StatementLines, text: str, operator: str, prior: float) -> Ite
         yield insert_text(line, text, operator, prior, after=True)
 
 
-def assigned(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
+def assign_names(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A plain assignment among local names, put before or after *line*."""
     names = site.locals(line.node)
     for left in names:
@@ -193,7 +193,7 @@ def assigned(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
                 yield from _around(line, f"{left} = {value}", "assignment added", 0.15)
 
 
-def collected(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
+def collect_names(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A local name put into a local collection, before or after *line*."""
     names = site.locals(line.node)
     for owner in names:
@@ -210,7 +210,7 @@ def _collects(snippet: str, name: str) -> bool:
     return any(mark in snippet for mark in (f"in {name}", f"{name}.", f"{name} = [", f"{name} = set", f"{name} = {{"))
 
 
-def ended(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
+def end_with_return(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
     """A return at the end of the function."""
     block = site.parent(line.node)
     if not isinstance(block, cst.IndentedBlock) or block.body[-1] is not line.node:

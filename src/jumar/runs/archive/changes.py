@@ -16,7 +16,7 @@ from jumar.languages.gitignore_globs import compile_patterns
 from jumar.runs.setup.assembly import build_guard, load_runner
 from jumar.runs.setup.marks import TrustedRun
 from jumar.runs.setup.result import replay_state
-from jumar.workspace.patch import DiffStat, best_patch, changed_lines
+from jumar.workspace.patch import DiffStat, count_changed_lines, make_best_patch
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
 from jumar.workspace.write_back import apply
@@ -49,8 +49,8 @@ def read_changes(folder: Path) -> Changes:
     """
     state = _state(folder, read_journal(folder))
     store, base, best = Store(find_objects_folder(folder)), state.run.tree, find_best_tree(state)
-    counted = changed_lines(store, base, best)
-    return Changes(state.run.run, base, best, counted, best_patch(store, base, best) if counted else b"")
+    counted = count_changed_lines(store, base, best)
+    return Changes(state.run.run, base, best, counted, make_best_patch(store, base, best) if counted else b"")
 
 
 def find_best_tree(state: RunState) -> str:

@@ -129,7 +129,7 @@ def remove(run: Path) -> bool:
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        gone = run.with_name(safe_paths.passing())
+        gone = run.with_name(safe_paths.make_temporary_name())
         run.rename(gone)  # at once: nobody meets half of a run
         discard(gone)
     except (BlockingIOError, FileNotFoundError):

@@ -24,8 +24,8 @@ from jumar.runs.external.model_proxy import HOST, ProxyEndpoints
 from jumar.runs.external.visible_files import AgentView
 from jumar.runs.setup.assembly import RunPlace
 from jumar.sandbox.request import Reach
-from jumar.task.agent_command import filled, takes
-from jumar.workspace.files.safe_paths import disk
+from jumar.task.agent_command import fill_placeholders, has_placeholder
+from jumar.workspace.files.safe_paths import explain_disk_faults
 
 LAST_BYTES = 4096
 """Of the agent's output, to find its last line in."""
@@ -56,12 +56,12 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
             BadInput: if *prompt* does not fit the command.
         """
         argv, environ = self.outside.argv, self.place.environ
-        piped = not (takes(argv, "prompt") or takes(argv, "prompt_file"))
+        piped = not (has_placeholder(argv, "prompt") or has_placeholder(argv, "prompt_file"))
         texts = {"prompt": prompt, "prompt_file": str(prompt_file), "model": self.model}
         return Invocation(
             argv=(sys.executable, "-I", "-S", "-B", *start.build_command(agent_main)),
             config={
-                "argv": filled(argv, texts),
+                "argv": fill_placeholders(argv, texts),
                 "stdin": prompt if piped else "",
                 "git": shutil.which("git", path=environ.get("PATH") or PATH) or "",
                 "door": [self.doors.port, str(self.doors.socket)] if self.doors.socket else [],
@@ -77,7 +77,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
             search=self.search,
             run=self.place.folder.absolute(),
             home=Path(home) if home else None,
-            prompt=prompt_file.absolute() if takes(self.outside.argv, "prompt_file") else None,
+            prompt=prompt_file.absolute() if has_placeholder(self.outside.argv, "prompt_file") else None,
             door=self.doors.socket,
             origin=self.origin,
         ).reach()
@@ -128,7 +128,7 @@ class AgentTurn:
         self._child: Child | None = None
         self._stillness: FrozenTree | None = None
         folder = shop.place.folder / "output"
-        with disk(f"cannot write to {folder}"):
+        with explain_disk_faults(f"cannot write to {folder}"):
             folder.mkdir(exist_ok=True)
             number = 1 + sum(1 for _ in folder.glob("agent-*.txt"))
         self.output = folder / f"agent-{number:03}.txt"
@@ -138,7 +138,7 @@ class AgentTurn:
         """Do the turn, for at most *seconds*, and *tell* how it ended."""
         try:
             with self._scope:
-                with disk(f"cannot write {self.prompt_file}"):
+                with explain_disk_faults(f"cannot write {self.prompt_file}"):
                     self.prompt_file.write_text(prompt, "utf-8", "replace")
                 tell(await self._worked(self._shop.invocation(prompt, self.prompt_file), seconds))
         except JumarError as broken:
@@ -200,7 +200,7 @@ class AgentTurn:
 
 
 def _last(output: Path, how: str) -> str:
-    with disk(f"cannot read {output}"), output.open("rb") as stream:
+    with explain_disk_faults(f"cannot read {output}"), output.open("rb") as stream:
         stream.seek(max(0, output.stat().st_size - LAST_BYTES))
         lines = stream.read().decode("utf-8", "replace").split("\n")
     said = [line.strip() for line in lines if line.strip()]

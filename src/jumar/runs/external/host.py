@@ -27,7 +27,7 @@ from jumar.runs.external.agent_process import AgentTurn, AgentWorkplace, TurnEnd
 from jumar.runs.external.agent_requests import EscalateRequest, Wish, build_action, build_answer, parse
 from jumar.runs.external.model_proxy import ProxyEndpoints, ProxyRequest, build_error, open_listeners, serve
 from jumar.runs.setup.assembly import RunPlace
-from jumar.workspace.files.safe_paths import disk
+from jumar.workspace.files.safe_paths import explain_disk_faults
 from jumar.workspace.workspace import Workspace
 
 GRACE_SECONDS = 2.0
@@ -78,7 +78,7 @@ class ExternalHost:
         """
         failed: Exception | None = None
         async with AsyncExitStack() as stack:
-            with disk("cannot open a port on loopback"):
+            with explain_disk_faults("cannot open a port on loopback"):
                 beside = self._place.sandbox.tier != "S0"
                 listener, self._doors = await stack.enter_async_context(
                     open_listeners(secrets.token_hex(24), beside=beside)
@@ -235,7 +235,7 @@ class ExternalHost:
         history = self._folder / ".git"
         if self._folder.is_symlink():  # the agent's own doing, and what lies there is none of ours
             return
-        with disk(f"cannot clear {history}"):
+        with explain_disk_faults(f"cannot clear {history}"):
             if history.is_symlink() or history.is_file():
                 history.unlink()
             else:

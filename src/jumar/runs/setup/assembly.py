@@ -27,12 +27,12 @@ from jumar.runners._programs import find_command_surroundings, find_runner_surro
 from jumar.runs.setup.choose_sandbox import find_weakening
 from jumar.runs.setup.large_rooms import choose_room_store
 from jumar.runs.tree.missing_files import refuse_left_out
-from jumar.runs.tree.mode_files import judged_sources, with_modes
-from jumar.runs.tree.shadowing import unshadowed
-from jumar.runs.tree.task_tree import allowed_bytes, leaves_out
+from jumar.runs.tree.mode_files import add_modes, build_source_filter
+from jumar.runs.tree.shadowing import forbid_shadowing
+from jumar.runs.tree.task_tree import build_skip, compute_allowed_bytes
 from jumar.sandbox.unconfined import Unconfined
-from jumar.task.prompt_context import context_of
-from jumar.task.task import Task, guard_of, interpreter, settings_for
+from jumar.task.prompt_context import read_context
+from jumar.task.task import Task, build_write_rules, find_interpreter, settings_for
 from jumar.verify.execution import HeldOut
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import EntryKind
@@ -77,7 +77,7 @@ def store_tree(store: Store, task: Task, folder: Path | None = None, tell: Tell 
     tell(Work.COPYING, 0, 0)
     if task.in_place is not None:
         return store.capture(task.root, skip=_counted(task.in_place.skip(), tell))
-    withheld, ignored = compile_patterns(task.withheld), leaves_out(task).skip()
+    withheld, ignored = compile_patterns(task.withheld), build_skip(task).skip()
     return store.capture(folder or task.root, skip=_counted(lambda path: withheld(path) or ignored(path), tell))
 
 
@@ -96,7 +96,7 @@ def _counted(skip: Matches, tell: Tell) -> Matches:
 def build_settings(task: Task, store: Store, tree: str, python: str | None) -> Settings:
     """Return the settings of *task* for the journal: its rules, and which of the files in *tree* are its tests."""
     test_files = load_runner(task.suite.runner).test_files(tuple(store.manifest(tree)), task.suite.select)
-    return settings_for(task, test_files, interpreter(task, python), context_of(task))
+    return settings_for(task, test_files, find_interpreter(task, python), read_context(task))
 
 
 def protect_expected_files(settings: Settings, files: Iterable[str]) -> Settings:
@@ -121,7 +121,7 @@ def find_files_of_tests(ids: Sequence[str], place: RunPlace, tree: str, runner: 
 def build_workspace(place: RunPlace, run: RunStart) -> Workspace:
     """Return the workspace for the agent of *run*: a folder of the run's own, or the repository itself."""
     folder, settings = place.folder / "workspace", run.settings
-    place.store.limit_bytes = allowed_bytes(settings.tree_bytes)
+    place.store.limit_bytes = compute_allowed_bytes(settings.tree_bytes)
     if settings.in_place:
         rule = Ignored(settings.skip, settings.tracked, settings.include)
         return Workspace(Path(settings.origin), place.store, rule.skip())
@@ -132,7 +132,7 @@ def build_verifier(
     place: RunPlace, settings: Settings, base: str, expected: tuple[str, ...], own: Matches = matches_nothing
 ) -> TrustedVerifier:
     """The verifier of a task whose untouched tree is *base*; *own* are the tests that a candidate wrote itself."""
-    guard: WriteRules = guard_of(settings)
+    guard: WriteRules = build_write_rules(settings)
     runner = load_runner(settings.suite.runner)
     return TrustedVerifier(
         choose_room_store(place.store, place.sandbox, settings),
@@ -190,13 +190,13 @@ def build_guard(settings: Settings, runner: Runner, first: Iterable[str]) -> Wri
 
     What the task itself closes stays closed; only the general rule that tests are read-only is for those it came with.
     """
-    came, guard = frozenset(first), guard_of(settings)
+    came, guard = frozenset(first), build_write_rules(settings)
     closed = compile_patterns(line for line in settings.protected if line not in TESTS or line in CONFIGURATION)
 
     def authorable(path: str) -> bool:
         return path not in came and bool(runner.test_files((path,), ())) and not closed(path)
 
-    return unshadowed(with_modes(replace(guard, authorable=authorable), settings, runner), settings, came)
+    return forbid_shadowing(add_modes(replace(guard, authorable=authorable), settings, runner), settings, came)
 
 
 def build_judges(run: RunStart, place: RunPlace) -> tuple[Runner, WriteRules, TrustedVerifier]:
@@ -207,13 +207,13 @@ def build_judges(run: RunStart, place: RunPlace) -> tuple[Runner, WriteRules, Tr
     # A test command knows no files: it has to see those that the run wrote, or they could not turn it red.
     own = matches_nothing if run.gate is Gate.OFF or settings.suite.single else guard.authorable
     verifier = build_verifier(place, settings, run.tree, run.expected, own)
-    verifier.sources = judged_sources(guard, settings, run.gate)
+    verifier.sources = build_source_filter(guard, settings, run.gate)
     return runner, guard, verifier
 
 
 def find_targets(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
     """Return those of *files* that may be edited, and the files named as editable by the task that do not exist yet."""
-    guard, there = guard_of(settings), set(files)
+    guard, there = build_write_rules(settings), set(files)
     both = sorted(there.union(find_unmade(settings.editable, there)))
     return tuple(p for p in both if guard.editable(p) and not guard.protected(p))
 

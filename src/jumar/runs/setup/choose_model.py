@@ -20,9 +20,9 @@ from jumar.models.replay import parse_cassette, read_cassette
 from jumar.models.router import ByTier, build_routes, collect_keys
 from jumar.models.script import ScriptModel, parse_script, read_script
 from jumar.runs.setup.assembly import RunPlace, load_runner
-from jumar.task.model_routes import tiers_of
+from jumar.task.model_routes import list_tiers
 from jumar.task.resolve import asks_provider
-from jumar.task.task import Task, targets
+from jumar.task.task import Task, list_targets
 
 SCRIPT, CASSETTE, RECORD = "script.jsonl", "cassette.jsonl", "record"
 """Files of the model in a run directory. They hold the replies of a script or of a recording as they were when the run
@@ -62,7 +62,7 @@ def prepare_model(task: Task, environ: Mapping[str, str]) -> PreparedModel:
         return PreparedModel(task)
     review = task.switches.review
     by_tier = build_routes(Settings(routes=dict(task.chosen_routes)), environ)
-    _asked(by_tier, tiers_of(task.agent, task.gate, task.chosen_routes, review=review))
+    _asked(by_tier, list_tiers(task.agent, task.gate, task.chosen_routes, review=review))
     if task.record is None:
         return PreparedModel(task)
     if task.record.is_dir():
@@ -99,7 +99,7 @@ def load_models(state: RunState, place: RunPlace) -> ByTier:
         return lambda _tier: model
     if (cassette := place.folder / CASSETTE).is_file():
         return parse_cassette(cassette.read_bytes(), str(cassette)).of
-    tiers = tiers_of(run.agent, run.gate, run.settings.routes, review=run.settings.switches.review)
+    tiers = list_tiers(run.agent, run.gate, run.settings.routes, review=run.settings.switches.review)
     by_tier = _asked(build_routes(run.settings, place.environ), tiers)
     if (record := place.folder / RECORD).is_file():
         path, secrets = Path(record.read_text()), collect_keys(run.settings, place.environ)
@@ -145,6 +145,6 @@ def _reviewed(task: Task, script: ScriptModel) -> Task:
     if task.pipeline.review is not None or task.agent != PIPELINE:
         return task
     second = script.line(1)
-    holds_file = second is not None and not isinstance(extract(second.content, targets(task)), str)
+    holds_file = second is not None and not isinstance(extract(second.content, list_targets(task)), str)
     reviewed = second is not None and not (second.tool_calls or second.error or holds_file)
     return replace(task, switches=replace(task.switches, review=reviewed))

@@ -26,8 +26,8 @@ from jumar.runs.setup.assembly import (
     protect_expected_files,
     store_tree,
 )
-from jumar.runs.tree.missing_files import needed_by
-from jumar.task.suites import judging_files
+from jumar.runs.tree.missing_files import find_needed_by
+from jumar.task.suites import find_judging_files
 from jumar.task.task import Task
 from jumar.task.untested import ELSE, SET_VERIFY, verify_commands
 from jumar.verify.verifier import TrustedVerifier
@@ -75,14 +75,14 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
         budget=task.budget,
         expected=expected,
         tree=tree,
-        settings=replace(settings, flaky=flaky, needed=needed_by(task, place.store.manifest(tree), texts)),
+        settings=replace(settings, flaky=flaky, needed=find_needed_by(task, place.store.manifest(tree), texts)),
     )
 
 
 def _judging(settings: Settings, root: Path) -> Settings:
     """*settings*, with the files that the commands of the run start in *root*."""
     commands = (settings.verify, settings.suite.command, settings.suite.command_for)
-    found = {path for command in commands for path in judging_files(command, root)}
+    found = {path for command in commands for path in find_judging_files(command, root)}
     return replace(settings, judging=tuple(sorted(found)))
 
 

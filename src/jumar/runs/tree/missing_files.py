@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import escape_path
-from jumar.runs.tree.task_tree import ignored_files
+from jumar.runs.tree.task_tree import list_ignored_files
 from jumar.task.task import Task
 
 _TOKEN = re.compile(r"[\w@./-]+")
@@ -19,7 +19,7 @@ NAMED = 5
 """Files that one sentence names."""
 
 
-def needed_files(texts: Iterable[str], ignored: Sequence[str], present: Iterable[str]) -> tuple[str, ...]:
+def find_needed_files(texts: Iterable[str], ignored: Sequence[str], present: Iterable[str]) -> tuple[str, ...]:
     """Return the *ignored* files that *texts* name, and that are not meant for one of the files *present*."""
     known: dict[str, str] = {}
     ignored = tuple(dict.fromkeys(map(_whole, ignored)))
@@ -36,7 +36,7 @@ def needed_files(texts: Iterable[str], ignored: Sequence[str], present: Iterable
     return tuple(found)
 
 
-def advice(files: Sequence[str]) -> str:
+def build_advice(files: Sequence[str]) -> str:
     """One sentence on *files*, which the tests seem to need."""
     named = ", ".join(files[:NAMED]) + (f" and {len(files) - NAMED} more" if len(files) > NAMED else "")
     lines = ", ".join(f'"{escape_path(path)}"' for path in files[:NAMED])
@@ -46,10 +46,10 @@ def advice(files: Sequence[str]) -> str:
     )
 
 
-def needed_by(task: Task, present: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
+def find_needed_by(task: Task, present: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
     """The files that *task* leaves out and that *texts*, said of a tree with the files *present*, seem to need."""
     said = tuple(texts)
-    return needed_files(said, ignored_files(task), present) if said else ()
+    return find_needed_files(said, list_ignored_files(task), present) if said else ()
 
 
 def refuse_left_out(task: Task, present: Iterable[str], texts: Iterable[str]) -> None:
@@ -58,8 +58,8 @@ def refuse_left_out(task: Task, present: Iterable[str], texts: Iterable[str]) ->
     Raises:
         BadInput: naming the files and the key.
     """
-    if files := needed_by(task, present, texts):
-        raise BadInput(advice(files))
+    if files := find_needed_by(task, present, texts):
+        raise BadInput(build_advice(files))
 
 
 def _whole(path: str) -> str:

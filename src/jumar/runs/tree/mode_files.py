@@ -27,7 +27,7 @@ STEERING = (
 _WORD = re.compile(r"[\w./@+-]+")
 
 
-def with_modes(guard: WriteRules, settings: Settings, runner: Runner) -> WriteRules:
+def add_modes(guard: WriteRules, settings: Settings, runner: Runner) -> WriteRules:
     """*guard*, with what refactor mode may edit in a run with *settings*, and which files steer."""
     kind = find_project(runner.name)
     closed = compile_patterns((*_own_lines(settings.protected), *kind.tests, *CLOSED))
@@ -52,7 +52,7 @@ def with_modes(guard: WriteRules, settings: Settings, runner: Runner) -> WriteRu
     return replace(guard, refactorable=refactorable, renamable=renamable, steering=steering)
 
 
-def judged_sources(guard: WriteRules, settings: Settings, gate: Gate) -> Matches:
+def build_source_filter(guard: WriteRules, settings: Settings, gate: Gate) -> Matches:
     """Return the test for code under test: files that may be edited in any mode that the run may be in."""
     code = compile_patterns(find_project(settings.suite.runner).sources)
     more = gate is Gate.REFACTOR or settings.switches.allow_refactor or settings.switches.allow_codemod

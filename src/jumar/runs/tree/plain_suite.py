@@ -39,7 +39,7 @@ class _Uncertain(Exception):  # noqa: N818  it is an answer, not an error
     """Something may make tests, or unmake them, that cannot be read here."""
 
 
-def plain_ids(paths: Sequence[str], read: Callable[[str], bytes], suite: Suite) -> tuple[str, ...] | None:
+def read_plain_ids(paths: Sequence[str], read: Callable[[str], bytes], suite: Suite) -> tuple[str, ...] | None:
     """The ids that pytest finds in the files at *paths*, all of a tree, or None where they are not certain."""
     if suite.runner != "pytest" or suite.command_for or any(name.startswith("PYTEST") for name in suite.env):
         return None

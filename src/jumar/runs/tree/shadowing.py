@@ -18,7 +18,7 @@ RUNNERS = frozenset({
 """Modules that judge beside those of the standard library, and those that an interpreter loads by itself."""
 
 
-def unshadowed(guard: WriteRules, settings: Settings, came: Collection[str]) -> WriteRules:
+def forbid_shadowing(guard: WriteRules, settings: Settings, came: Collection[str]) -> WriteRules:
     """*guard*, under which no new file takes the name of such a module where a command of *settings* would find it.
 
     Python looks in the folder of a script first, and with `-m` in the folder it is started in. What the run began with,

@@ -13,7 +13,7 @@ from jumar.task.settings.task_files import TASK_FILE
 from jumar.task.task import Task
 from jumar.workspace.files.tree_size import TreeSize, weigh
 from jumar.workspace.files.trees import SKIPPED
-from jumar.workspace.git_ignored import HOSTS, Ignored, left_out
+from jumar.workspace.git_ignored import HOSTS, Ignored, find_left_out
 from jumar.workspace.store.object_store import LIMIT_BYTES
 
 GROWTH = 2
@@ -22,7 +22,7 @@ GROWTH = 2
 ADVICE = "leave files out by .gitignore, or by [files] exclude in task.toml or jumar.toml"
 
 
-def settled(task: Task, environ: Mapping[str, str]) -> Task:
+def settle_tree(task: Task, environ: Mapping[str, str]) -> Task:
     """*task*, which knows what is left out of its tree, and how much that holds.
 
     Raises:
@@ -35,13 +35,13 @@ def settled(task: Task, environ: Mapping[str, str]) -> Task:
         return replace(task, weight=weigh(task.root, task.in_place.skip()))
     # A folder with a task file is made to be a tree: the rules of a repository around it are not about it.
     made = (task.root / TASK_FILE).exists() and not (task.root / ".git").exists()
-    rule = Ignored(HOSTS) if made else left_out(task.root, environ)
-    rule = replace(rule, include=(*task.include, *named(task)))
+    rule = Ignored(HOSTS) if made else find_left_out(task.root, environ)
+    rule = replace(rule, include=(*task.include, *list_named_files(task)))
     withheld, ignored = compile_patterns(task.withheld), rule.skip()
     return replace(task, left_out=rule, weight=weigh(task.root, lambda path: withheld(path) or ignored(path)))
 
 
-def named(task: Task) -> tuple[str, ...]:
+def list_named_files(task: Task) -> tuple[str, ...]:
     """Lines for the files and folders that *task* names one by one: they belong to its tree, ignored or not."""
     plain = (*find_unmade(task.editable, ()), *(entry.partition("::")[0] for entry in task.suite.select))
     return tuple(
@@ -49,17 +49,17 @@ def named(task: Task) -> tuple[str, ...]:
     )
 
 
-def leaves_out(task: Task) -> Ignored:
-    """Return the rule that leaves files out of the tree of *task*, a `settled` one."""
+def build_skip(task: Task) -> Ignored:
+    """Return the rule that leaves files out of the tree of *task*, a `settle_tree` one."""
     return task.left_out or Ignored()
 
 
-def allowed_bytes(tree_bytes: int) -> int:
+def compute_allowed_bytes(tree_bytes: int) -> int:
     """Return the bytes that a tree may grow to that had *tree_bytes* at first."""
     return max(LIMIT_BYTES, GROWTH * tree_bytes)
 
 
-def announcement(weight: TreeSize, runs: Path) -> str:
+def announce_size(weight: TreeSize, runs: Path) -> str:
     """One line on a large tree, before it is stored; empty: it is not large."""
     if weight.bytes <= LIMIT_BYTES:
         return ""
@@ -67,9 +67,9 @@ def announcement(weight: TreeSize, runs: Path) -> str:
     return f"large tree: {size}, stored once below {runs}, and copied for each verification; {ADVICE}"
 
 
-def ignored_files(task: Task, most: int = 20_000) -> tuple[str, ...]:
+def list_ignored_files(task: Task, most: int = 20_000) -> tuple[str, ...]:
     """At most *most* files of the folder that are left out because git ignores them; no packages, no histories."""
-    skip, found = leaves_out(task).skip(), list[str]()
+    skip, found = build_skip(task).skip(), list[str]()
     due = [""]
     while due and len(found) < most:
         path = due.pop()

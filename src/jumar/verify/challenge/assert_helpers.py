@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, operands, own
-from jumar.verify.challenge.eligibility import modules
-from jumar.verify.challenge.reachable_statements import reached
+from jumar.verify.challenge.constants import Function, NameBindings, Witnesses, find_operands, walk_own
+from jumar.verify.challenge.eligibility import read_imported_modules
+from jumar.verify.challenge.reachable_statements import find_reachable
 
 
 class Helper(NamedTuple):
@@ -28,7 +28,7 @@ class HelperIndex:
         found = [helper for path, tree in trees.items() for helper in _helpers(path, tree)]
         often = Counter(helper.function.name for helper in found)
         self._found = [h for h in found if often[h.function.name] == 1 and _is_plain(h.function)]
-        self._imported = {path: modules(tree) for path, tree in trees.items()}
+        self._imported = {path: read_imported_modules(tree) for path, tree in trees.items()}
         self._places: dict[str, frozenset[int]] = {}
         for _ in range(2):  # those that call others of them, too
             known = {path: self.known_in(path) for path in trees}
@@ -54,8 +54,8 @@ class HelperIndex:
         """Return the arguments that a helper certainly compares and uses for nothing else, counted as a caller does."""
         names = NameBindings(helper.function, {}, frozenset(), known)
         given = [arg.arg for arg in (*helper.function.args.posonlyargs, *helper.function.args.args)]
-        for place in reached(names, self._imported[helper.path]):
-            for operand in operands(place.node, names.witnesses):
+        for place in find_reachable(names, self._imported[helper.path]):
+            for operand in find_operands(place.node, names.witnesses):
                 name = operand.id if isinstance(operand, ast.Name) else ""
                 if name in given and names.only_compared(name):
                     yield given.index(name) - helper.method
@@ -63,7 +63,7 @@ class HelperIndex:
 
 def _is_plain(function: Function) -> bool:
     """Return whether a call of *function* runs it as it is written."""
-    yields = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in own(function.body))
+    yields = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk_own(function.body))
     return isinstance(function, ast.FunctionDef) and not function.decorator_list and not yields
 
 

@@ -11,12 +11,12 @@ from random import Random
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge import expected_values as expected
 from jumar.verify.challenge import type_safe_negation as decoys
-from jumar.verify.challenge.closed_vocabulary import Vocabulary, other_answer
-from jumar.verify.challenge.constants import EQUAL, RAISES, NameBindings, witnessed
-from jumar.verify.challenge.literals import is_scalar, value_of
-from jumar.verify.challenge.negation import CONTRARY, denied, turned
+from jumar.verify.challenge.closed_vocabulary import Vocabulary, expect_other_answer
+from jumar.verify.challenge.constants import EQUAL, RAISES, NameBindings, find_compared_arguments
+from jumar.verify.challenge.literals import get_value, is_scalar
+from jumar.verify.challenge.negation import CONTRARY, negate_assertion, negate_condition
 from jumar.verify.challenge.reachable_statements import STANDARD, ReachableStatement
-from jumar.verify.challenge.source_edits import Edits, FalsifyingEdit, ParsedSource, dotted
+from jumar.verify.challenge.source_edits import Edits, FalsifyingEdit, ParsedSource, get_dotted_name
 
 MOCKED = frozenset({"assert_called_with", "assert_called_once_with", "assert_awaited_with", "assert_awaited_once_with"})
 TWO = 2
@@ -62,10 +62,10 @@ class AssertionFalsifier:
             for part in test.values:
                 yield from self._held(part)
             return
-        pair = decoys.compared(self.source, test)
+        pair = decoys.get_comparison(self.source, test)
         yield from list(self._exchanged(pair)) or self._expecting(test)
         instead = list(self._decoyed(pair))
-        yield from instead or self._weak(lambda: denied(self.source, test), self._certainty(_identity(test)))
+        yield from instead or self._weak(lambda: negate_condition(self.source, test), self._certainty(_identity(test)))
 
     def _expecting(self, test: ast.expr) -> Iterator[FalsifyingEdit]:
         """By what *test* expects."""
@@ -78,15 +78,15 @@ class AssertionFalsifier:
                     yield from self._literal(right) if _is_truth(right) else ()
                 elif isinstance(op, ast.In) and expected.is_text(right):
                     yield from self._contained(left)
-        elif isinstance(test, ast.Call) and dotted(test.func) == "isinstance" and len(test.args) == TWO:
-            yield from self._way(expected.other_type(self.source, test.args[1], self.bound))
+        elif isinstance(test, ast.Call) and get_dotted_name(test.func) == "isinstance" and len(test.args) == TWO:
+            yield from self._way(expected.change_type(self.source, test.args[1], self.bound))
         elif isinstance(test, ast.Call) and expected.is_affix(test) and self.candid and not self._mocking:
-            yield from self._way(expected.changed(self.source, test.args[:1], every=True))
+            yield from self._way(expected.change_literals(self.source, test.args[:1], every=True))
 
     def _exchanged(self, pair: decoys.Comparison | None) -> Iterator[FalsifyingEdit]:
         """By another answer of the same function."""
         if pair is not None and pair.operator is ast.Eq and self.candid and not self._peculiar(pair):
-            yield from self._way(lambda random: other_answer(self.source, pair, self.known, random))
+            yield from self._way(lambda random: expect_other_answer(self.source, pair, self.known, random))
 
     def _decoyed(self, pair: decoys.Comparison | None) -> Iterator[FalsifyingEdit]:
         """By a decoy in the place of a comparison, where none that is right affirms it."""
@@ -94,12 +94,12 @@ class AssertionFalsifier:
             return
         if pair.operator is ast.Eq:
             if not self._peculiar(pair):
-                yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.unequal(pair, random))
+                yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.falsify_equality(pair, random))
         elif pair.operator is ast.In:
-            if not is_scalar(pair.left) or type(value_of(pair.left)) in (str, bytes):
-                yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.absent(pair, random))
+            if not is_scalar(pair.left) or type(get_value(pair.left)) in (str, bytes):
+                yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.falsify_containment(pair, random))
         elif pair.operator in decoys.ORDERS:
-            yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.beyond(pair, random))
+            yield FalsifyingEdit(Strength.WEAK, lambda random: decoys.falsify_order(pair, random))
 
     def _peculiar(self, pair: decoys.Comparison) -> bool:
         """Return whether one of the two may be equal to more objects than the other is."""
@@ -124,29 +124,29 @@ class AssertionFalsifier:
         words |= dict(zip(margins, call.args[len(sides) :], strict=False))
         given = {name: node for name, node in words.items() if name not in ("msg", "nan_ok")}
         for side in sides:
-            yield from self._way(expected.far(self.source, side, given))
+            yield from self._way(expected.change_number(self.source, side, given))
 
     def _literal(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
         """By another value of *node*, a literal or what stands for some."""
         if isinstance(node, ast.Name):
             bound = self.names.compared(node.id)
-            yield from self._way(expected.rebound(self.source, bound)) if bound else ()
+            yield from self._way(expected.change_bound_value(self.source, bound)) if bound else ()
         else:
-            yield from self._way(expected.changed(self.source, [node], every=True))
+            yield from self._way(expected.change_literals(self.source, [node], every=True))
 
     def _contained(self, node: ast.expr) -> Iterator[FalsifyingEdit]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from self._way(expected.other_word(self.source, node, node.value))
+            yield from self._way(expected.change_word(self.source, node, node.value))
 
     def _called(self, call: ast.Call) -> Iterator[FalsifyingEdit]:
-        name = dotted(call.func)
+        name = get_dotted_name(call.func)
         receiver, _, last = name.rpartition(".")
         if last in MOCKED and receiver:
             given = [*call.args, *(word.value for word in call.keywords)]
-            yield from self._way(expected.changed(self.source, given, every=False))
+            yield from self._way(expected.change_literals(self.source, given, every=False))
         elif last in (*RAISES, "warns", "assertWarns", "assertWarnsRegex"):
             yield from self._raising(call)
-        elif places := witnessed(call, self.names.witnesses):
+        elif places := find_compared_arguments(call, self.names.witnesses):
             for place in places:
                 if not any(expected.is_lenient(arg, call.args[place], self.names) for arg in call.args):
                     yield from self._literal(call.args[place])
@@ -160,7 +160,7 @@ class AssertionFalsifier:
             return
         if name in EQUAL and len(args) >= TWO:
             alike = name == "assertCountEqual" or "assertTrue" in self.bound
-            pair = None if alike else decoys.asserted(self.source, call)
+            pair = None if alike else decoys.get_assertion_operands(self.source, call)
             yield from list(self._exchanged(pair)) or self._equal(*args[:TWO])
         elif name in ("assertAlmostEqual", "assertAlmostEquals") and len(args) >= TWO:
             yield from self._near(call, args[:TWO], ("places", "msg", "delta"))
@@ -171,22 +171,22 @@ class AssertionFalsifier:
         elif name == "assertIn" and len(args) >= TWO and expected.is_text(args[1]):
             yield from self._contained(args[0])
         elif name == "assertIsInstance" and len(args) >= TWO:
-            yield from self._way(expected.other_type(self.source, args[1], self.bound))
+            yield from self._way(expected.change_type(self.source, args[1], self.bound))
         yield from self._turned(call, name)
 
     def _turned(self, call: ast.Call, name: str) -> Iterator[FalsifyingEdit]:
         """By the contrary of an assertion of unittest's, or what comes nearer to it."""
         args, instead = call.args, list[FalsifyingEdit]()
         if name in decoys.ASSERTIONS and len(args) >= TWO and "assertTrue" not in self.bound:
-            instead = list(self._decoyed(decoys.asserted(self.source, call)))
+            instead = list(self._decoyed(decoys.get_assertion_operands(self.source, call)))
         elif name in ("assertTrue", "assert_") and args:
-            instead = list(self._decoyed(decoys.compared(self.source, args[0])))
+            instead = list(self._decoyed(decoys.get_comparison(self.source, args[0])))
         if instead:
             yield from instead
         elif name in CONTRARY and args:
             strength = self._certainty(args[:TWO] if name == "assertIs" else ())
             strength = Strength.STRONG if name == "assertIsNone" else strength
-            yield from self._weak(lambda: turned(self.source, call), strength)
+            yield from self._weak(lambda: negate_assertion(self.source, call), strength)
 
     def _certainty(self, same: Sequence[ast.expr]) -> Strength:
         """Return how much the negation proves of the *same* objects: identity cannot be faked, equality can."""
@@ -194,7 +194,7 @@ class AssertionFalsifier:
 
     def _is_known(self, node: ast.expr) -> bool:
         """Return whether *node* has Python's own meaning: no code under test can rebind it."""
-        root, _, rest = dotted(node).partition(".")
+        root, _, rest = get_dotted_name(node).partition(".")
         if self.imported.get(root, "").partition(".")[0] in STANDARD:
             return True
         built_in = isinstance(node, ast.Name) and hasattr(builtins, root) and root not in self.bound
@@ -202,7 +202,7 @@ class AssertionFalsifier:
 
     def _raising(self, call: ast.Call) -> Iterator[FalsifyingEdit]:
         """By an exception or a warning that is expected."""
-        receiver, _, last = dotted(call.func).rpartition(".")
+        receiver, _, last = get_dotted_name(call.func).rpartition(".")
         ours = self.imported.get(receiver or last) == "pytest" or (receiver == self.unittest != "")
         if not call.args or not ours or last not in (*RAISES, "warns", "assertWarns", "assertWarnsRegex"):
             return
@@ -210,11 +210,11 @@ class AssertionFalsifier:
         known = expected.EXCEPTIONS if last in RAISES else expected.WARNINGS
         pool = [name for name in known if name not in self.bound]
         bound = self.names.raised(wanted.id) if isinstance(wanted, ast.Name) else None
-        classes = expected.apart(bound.literals if bound else [wanted])
+        classes = expected.split_classes(bound.literals if bound else [wanted])
         # What the product itself calls its exceptions may be one and the same.
         known_to_all = all(map(self._is_known, classes))
         strength = Strength.STRONG if known_to_all else Strength.WEAK
-        yield from self._way(expected.other_classes(self.source, classes, pool), strength)
+        yield from self._way(expected.change_classes(self.source, classes, pool), strength)
 
     def _way(self, edits: Callable[[Random], Edits], strength: Strength = Strength.STRONG) -> Iterator[FalsifyingEdit]:
         if edits(Random(0)):  # noqa: S311  whether there is a way, not which

@@ -20,10 +20,18 @@ from random import Random
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.verify.challenge.assert_helpers import HelperIndex
 from jumar.verify.challenge.assertions import AssertionFalsifier
-from jumar.verify.challenge.closed_vocabulary import vocabulary
-from jumar.verify.challenge.constants import NameBindings, Witnesses, constants
-from jumar.verify.challenge.eligibility import FalsifiableTest, Uses, excusing, modules, open_to_it, tests, uses
-from jumar.verify.challenge.reachable_statements import reached
+from jumar.verify.challenge.closed_vocabulary import collect_vocabulary
+from jumar.verify.challenge.constants import NameBindings, Witnesses, find_constants
+from jumar.verify.challenge.eligibility import (
+    FalsifiableTest,
+    Uses,
+    can_be_falsified,
+    collect_uses,
+    find_excusing_marks,
+    find_tests,
+    read_imported_modules,
+)
+from jumar.verify.challenge.reachable_statements import find_reachable
 from jumar.verify.challenge.source_edits import FalsifyingEdit, ParsedSource, SourceEdit
 from jumar.verify.challenge.type_safe_negation import is_candid, is_odd, is_open
 
@@ -53,7 +61,7 @@ class SuiteChallenge:
         return {path: rewritten.get(path, data) for path, data in self._files.items()}
 
 
-def challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None = None) -> SuiteChallenge:
+def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None = None) -> SuiteChallenge:
     """Find how the tests in *sources* can be falsified.
 
     Args:
@@ -62,7 +70,7 @@ def challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None 
     """
     read = _read(sources)
     trees = {path: source.tree for path, source in {**_read(helpers or {}), **read}.items()}
-    used, company = uses(trees.values()), HelperIndex(trees)
+    used, company = collect_uses(trees.values()), HelperIndex(trees)
     odd = frozenset(path for path, tree in trees.items() if is_odd(tree))
     strengths: dict[str, Strength] = {}
     ways: dict[str, tuple[FalsifyingEdit, ...]] = {}
@@ -71,7 +79,7 @@ def challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | None 
         # What is in helpers, fixtures may bring anywhere; what is in tests, those who import it.
         near = path in odd or not odd <= read.keys() or _imported(source.tree, odd)
         file = _File(source, used, company.known_in(path), starred=starred, candid=not near)
-        found = list(tests(source.tree, used))
+        found = list(find_tests(source.tree, used))
         often = Counter(test.name for test in found)
         for test in found:
             known = file.ways(test) if often[test.name] == 1 else []
@@ -92,7 +100,7 @@ def _read(files: Mapping[str, bytes]) -> dict[str, ParsedSource]:
 
 def _imported(tree: ast.Module, paths: Collection[str]) -> bool:
     """Return whether *tree* imports something of one of *paths*."""
-    mentioned = {part for pair in modules(tree).items() for name in pair for part in name.split(".")}
+    mentioned = {part for pair in read_imported_modules(tree).items() for name in pair for part in name.split(".")}
     return any(PurePosixPath(path).stem in mentioned for path in paths)
 
 
@@ -106,20 +114,20 @@ class _File:
 
     def __init__(self, source: ParsedSource, used: Uses, witnesses: Witnesses, *, starred: bool, candid: bool) -> None:
         self._source, self._used, self._witnesses, self._starred = source, used, witnesses, starred
-        self._excusing = excusing(source.tree)
-        self._modules = modules(source.tree)
-        self._constants = constants(source.tree)
+        self._excusing = find_excusing_marks(source.tree)
+        self._modules = read_imported_modules(source.tree)
+        self._constants = find_constants(source.tree)
         bound = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         # Who compares some types in another way may mean another thing by equality.
         own = {"assertEqual"} if used.names["addTypeEqualityFunc"] else set[str]()
         self._bound = frozenset({*bound, *self._modules, *used.defined, *own})
         self._open = candid and is_open(source.tree, self._modules)
-        self._known = vocabulary(source.tree)
+        self._known = collect_vocabulary(source.tree)
 
     def ways(self, test: FalsifiableTest) -> list[FalsifyingEdit]:
         """All ways to falsify *test*; none if it is nested too deeply to be looked at."""
         with suppress(RecursionError):
-            if not self._starred and open_to_it(test, self._used, self._modules, self._excusing):
+            if not self._starred and can_be_falsified(test, self._used, self._modules, self._excusing):
                 return list(self._found(test))
         return []
 
@@ -131,5 +139,5 @@ class _File:
         instance = function.args.args[0].arg if test.classes and test.classes[-1].bases and function.args.args else ""
         candid = self._open and is_candid(names, self._bound)
         checks = AssertionFalsifier(self._source, names, instance, self._modules, self._bound, candid, self._known)
-        for place in reached(names, self._modules):
+        for place in find_reachable(names, self._modules):
             yield from checks.ways(place)

@@ -9,8 +9,8 @@ from random import Random
 from typing import NamedTuple
 
 from jumar.verify.challenge.constants import EQUAL
-from jumar.verify.challenge.literals import another
-from jumar.verify.challenge.source_edits import Edits, ParsedSource, dotted
+from jumar.verify.challenge.literals import make_another
+from jumar.verify.challenge.source_edits import Edits, ParsedSource, get_dotted_name
 from jumar.verify.challenge.type_safe_negation import Comparison
 
 WORDS = re.compile(r"[^\W\d_]+(?:[ '-][^\W\d_]+)*")
@@ -28,7 +28,7 @@ Vocabulary = Mapping[str, Sequence[ExpectedCall]]
 """Function -> what the tests of a file expect of it."""
 
 
-def vocabulary(tree: ast.Module) -> Vocabulary:
+def collect_vocabulary(tree: ast.Module) -> Vocabulary:
     """The words that are expected in *tree*."""
     found: dict[str, list[ExpectedCall]] = {}
     for node in ast.walk(tree):
@@ -40,13 +40,13 @@ def vocabulary(tree: ast.Module) -> Vocabulary:
     return found
 
 
-def other_answer(source: ParsedSource, pair: Comparison, known: Vocabulary, random: Random) -> Edits:
+def expect_other_answer(source: ParsedSource, pair: Comparison, known: Vocabulary, random: Random) -> Edits:
     """A text is expected that the same function gives in another case; of what is no text, one of another letter."""
     for call, said, name in ((pair.left, pair.right, "a"), (pair.right, pair.left, "b")):
         old, asked = _words(said), ast.dump(call)
         if old and isinstance(said, ast.Constant) and "\n" not in source.segment(said):
             others = [o.text for o in known.get(_callee(call), ()) if o.call != asked and _apart(o.text, old)]
-            letter = another(source, said, random, lambda _: True)
+            letter = make_another(source, said, random, lambda _: True)
             if others and letter:
                 new = f"{random.choice(others)!a} if issubclass(type({name}), str) else {letter.text}"
                 return pair.asked(f"a == ({new})" if name == "a" else f"({new}) == b")
@@ -65,7 +65,7 @@ def _equated(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def _callee(node: ast.expr) -> str:
     """The function that makes *node*; empty: none does, or a class."""
-    name = dotted(node.func) if isinstance(node, ast.Call) else ""
+    name = get_dotted_name(node.func) if isinstance(node, ast.Call) else ""
     return "" if name.rpartition(".")[2].lstrip("_")[:1].isupper() else name
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from jumar.verify.challenge.source_edits import dotted
+from jumar.verify.challenge.source_edits import get_dotted_name
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = Function | ast.Lambda | ast.ClassDef
@@ -33,7 +33,7 @@ class Binding(NamedTuple):
     """True if all of them must change to make a test false: the cells of a parametrised column."""
 
 
-def own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def walk_own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """All nodes in *nodes*, but for the bodies of functions and classes in them, which run at another time or never."""
     todo = [*nodes][::-1]
     while todo:
@@ -42,7 +42,7 @@ def own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
         todo += [] if isinstance(node, Scope) else [*ast.iter_child_nodes(node)][::-1]
 
 
-def parameters(function: Function) -> list[str]:
+def list_parameters(function: Function) -> list[str]:
     """The names of all its arguments."""
     args = function.args
     extra = [a for a in (args.vararg, args.kwarg) if a]
@@ -63,15 +63,15 @@ class NameBindings:
         self, function: Function, constants: Mapping[str, ast.expr], shared: AbstractSet[str], witnesses: Witnesses
     ) -> None:
         self.function, self.witnesses = function, witnesses
-        self.body = tuple(own(function.body))
+        self.body = tuple(walk_own(function.body))
         self._constants, self._shared = constants, shared
         nodes = tuple(ast.walk(function))
         self._reads = Counter(_reads(n for statement in function.body for n in ast.walk(statement)))
         self._reads.subtract(_reads(_said(nodes)))
         self._stored = Counter(_stored(nodes))
-        self._stored.subtract(parameters(function))
+        self._stored.subtract(list_parameters(function))
         compared = (n for n in nodes if isinstance(n, ast.Assert | ast.Call))
-        self._equated = Counter(_called(operand) for n in compared for operand in operands(n, witnesses))
+        self._equated = Counter(_called(operand) for n in compared for operand in find_operands(n, witnesses))
         self._expected = Counter(_called(operand) for operand in _expected(nodes))
         self._tables = _tables(function, constants)
 
@@ -101,7 +101,7 @@ class NameBindings:
         return []
 
     def _iterated(self, call: ast.Call) -> list[ast.expr]:
-        name = dotted(call.func)
+        name = get_dotted_name(call.func)
         if name == "enumerate" and len(call.args) == 1:
             return self.rows(call.args[0])
         if name == "range" and len(call.args) == 1:
@@ -113,7 +113,7 @@ class NameBindings:
         return []
 
     def _bound(self, name: str) -> Binding | None:
-        if name in parameters(self.function):
+        if name in list_parameters(self.function):
             kept = name not in self._shared and not self._stored[name]
             cells = self._tables.get(name, ()) if kept else ()
             return Binding(cells, every=True) if cells else None
@@ -137,7 +137,7 @@ class NameBindings:
         for loop in self.function.body:
             if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Tuple | ast.List):
                 continue
-            inside = tuple(own(loop.body))
+            inside = tuple(walk_own(loop.body))
             at = [n for n, part in enumerate(loop.target.elts) if _called(part) == name]
             left = any(isinstance(n, ast.Break | ast.Continue) for n in inside)
             if at and not left and not isinstance(loop.iter, ast.Call):
@@ -152,7 +152,7 @@ def _tables(function: Function, constants: Mapping[str, ast.expr]) -> Mapping[st
     """Parameter -> its literal in each row, for the rows that stand in the decorators or in *constants*."""
     found: dict[str, tuple[ast.expr, ...]] = {}
     for decorator in function.decorator_list:
-        if dotted(decorator).endswith("parametrize") and isinstance(decorator, ast.Call):
+        if get_dotted_name(decorator).endswith("parametrize") and isinstance(decorator, ast.Call):
             found |= _columns(decorator, constants)
     return found
 
@@ -173,7 +173,7 @@ def _columns(decorator: ast.Call, constants: Mapping[str, ast.expr]) -> dict[str
     return {name: tuple(row[n] for row in rows) for n, name in enumerate(names)}
 
 
-def constants(tree: ast.Module) -> Mapping[str, ast.expr]:
+def find_constants(tree: ast.Module) -> Mapping[str, ast.expr]:
     """Return the names that are bound once at the top of *tree*."""
     bound = {
         _called(node.targets[0]): node.value
@@ -218,35 +218,35 @@ def _named(node: ast.expr) -> Sequence[str]:
 
 def _cells(row: ast.expr, count: int) -> Sequence[ast.expr]:
     """The values of one row of a table."""
-    if isinstance(row, ast.Call) and dotted(row.func).endswith("param"):
+    if isinstance(row, ast.Call) and get_dotted_name(row.func).endswith("param"):
         return row.args
     if count == 1:
         return [row]
     return row.elts if isinstance(row, ast.Tuple | ast.List) else []
 
 
-def operands(node: ast.AST, witnesses: Witnesses) -> Iterator[ast.expr]:
+def find_operands(node: ast.AST, witnesses: Witnesses) -> Iterator[ast.expr]:
     """Return the operands of `==` in *node*, a statement or a call that asserts."""
     match node:
         case ast.Assert(test=test):
             yield from _beside(test)
         case ast.Expr(value=ast.Call() as call):
-            yield from operands(call, witnesses)
+            yield from find_operands(call, witnesses)
         case ast.Call(func=ast.Attribute(attr=name), args=args) if name in EQUAL:
             yield from args[:2]
         case ast.Call(func=ast.Attribute(attr="assertTrue" | "assert_"), args=[test, *_]):
             yield from _beside(test)
         case ast.Call(args=args):
-            yield from (args[place] for place in sorted(witnessed(node, witnesses)))
+            yield from (args[place] for place in sorted(find_compared_arguments(node, witnesses)))
         case _:
             pass
 
 
-def witnessed(call: ast.Call, witnesses: Witnesses) -> frozenset[int]:
+def find_compared_arguments(call: ast.Call, witnesses: Witnesses) -> frozenset[int]:
     """Return the arguments of *call* that are compared for equality, if it calls one of the *witnesses*."""
     if any(isinstance(arg, ast.Starred) for arg in call.args):
         return frozenset()
-    name = dotted(call.func)
+    name = get_dotted_name(call.func)
     key = name if "." not in name else f".{name.rpartition('.')[2]}" if name.startswith(("self.", "cls.")) else ""
     return frozenset(place for place in witnesses.get(key, ()) if place < len(call.args))
 
@@ -263,7 +263,7 @@ def _beside(test: ast.expr) -> Iterator[ast.expr]:
 def _expected(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
     """Return the expected exception classes."""
     for node in nodes:
-        if isinstance(node, ast.Call) and node.args and dotted(node.func).rpartition(".")[2] in RAISES:
+        if isinstance(node, ast.Call) and node.args and get_dotted_name(node.func).rpartition(".")[2] in RAISES:
             yield node.args[0]
 
 
@@ -272,6 +272,6 @@ def _said(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     for node in nodes:
         if isinstance(node, ast.Assert) and node.msg:
             yield from ast.walk(node.msg)
-        elif isinstance(node, ast.Call) and dotted(node.func) in ("print", "self.subTest", "subtests.test"):
+        elif isinstance(node, ast.Call) and get_dotted_name(node.func) in ("print", "self.subTest", "subtests.test"):
             for part in (*node.args, *node.keywords):
                 yield from ast.walk(part)

@@ -9,8 +9,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jumar.verify.challenge.constants import Function, own, parameters
-from jumar.verify.challenge.source_edits import dotted
+from jumar.verify.challenge.constants import Function, list_parameters, walk_own
+from jumar.verify.challenge.source_edits import get_dotted_name
 
 EXCUSING = ("skip", "fail", "flaky", "rerun", "retry", "forked")
 """In the name of a mark under which a failure is none, or is tried again."""
@@ -60,7 +60,7 @@ class Uses:
     """True if some file changes what counts as a failure."""
 
 
-def uses(trees: Iterable[ast.Module]) -> Uses:
+def collect_uses(trees: Iterable[ast.Module]) -> Uses:
     """Collect the names that *trees* mention."""
     names, texts, inherited, starred = Counter[str](), set[str](), set[str](), set[str]()
     fixtures, defined, judged = set[str](), set[str](), False
@@ -79,8 +79,8 @@ def uses(trees: Iterable[ast.Module]) -> Uses:
                     texts |= set(text.replace("::", ".").replace("[", ".").split("."))
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if not _is_stub(node):
                     defined.add(name)
-                    if any("fixture" in dotted(d) for d in node.decorator_list):
-                        fixtures |= {name, *parameters(node)}
+                    if any("fixture" in get_dotted_name(d) for d in node.decorator_list):
+                        fixtures |= {name, *list_parameters(node)}
     return Uses(names, texts, inherited, starred, fixtures, defined, judged)
 
 
@@ -106,7 +106,7 @@ def _mentioned(tree: ast.Module) -> Iterator[str]:
         todo += [(part, inside, isinstance(node, ast.Attribute)) for part in parts]
 
 
-def tests(tree: ast.Module, used: Uses) -> Iterator[FalsifiableTest]:
+def find_tests(tree: ast.Module, used: Uses) -> Iterator[FalsifiableTest]:
     """All test functions of a module, those under a condition included."""
     yield from _tests(tree, (), used, alone=True)
 
@@ -122,7 +122,7 @@ def _tests(node: ast.AST, classes: tuple[ast.ClassDef, ...], used: Uses, *, alon
             yield from _tests(child, classes, used, alone=alone)
 
 
-def modules(tree: ast.Module) -> Mapping[str, str]:
+def read_imported_modules(tree: ast.Module) -> Mapping[str, str]:
     """Name -> the module that it is, or that it was imported from."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -133,13 +133,15 @@ def modules(tree: ast.Module) -> Mapping[str, str]:
     return found
 
 
-def excusing(tree: ast.Module) -> frozenset[str]:
+def find_excusing_marks(tree: ast.Module) -> frozenset[str]:
     """The names of marks, and of tables with marks, under which a failure may be none; `pytestmark` is all tests'."""
     bound = [node for node in tree.body if isinstance(node, ast.Assign) and _excuses(node.value)]
     return frozenset(t.id for node in bound for t in node.targets if isinstance(t, ast.Name))
 
 
-def open_to_it(test: FalsifiableTest, used: Uses, imported: Mapping[str, str], excusing: AbstractSet[str]) -> bool:
+def can_be_falsified(
+    test: FalsifiableTest, used: Uses, imported: Mapping[str, str], excusing: AbstractSet[str]
+) -> bool:
     """Return whether *test* may be falsified, given its file's imports and its marks that excuse failures."""
     name = test.function.name
     alone = test.alone and not (used.judged or used.names[name] or name in used.texts or "pytestmark" in excusing)
@@ -150,7 +152,7 @@ def open_to_it(test: FalsifiableTest, used: Uses, imported: Mapping[str, str], e
 
 def _plain(decorator: ast.expr, imported: Mapping[str, str]) -> bool:
     """Return whether *decorator* lets a test run as it is written, and fail."""
-    name = dotted(decorator)
+    name = get_dotted_name(decorator)
     root = name.partition(".")[0]
     if name.startswith(tuple(f"{mark}." for mark in MARKS)):
         return not _excuses(decorator)
@@ -161,7 +163,7 @@ def _runs(test: FalsifiableTest) -> bool:
     """Return whether a call of its function runs it, and it expects no failure of its own."""
     return not any(
         isinstance(node, ast.Yield | ast.YieldFrom) or (isinstance(node, ast.Attribute) and node.attr == "xfail")
-        for node in own(test.function.body)
+        for node in walk_own(test.function.body)
     )
 
 
@@ -175,10 +177,10 @@ def _awaited(test: FalsifiableTest) -> bool:
     """Return whether it is awaited, if it is a coroutine: a plain `TestCase` does not."""
     if not isinstance(test.function, ast.AsyncFunctionDef) or not test.classes or not test.classes[-1].bases:
         return True
-    return any("Async" in dotted(base) for base in test.classes[-1].bases)
+    return any("Async" in get_dotted_name(base) for base in test.classes[-1].bases)
 
 
 def _excuses(node: ast.expr) -> bool:
     """Return whether a mark, or one in it, excuses a failure."""
-    said = [dotted(n).lower() for n in ast.walk(node) if isinstance(n, ast.Attribute)]
+    said = [get_dotted_name(n).lower() for n in ast.walk(node) if isinstance(n, ast.Attribute)]
     return any(word in name for name in said if "mark." in name for word in EXCUSING)

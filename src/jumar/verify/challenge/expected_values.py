@@ -10,8 +10,16 @@ from functools import partial
 from random import Random
 
 from jumar.verify.challenge.constants import Binding, NameBindings
-from jumar.verify.challenge.literals import Accepts, Scalar, another, is_scalar, scalars, value_of, values_in
-from jumar.verify.challenge.source_edits import Edits, ParsedSource, dotted
+from jumar.verify.challenge.literals import (
+    Accepts,
+    Scalar,
+    find_scalars,
+    get_value,
+    is_scalar,
+    list_values,
+    make_another,
+)
+from jumar.verify.challenge.source_edits import Edits, ParsedSource, get_dotted_name
 
 Chooses = Callable[[Random], Edits]
 
@@ -42,13 +50,13 @@ DECIMALS = 7
 """Decimal places that `assertAlmostEqual` compares."""
 
 
-def changed(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool) -> Chooses:
+def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool) -> Chooses:
     """The literals in each of *nodes* become others; or in any of them, unless *every*.
 
     All that one is made of changes: who is compared with it may have an equality of its own, that heeds a part.
     """
-    places = [list(scalars(node)) for node in nodes]
-    taken = values_in(nodes)
+    places = [list(find_scalars(node)) for node in nodes]
+    taken = list_values(nodes)
     ordered = not any(isinstance(n, ast.Set | ast.Call) for node in nodes for n in ast.walk(node))
 
     def fresh(value: object) -> bool:
@@ -64,11 +72,11 @@ def changed(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool) -> 
     return choose
 
 
-def rebound(source: ParsedSource, bound: Binding) -> Chooses:
-    """Change the value of a name, as `changed` does. The cells of a column are each compared with one value alone."""
+def change_bound_value(source: ParsedSource, bound: Binding) -> Chooses:
+    """Change the value of a name, as `change_literals` does. Each cell of a column is compared with one value."""
     if not bound.every:
-        return changed(source, bound.literals, every=False)
-    each = [changed(source, [literal], every=True) for literal in bound.literals]
+        return change_literals(source, bound.literals, every=False)
+    each = [change_literals(source, [literal], every=True) for literal in bound.literals]
 
     def choose(random: Random) -> Edits:
         found = [some(random) for some in each]
@@ -79,23 +87,23 @@ def rebound(source: ParsedSource, bound: Binding) -> Chooses:
 
 def _all(source: ParsedSource, places: Sequence[Scalar], random: Random, accepts: Accepts) -> Edits:
     chosen = random.sample(places, min(len(places), MOST))
-    return tuple(edit for place in chosen if (edit := another(source, place, random, accepts)))
+    return tuple(edit for place in chosen if (edit := make_another(source, place, random, accepts)))
 
 
 def is_approximate(node: ast.expr) -> bool:
     """Return whether it is pytest's `approx`."""
-    return isinstance(node, ast.Call) and dotted(node.func) in ("approx", "pytest.approx")
+    return isinstance(node, ast.Call) and get_dotted_name(node.func) in ("approx", "pytest.approx")
 
 
-def far(source: ParsedSource, node: ast.expr, margins: Mapping[str, ast.expr]) -> Chooses:
+def change_number(source: ParsedSource, node: ast.expr, margins: Mapping[str, ast.expr]) -> Chooses:
     """A number in *node* becomes one that is not near it for any of *margins*: `rel`, `abs`, `places`, `delta`."""
-    numbers = [s for s in scalars(node) if type(value_of(s)) in (int, float)]
-    known = {word: value_of(given) for word, given in margins.items() if is_scalar(given)}
+    numbers = [s for s in find_scalars(node) if type(get_value(s)) in (int, float)]
+    known = {word: get_value(given) for word, given in margins.items() if is_scalar(given)}
     allowed = {word: value for word, value in known.items() if isinstance(value, int | float)}
 
     def choose(random: Random) -> Edits:
         for number in random.sample(numbers, len(numbers)) if len(allowed) == len(margins) else ():
-            if edit := another(source, number, random, partial(_apart, value_of(number), allowed)):
+            if edit := make_another(source, number, random, partial(_apart, get_value(number), allowed)):
                 return (edit,)
         return ()
 
@@ -134,7 +142,7 @@ def _is_name(node: ast.expr, name: str) -> bool:
 
 def _made_of_class(node: ast.expr) -> bool:
     """Return whether it is a class, an instance made there, or a constant: all begin with a capital letter."""
-    last = dotted(node).rpartition(".")[2].lstrip("_")
+    last = get_dotted_name(node).rpartition(".")[2].lstrip("_")
     return last[:1].isupper()
 
 
@@ -142,7 +150,7 @@ def is_text(node: ast.expr) -> bool:
     """Return whether it certainly is a text, in which another text would have to be found unchanged."""
     if isinstance(node, ast.Subscript):
         return False
-    return isinstance(node, ast.JoinedStr) or dotted(node).rpartition(".")[2] in TEXTUAL
+    return isinstance(node, ast.JoinedStr) or get_dotted_name(node).rpartition(".")[2] in TEXTUAL
 
 
 def is_affix(call: ast.Call) -> bool:
@@ -152,7 +160,7 @@ def is_affix(call: ast.Call) -> bool:
     return kept and isinstance(given, ast.Constant) and isinstance(given.value, str | bytes) and bool(given.value)
 
 
-def other_word(source: ParsedSource, node: ast.Constant, text: str) -> Chooses:
+def change_word(source: ParsedSource, node: ast.Constant, text: str) -> Chooses:
     """Another letter in a word of *text*: what is found nowhere in place of it, by chance or in a list of its like."""
 
     def rare(new: object) -> bool:
@@ -162,13 +170,13 @@ def other_word(source: ParsedSource, node: ast.Constant, text: str) -> Chooses:
         return any(found.start() <= at < found.end() for found in WORD.finditer(text))
 
     def choose(random: Random) -> Edits:
-        edit = another(source, node, random, rare)
+        edit = make_another(source, node, random, rare)
         return (edit,) if edit else ()
 
     return choose
 
 
-def other_type(source: ParsedSource, node: ast.expr, bound: frozenset[str]) -> Chooses:
+def change_type(source: ParsedSource, node: ast.expr, bound: frozenset[str]) -> Chooses:
     """A built-in type becomes another that nothing of the first one is."""
     name = node.id if isinstance(node, ast.Name) else ""
     kin = {"set": "frozenset", "frozenset": "set"}.get(name)
@@ -178,12 +186,12 @@ def other_type(source: ParsedSource, node: ast.expr, bound: frozenset[str]) -> C
     return lambda random: (source.replaced(node, random.choice(others)),)
 
 
-def apart(nodes: Iterable[ast.expr]) -> list[ast.expr]:
+def split_classes(nodes: Iterable[ast.expr]) -> list[ast.expr]:
     """The classes in *nodes*, of which some may be tuples."""
     return [n for node in nodes for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
 
 
-def other_classes(source: ParsedSource, single: Sequence[ast.expr], pool: Iterable[str]) -> Chooses:
+def change_classes(source: ParsedSource, single: Sequence[ast.expr], pool: Iterable[str]) -> Chooses:
     """Each of the exceptions *single* becomes one of *pool* that is no kin of it."""
     pools = [_unrelated(node, pool) for node in single]
     if not single or not all(pools):
@@ -197,7 +205,7 @@ def other_classes(source: ParsedSource, single: Sequence[ast.expr], pool: Iterab
 
 def _unrelated(node: ast.expr, pool: Iterable[str]) -> list[str]:
     """The classes in *pool* that no exception of the class *node* is one of; none if that cannot be told."""
-    name = dotted(node)
+    name = get_dotted_name(node)
     last = name.rpartition(".")[2]
     if not name or isinstance(node, ast.Call) or not last[:1].isupper() or last in BROAD:
         return []

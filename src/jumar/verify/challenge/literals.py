@@ -14,7 +14,7 @@ from itertools import chain
 from random import Random
 from typing import TypeGuard
 
-from jumar.verify.challenge.source_edits import ParsedSource, SourceEdit, constant, dotted
+from jumar.verify.challenge.source_edits import ParsedSource, SourceEdit, get_constant, get_dotted_name
 
 Accepts = Callable[[object], bool]
 """Predicate: whether a value will do in the place of the old one."""
@@ -46,20 +46,20 @@ SPANS = frozenset({"timedelta", "datetime.timedelta", "dt.timedelta"})
 DATES = frozenset({"date", "datetime", "datetime.date", "datetime.datetime", "dt.date", "dt.datetime"})
 
 
-def scalars(node: ast.expr) -> Iterator[Scalar]:
+def find_scalars(node: ast.expr) -> Iterator[Scalar]:
     """The constants in *node* of which each, changed alone, certainly changes the value of *node*."""
     if is_scalar(node):
         yield node
     elif isinstance(node, ast.List | ast.Tuple | ast.Set):
         for part in node.elts:
-            yield from scalars(part)
+            yield from find_scalars(part)
     elif isinstance(node, ast.Dict):
-        values = list(chain.from_iterable(scalars(v) for k, v in zip(node.keys, node.values, strict=True) if k))
-        yield from values or chain.from_iterable(scalars(key) for key in node.keys if key)
+        values = list(chain.from_iterable(find_scalars(v) for k, v in zip(node.keys, node.values, strict=True) if k))
+        yield from values or chain.from_iterable(find_scalars(key) for key in node.keys if key)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         for side in (node.left, node.right):
             # What is small may vanish in a sum of floats.
-            yield from (s for s in scalars(side) if not isinstance(value_of(s), float | complex))
+            yield from (s for s in find_scalars(side) if not isinstance(get_value(s), float | complex))
     elif isinstance(node, ast.Call):
         yield from _made(node)
 
@@ -72,33 +72,35 @@ def is_scalar(node: ast.expr) -> TypeGuard[Scalar]:
     return isinstance(node, ast.Constant) and node.value is not ...
 
 
-def value_of(node: ast.expr) -> object:
+def get_value(node: ast.expr) -> object:
     """The value of a constant or a signed number."""
     return ast.literal_eval(node)
 
 
-def values_in(nodes: Iterable[ast.AST]) -> list[object]:
+def list_values(nodes: Iterable[ast.AST]) -> list[object]:
     """All constants in *nodes*."""
     return [n.value for node in nodes for n in ast.walk(node) if isinstance(n, ast.Constant)]
 
 
 def _made(call: ast.Call) -> Iterator[Scalar]:
     """The constants that a call of the standard library's certainly keeps apart."""
-    name, args = dotted(call.func), call.args
+    name, args = get_dotted_name(call.func), call.args
     if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant | ast.Call):
         kept = call.func.attr in KEEPING and (not args or call.func.attr == "encode") and not call.keywords
         yield from _visible(call.func.value) if kept else ()
         if call.func.attr == "join" and len(args) == 1 and isinstance(args[0], ast.List | ast.Tuple):
             yield from chain.from_iterable(map(_visible, args[0].elts))
     elif name in MAPPINGS and not args:
-        yield from chain.from_iterable(scalars(word.value) for word in call.keywords if word.arg)
+        yield from chain.from_iterable(find_scalars(word.value) for word in call.keywords if word.arg)
     elif name in SPANS:
         numbers = (*args, *(word.value for word in call.keywords))
-        yield from (n for n in numbers if is_scalar(n) and isinstance(value_of(n), int))
+        yield from (n for n in numbers if is_scalar(n) and isinstance(get_value(n), int))
     elif len(args) > 1 and name in DATES:
         # Another year, and never the 29th of a February that it has not.
         days = [a.value for a in args[1:3] if isinstance(a, ast.Constant)]
-        yield from scalars(args[0]) if is_scalar(args[0]) and len(days) == len(args[1:3]) and days != [2, 29] else ()
+        yield from (
+            find_scalars(args[0]) if is_scalar(args[0]) and len(days) == len(args[1:3]) and days != [2, 29] else ()
+        )
     elif len(args) == 1 and not call.keywords:
         yield from _converted(name, args[0])
 
@@ -109,7 +111,7 @@ def _converted(name: str, arg: ast.expr) -> Iterator[Scalar]:
         or (name in UNORDERED and isinstance(arg, ast.List | ast.Tuple | ast.Set))
         or (name in MAPPINGS and isinstance(arg, ast.Dict))
     ):
-        yield from scalars(arg)
+        yield from find_scalars(arg)
     elif name in NUMERIC and isinstance(arg, ast.Constant):
         plain = isinstance(arg.value, str) and re.fullmatch(r"-?\d+(\.\d+)?", arg.value)
         yield from [arg] if plain or (type(arg.value) is int and name not in ("int", "float")) else ()
@@ -127,13 +129,13 @@ def _visible(node: ast.expr) -> Iterator[Scalar]:
         yield node
 
 
-def another(source: ParsedSource, node: Scalar, random: Random, accepts: Accepts) -> SourceEdit | None:
+def make_another(source: ParsedSource, node: Scalar, random: Random, accepts: Accepts) -> SourceEdit | None:
     """*node* as another constant that is *accept*ed; None: there is none."""
     if isinstance(node, ast.UnaryOp):
         sign = -1 if isinstance(node.op, ast.USub) else 1
         operand = node.operand
         assert isinstance(operand, ast.Constant)  # noqa: S101  `is_scalar` let nothing else through
-        return another(source, operand, random, lambda new: isinstance(new, int | float) and accepts(sign * new))
+        return make_another(source, operand, random, lambda new: isinstance(new, int | float) and accepts(sign * new))
     text, value = source.segment(node), node.value
     match value:
         case bool():
@@ -148,7 +150,7 @@ def another(source: ParsedSource, node: Scalar, random: Random, accepts: Accepts
             candidates = ()
     for candidate in candidates:
         with suppress(ValueError, SyntaxError):
-            new = constant(candidate)
+            new = get_constant(candidate)
             if (value is None or type(new) is type(value)) and new != value and accepts(new):
                 return source.replaced(node, candidate)
     return None

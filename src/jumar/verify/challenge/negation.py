@@ -34,7 +34,7 @@ LOOSE = ast.BoolOp | ast.IfExp | ast.Lambda | ast.NamedExpr
 """Expressions that bind less tightly than `not`."""
 
 
-def denied(source: ParsedSource, test: ast.expr) -> Edits:
+def negate_condition(source: ParsedSource, test: ast.expr) -> Edits:
     """Return the edits that make *test*, which is true, false: turn its only operator, or add or remove `not`."""
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _operator(source, test)
@@ -49,7 +49,7 @@ def denied(source: ParsedSource, test: ast.expr) -> Edits:
     return (SourceEdit(start, start, "not "),)
 
 
-def turned(source: ParsedSource, call: ast.Call) -> Edits:
+def negate_assertion(source: ParsedSource, call: ast.Call) -> Edits:
     """Return the edits that negate *call*, an assertion of unittest."""
     if not isinstance(call.func, ast.Attribute):
         return ()
@@ -58,7 +58,7 @@ def turned(source: ParsedSource, call: ast.Call) -> Edits:
     return (SourceEdit(end - len(name.encode()), end, CONTRARY[name]),)
 
 
-def placed(source: ParsedSource, test: ast.Compare) -> tuple[int, int] | None:
+def find_operator(source: ParsedSource, test: ast.Compare) -> tuple[int, int] | None:
     """Return the position of the first operator of *test*.
 
     None if something else, such as a comment, stands there too.
@@ -70,5 +70,5 @@ def placed(source: ParsedSource, test: ast.Compare) -> tuple[int, int] | None:
 
 
 def _operator(source: ParsedSource, test: ast.Compare) -> Edits:
-    at = placed(source, test)
+    at = find_operator(source, test)
     return (SourceEdit(*at, OPERATORS[type(test.ops[0])][1]),) if at else ()

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jumar.verify.challenge.constants import NameBindings, own
-from jumar.verify.challenge.source_edits import dotted
+from jumar.verify.challenge.constants import NameBindings, walk_own
+from jumar.verify.challenge.source_edits import get_dotted_name
 
 CATCHING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex", "ExitStack", "AsyncExitStack"})
 """Contexts that end an exception, or may."""
@@ -39,7 +39,7 @@ class ReachableStatement:
     node: ast.Assert | ast.Expr | ast.With | ast.AsyncWith
 
 
-def reached(names: NameBindings, modules: Mapping[str, str]) -> Iterator[ReachableStatement]:
+def find_reachable(names: NameBindings, modules: Mapping[str, str]) -> Iterator[ReachableStatement]:
     """The statements of a test function at which it can be made to fail.
 
     Args:
@@ -85,7 +85,7 @@ class _Walk:
                 pass
 
     def _lets_through(self, item: ast.withitem) -> bool:
-        name = dotted(item.context_expr)
+        name = get_dotted_name(item.context_expr)
         root, _, last = name.partition(".")[0], *name.rpartition(".")[1:]
         if not name or last in CATCHING or not isinstance(item.context_expr, ast.Call):
             return False
@@ -124,7 +124,7 @@ class _Walk:
             return True
         if not isinstance(value, ast.Call):
             return isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.Compare | ast.BinOp)
-        name = dotted(value.func)
+        name = get_dotted_name(value.func)
         last, module = name.rpartition(".")[2].lower(), self.modules.get(name.partition(".")[0], "")
         if last.startswith("assert") or name == "print":
             return True
@@ -133,14 +133,14 @@ class _Walk:
 
 def _leaves(statement: ast.stmt) -> bool:
     """Return whether *statement* may keep the rest from running although the test passes."""
-    for node in own([statement]):
+    for node in walk_own([statement]):
         if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Match):
             return True
         if isinstance(node, ast.Break | ast.Continue) and not isinstance(statement, ast.For | ast.While):
             return True
         if isinstance(node, ast.Call | ast.Raise):
             what = node.func if isinstance(node, ast.Call) else node.exc
-            name = dotted(what).lower() if what else ""
+            name = get_dotted_name(what).lower() if what else ""
             if any(word in name.rpartition(".")[2] for word in ENDING):
                 return True
     return False

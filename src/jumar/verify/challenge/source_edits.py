@@ -47,7 +47,7 @@ class ParsedSource:
     def __init__(self, data: bytes) -> None:
         self.encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(self.encoding)
-        self.tree = parsed(text)
+        self.tree = parse_source(text)
         self._utf8 = text.encode()
         self._starts = [0, *(found.end() for found in re.finditer(rb"\r\n|\r|\n", self._utf8))]
 
@@ -88,14 +88,14 @@ class ParsedSource:
         return b"".join((*pieces, self._utf8[at:])).decode().encode(self.encoding)
 
 
-def parsed(text: str) -> ast.Module:
+def parse_source(text: str) -> ast.Module:
     """The syntax tree of *text*; what Python would warn of in it is not ours to say."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
 
 
-def constant(text: str) -> object:
+def get_constant(text: str) -> object:
     """The value of a literal.
 
     Raises:
@@ -106,10 +106,10 @@ def constant(text: str) -> object:
         return ast.literal_eval(f"({text}\n)")
 
 
-def dotted(node: ast.AST) -> str:
+def get_dotted_name(node: ast.AST) -> str:
     """`a.b.c` as it is written, without the calls on the way; empty if it is something else."""
     if isinstance(node, ast.Call):
-        return dotted(node.func)
+        return get_dotted_name(node.func)
     if isinstance(node, ast.Attribute):
-        return f"{dotted(node.value)}.{node.attr}"
+        return f"{get_dotted_name(node.value)}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import NamedTuple
 
-from jumar.verify.challenge.constants import EQUAL, NameBindings, parameters
+from jumar.verify.challenge.constants import EQUAL, NameBindings, list_parameters
 from jumar.verify.challenge.literals import LETTERS
-from jumar.verify.challenge.negation import OPERATORS, placed
+from jumar.verify.challenge.negation import OPERATORS, find_operator
 from jumar.verify.challenge.source_edits import Edits, ParsedSource, SourceEdit
 
 ASSERTIONS: dict[str, type[ast.cmpop]] = {
@@ -62,9 +62,9 @@ class Comparison(NamedTuple):
     """Builds the edits that turn the assertion into a given expression of its operands, named `a` and `b`."""
 
 
-def compared(source: ParsedSource, test: ast.expr) -> Comparison | None:
+def get_comparison(source: ParsedSource, test: ast.expr) -> Comparison | None:
     """The two sides of *test*, if it is a plain comparison."""
-    at = placed(source, test) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
+    at = find_operator(source, test) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
     if not isinstance(test, ast.Compare) or at is None or any(isinstance(n, ast.NamedExpr) for n in ast.walk(test)):
         return None
     start, end = source.span(test)
@@ -75,7 +75,7 @@ def compared(source: ParsedSource, test: ast.expr) -> Comparison | None:
     return Comparison(test.left, test.comparators[0], type(test.ops[0]), asked)
 
 
-def asserted(source: ParsedSource, call: ast.Call) -> Comparison | None:
+def get_assertion_operands(source: ParsedSource, call: ast.Call) -> Comparison | None:
     """The two things that an assertion of unittest's compares."""
     _, end = source.span(call)
     _, named = source.span(call.func)
@@ -114,7 +114,7 @@ def _stored(tree: ast.Module) -> set[str]:
 
 def is_candid(names: NameBindings, bound: frozenset[str]) -> bool:
     """Return whether nothing in a test suggests objects that are equal to everything."""
-    if NEEDED & set(parameters(names.function)):
+    if NEEDED & set(list_parameters(names.function)):
         return False
     mentioned = {names.function.name}
     for node in ast.walk(names.function):
@@ -122,7 +122,7 @@ def is_candid(names: NameBindings, bound: frozenset[str]) -> bool:
             mentioned.add(node.id)
         elif isinstance(node, ast.Attribute):
             mentioned.add(node.attr)
-    mentioned.update(parameters(names.function))
+    mentioned.update(list_parameters(names.function))
     return LENIENT.isdisjoint(word.lower() for name in mentioned for word in _parts(name))
 
 
@@ -131,7 +131,7 @@ def _parts(name: str) -> list[str]:
     return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
 
 
-def unequal(pair: Comparison, random: Random) -> Edits:
+def falsify_equality(pair: Comparison, random: Random) -> Edits:
     """Each side is compared with what the other one is not: whichever affirms it, the assertion holds.
 
     The contrary is no part of it: of a built-in's heir that has an `==` of its own, `!=` may hold as well.
@@ -140,7 +140,7 @@ def unequal(pair: Comparison, random: Random) -> Edits:
     return pair.asked(" or ".join(random.sample(asked, len(asked))))
 
 
-def absent(pair: Comparison, random: Random) -> Edits:
+def falsify_containment(pair: Comparison, random: Random) -> Edits:
     """A text is looked for that is nowhere, in what is a text or a sequence; and it is asked for the contrary."""
     needle, letters = pair.left, _letters(random, LONG)
     kind, decoy = "str", f"a + {_written(letters)}"
@@ -152,7 +152,7 @@ def absent(pair: Comparison, random: Random) -> Edits:
     return pair.asked(f"{known} and {decoy} in b or a not in b")
 
 
-def beyond(pair: Comparison, random: Random) -> Edits:
+def falsify_order(pair: Comparison, random: Random) -> Edits:
     """Each number is asked whether it is beyond what is larger, and what is smaller: none is, in whatever order.
 
     Where one is no number it is asked for the contrary, too. A float may be infinite, and no less than infinity.

@@ -43,7 +43,7 @@ class Checkout(msgspec.Struct, frozen=True):
         Raises:
             OSError: if the disk refuses.
         """
-        for name in safe_paths.names(folder):
+        for name in safe_paths.list_names(folder):
             self._clear(folder, name, wanted.get(name), path)
         for name, want in wanted.items():
             if not isinstance(want, dict):
@@ -51,7 +51,7 @@ class Checkout(msgspec.Struct, frozen=True):
                 continue
             if safe_paths.lstat(folder, name) is None:
                 os.mkdir(name, dir_fd=folder)
-            with safe_paths.inside(folder, name, unlock=True) as inner:
+            with safe_paths.open_inside(folder, name, unlock=True) as inner:
                 self.align(inner, want, f"{path}{name}/")
 
     def _clear(self, folder: int, name: str, want: Node | Folder | None, path: str) -> None:
@@ -60,7 +60,7 @@ class Checkout(msgspec.Struct, frozen=True):
         if want is None and is_folder:
             self._empty(folder, name, f"{path}{name}/")
         elif want is None:
-            if trees.leftover(name) or not (trees.ignored(name) or self.skip(path + name)):
+            if trees.is_leftover(name) or not (trees.is_ignored(name) or self.skip(path + name)):
                 safe_paths.remove(folder, name)
         elif is_folder is not isinstance(want, dict):
             # Where a tree knows a file, a folder was made later, and with it all that is in it, ignored or not.
@@ -68,10 +68,10 @@ class Checkout(msgspec.Struct, frozen=True):
 
     def _empty(self, folder: int, name: str, path: str) -> None:
         """Remove the folder *name*, which no tree has; where it holds something to be skipped, only the rest goes."""
-        if not trees.leftover(name):
-            if trees.ignored(name) or self.skip(path):
+        if not trees.is_leftover(name):
+            if trees.is_ignored(name) or self.skip(path):
                 return
-            with safe_paths.inside(folder, name, unlock=True) as inner:
+            with safe_paths.open_inside(folder, name, unlock=True) as inner:
                 if safe_paths.lstat(inner, trees.VENV) is not None:
                     return
                 if self._spares(inner, path):
@@ -83,11 +83,11 @@ class Checkout(msgspec.Struct, frozen=True):
         """Return whether something in the open *folder*, at any depth that a tree may have, is to be skipped."""
         if path.count("/") > scan.DEEPEST:
             return False
-        for name in safe_paths.names(folder):
-            if scan.skipped(self.skip, folder, name, path + name):
+        for name in safe_paths.list_names(folder):
+            if scan.is_skipped(self.skip, folder, name, path + name):
                 return True
             if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                with safe_paths.inside(folder, name, unlock=True) as inner:
+                with safe_paths.open_inside(folder, name, unlock=True) as inner:
                     if self._spares(inner, f"{path}{name}/"):
                         return True
         return False
@@ -99,7 +99,7 @@ class Checkout(msgspec.Struct, frozen=True):
         found = safe_paths.lstat(folder, name)
         if found is not None and _equals(folder, name, found.st_mode, node):
             return
-        data, temporary = self.get(node.sha256), name if self.fresh else safe_paths.passing()
+        data, temporary = self.get(node.sha256), name if self.fresh else safe_paths.make_temporary_name()
         try:
             if node.kind is EntryKind.LINK:
                 os.symlink(data, os.fsencode(temporary), dir_fd=folder)

@@ -17,16 +17,16 @@ def unlock(folder: Path, skip: Skip) -> bool:
 
     What no tree holds, what *skip* names and what belongs to somebody else is left alone.
     """
-    with safe_paths.root(folder) as top:
+    with safe_paths.open_root(folder) as top:
         return _below(top, "", skip)
 
 
 def _below(folder: int, path: str, skip: Skip) -> bool:
     changed = False
-    for name in safe_paths.names(folder):
+    for name in safe_paths.list_names(folder):
         inner = path + name
         found = safe_paths.lstat(folder, name)
-        if found is None or trees.ignored(name) or scan.skipped(skip, folder, name, inner):
+        if found is None or trees.is_ignored(name) or scan.is_skipped(skip, folder, name, inner):
             continue
         if stat.S_ISREG(found.st_mode):
             changed |= _allowed(folder, name, _FILE)
@@ -34,7 +34,7 @@ def _below(folder: int, path: str, skip: Skip) -> bool:
             changed |= _allowed(folder, name, _FOLDER)
             if inner.count("/") >= scan.DEEPEST:  # deeper than any tree: it is refused as a whole
                 continue
-            with safe_paths.inside(folder, name) as below:
+            with safe_paths.open_inside(folder, name) as below:
                 changed |= _below(below, inner + "/", skip)
     return changed
 

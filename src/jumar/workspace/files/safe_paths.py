@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def disk(what: str) -> Iterator[None]:
+def explain_disk_faults(what: str) -> Iterator[None]:
     """Turn a fault of the disk into one sentence that begins with *what* could not be done.
 
     Raises:
@@ -44,7 +44,7 @@ def disk(what: str) -> Iterator[None]:
         raise Infra(f"{what}: {fault.strerror or fault}{mend}") from fault
 
 
-def steps(path: str) -> tuple[str, ...]:
+def split_path(path: str) -> tuple[str, ...]:
     """The parts of a relative *path*.
 
     Raises:
@@ -61,7 +61,7 @@ def steps(path: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def root(folder: Path) -> Iterator[int]:
+def open_root(folder: Path) -> Iterator[int]:
     """A descriptor of *folder* itself; it is the person's own name for it, so links on the way to it are theirs.
 
     Raises:
@@ -80,7 +80,7 @@ def root(folder: Path) -> Iterator[int]:
 
 
 @contextmanager
-def inside(folder: int, name: str, *, unlock: bool = False) -> Iterator[int]:
+def open_inside(folder: int, name: str, *, unlock: bool = False) -> Iterator[int]:
     """A descriptor of the folder *name* in *folder*; with *unlock* its owner may read and write it from now on.
 
     Raises:
@@ -106,16 +106,16 @@ def _unlocked(folder: int, name: str) -> int:
 
 
 @contextmanager
-def parent(top: int, path: str, *, create: bool = False, unlock: bool = False) -> Iterator[tuple[int, str]]:
+def open_parent(top: int, path: str, *, create: bool = False, unlock: bool = False) -> Iterator[tuple[int, str]]:
     """A descriptor of the folder that holds *path* beneath *top*, and the last part of *path*.
 
-    With *create* missing folders on the way are made; with *unlock* see `inside`.
+    With *create* missing folders on the way are made; with *unlock* see `open_inside`.
 
     Raises:
         ValueError: if *path* is not a path beneath.
         OSError: ENOENT, or ENOTDIR where a step is a file or a link.
     """
-    *way, name = steps(path)
+    *way, name = split_path(path)
     fd = os.dup(top)
     try:
         for step in way:
@@ -137,7 +137,7 @@ def lstat(folder: int, name: str) -> os.stat_result | None:
         return None
 
 
-def names(folder: int) -> list[str]:
+def list_names(folder: int) -> list[str]:
     """The names in *folder*, sorted."""
     with os.scandir(folder) as entries:
         return sorted(entry.name for entry in entries)
@@ -208,7 +208,7 @@ def sync(folder: Path) -> None:
         os.close(fd)
 
 
-def together(sync_one: Callable[[T], None], many: Collection[T]) -> None:
+def sync_together(sync_one: Callable[[T], None], many: Collection[T]) -> None:
     """Sync *many* at once: a file system that is asked for several syncs at a time serves them with one commit."""
     if len(many) < _SYNCS:
         for one in many:
@@ -232,8 +232,8 @@ def remove(folder: int, name: str) -> None:
         return
     due = [name]
     while due:
-        with inside(folder, due[-1], unlock=True) as fd:
-            lifted = [_lifted(fd, inner, folder) for inner in names(fd)]
+        with open_inside(folder, due[-1], unlock=True) as fd:
+            lifted = [_lifted(fd, inner, folder) for inner in list_names(fd)]
         os.rmdir(due.pop(), dir_fd=folder)
         due += [inner for inner in lifted if inner]
 
@@ -244,12 +244,12 @@ def _lifted(fd: int, name: str, folder: int) -> str:
     if found is None or not stat.S_ISDIR(found.st_mode):
         os.unlink(name, dir_fd=fd)
         return ""
-    new = passing()
-    with inside(fd, name, unlock=True):
+    new = make_temporary_name()
+    with open_inside(fd, name, unlock=True):
         os.rename(name, new, src_dir_fd=fd, dst_dir_fd=folder)
     return new
 
 
-def passing() -> str:
+def make_temporary_name() -> str:
     """A name for what is only on its way; should a kill leave it behind, it is part of no tree (`trees.leftover`)."""
     return f".jumar-{uuid4().hex}.tmp"

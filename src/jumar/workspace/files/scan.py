@@ -46,10 +46,10 @@ class FolderScan:
         held = shown = False
         for name in names:
             inner = f"{path}/{name}" if path else name
-            if skipped(self._skip, folder, name, inner):
+            if is_skipped(self._skip, folder, name, inner):
                 # What holds something to be skipped is not empty, and nothing that a tree would speak of.
                 held = True
-            elif not trees.ignored(name):
+            elif not trees.is_ignored(name):
                 for found in self._at(folder, name, inner):
                     held = shown = True
                     yield found
@@ -60,7 +60,7 @@ class FolderScan:
 
     def _names(self, folder: int, path: str) -> list[str]:
         try:
-            return safe_paths.names(folder)
+            return safe_paths.list_names(folder)
         except OSError as fault:
             raise _unreadable(path or ".", fault) from fault
 
@@ -101,7 +101,7 @@ class FolderScan:
         return _unreadable(path, fault)
 
 
-def skipped(skip: Callable[[str], bool], folder: int, name: str, path: str) -> bool:
+def is_skipped(skip: Callable[[str], bool], folder: int, name: str, path: str) -> bool:
     """Return whether *skip* names *path*, which is *name* in *folder*; a folder's path ends with a slash."""
     found = safe_paths.lstat(folder, name)
     return skip(path + "/" if found is not None and stat.S_ISDIR(found.st_mode) else path)

@@ -39,7 +39,7 @@ def weigh(folder: Path, skip: Callable[[str], bool], path: str = "") -> TreeSize
     found = TreeSize()
     for entry in entries:
         inner, is_folder = path + entry.name, entry.is_dir(follow_symlinks=False)
-        if trees.ignored(entry.name) or skip(inner + "/" if is_folder else inner):
+        if trees.is_ignored(entry.name) or skip(inner + "/" if is_folder else inner):
             continue
         if is_folder:
             found += weigh(Path(entry.path), skip, inner + "/")

@@ -53,17 +53,17 @@ Folder = dict[str, "Node | Folder"]
 EMPTY = Node(EntryKind.DIR)
 
 
-def ignored(path: str) -> bool:
+def is_ignored(path: str) -> bool:
     """Return whether *path* is never part of a tree, by its names alone."""
     *folders, name = path.split("/")
     return any(map(_skipped, (*folders, name))) or (bool(folders) and name == VENV)
 
 
 def _skipped(name: str) -> bool:
-    return name in SKIPPED or name.endswith(".pyc") or leftover(name)
+    return name in SKIPPED or name.endswith(".pyc") or is_leftover(name)
 
 
-def leftover(name: str) -> bool:
+def is_leftover(name: str) -> bool:
     """Return whether *name* is one of jumar's temporary names, left behind by a kill."""
     return name.startswith(".jumar-") and name.endswith(".tmp")
 
@@ -95,19 +95,19 @@ def decode(data: bytes) -> dict[str, Node]:
     return found
 
 
-def above(path: str) -> Iterator[str]:
+def list_parents(path: str) -> Iterator[str]:
     """The folders that hold *path*, the nearest first, without the root."""
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path
 
 
-def spelt_out(manifest: Manifest) -> dict[str, Node]:
+def add_folders(manifest: Manifest) -> dict[str, Node]:
     """*manifest* with every implied folder named too."""
-    return {folder: EMPTY for path in manifest for folder in above(path)} | dict(manifest)
+    return {folder: EMPTY for path in manifest for folder in list_parents(path)} | dict(manifest)
 
 
-def levels(manifest: Manifest) -> Folder:
+def nest(manifest: Manifest) -> Folder:
     """*manifest* as nested folders."""
     top: Folder = {}
     for path, node in manifest.items():
@@ -125,7 +125,7 @@ def levels(manifest: Manifest) -> Folder:
     return top
 
 
-def difference(old: Manifest, new: Manifest) -> tuple[str, ...]:
+def find_differences(old: Manifest, new: Manifest) -> tuple[str, ...]:
     """The paths at which two trees differ, sorted."""
     return tuple(sorted(p for p in old.keys() | new.keys() if old.get(p) != new.get(p)))
 
@@ -134,7 +134,7 @@ def put(manifest: Manifest, path: str, node: Node | None) -> dict[str, Node]:
     """*manifest* with *node* at *path*, or nothing there; folders that fill or empty are kept track of."""
     after = dict(manifest)
     if node is not None:
-        for folder in above(path):
+        for folder in list_parents(path):
             after.pop(folder, None)
         after[path] = node
     elif after.pop(path, None) is not None:
@@ -150,14 +150,14 @@ def overlay(base: Manifest, candidate: Manifest, allowed: Callable[[str], bool])
     Where the two cannot both be (one's file is the other's folder), *base* stands: what is not allowed never differs.
     """
     kept = {path: node for path, node in base.items() if not allowed(path)}
-    folders = {folder for path in kept for folder in above(path)}
+    folders = {folder for path in kept for folder in list_parents(path)}
     theirs = {
         path: node
         for path, node in candidate.items()
-        if allowed(path) and path not in folders and not any(_solid(kept.get(folder)) for folder in above(path))
+        if allowed(path) and path not in folders and not any(_solid(kept.get(folder)) for folder in list_parents(path))
     }
     merged = kept | theirs
-    filled = {folder for path in merged for folder in above(path)}
+    filled = {folder for path in merged for folder in list_parents(path)}
     return {path: node for path, node in merged.items() if path not in filled}
 
 

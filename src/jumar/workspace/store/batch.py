@@ -53,7 +53,7 @@ class ObjectBatch:
                 return
             try:
                 self._land()
-                safe_paths.together(safe_paths.sync, self._folders)
+                safe_paths.sync_together(safe_paths.sync, self._folders)
             except OSError:
                 self._drop()
                 raise
@@ -118,7 +118,7 @@ class ObjectBatch:
             self._land()
 
     def _land(self) -> None:
-        safe_paths.together(os.fsync, [fd for _, fd in self._open.values()])
+        safe_paths.sync_together(os.fsync, [fd for _, fd in self._open.values()])
         for name, (path, fd) in list(self._open.items()):
             folder = self._root / name[:2]
             if folder not in self._folders and not folder.is_dir():

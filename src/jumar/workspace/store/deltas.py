@@ -23,7 +23,7 @@ def encode_delta(base_tree: str, base: Manifest, manifest: Manifest) -> bytes | 
     """Encode the difference from *base*, the tree *base_tree*, to *manifest*; None: it is not worth it."""
     if len(manifest) < LARGE:
         return None
-    changed = trees.difference(base, manifest)
+    changed = trees.find_differences(base, manifest)
     if len(changed) * SHARE > len(manifest):
         return None
     paths = {path: _plain(manifest.get(path)) for path in changed}

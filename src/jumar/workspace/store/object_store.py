@@ -47,7 +47,7 @@ class Store:
     def put_all(self, many: list[bytes]) -> list[str]:
         """Keep several objects under one round of syncs; their hashes, in order."""
         batch = ObjectBatch(self.root, self._written)
-        with safe_paths.disk(f"cannot write to {self.root}"), batch:
+        with safe_paths.explain_disk_faults(f"cannot write to {self.root}"), batch:
             return [batch.put(data) for data in many]
 
     def get(self, digest: str) -> bytes:
@@ -60,7 +60,7 @@ class Store:
         if not _HASH.fullmatch(digest):
             raise BadInput(f"{digest!r} is not the hash of a tree or file; `jumar log show` names those of a run")
         path = self.root / digest[:2] / digest[2:]
-        with safe_paths.disk(f"object {digest} cannot be read from {self.root}"):
+        with safe_paths.explain_disk_faults(f"object {digest} cannot be read from {self.root}"):
             try:
                 data = path.read_bytes()
             except FileNotFoundError:
@@ -98,7 +98,7 @@ class Store:
     def keep(self, manifest: Manifest, *contents: bytes) -> str:
         """Keep *manifest*, and the *contents* it names that are not kept yet; the tree's hash."""
         batch = ObjectBatch(self.root, self._written)
-        with safe_paths.disk(f"cannot write to {self.root}"), batch:
+        with safe_paths.explain_disk_faults(f"cannot write to {self.root}"), batch:
             for data in contents:
                 batch.put(data)
             return batch.put_tree(manifest)
@@ -116,7 +116,7 @@ class Store:
         """
         manifest: dict[str, Node] = {}
         batch = ObjectBatch(self.root, self._written)
-        with safe_paths.root(folder) as top, safe_paths.disk(f"cannot write to {self.root}"), batch:
+        with safe_paths.open_root(folder) as top, safe_paths.explain_disk_faults(f"cannot write to {self.root}"), batch:
             for found in FolderScan(limit_bytes or self.limit_bytes, skip).through(top):
                 digest = "" if found.kind is EntryKind.DIR else batch.put(found.data)
                 manifest[found.path] = Node(found.kind, digest, found.executable)
@@ -131,7 +131,7 @@ class Store:
         self._lay_out(tree, dest, Checkout(self.get, lambda _: False, self._clone, fresh=True))
 
     def _lay_out(self, tree: str, dest: Path, aligner: Checkout) -> None:
-        with safe_paths.disk(f"cannot lay out a tree in {dest}"):
+        with safe_paths.explain_disk_faults(f"cannot lay out a tree in {dest}"):
             dest.mkdir(parents=True, exist_ok=True)
             if any(dest.iterdir()):
                 raise Infra(f"cannot lay out a tree in {dest}: it is not empty")
@@ -150,10 +150,10 @@ class Store:
 
     def _align(self, folder: Path, manifest: Manifest, aligner: Checkout) -> None:
         try:
-            wanted = trees.levels(manifest)
+            wanted = trees.nest(manifest)
         except ValueError as fault:
             raise Infra(f"{folder} cannot be laid out: {fault}") from fault
-        with safe_paths.root(folder) as top:
+        with safe_paths.open_root(folder) as top:
             aligner.align(top, wanted)
 
     def _clone(self, digest: str, target: int, size: int) -> bool:

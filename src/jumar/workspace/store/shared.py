@@ -61,7 +61,7 @@ def discard(runs: Path) -> None:
     fd = open_locked(root / LOCK, fcntl.LOCK_EX)
     try:
         if not list_held_leases(root):
-            gone = runs / safe_paths.passing()
+            gone = runs / safe_paths.make_temporary_name()
             root.rename(gone)
             shutil.rmtree(gone, ignore_errors=True)
     finally:
