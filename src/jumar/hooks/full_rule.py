@@ -83,7 +83,7 @@ async def answer_event(event: str, raw: bytes, desk: RepositorySession) -> Answe
     """The answer to *event*, sent as *raw*, about the repository of *desk*; None: go on.
 
     Raises:
-        Refused: if the event is malformed.
+        HookRefusal: if the event is malformed.
         BadInput: if there is no session, or it is damaged.
         Infra: if the machine failed.
     """

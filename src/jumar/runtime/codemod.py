@@ -92,7 +92,7 @@ async def _ran(parts: RunDependencies, action: Action, state: RunState) -> tuple
     """The tree that the command leaves, and what it printed.
 
     Raises:
-        Changed: if it did not end, or no tree can hold what it left.
+        CodemodRejected: if it did not end, or no tree can hold what it left.
     """
     if parts.commands is None:
         raise CodemodRejected(
@@ -113,7 +113,7 @@ async def _replaced(parts: RunDependencies, action: Action) -> tuple[str, dict[s
     """The tree with the replacement made, and how often that was in which files.
 
     Raises:
-        Changed: if the pattern is none, or takes too long.
+        CodemodRejected: if the pattern is none, or takes too long.
     """
     pattern, new = str(action.args["pattern"]), str(action.args["replacement"])
     wanted = compile_pattern(pattern)
@@ -175,7 +175,7 @@ def _allowed(parts: RunDependencies, state: RunState, tree: str) -> dict[str, st
     """Return the identifiers renamed in tests by *tree*: old identifier -> new one.
 
     Raises:
-        Changed: if it changes what no codemod may.
+        CodemodRejected: if it changes what no codemod may.
     """
     store = parts.workspace.store
     old, new = store.manifest(state.tree), store.manifest(tree)
@@ -214,7 +214,7 @@ def _renamed(parts: RunDependencies, path: str, old: Manifest, new: Manifest) ->
     """The renames in the file *path*, which is a test or closed for another reason.
 
     Raises:
-        Changed: if it is not there on both sides, if nobody allowed renames in it, or if more than names changes.
+        CodemodRejected: if it is not there on both sides, if nobody allowed renames in it, or if more than names changes.
     """
     if not parts.guard.renamable(path):
         how = "--codemod-renames GLOB is the person's switch for renames in tests"

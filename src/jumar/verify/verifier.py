@@ -12,7 +12,7 @@ import msgspec
 from anyio import to_thread
 
 from jumar.core.state.events import Localisation
-from jumar.core.state.verdict import CHANGED, EXCUSED, Ended, Outcome, Report, Verdict, mark_flaky, reconcile
+from jumar.core.state.verdict import CHANGED, EXCUSED, Ended, Outcome, Report, Verdict, Void, mark_flaky, reconcile
 from jumar.errors import BadInput
 from jumar.languages.test_annotations import is_slug
 from jumar.ports import (
@@ -78,12 +78,9 @@ class TrustedVerifier(TreeRunner):
         if again := list_retries(report, natives, own):
             more, _ = await self.report_parts(tree, self.new_output(), again)
             report = merge_reports(more, remove_parts(report, natives, again))
-        executions, void = len(parts) + len(again), None
-        if report.ended is Ended.NORMAL:
-            self._steady.add(tree)
-        elif not report.anomalies and control in self._steady - {tree}:
-            executions += len(parts)
-            report, void = attribute_bad_end(report, (await self.report_parts(control, self.new_output(), parts))[0])
+        executions = len(parts) + len(again)
+        report, void, runs = await self._blamed(report, tree, control, parts)
+        executions += runs
         if accepted is None:
             accepted, runs = await self._excused(tree, report)
             executions += runs
@@ -103,6 +100,17 @@ class TrustedVerifier(TreeRunner):
 
             done = await accept_green(self, done, tree, accepted)
         return msgspec.structs.replace(done, duration_ms=int(1000 * (time.monotonic() - started)))
+
+    async def _blamed(
+        self, report: Report, tree: str, control: str, parts: Sequence[ReportPart]
+    ) -> tuple[Report, Void | None, int]:
+        """Attribute a bad end of *report* by running *control*; the number of runs that took."""
+        if report.ended is Ended.NORMAL:
+            self._steady.add(tree)
+        elif not report.anomalies and control in self._steady - {tree}:
+            other, _ = await self.report_parts(control, self.new_output(), parts)
+            return *attribute_bad_end(report, other), len(parts)
+        return report, None, 0
 
     async def _excused(self, tree: str, report: Report) -> tuple[Mapping[str, Outcome], int]:
         """Return the outcomes of the frozen run where *report* of *tree* skips, and the number of runs that took."""

@@ -41,7 +41,7 @@ def find_root(folder: str) -> str:
     """The root of the repository that *folder* lies in, resolved.
 
     Raises:
-        Refused: if *folder* is no folder's absolute path.
+        HookRefusal: if *folder* is no folder's absolute path.
     """
     if not folder.startswith("/") or "\0" in folder or not os.path.isdir(folder):  # noqa: PTH112  pathlib takes as long to import as all of this
         raise HookRefusal(f"the folder of the session is not known: {folder!r} is no absolute path of a folder")
@@ -57,7 +57,7 @@ def resolve_inside(path: str, root: str) -> str:
     """The absolute *path* relative to *root*, if it is plainly a file's, or free for one, and no link is on the way.
 
     Raises:
-        Refused: if it is anything else.
+        HookRefusal: if it is anything else.
     """
     if not path.startswith("/"):
         raise HookRefusal(f"{path!r} is not absolute; give the whole path")
@@ -103,7 +103,7 @@ def read_state(root: str, seconds: float = LOCK_SECONDS) -> dict[str, object]:
     """Read what the session of *root* last published, if whole and as new as the journal; wait so many *seconds*.
 
     Raises:
-        Refused: if there is no session, it is damaged, or it is busy for too long.
+        HookRefusal: if there is no session, it is damaged, or it is busy for too long.
         Stale: if it has to be published anew.
     """
     folder = f"{root}/{FOLDER}"

@@ -117,7 +117,7 @@ class NodeToolSession:
 
         Raises:
             Hang: if it has to be killed as some files say nothing.
-            Refused: if the runner cannot work with its configuration.
+            RunnerRefused: if the runner cannot work with its configuration.
         """
         self._heard.clear()
         reads, writes = os.pipe()

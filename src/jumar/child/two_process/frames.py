@@ -43,7 +43,7 @@ class FrameConnection:
 
         Raises:
             ValueError: if it is too long; nothing was sent then.
-            Gone: if nobody reads.
+            ConnectionLost: if nobody reads.
         """
         body = json.dumps(message, separators=(",", ":")).encode()
         if len(body) > FRAME_BYTES:
@@ -59,7 +59,7 @@ class FrameConnection:
         """Wait for a message.
 
         Raises:
-            Gone: if there comes none, or something that is none.
+            ConnectionLost: if there comes none, or something that is none.
         """
         size = int.from_bytes(self._bytes(HEAD_BYTES), "big")
         if size > FRAME_BYTES:

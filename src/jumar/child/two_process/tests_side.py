@@ -221,7 +221,7 @@ class TestsSide:
         """The exception that the product raised.
 
         Raises:
-            Gone: if it raised something else, or what is not its to raise.
+            ProductLost: if it raised something else, or what is not its to raise.
         """
         if not isinstance(error, BaseException) or isinstance(error, self.fatal):
             raise ProductLost("the other process raises what is no exception of the product")
