@@ -78,7 +78,7 @@ class Kernel(Stoppable):
         return self.shell.cancelled(effect, self.state)
 
     def _heed(self, done: Sequence[Event] | Halt) -> Sequence[Event]:
-        """An effect may answer that the run must stop instead (a call that could pass a cap is not made)."""
+        """Perform an effect, which may answer that the run must stop instead: a call that could pass a cap."""
         if not isinstance(done, Halt):
             return done
         self._halt = done

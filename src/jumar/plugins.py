@@ -21,7 +21,7 @@ UNNAMED = ("host",)
 
 
 def list_names(kind: Kind) -> tuple[str, ...]:
-    """The extensions of *kind* that are installed."""
+    """Return the extensions of *kind* that are installed."""
     modules = pkgutil.iter_modules(import_module(f"jumar.{kind}").__path__)
     own = {m.name for m in modules if not (m.ispkg or m.name.startswith("_") or m.name in UNNAMED)}
     return tuple(sorted(own | {e.name for e in _others(kind)}))
@@ -36,7 +36,7 @@ def exists(kind: Kind, name: str) -> bool:
 
 
 def load(kind: Kind, name: str) -> object:
-    """The `plugin` object of the extension called *name*.
+    """Return the `plugin` object of the extension called *name*.
 
     Raises:
         BadInput: if there is none; the sentence lists those there are.
@@ -54,7 +54,7 @@ def _is_ours(kind: Kind, name: str) -> bool:
 
 
 def _others(kind: Kind) -> EntryPoints:
-    """The extensions that other packages bring. To ask takes a look at every package that is installed."""
+    """Return the extensions that other packages bring. To ask takes a look at every package that is installed."""
     from importlib.metadata import entry_points  # noqa: PLC0415  30 ms, and seldom needed
 
     return entry_points(group=f"jumar.{kind}")

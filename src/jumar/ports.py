@@ -37,7 +37,7 @@ class Sandbox(Protocol):
         ...
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
-        """*argv*, so that it runs confined: in *room*, with its home and temporary files in *private*.
+        """Return *argv*, so that it runs confined: in *room*, with its home and temporary files in *private*.
 
         The environment and the descriptors it is started with reach the process unchanged.
         """
@@ -104,11 +104,11 @@ class Runner(Protocol):
         ...
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
-        """The ids in the records of a collection."""
+        """Return the ids in the records of a collection."""
         ...
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
-        """The results in the records of a verification."""
+        """Return the results in the records of a verification."""
         ...
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ class Runner(Protocol):
         ...
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
-        """The tests in a test file, in its order, read from its syntax tree: it may not even import yet."""
+        """Return the tests in a test file, in its order, read from its syntax tree: it may not even import yet."""
         ...
 
 
@@ -171,11 +171,11 @@ class Model(Protocol):
     name: str
 
     def worst(self, ask: Ask) -> Cost:
-        """The most that answering *ask* can cost; it is reserved before the call."""
+        """Return the most that answering *ask* can cost; it is reserved before the call."""
         ...
 
     async def complete(self, ask: Ask) -> Answer:
-        """The answer to *ask*. Faults of the provider are values (`Answer.error`), not exceptions."""
+        """Return the answer to *ask*. Faults of the provider are values (`Answer.error`), not exceptions."""
         ...
 
 
@@ -235,7 +235,7 @@ class Commands(Protocol):
         ...
 
     async def edit(self, tree: str, command: str, seconds: float) -> tuple[Ran, str]:
-        """The same, and the tree that the command left: all that it wrote there is in it."""
+        """Return the same, and the tree that the command left: all that it wrote there is in it."""
         ...
 
 
@@ -282,7 +282,7 @@ class Verifier(Protocol):
         ...
 
     def with_tests(self, tests: str) -> Verifier:
-        """The same, but that the test files of the tree *tests* are the task's own; empty: those of the first tree."""
+        """Return a verifier to which the test files of the tree *tests* are the task's own; empty: the first tree."""
         ...
 
     async def plain(self, tree: str, accepted: Mapping[str, Outcome] | None, also: Sequence[str] = ()) -> Verification:

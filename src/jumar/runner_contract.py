@@ -81,7 +81,7 @@ class _Trial:
             self._trees[name] = self._store.capture(into / name)
 
     def verifier(self, suite: Suite | None = None) -> TrustedVerifier:
-        """A verifier that nobody has used."""
+        """Return a verifier that nobody has used."""
         room = self._into / "runs" / token_hex(4)
         return TrustedVerifier(
             self._store, self.runner, suite or self.suite, room, environ=self._environ, around=self._around
@@ -92,13 +92,13 @@ class _Trial:
         return await self.verifier().collect(self._trees[name])
 
     async def judge(self, name: str, ids: Sequence[str], suite: Suite | None = None) -> Verification:
-        """The verification of a sample on *ids*."""
+        """Return the verification of a sample on *ids*."""
         verifier = self.verifier(suite)
         verifier.expected = tuple(ids)
         return await verifier.verify(self._trees[name], {})
 
     def sites(self, name: str, tests: Sequence[str]) -> tuple[Site, ...]:
-        """The tests of a sample as its syntax trees tell them."""
+        """Return the tests of a sample as its syntax trees tell them."""
         files = self.samples[name]
         return tuple(s for path in tests if path in files for s in self.runner.sites(path, files[path].encode()))
 

@@ -47,7 +47,7 @@ class FakeClock:
         self.now, self.tick = 0.0, tick
 
     def __call__(self) -> float:
-        """The next reading."""
+        """Return the next reading."""
         self.now += self.tick
         return self.now
 
@@ -69,7 +69,7 @@ class FakeVerifier:
         control: str,  # noqa: ARG002  the port's signature
         also: Sequence[str] = (),
     ) -> Verification:
-        """The function's outcomes, reconciled like anybody's."""
+        """Return the function's outcomes, reconciled like anybody's."""
         self.asked.append(tree)
         files = {p: self._store.get(n.sha256) for p, n in self._store.manifest(tree).items() if n.sha256}
         said = self._judge(files)
@@ -115,7 +115,7 @@ def _verification(verdict: Verdict, ended: Ended) -> Verification:
 
 
 def script(*contents: str, usd: float = 0.01) -> ScriptModel:
-    """A model that answers with *contents*, one a call; each costs *usd*."""
+    """Return a model that answers with *contents*, one a call; each costs *usd*."""
     return ScriptModel(tuple(ScriptLine(content=c, usd=usd) for c in contents))
 
 
@@ -141,7 +141,7 @@ async def check_verifier(verifier: Verifier, expected: Sequence[str], good: str,
 
 
 async def check_model(model: Model, ask: Ask) -> Answer:
-    """The contract of every `Model`, held against what it answers to *ask*; answers and faults are held alike.
+    """Return the contract of every `Model`, held against what it answers to *ask*; answers and faults are held alike.
 
     Returns:
         The answer, for what the caller knows of it besides.

@@ -108,7 +108,7 @@ class Driver:
         return Request("mid", TURN)
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  it reads for itself
-        """The conversation so far."""
+        """Return the conversation so far."""
         system = [
             SYSTEM,
             GATES.get(state.run.gate) or POLICIES[state.run.test_policy],
@@ -131,7 +131,7 @@ class Driver:
         return f"{ASKED} {UNJUDGED}" if policy is TestPolicy.ON_FINAL else ASKED
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
-        """One action for each tool call, or for each block of the plain-text protocol; at least one."""
+        """Return one action for each tool call, or for each block of the plain-text protocol; at least one."""
         if state.reply is None:
             return ()
         asked = (state.reply, state.run, state.flaw)
@@ -180,7 +180,7 @@ def _usual_task(state: RunState) -> str:
 
 
 def _guarding(state: RunState) -> str:
-    """The command that must succeed when refactor mode is left, where there is one."""
+    """Return the command that must succeed when refactor mode is left, where there is one."""
     verify = state.run.settings.verify
     return f"The command that must succeed when refactor mode is left: {verify}" if verify and _refactors(state) else ""
 
@@ -190,7 +190,7 @@ def _refactors(state: RunState) -> bool:
 
 
 def _listed(paths: Iterable[str]) -> str:
-    """The *paths*, one a line, as many as there is room for."""
+    """Return the *paths*, one a line, as many as there is room for."""
     lines, room, left = list[str](), LISTED, 0
     for path in paths:
         room -= len(path) + 1

@@ -100,7 +100,7 @@ class ExternalAgent:
 
 
 def _results(state: RunState) -> str:
-    """The results of what lies in the folder: the best tree, or in refactor mode one that is not green yet."""
+    """Return the results of what lies in the folder: the best tree, or in refactor mode one that is not green yet."""
     shown = state.latest_results if state.best is not None and state.tree != state.best.tree else state.best_results
     if state.run.test_policy is not TestPolicy.ON_WRITE or not shown:
         return ""
@@ -117,7 +117,7 @@ def _refused(state: RunState) -> str:
 
 
 def _newest(state: RunState) -> list[ev.Event]:
-    """The end of the conversation, from the last turn but one on, oldest first."""
+    """Return the end of the conversation, from the last turn but one on, oldest first."""
     events: list[ev.Event] = []
     cell, ends = state.conversation, 0
     while cell is not None and ends < 2:  # noqa: PLR2004  said above

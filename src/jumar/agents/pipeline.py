@@ -91,7 +91,7 @@ class Pipeline:
         return Request("mid", "fix") if state.run.test_policy is TestPolicy.ON_WRITE else None
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:
-        """The prompt, with the texts of the targets alone; for a review those of the draft alone."""
+        """Return the prompt, with the texts of the targets alone; for a review those of the draft alone."""
         request = self.request(state)
         texts = {path: text for path, text in files.items() if path in self._targets}
         match request.stage if request else "":
@@ -104,7 +104,7 @@ class Pipeline:
         return feedback.fix(state, self._texts(texts))
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
-        """One action: a write of all the files in the reply, what a review found, or why there is neither."""
+        """Return one action: a write of all the files in the reply, what a review found, or why there is neither."""
         if state.reply is None:
             return ()
         match state.stage:
@@ -128,7 +128,7 @@ class Pipeline:
         return self._review and (cap is None or state.spend.turns + FURTHER <= cap)
 
     def _rewritten(self, reply: Reply, state: RunState) -> Action:
-        """The draft with the files of the rewrite over it; a rewrite that cannot be used leaves the draft."""
+        """Return the draft with the files of the rewrite over it; a rewrite that cannot be used leaves the draft."""
         kept, draft = self.kept(state), self._draft(state)
         found = state.flaw or self._files(reply, kept | draft)
         if not isinstance(found, str):
@@ -143,7 +143,9 @@ class Pipeline:
         return {} if isinstance(found, str) else {path: text for path, text in found.items() if text is not None}
 
     def kept(self, state: RunState) -> dict[str, str]:
-        """The texts of the targets in the best tree: the first ones, and over them what was written and kept since.
+        """Return the texts of the targets in the best tree.
+
+        The first ones, and over them what was written and kept since.
 
         The journal names what was written by its hash; the texts are in the replies before it.
         """
@@ -163,7 +165,7 @@ class Pipeline:
         return self._with_write(memory)
 
     def _with_write(self, memory: _Kept) -> dict[str, str]:
-        """The texts that are kept, with those of the newest write if it stands."""
+        """Return the texts that are kept, with those of the newest write if it stands."""
         kept = dict(memory.kept)
         if memory.written is None or not memory.stands:
             return kept

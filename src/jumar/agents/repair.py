@@ -26,7 +26,7 @@ class RepairAgent:
         return ()
 
     def actions(self, state: RunState) -> tuple[Action, ...]:
-        """The candidate as a write, or the end."""
+        """Return the candidate as a write, or the end."""
         return tool_calls.parse_actions(state.reply.tool_calls, internal=("out_of_time",)) if state.reply else ()
 
 

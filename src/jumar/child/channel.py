@@ -41,7 +41,7 @@ class Reader:
         self._expected = 1
 
     def feed(self, data: bytes) -> list[list[object]]:
-        """The records that *data* completes."""
+        """Return the records that *data* completes."""
         self._bytes += len(data)
         if self._bytes > TOTAL_BYTES:
             self._tail = b""
@@ -106,7 +106,7 @@ def _requests(fd: int) -> Iterator[object]:
 
 
 def _sender(key: bytes, fd: int) -> Send:
-    """A sender that forked children cannot use and that looks up nothing which tests may have replaced."""
+    """Return a sender that forked children cannot use and that looks up nothing which tests may have replaced."""
     write, dumps, digest, getpid, leave = os.write, json.dumps, hmac.digest, os.getpid, os._exit
     owner, count = getpid(), 0
 

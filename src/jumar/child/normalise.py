@@ -19,7 +19,9 @@ EXCERPT = 4000
 
 
 def build_normaliser(room: str, private: str) -> Plain:
-    """A function that cuts text to size and removes what differs from run to run: the room, scratch paths, addresses.
+    """Return a function that cuts text to size and removes what differs from run to run.
+
+    The room, scratch paths, addresses.
 
     A prompt made from the text is then the same for the same behaviour.
     """

@@ -27,7 +27,7 @@ def import_() -> None:
 
 
 def add_import_options(command: Decorated) -> Decorated:
-    """The options of every import."""
+    """Return the options of every import."""
     command = click.option("--python", help="The interpreter that runs the tests; default: ours.")(command)
     command = click.option(
         "--with", "packages", multiple=True, metavar="PKG==VER", help="Give the task a .venv with pytest and this."

@@ -40,11 +40,11 @@ class LazyGroup(click.Group):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
-        """The names, in the order in which a newcomer meets them."""
+        """Return the names, in the order in which a newcomer meets them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  click's signature
-        """The command called *cmd_name*."""
+        """Return the command called *cmd_name*."""
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
@@ -54,7 +54,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that *args* begin with; an unknown one is refused with the nearest known one."""
+        """Return the command that *args* begin with; an unknown one is refused with the nearest known one."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"unknown command {args[0]!r}; {build_suggestion(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)

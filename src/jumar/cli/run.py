@@ -158,7 +158,7 @@ def _list(voice: Console, word: str, ids: Sequence[str]) -> None:
 
 
 def _caps(budget: Budget) -> str:
-    """The caps of a run, for people: whoever let a key or a file choose the model sees what it may use."""
+    """Return the caps of a run, for people: whoever let a key or a file choose the model sees what it may use."""
     caps = {name: cap for name, cap in msgspec.structs.asdict(budget).items() if cap is not None}
     return "at most " + ", ".join(f"{cap:g} {name}" for name, cap in caps.items()) if caps else "no cap is set"
 
@@ -225,14 +225,14 @@ def _ended(voice: Console, result: Result | None, *, apply: bool) -> int:
 
 
 def _gate_line(result: Result) -> str:
-    """The line on a gate that is not the strict one; empty under that."""
+    """Return the line on a gate that is not the strict one; empty under that."""
     if result.gate == Gate.OFF:
         return UNGATED if result.best is not None else UNJUDGED
     return REFACTORED if result.gate == Gate.REFACTOR else ""
 
 
 def _unchanged_line(result: Result) -> tuple[str, ...]:
-    """The line of a green that changed nothing, with the way to more; none of other ends."""
+    """Return the line of a green that changed nothing, with the way to more; none of other ends."""
     if result.stop is not StopReason.GREEN:
         return ()
     hint = "; --gate refactor opens edits that no red test asks for" if result.gate == Gate.STRICT else ""

@@ -50,7 +50,7 @@ class WordPiece(msgspec.Struct, frozen=True):
 
 
 def expand_fields(node: Node, values: Values) -> list[str]:
-    """The words that the word at *node* becomes, given the variables' *values*."""
+    """Return the words that the word at *node* becomes, given the variables' *values*."""
     if (whole := _array(node, values)) is not None:
         return list(whole)
     text = _together(
@@ -67,7 +67,7 @@ def expand_text(node: Node, values: Values) -> str:
 
 
 def _together(parts: Iterable[str]) -> str:
-    """*parts* as one text; one that doubles itself is cut off while there is room for it."""
+    """Return *parts* as one text; one that doubles itself is cut off while there is room for it."""
     text: list[str] = []
     left = LONGEST
     for part in parts:
@@ -78,7 +78,7 @@ def _together(parts: Iterable[str]) -> str:
 
 
 def expand_pieces(node: Node, values: Values) -> Iterator[WordPiece]:
-    """The parts of the word at *node*, in order."""
+    """Yield the parts of the word at *node*, in order."""
     said = _said(node)
     match node.type:
         case "raw_string":
@@ -116,7 +116,7 @@ def _word(said: str) -> Iterator[WordPiece]:
 
 
 def _joined(node: Node, values: Values) -> Iterator[WordPiece]:
-    """A word of several parts, with what lies between them."""
+    """Yield a word of several parts, with what lies between them."""
     if not node.named_children:
         yield WordPiece(_said(node))
     at, whole = node.start_byte, node.text or b""
@@ -221,7 +221,7 @@ def _known(name: str, values: Values) -> str:
 
 
 def _array(node: Node, values: Values) -> tuple[str, ...] | None:
-    """The elements, where a word is nothing but all of an array or of the parameters."""
+    """Return the elements, where a word is nothing but all of an array or of the parameters."""
     found = re.fullmatch(r'"?\$\{?(?:(\w+)\[[@*]\]\}|([@*])\}?)"?', _said(node))
     if found is None:
         return None
@@ -238,7 +238,7 @@ def _letter(found: re.Match[str]) -> str:
 
 
 def _braces(text: str) -> list[str]:
-    """*text* with its first group of braces made several, and so on from the inside."""
+    """Return *text* with its first group of braces made several, and so on from the inside."""
     found = re.search(r"(?<!\$)\{([^{}]*,[^{}]*)\}", text)
     if found is None or text.count("{") * text.count(",") > MOST_WORDS:
         return [text]

@@ -39,7 +39,7 @@ class GitArguments(NamedTuple):
 
 
 def find_broken_rule(words: Sequence[str], *, moved: bool = False) -> Forbidden | None:
-    """The rule that the simple command *words* breaks, or None. A redirection to a file is `(">", path)`.
+    """Return the rule that the simple command *words* breaks, or None. A redirection to a file is `(">", path)`.
 
     *moved* is whether it runs in another folder than the line began in: what lies there may be of no account.
     """

@@ -43,7 +43,7 @@ class Unreadable(Exception):  # noqa: N818  an answer, not an error
 
 
 def find_hit(line: str) -> Hit | None:
-    """The hard rule that the shell command *line* breaks, or None.
+    """Return the hard rule that the shell command *line* breaks, or None.
 
     Raises:
         Unreadable: if it cannot be told, in one sentence.
@@ -67,7 +67,7 @@ def check_command(line: str) -> Ruling:
 
 
 def list_commands(line: str) -> list[tuple[str, ...]]:
-    """The words of every simple command in *line*, those that other commands start among them.
+    """Return the words of every simple command in *line*, those that other commands start among them.
 
     A redirection to a file is `(">", path)`.
 

@@ -105,7 +105,7 @@ def find_started(words: Sequence[str]) -> WrappedCommand:  # noqa: PLR0911  one 
 
 
 def _rest(program: str, args: tuple[str, ...]) -> tuple[str, ...]:
-    """The command that the *args* of a program which starts others name, or nothing."""
+    """Return the command that the *args* of a program which starts others name, or nothing."""
     prefix = _WRAPPED.get(program)
     if prefix is None or (program == "command" and {"-v", "-V"} & set(args[:1])):
         return ()
@@ -132,7 +132,7 @@ def _assigns(word: str) -> bool:
 
 
 def _split(args: tuple[str, ...]) -> tuple[str, ...]:
-    """The command in the `-S` of env."""
+    """Return the command in the `-S` of env."""
     for at, word in enumerate(args):
         for option in ("--split-string=", "-S", "-vS", "-iS"):
             if word == option.rstrip("=") and at + 1 < len(args):
@@ -143,7 +143,7 @@ def _split(args: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _shell(args: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The text that a shell is given with `-c`, and its parameters."""
+    """Return the text that a shell is given with `-c`, and its parameters."""
     at, asked = 0, False
     while at < len(args) and args[at][:1] in ("-", "+") and len(args[at]) > 1:
         word = args[at]
@@ -186,7 +186,7 @@ def _found(args: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def _module(args: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """The module or script that an interpreter of Python is told to run, as if it were a program."""
+    """Return the module or script that an interpreter of Python is told to run, as if it were a program."""
     for at, word in enumerate(args):
         if word == "-m" and at + 1 < len(args):
             return (args[at + 1 :],)

@@ -17,25 +17,25 @@ CONTROL = re.compile(
 
 
 def strip_control_sequences(text: str) -> str:
-    """*text* without control sequences; every end of line is one line feed."""
+    """Return *text* without control sequences; every end of line is one line feed."""
     return CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def make_one_line(text: str, most: int = 0) -> str:
-    """*text* in one line of at most *most* characters (0: of any number), without control sequences."""
+    """Return *text* in one line of at most *most* characters (0: of any number), without control sequences."""
     line = " ".join(strip_control_sequences(text).split())
     return line if not most or len(line) <= most else f"{line[: most - 3]}..."
 
 
 def fence_text(text: str, path: str = "") -> str:
-    """*text* in a fence longer than any run of backticks or tildes in it, below a line with its *path*."""
+    """Return *text* in a fence longer than any run of backticks or tildes in it, below a line with its *path*."""
     mark = "`" * max(3, 1 + max(map(len, re.findall(r"`+|~+", text)), default=0))
     end = "" if not text or text.endswith("\n") else "\n"
     return f"{path}\n{mark}\n{text}{end}{mark}".lstrip("\n")
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """*text* cut in the middle to at most *limit* characters."""
+    """Return *text* cut in the middle to at most *limit* characters."""
     if len(text) <= limit:
         return text
     mark = f"\n... {len(text) - limit} characters left out ...\n"

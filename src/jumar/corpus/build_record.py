@@ -58,12 +58,12 @@ class RecordTrees(Store):
         return self._drawn[tree] if tree in self._drawn else super().manifest(tree)
 
     def get(self, digest: str) -> bytes:
-        """The bytes named *digest*."""
+        """Return the bytes named *digest*."""
         return self._held[digest] if digest in self._held else super().get(digest)
 
 
 def build_record(store: RecordTrees, start: ev.RunStart, kept: KeptTurn) -> Record | LeftOut:
-    """The record of what was *kept* in the run that *start* began, or why there is none."""
+    """Return the record of what was *kept* in the run that *start* began, or why there is none."""
     suite, shown = start.settings.suite, PathScrubber.of(start)
     changed = trees.find_differences(kept.before, kept.after)
     files = tuple(_file(store, path, kept) for path in changed if _solid(path, kept))
@@ -167,7 +167,7 @@ def _test(store: Store, suite: Suite, kept: KeptTurn, claim: ClaimedTest) -> Rec
 
 
 def _source(store: Store, suite: Suite, before: Manifest, run: ev.TestRun) -> tuple[str, tuple[int, int]]:
-    """The lines of a test and where they stand; nothing where its file's syntax tree does not show it."""
+    """Return the lines of a test and where they stand; nothing where its file's syntax tree does not show it."""
     there = before.get(run.file)
     if there is None or there.kind is not EntryKind.FILE:
         return "", (0, 0)
@@ -198,7 +198,7 @@ def _seen(verified: VerifiedTurn, shown: PathScrubber) -> RecordedVerification:
 
 
 def _suite(suite: Suite) -> str:
-    """*suite* without the interpreter, which is the machine's."""
+    """Return *suite* without the interpreter, which is the machine's."""
     plain = {k: v for k, v in msgspec.to_builtins(suite).items() if k != "python"}
     return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
@@ -223,7 +223,7 @@ class PathScrubber(msgspec.Struct, frozen=True):
         return cls(tuple((path, name) for path, name in named.items() if len(path) > 1))
 
     def plain(self, text: str) -> str:
-        """*text* without them, and without what UTF-8 cannot say."""
+        """Return *text* without them, and without what UTF-8 cannot say."""
         text = _WORD.sub(_without_folder, text)
         for path, name in self.folders:
             text = re.sub(rf"{re.escape(path)}(?![\w-])", name, text)  # the names have no backslash
@@ -240,7 +240,7 @@ _END = re.compile(
 
 
 def _without_folder(word: re.Match[str]) -> str:
-    """A path from there on."""
+    """Return a path from there on."""
     root = _ROOT.search(word[0])
     found = _END.search(word[0], root.start()) if root else None
     return word[0][: root.start()] + word[0][found.end() :] if root and found else word[0]

@@ -36,7 +36,7 @@ class Corpus(msgspec.Struct, frozen=True):
 
 
 def find_run_directories(places: Iterable[Path]) -> tuple[Path, ...]:
-    """The run directories that *places* are or hold, at any depth. What lies in a run is never looked at.
+    """Return the run directories that *places* are or hold, at any depth. What lies in a run is never looked at.
 
     Raises:
         BadInput: if one of them holds none.
@@ -58,7 +58,7 @@ def _below(place: Path) -> Iterator[Path]:
 
 
 def build_corpus(places: Iterable[Path]) -> Corpus:
-    """The corpus of the runs in *places*, in the order of their names. A run that is named twice counts once.
+    """Return the corpus of the runs in *places*, in the order of their names. A run that is named twice counts once.
 
     Raises:
         BadInput: if a journal is damaged, tells what cannot have happened, or two different ones have one name.
@@ -86,7 +86,7 @@ def build_corpus(places: Iterable[Path]) -> Corpus:
 
 
 def _journal(folder: Path) -> tuple[ev.Entry, ...]:
-    """The entries of a journal that can be believed."""
+    """Return the entries of a journal that can be believed."""
     try:
         entries = read_journal(folder)
         replay_state(entries)
@@ -107,7 +107,9 @@ def _records(store: RecordTrees, entries: tuple[ev.Entry, ...]) -> Iterator[Reco
 
 
 def load_trees(folder: Path) -> RecordTrees:
-    """The objects of the run in *folder*, and the trees that its records begin from: some lay between two of its own.
+    """Return the objects of the run in *folder*, and the trees that its records begin from.
+
+    Some lay between two of its own.
 
     Raises:
         BadInput: if its journal is damaged.

@@ -87,7 +87,7 @@ class LeftOut(msgspec.Struct, frozen=True):
 
 
 def find_accepted_edits(entries: Iterable[ev.Entry], manifest: Trees) -> Iterator[KeptTurn | LeftOut]:
-    """The edits of a run that were kept for a claimed test, in their order."""
+    """Yield the edits of a run that were kept for a claimed test, in their order."""
     reader = _Reader(manifest)
     for entry in entries:
         yield from reader.read(entry)
@@ -183,7 +183,7 @@ class _Reader:
             self.spent = CallSpend()
 
     def _modified(self, old: Manifest, new: Manifest, green: VerifiedTurn, best: int) -> KeptTurn:
-        """The record of a codemod: all its writes are one edit."""
+        """Return the record of a codemod: all its writes are one edit."""
         spent, self.spent = self.spent, CallSpend()
         return KeptTurn(
             claims=(),
@@ -199,7 +199,7 @@ class _Reader:
         )
 
     def _newest(self) -> VerifiedTurn:
-        """The newest verification of the tree that the turn began from, or of any, where there is none."""
+        """Return the newest verification of the tree that the turn began from, or of any, where there is none."""
         own = [v for v in self.verified if v.tests.tree == self.base]
         return (own or self.verified)[-1]
 
@@ -228,7 +228,7 @@ class _Reader:
         )
 
     def _claim(self, test_id: str, group: _Group) -> ClaimedTest | None:
-        """The newest claim of *test_id* before the edit, with the red it stands on.
+        """Return the newest claim of *test_id* before the edit, with the red it stands on.
 
         That is the newest red of the tree that the edit began from; another tree's only where that one has none.
         """
@@ -283,7 +283,7 @@ def _groups(writes: list[tuple[int, ev.Write]], stay: frozenset[int]) -> list[_G
 
 
 def _unexplained(old: Manifest, new: Manifest, groups: list[_Group]) -> Manifest:
-    """*old*, with what differs in *new* and none of *groups* wrote: it is part of the base of all of them."""
+    """Return *old*, with what differs in *new* and none of *groups* wrote: it is part of the base of all of them."""
     written = {path for group in groups for path in group.paths}
     here = dict(old)
     for path in trees.find_differences(old, new):

@@ -242,7 +242,7 @@ def _differences(record: Record, verdicts: list[Verdict]) -> Iterator[str]:
 
 
 def _changed(verdicts: list[Verdict]) -> Iterator[str]:
-    """The tests that do not come out alike without a codemod, with it, and with it taken back."""
+    """Yield the tests that do not come out alike without a codemod, with it, and with it taken back."""
     before, after, again = verdicts
     for when, verdict in (("with the codemod", after), ("with the codemod taken back", again)):
         for test_id in find_differing_ids(before, verdict):

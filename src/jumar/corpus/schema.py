@@ -29,7 +29,7 @@ class TextRecord(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, *pieces: bytes) -> TextRecord:
-        """All *pieces* in one encoding: plain if each of them is text without zeros."""
+        """Return all *pieces* in one encoding: plain if each of them is text without zeros."""
         try:
             texts = tuple(piece.decode() for piece in pieces)
         except UnicodeDecodeError:
@@ -216,7 +216,7 @@ def encode_record(record: Record) -> bytes:
 
 
 def parse_records(data: bytes, name: str) -> tuple[Record, ...]:
-    """The records of the corpus *data*; *name* is what a person calls it.
+    """Return the records of the corpus *data*; *name* is what a person calls it.
 
     Raises:
         BadInput: if a line is no record; the sentence names the line.
@@ -242,7 +242,7 @@ def build_node(mode: str, digest: str) -> Node | None:
 
 
 def apply_edit(base: Manifest, files: Iterable[File]) -> dict[str, Node]:
-    """*base* after the edit of *files*."""
+    """Return *base* after the edit of *files*."""
     there = dict(base)
     for file in files:
         there = trees.put(there, file.path, build_node(file.after_mode, file.after_sha256))

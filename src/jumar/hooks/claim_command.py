@@ -117,7 +117,7 @@ async def claim_in_session(here: Path, test_id: str, target: str, environ: Mappi
 
 
 def root_around(here: Path) -> Path:
-    """The root of the repository that the folder *here* lies in.
+    """Return the root of the repository that the folder *here* lies in.
 
     Raises:
         BadInput: if it is no folder.
@@ -129,7 +129,7 @@ def root_around(here: Path) -> Path:
 
 
 def resolve_test_id(root: Path, here: Path, test_id: str) -> str:
-    """*test_id*, as somebody in the folder *here* names a test, with its file relative to *root*.
+    """Return *test_id*, as somebody in the folder *here* names a test, with its file relative to *root*.
 
     Raises:
         BadInput: if that file is not in there.
@@ -151,7 +151,9 @@ async def _tried(session: Session, test_id: str, path: str) -> ActionOutcome:
 
 
 def _relative(root: Path, here: Path, given: str) -> str:
-    """*given*, as somebody in the folder *here* names a file, relative to *root*: from *here*, or else from *root*.
+    """Return *given*, as somebody in the folder *here* names a file, relative to *root*.
+
+    From *here*, or else from *root*.
 
     Raises:
         BadInput: if it is not in there.

@@ -80,7 +80,7 @@ def answer_or_refuse(
 
 
 async def answer_event(event: str, raw: bytes, desk: RepositorySession) -> Answer:
-    """The answer to *event*, sent as *raw*, about the repository of *desk*; None: go on.
+    """Return the answer to *event*, sent as *raw*, about the repository of *desk*; None: go on.
 
     Raises:
         HookRefusal: if the event is malformed.
@@ -103,7 +103,7 @@ async def answer_event(event: str, raw: bytes, desk: RepositorySession) -> Answe
 
 
 async def _prompted(desk: RepositorySession, name: str) -> Answer:
-    """A person sent a prompt: go on with the run where the folder is as it left it, else begin one."""
+    """Return a person sent a prompt: go on with the run where the folder is as it left it, else begin one."""
     before = desk.state()
     others = before is not None and before.turn and before.session not in ("", name)
     if others and time.time() - (desk.folder / STATE).stat().st_mtime < RECENT_SECONDS:
@@ -148,7 +148,7 @@ async def _asked(desk: RepositorySession, payload: dict[str, object], name: str)
 
 
 async def _looked(desk: RepositorySession, event: str, name: str) -> Answer:
-    """A tool has run: what it changed without a claim goes back."""
+    """Judge the tree after a tool has run: what it changed without a claim goes back."""
     state, seen = _seen(desk)
     if state.phase is Phase.ENDED:
         changed = desk.closed(state, seen)
@@ -164,7 +164,7 @@ async def _looked(desk: RepositorySession, event: str, name: str) -> Answer:
 
 
 async def _stopped(desk: RepositorySession, event: str, payload: dict[str, object]) -> Answer:
-    """The host or a subagent is about to stop: the edits so far are judged together, and what is open blocks."""
+    """Judge the edits so far when the host or a subagent is about to stop; what is open blocks."""
     name, active = str(payload["session_id"]), payload.get("stop_hook_active") is True
     turn = event != STOP  # whoever sent the subagent goes on
     state, seen = _seen(desk)
@@ -235,7 +235,7 @@ def _seen(desk: RepositorySession) -> tuple[RunState, str]:
 
 @asynccontextmanager
 async def _session(desk: RepositorySession) -> AsyncIterator[Session]:
-    """The newest run again; what breaks it is published, so that nothing is let through until the next prompt."""
+    """Yield the newest run again; what breaks it is published, so that nothing is let through until the next prompt."""
     try:
         async with desk.gone_on() as session:
             yield session
@@ -253,7 +253,7 @@ def _put_back(told: ActionOutcome) -> str:
 
 
 def adapt_to_shell(text: str) -> str:
-    """*text* of the gate, for an agent that claims in its shell and has no tools of ours."""
+    """Return *text* of the gate, for an agent that claims in its shell and has no tools of ours."""
     text = re.sub(r"(?:call )?edit_claim\(test_id, '([^']*)'\)", r"run `jumar claim TEST_ID \1` in the shell", text)
     return text.replace("edit_claim(test_id, edit_target)", "`jumar claim TEST_ID FILE` in the shell")
 

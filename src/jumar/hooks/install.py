@@ -41,13 +41,13 @@ class Hooks(click.Group):
     """Command group that has the events of a host as commands, beside those for people."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command called *cmd_name*."""
+        """Return the command called *cmd_name*."""
         if cmd_name in EVENTS:
             return click.Command(cmd_name, callback=partial(hook_fast.answer, [cmd_name]), help="An event of the host.")
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, those for people first."""
+        """Return the names, those for people first."""
         return [*super().list_commands(ctx), *EVENTS]
 
 
@@ -105,7 +105,7 @@ def find_settings_file(folder: Path, *, local: bool) -> Path:
 
 
 def edit_settings(text: str, where: str, gate: Gate | None) -> str:
-    """The settings in *text*, read from *where*, with our hooks under *gate* in them, or without any (None).
+    """Return the settings in *text*, read from *where*, with our hooks under *gate* in them, or without any (None).
 
     Raises:
         BadInput: if they are not such settings; nothing is to be written then.
@@ -158,7 +158,7 @@ def _without(group: dict[str, Any]) -> dict[str, Any]:
 
 
 def _settings(text: str, where: str) -> Settings:
-    """The object in *text*, as far as hooks are concerned in the shape that the host wants."""
+    """Return the object in *text*, as far as hooks are concerned in the shape that the host wants."""
     if not text.strip():
         return {}
     try:

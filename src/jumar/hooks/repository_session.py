@@ -105,7 +105,7 @@ class RepositorySession:
         return state if state.root == str(self.root) and state.version == VERSION and "/" not in state.run else None
 
     def run(self) -> Path:
-        """The directory of the newest run.
+        """Return the directory of the newest run.
 
         Raises:
             BadInput: if there is none, or it came with the repository (see `harness.archive.marks`).
@@ -119,7 +119,7 @@ class RepositorySession:
 
     @asynccontextmanager
     async def begun(self) -> AsyncIterator[Session]:
-        """A new run, from what lies in the folder."""
+        """Yield a new run, from what lies in the folder."""
         task = _task(self.root, self.environ, self.gate)
         with _ungrouped():
             async with open_session(task, self.runs, environ=self.environ, in_place=True) as session:
@@ -129,7 +129,7 @@ class RepositorySession:
 
     @asynccontextmanager
     async def gone_on(self) -> AsyncIterator[Session]:
-        """The newest run again."""
+        """Yield the newest run again."""
         with _ungrouped():
             async with rejoin_session(TrustedRun(self.run()), environ=self.environ) as session:
                 yield session
@@ -258,7 +258,7 @@ def explain_exclusion(path: str, state: RunState) -> str:
 
 @contextmanager
 def _ungrouped() -> Iterator[None]:
-    """A session is served by tasks, which raise in groups; here there is one cause."""
+    """Raise the one cause of a group of exceptions: a session is served by tasks, which raise in groups."""
     try:
         yield
     except BaseExceptionGroup as many:
@@ -277,7 +277,7 @@ ANY_PYTHON = ("*.py",)
 
 
 def _task(root: Path, environ: Mapping[str, str], gate: Gate | None) -> Task:
-    """The repository as a task: every file may be edited where nobody said which, but for what is the person's."""
+    """Return repository as a task: every file may be edited where nobody said which, but for what is the person's."""
     confirm, sandbox = (environ.get(f"JUMAR_HOOK_{n}") or environ.get(f"JUMAR_RUN_{n}") for n in ("CONFIRM", "SANDBOX"))
     if confirm and not confirm.isdecimal():
         raise BadInput(f"JUMAR_HOOK_CONFIRM (or JUMAR_RUN_CONFIRM) is {confirm!r}, and must be a number of fresh runs")

@@ -49,7 +49,10 @@ def rule(state: RunState, who: str, *, active: bool, news: str = "") -> StopRuli
 
 
 def _open(state: RunState) -> str:
-    """The claimed tests that are red and the edits without a verdict, in a sentence each; empty: there are none."""
+    """Return the claimed tests that are red and the edits without a verdict, in a sentence each; empty.
+
+    There are none.
+    """
     claims = [f"{claim.test_id} (claimed for {claim.path})" for claim in state.gate_state.claims]
     named = ", ".join(claims[:NAMED]) + (f" and {len(claims) - NAMED} more" if len(claims) > NAMED else "")
     verb = "is" if len(claims) == 1 else "are"
@@ -62,12 +65,12 @@ def _open(state: RunState) -> str:
 
 
 def _claimed(state: RunState) -> list[str]:
-    """The claimed tests that are red: a claim whose test is green is closed."""
+    """Return the claimed tests that are red: a claim whose test is green is closed."""
     return sorted({claim.test_id for claim in state.gate_state.claims})
 
 
 def _unjudged(state: RunState) -> list[str]:
-    """The files whose edits have no verdict; of a refactoring it is not known which, so it is named as one."""
+    """Return the files whose edits have no verdict; of a refactoring it is not known which, so it is named as one."""
     if state.gate_state.mode is Gate.REFACTOR:
         return ["the refactoring"] if state.best is not None and state.tree != state.best.tree else []
     return sorted({edit.path for edit in state.gate_state.turn})
@@ -80,7 +83,7 @@ def _digest(state: RunState, who: str) -> str:
 
 
 def _blocked(state: RunState) -> set[object]:
-    """The states in which a stop was blocked in this run."""
+    """Return the states in which a stop was blocked in this run."""
     found, cell = set[object](), state.conversation
     while cell is not None:
         event, cell = cell.event, cell.rest
@@ -90,5 +93,5 @@ def _blocked(state: RunState) -> set[object]:
 
 
 def find_stopper(event: str, payload: Mapping[str, object]) -> str:
-    """Names who stops: the conversation, or one of its subagents."""
+    """Return names who stops: the conversation, or one of its subagents."""
     return f"{event} {payload.get('agent_id', '')}".strip()

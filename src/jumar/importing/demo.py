@@ -97,7 +97,7 @@ def _tried(folder: Path) -> int:
 
 
 def summarise(campaign: str, shown: list[DemoBug], started: float) -> Summary:
-    """All the runs of a demo that began at *started* (monotonic seconds)."""
+    """Return all the runs of a demo that began at *started* (monotonic seconds)."""
     results = tuple(s.result for s in shown)
     return Summary(
         campaign=campaign,

@@ -37,7 +37,7 @@ URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/]+@[^/]+:")
 
 
 async def read_git_sides(repo: str, revisions: str, name: str = "") -> TaskSides:
-    """The trees of `OLD..NEW`, or of a commit and its first parent, in *repo* (a folder or any URL git knows).
+    """Return the trees of `OLD..NEW`, or of a commit and its first parent, in *repo* (a folder or any URL git knows).
 
     Raises:
         BadInput: if there is no such repository or commit, or OLD and NEW are the same.
@@ -53,7 +53,7 @@ async def read_git_sides(repo: str, revisions: str, name: str = "") -> TaskSides
 
 
 def _called(repo: str) -> str:
-    """The last part of a path or URL, as a name for a folder."""
+    """Return the last part of a path or URL, as a name for a folder."""
     last = str(Path(repo).resolve()) if not URL.match(repo) else repo
     last = last.rstrip("/").removesuffix(".git").rpartition("/")[2].rpartition(":")[2]
     return re.sub(r"[^A-Za-z0-9._-]", "-", last).strip(".-") or "task"
@@ -80,7 +80,7 @@ async def _commit(store: Path, revision: str) -> str:
 
 
 async def _tree(store: Path, commit: str) -> Tree:
-    """All files of *commit*. Read object by object: `git archive` would leave out what `export-ignore` names."""
+    """Return all files of *commit*. Read object by object: `git archive` would leave out what `export-ignore` names."""
     listing = await _git("-C", str(store), "ls-tree", "-r", "-z", "--full-tree", commit, what="cannot list a tree")
     entries = []
     for line in filter(None, listing.split(b"\0")):

@@ -67,7 +67,7 @@ class Release(msgspec.Struct, frozen=True):
 
 
 async def fetch_pypi_sides(old: Release, new: Release, cache: Path, index: Sequence[str] = ()) -> TaskSides:
-    """The trees of two releases of one project.
+    """Return the trees of two releases of one project.
 
     Args:
         old: The release with the bug.
@@ -87,7 +87,7 @@ async def fetch_pypi_sides(old: Release, new: Release, cache: Path, index: Seque
 
 
 async def fetch_archive(release: Release, cache: Path, index: Sequence[str] = ()) -> Path:
-    """The archive of *release*, from *cache* or through pip.
+    """Return the archive of *release*, from *cache* or through pip.
 
     Raises:
         BadInput: if there is no such release, or it has no source distribution.
@@ -113,7 +113,7 @@ async def fetch_archive(release: Release, cache: Path, index: Sequence[str] = ()
 
 
 def _archive(folder: Path, release: Release) -> Path | None:
-    """The archive in *folder*, if it is there and the right one."""
+    """Return the archive in *folder*, if it is there and the right one."""
     for path in sorted(folder.glob("*")) if folder.is_dir() else ():
         if path.name.endswith(SUFFIXES) and release.sha256 in ("", sha256(path.read_bytes()).hexdigest()):
             return path
@@ -168,7 +168,7 @@ def _give_up(release: Release, said: str) -> None:
 
 
 def unpack_archive(archive: Path) -> Tree:
-    """The files in *archive*, below its one top folder.
+    """Return the files in *archive*, below its one top folder.
 
     Raises:
         BadInput: if it is damaged, too large, or holds a path that leads outside.

@@ -73,7 +73,7 @@ class TaskLayout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_layout(old: Tree, new: Tree, about: TaskDescription) -> TaskLayout:
-    """The task between two trees.
+    """Return the task between two trees.
 
     What steers the runner (conftest files, pytest's configuration) comes with the tests, from the new side.
 
@@ -127,7 +127,7 @@ def write_task(layout: TaskLayout, about: TaskDescription, out: Path) -> Path:
 
 
 def build_task_tables(layout: TaskLayout, about: TaskDescription) -> dict[str, dict[str, object]]:
-    """The tables of the task file."""
+    """Return the tables of the task file."""
     bug = "one planted bug" if about.planted else f"a bug that {about.new} fixed"
     task: dict[str, object] = {
         "name": about.name,

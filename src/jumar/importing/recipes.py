@@ -90,7 +90,7 @@ class PreparedRecipe(msgspec.Struct, frozen=True):
 
 
 def load_shipped() -> Recipes:
-    """The recipes that come with jumar."""
+    """Return the recipes that come with jumar."""
     text = (files("jumar.importing") / "recipes.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), Recipes)
 
@@ -153,7 +153,7 @@ async def _planted(recipe: PlantedBug, cache: Path) -> TaskSides:
 
 
 def plant_bug(blob: Blob | None, recipe: PlantedBug) -> Blob:
-    """The file of *recipe* with its bug.
+    """Return the file of *recipe* with its bug.
 
     Raises:
         Infra: if the line is not what the recipe says; then the recipe is wrong.

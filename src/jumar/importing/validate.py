@@ -129,14 +129,14 @@ def sort_ids(ids: Iterable[str], with_fix: list[frozenset[str]], without: list[f
 
 
 def _why(found: Collected) -> str:
-    """One line on why there is nothing to judge by."""
+    """Return one line on why there is nothing to judge by."""
     said = found.anomaly or next((b.why for b in found.broken.values() if b.why.strip()), "") or "there are none"
     lines = said.strip().splitlines()
     return next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
 
 
 def _with_reference(place: RunPlace, task: Task, start: str) -> str:
-    """The start tree with the fix laid over."""
+    """Return the start tree with the fix laid over."""
     if task.reference is None:
         raise BadInput(f"{task.name} has no reference to be checked with; set [task] reference")
     fix = place.store.manifest(place.store.capture(task.reference))

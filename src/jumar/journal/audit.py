@@ -33,7 +33,7 @@ class _Seen(msgspec.Struct, frozen=True):
 
 
 def verify(folder: Path, anchor: JournalEnd | None = None) -> tuple[Finding, ...]:
-    """All that was changed, deleted, inserted or moved in the journal in *folder*; nothing if it is as written.
+    """Return all that was changed, deleted, inserted or moved in the journal in *folder*; nothing if it is as written.
 
     *anchor* is what else remembers the journal's end; without it, the one beside the journal is asked. Where none
     is left, a changed or deleted last line cannot be told. A line whose follower is gone or unreadable is believed if
@@ -61,7 +61,7 @@ def verify(folder: Path, anchor: JournalEnd | None = None) -> tuple[Finding, ...
 
 
 def _seen(lines: Iterable[bytes]) -> tuple[list[_Seen], int]:
-    """The whole lines, and how many bytes follow the last newline."""
+    """Return the whole lines, and how many bytes follow the last newline."""
     seen: list[_Seen] = []
     for number, raw in enumerate(lines, 1):
         if not raw.endswith(b"\n"):
@@ -160,7 +160,7 @@ class _Audit:
 
 
 def _unmoved(lines: Sequence[_Seen]) -> list[_Seen]:
-    """The lines that stand where they were written, apart from lines that came and went between them."""
+    """Return the lines that stand where they were written, apart from lines that came and went between them."""
     rising = _longest_rising(lines)
     if len(rising) == len({line.hash for line in lines}):
         return rising
@@ -170,7 +170,7 @@ def _unmoved(lines: Sequence[_Seen]) -> list[_Seen]:
 
 
 def _longest_rising(lines: Sequence[_Seen]) -> list[_Seen]:
-    """The longest choice of *lines* whose numbers rise: what was not moved."""
+    """Return the longest choice of *lines* whose numbers rise: what was not moved."""
     tops: list[int] = []
     piles: list[int] = []
     back: list[int] = []

@@ -33,7 +33,7 @@ class SqliteLedger:
 
     @classmethod
     def open(cls, path: Path, caps: Caps | None = None, clock: Callable[[], float] = time.time) -> Self:
-        """The ledger in *path*, which is made with *caps* if it is not there; what dead runs left is put right.
+        """Return the ledger in *path*, which is made with *caps* if it is not there; what dead runs left is put right.
 
         Raises:
             BadInput: if it has other caps, is no ledger, or is not there and no *caps* are given.

@@ -126,7 +126,7 @@ class LedgerRows:
             db.execute("UPDATE runs SET folder = ? WHERE run = ?", (str(folder), run))
 
     def holders(self) -> list[tuple[str, Path]]:
-        """The runs that something is set aside for, and where their journals lie."""
+        """Return the runs that something is set aside for, and where their journals lie."""
         with self._told():
             held = "SELECT run, folder FROM runs WHERE run IN (SELECT run FROM calls WHERE NOT settled)"
             return [(run, Path(folder)) for run, folder in self._db.execute(held)]
@@ -208,7 +208,7 @@ class LedgerRows:
 
     @contextmanager
     def _alone(self) -> Iterator[sqlite3.Connection]:
-        """One transaction that no other overlaps: on the disk when the block is left, or it never was."""
+        """Yield one transaction that no other overlaps: on the disk when the block is left, or it never was."""
         with self._told():
             self._db.execute("BEGIN IMMEDIATE")
             try:

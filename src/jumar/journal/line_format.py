@@ -42,12 +42,12 @@ class JournalEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def hash_line(line: bytes) -> str:
-    """The hash by which the next line names *line* (without its newline)."""
+    """Return the hash by which the next line names *line* (without its newline)."""
     return sha256(line).hexdigest()
 
 
 def format_group(events: Sequence[Event], ts: float, after: JournalEnd) -> tuple[tuple[Entry, ...], list[bytes]]:
-    """*events* as the lines that follow the line *after*, and as the entries a reader of those lines will get.
+    """Return *events* as the lines that follow the line *after*, and as the entries a reader of those lines will get.
 
     Raises:
         ValueError: if an event holds what would not read back (a bug of whoever made it).
@@ -132,7 +132,9 @@ class TornLine(msgspec.Struct, frozen=True):
 
 
 def read_groups(lines: Iterable[bytes], torn: Callable[[TornLine], None]) -> Iterator[list[tuple[JournalLine, bytes]]]:
-    """The complete groups of a journal, given its *lines* with their newlines; *torn* is told of an unfinished end.
+    """Yield the complete groups of a journal, given its *lines* with their newlines.
+
+    *torn* is told of an unfinished end.
 
     Raises:
         BadInput: naming the first line that is damaged, or does not follow from the one before.

@@ -12,7 +12,7 @@ TABLE = "CREATE TABLE IF NOT EXISTS spans (id INTEGER PRIMARY KEY, began REAL, e
 
 
 def begin_span(db: sqlite3.Connection, now: float) -> int:
-    """A new span that begins *now*; its id."""
+    """Return a new span that begins *now*; its id."""
     return int(db.execute("INSERT INTO spans (began, ended) VALUES (?, ?)", (now, now)).lastrowid or 0)
 
 

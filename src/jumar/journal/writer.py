@@ -235,7 +235,7 @@ def read_anchor(folder: Path) -> JournalEnd | None:
 
 
 def read(folder: Path, told: Callable[[str], None] = lambda _: None) -> Iterator[Entry]:
-    """The entries of the journal in *folder*, group by group, without a lock; *told* hears of an unfinished end.
+    """Yield the entries of the journal in *folder*, group by group, without a lock; *told* hears of an unfinished end.
 
     Raises:
         BadInput: if there is no journal, or naming the first line of it that is damaged.
@@ -251,7 +251,7 @@ def read(folder: Path, told: Callable[[str], None] = lambda _: None) -> Iterator
 
 
 def read_journal(folder: Path) -> tuple[Entry, ...]:
-    """All complete groups of the journal in *folder*; see `read`."""
+    """Return all complete groups of the journal in *folder*; see `read`."""
     return tuple(read(folder))
 
 

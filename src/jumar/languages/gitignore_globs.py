@@ -24,7 +24,10 @@ def compile_patterns(lines: Iterable[str]) -> Matches:
 
 @lru_cache(maxsize=32)
 def _compiled(lines: tuple[str, ...]) -> GitIgnoreSpec:
-    """The patterns of *lines*. The same ones are asked for many times in one start, and compiling takes a while."""
+    """Return the patterns of *lines*.
+
+    The same ones are asked for many times in one start, and compiling takes a while.
+    """
     try:
         return GitIgnoreSpec.from_lines(lines, backend="simple")
     except ValueError as error:
@@ -32,6 +35,6 @@ def _compiled(lines: tuple[str, ...]) -> GitIgnoreSpec:
 
 
 def escape_path(path: str) -> str:
-    """The gitignore line that matches the file *path* and no other."""
+    """Return the gitignore line that matches the file *path* and no other."""
     # White space goes into brackets: at the end of a line it would be cut off, escaped or not.
     return "/" + re.sub(r"(\s)", r"[\1]", re.sub(r"([\\*?\[\]!#])", r"\\\1", path))

@@ -48,7 +48,7 @@ CALLERS = frozenset(["binary_expression", "call_expression", "new_expression", "
 
 
 def load_language(name: str) -> Language:
-    """The grammar *name*: javascript, typescript, tsx, go or rust."""
+    """Return the grammar *name*: javascript, typescript, tsx, go or rust."""
     from tree_sitter import Language  # noqa: PLC0415  a run in Python alone does not load the grammars
 
     if name == "javascript":
@@ -70,7 +70,7 @@ def load_language(name: str) -> Language:
 
 
 def parse_outline(name: str, text: str) -> tuple[Outline, int]:
-    """The outline of *text* in the grammar *name*, and the first line that is wrong (0 if all is right).
+    """Return the outline of *text* in the grammar *name*, and the first line that is wrong (0 if all is right).
 
     The outline is also right as far as it goes where the text is wrong.
     """
@@ -158,7 +158,7 @@ def _named(node: Node) -> str:
 
 
 def _unwrapped(node: Node) -> Iterator[Node]:
-    """The definitions in a statement at the top."""
+    """Yield the definitions in a statement at the top."""
     stack = [node]
     while stack:
         node = stack.pop()
@@ -230,7 +230,7 @@ def _signed(node: Node) -> bool:
 
 
 def _wrong(root: Node) -> int:
-    """The line of the first error, or 0."""
+    """Return the line of the first error, or 0."""
     if not root.has_error:
         return 0
     node = root
@@ -243,7 +243,7 @@ def _wrong(root: Node) -> int:
 
 
 def _stray(name: str, top: list[Node]) -> int:
-    """The line of the first statement that the grammar takes and the language does not, or 0.
+    """Return the line of the first statement that the grammar takes and the language does not, or 0.
 
     A Go file begins with its package clause, a Rust file holds items alone.
     """

@@ -24,7 +24,7 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0"
 
 
 def find_sites(path: str, source: bytes) -> tuple[Site, ...]:
-    """The tests in *source*, each name once; none if *path* is of another language.
+    """Return the tests in *source*, each name once; none if *path* is of another language.
 
     What is only known at run time stays in a name as it is written: the placeholders of `each`, `${...}` of a template,
     and `${expression}` for any other expression.
@@ -43,7 +43,7 @@ def find_sites(path: str, source: bytes) -> tuple[Site, ...]:
 
 
 def _tests(root: Node) -> Iterator[tuple[tuple[str, ...], Node]]:
-    """The names of each test below *root*, those of its suites first, and its call; in the order of the file."""
+    """Yield the names of each test below *root*, those of its suites first, and its call; in the order of the file."""
     todo: list[tuple[tuple[str, ...], Node]] = [((), root)]
     while todo:
         names, node = todo.pop()
@@ -58,7 +58,7 @@ def _tests(root: Node) -> Iterator[tuple[tuple[str, ...], Node]]:
 
 
 def _word(node: Node) -> str:
-    """The word of ours that *node* calls, with nothing but modifiers in between; empty if it calls none."""
+    """Return the word of ours that *node* calls, with nothing but modifiers in between; empty if it calls none."""
     callee = node.child_by_field_name("function") if node.type == "call_expression" else None
     while callee is not None:
         if callee.type == "identifier":
@@ -87,7 +87,7 @@ def _title(node: Node) -> str | None:
 
 
 def _said(node: Node) -> str:
-    """The text of an expression, as far as it is written down."""
+    """Return the text of an expression, as far as it is written down."""
     if node.type == "string":
         return "".join(_unescaped(child) for child in node.named_children)
     if node.type == "template_string":

@@ -49,7 +49,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def build_python_outline(tree: ast.Module, text: str) -> Outline:
-    """The outline of a Python file."""
+    """Return the outline of a Python file."""
     top = list(_flat(tree.body))
     classes = [node for node in top if isinstance(node, ast.ClassDef)]
     nodes = list(ast.walk(tree))
@@ -76,7 +76,7 @@ def build_python_outline(tree: ast.Module, text: str) -> Outline:
 
 
 def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of one scope, those under if, try and with included."""
+    """Yield the statements of one scope, those under if, try and with included."""
     stack = list(body)[::-1]
     while stack:
         node = stack.pop()
@@ -88,7 +88,7 @@ def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _defined(node: ast.stmt) -> Iterator[str]:
-    """The names a statement gives a meaning in its scope, imports aside."""
+    """Yield the names a statement gives a meaning in its scope, imports aside."""
     if isinstance(node, Definition):
         yield node.name
     elif isinstance(node, ast.Assign):
@@ -112,7 +112,7 @@ def _sources(node: ast.AST) -> Iterator[str]:
 
 
 def _binds(node: ast.AST) -> Iterator[str]:
-    """The names *node* binds in whatever scope it is."""
+    """Yield the names *node* binds in whatever scope it is."""
     if isinstance(node, Definition):
         yield node.name
     elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -153,7 +153,7 @@ def _stubs(prefix: str, body: Iterable[ast.stmt]) -> Iterator[str]:
 
 
 def _gaps(node: ast.AST) -> Iterator[int]:
-    """The lines of `...` beside other statements, or at the top of the file."""
+    """Yield the lines of `...` beside other statements, or at the top of the file."""
     for field in ("body", "orelse", "finalbody"):
         body = getattr(node, field, None)
         if not isinstance(body, list):
@@ -175,7 +175,7 @@ def can_be_comment(before: str, after: str) -> bool:
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """The comments of a text that parses; nothing is read twice where there is no `#`."""
+    """Yield the comments of a text that parses; nothing is read twice where there is no `#`."""
     if "#" not in text:
         return
     lines = [*text.split("\n"), ""]

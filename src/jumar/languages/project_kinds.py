@@ -76,17 +76,17 @@ TESTS = tuple(dict.fromkeys(line for project in PROJECTS.values() for line in pr
 
 
 def find_project(runner: str) -> ProjectKind:
-    """The kind of project that *runner* judges."""
+    """Return the kind of project that *runner* judges."""
     return PROJECTS.get(runner, PYTHON)
 
 
 def detect_runner(root: Path) -> str:
-    """The runner of the project in *root*: by its `go.mod`, `Cargo.toml` or `package.json`, else pytest's."""
+    """Return the runner of the project in *root*: by its `go.mod`, `Cargo.toml` or `package.json`, else pytest's."""
     return recognise_runner(root) or PYTHON.runner
 
 
 def recognise_runner(root: Path) -> str:
-    """The runner that the files at *root* tell; empty: none of them tells one."""
+    """Return the runner that the files at *root* tell; empty: none of them tells one."""
     if _is_python(root):
         return PYTHON.runner
     for name, runner in (("go.mod", "go"), ("Cargo.toml", "cargo")):
@@ -101,7 +101,7 @@ def _is_python(root: Path) -> bool:
 
 
 def _scripted(root: Path) -> str:
-    """The runner that the `package.json` of *root* wants: among its dependencies, else in its script `test`."""
+    """Return the runner that the `package.json` of *root* wants: among its dependencies, else in its script `test`."""
     try:
         package = json.loads((root / "package.json").read_bytes())
         wanted = {**package.get("dependencies", {}), **package.get("devDependencies", {})}

@@ -9,7 +9,7 @@ from jumar.errors import BadInput
 
 
 def check_utf8(data: bytes) -> str:
-    """The reason why *data* is no UTF-8 text, after the name of its file; empty: it is."""
+    """Return the reason why *data* is no UTF-8 text, after the name of its file; empty: it is."""
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -18,7 +18,7 @@ def check_utf8(data: bytes) -> str:
 
 
 def decode_source(source: bytes, path: str) -> str:
-    """The text of a Python *source*, by its byte order mark or PEP 263 cookie, else UTF-8.
+    """Return the text of a Python *source*, by its byte order mark or PEP 263 cookie, else UTF-8.
 
     Raises:
         BadInput: if it does not decode; the sentence names *path* and the offset in bytes.

@@ -40,7 +40,7 @@ INVISIBLE = "\u200b\u200c\u2060\ufeff"
 
 
 def find_language(path: str) -> str | None:
-    """The language of the file *path*, or None if there is no parser for it."""
+    """Return the language of the file *path*, or None if there is no parser for it."""
     return LANGUAGES.get(get_extension(path))
 
 

@@ -50,7 +50,7 @@ class TestSites(Protocol):
     """Finds the tests in a file: a runner."""
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
-        """The tests in a test file."""
+        """Return the tests in a test file."""
         ...
 
 
@@ -87,7 +87,7 @@ class Aliases(msgspec.Struct, frozen=True):
 
 
 def read_annotations(path: str, source: bytes, sites: Sequence[Site]) -> Mapping[str, str]:
-    """The native id of each annotated test in the file *path* -> its slug.
+    """Return the native id of each annotated test in the file *path* -> its slug.
 
     Raises:
         BadInput: if an annotation is malformed, or does not stand above exactly one of the tests at *sites*.
@@ -96,7 +96,7 @@ def read_annotations(path: str, source: bytes, sites: Sequence[Site]) -> Mapping
 
 
 def collect_aliases(files: Mapping[str, bytes], runner: TestSites) -> Aliases:
-    """The names of the annotated tests in *files*, the test files of one tree.
+    """Return the names of the annotated tests in *files*, the test files of one tree.
 
     Raises:
         BadInput: if an annotation is not right, or two tests have the same one; the sentence names both places.
@@ -115,7 +115,10 @@ def collect_aliases(files: Mapping[str, bytes], runner: TestSites) -> Aliases:
 
 
 def find_known_sites(path: str, source: bytes, runner: TestSites) -> tuple[Site, ...]:
-    """The tests in a file under the ids that a run knows them by. What is annotated wrongly keeps its native id."""
+    """Return the tests in a file under the ids that a run knows them by.
+
+    What is annotated wrongly keeps its native id.
+    """
     sites = runner.sites(path, source)
     slugs: Mapping[str, str] = {}
     with suppress(BadInput):
@@ -124,7 +127,9 @@ def find_known_sites(path: str, source: bytes, runner: TestSites) -> tuple[Site,
 
 
 def find_test_files(ids: Sequence[str], files: Mapping[str, bytes], runner: TestSites) -> tuple[str, ...]:
-    """The files in which the tests *ids* stand, each once: told by native ids themselves, for slugs found in *files*.
+    """Return the files in which the tests *ids* stand, each once.
+
+    Told by native ids themselves, for slugs found in *files*.
 
     Raises:
         BadInput: if a slug is asked for and an annotation in *files* is not right.
@@ -154,7 +159,7 @@ def _marks(path: str, source: bytes, sites: Sequence[Site]) -> list[AnnotationMa
 
 
 def _below(path: str, line: int, slug: str, sites: Sequence[Site]) -> str:
-    """The native id of the one test that begins next after *line*."""
+    """Return the native id of the one test that begins next after *line*."""
     near = [site for site in sites if line < site.start <= line + ABOVE]
     first = {site.id for site in near if site.start == min(s.start for s in near)}
     if len(first) == 1:
@@ -165,7 +170,7 @@ def _below(path: str, line: int, slug: str, sites: Sequence[Site]) -> str:
 
 
 def _comments(path: str, source: bytes) -> Iterator[tuple[int, str, bool]]:
-    """Each line of each comment in *source*: its number, its text, and whether nothing else stands on it."""
+    """Yield each line of each comment in *source*: its number, its text, and whether nothing else stands on it."""
     kind = find_language(path)
     if kind == "python":
         with suppress(tokenize.TokenError, SyntaxError, ValueError):

@@ -68,7 +68,7 @@ def mcp(roots: tuple[Path, ...], port: int | None, runs: Path, **chosen: Any) ->
 
 
 def _roots(roots: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The folders below which tasks may be opened, resolved."""
+    """Return the folders below which tasks may be opened, resolved."""
     if not roots and Path.cwd() == Path.cwd().parent:  # where some hosts start their servers
         raise BadInput("the current folder is the whole file system; name the folders in which tasks may be opened")
     for root in roots:
@@ -78,7 +78,7 @@ def _roots(roots: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 def _token(port: int | None, token: str | None, *, without: bool) -> str:
-    """The token that the person chose; empty: none."""
+    """Return the token that the person chose; empty: none."""
     typed = click.get_current_context().get_parameter_source("token") is ParameterSource.COMMANDLINE
     if port is None and (typed or without):
         raise BadInput("--token and --no-token are for --http; leave them out")

@@ -60,7 +60,7 @@ class ToolDispatcher:
         return self._stood(self._named(client, asked.run))
 
     def _named(self, client: str, run: str) -> str:
-        """The name of the run that is meant, if it is one of those that may be worked on from here.
+        """Return the name of the run that is meant, if it is one of those that may be worked on from here.
 
         Raises:
             BadInput: if it is none, or not a host's, or of a folder that was not given.
@@ -133,7 +133,7 @@ class ToolDispatcher:
 
 
 def resolve_inside(roots: tuple[Path, ...], path: str) -> Path:
-    """*path*, resolved, which must lie in one of *roots*; relative ones are looked for in each.
+    """Return *path*, resolved, which must lie in one of *roots*; relative ones are looked for in each.
 
     Raises:
         BadInput: if it is not there, or leads out of all of them.

@@ -28,7 +28,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def open_socket(port: int) -> socket.socket:
-    """A socket on loopback at *port*; 0 is any that is free.
+    """Return a socket on loopback at *port*; 0 is any that is free.
 
     Raises:
         BadInput: if the port cannot be had.
@@ -87,7 +87,7 @@ async def serve(server: Server[Any], at: socket.socket, token: str, left: Callab
 
 
 def guard_app(app: App, token: str, left: Callable[[str], Awaitable[None]]) -> App:
-    """*app* behind a door that asks for *token* and hears who leaves."""
+    """Return *app* behind a door that asks for *token* and hears who leaves."""
 
     async def entered(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -119,12 +119,12 @@ def build_standing(state: RunState) -> Standing:
 
 
 def list_claims(state: RunState) -> tuple[ClaimOpen, ...]:
-    """The open claims of the run."""
+    """Return the open claims of the run."""
     return tuple(ClaimOpen(c.test_id, c.path, c.failures) for c in state.gate_state.claims)
 
 
 def list_steps(state: RunState) -> tuple[StepStands, ...]:
-    """The plan of the run, and where each step stands."""
+    """Return the plan of the run, and where each step stands."""
     return tuple(
         StepStands(s.title, get_step_status(s, state.gate_state.newest), s.test_id) for s in state.gate_state.plan
     )
@@ -155,7 +155,7 @@ def format_text(answer: ToolResponse) -> str:
 
 
 def _line(name: str, value: object) -> str:
-    """One field in a line, or a block where it is long; without a *name* it stands for itself."""
+    """Return one field in a line, or a block where it is long; without a *name* it stands for itself."""
     if isinstance(value, Mapping):
         return f"{name}: " + "  ".join(_line(n, v) for n, v in value.items())
     if isinstance(value, list):

@@ -49,7 +49,7 @@ def check_installed() -> None:
 
 
 def build_server(gatehouse: ToolDispatcher, *, alone: bool) -> Server[Any]:
-    """The server; *alone*: one client speaks to this process, and every call is its."""
+    """Return the server; *alone*: one client speaks to this process, and every call is its."""
     import mcp_types as types  # noqa: PLC0415  an extra, and 0.5 s to import
     from mcp.server.lowlevel import Server  # noqa: PLC0415  as above
 
@@ -74,7 +74,7 @@ def build_server(gatehouse: ToolDispatcher, *, alone: bool) -> Server[Any]:
 
 
 def describe_tool(name: str) -> types.Tool:
-    """The tool *name*, as a host is told of it."""
+    """Return the tool *name*, as a host is told of it."""
     import mcp_types as types  # noqa: PLC0415  as above
 
     offer = calls.OFFERS[name]
@@ -106,7 +106,7 @@ def build_result(answer: answers.ToolResponse) -> types.CallToolResult:
 
 
 def _client(ctx: ServerRequestContext) -> str:
-    """The session of an HTTP client; empty: its version of the protocol has none."""
+    """Return the session of an HTTP client; empty: its version of the protocol has none."""
     from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: PLC0415  as above
 
     if ctx.request is None or ctx.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:

@@ -214,7 +214,7 @@ OFFERS: dict[str, McpTool] = {
 
 
 def build_schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON schema of *struct*, in one piece: some hosts resolve no references."""
+    """Return the JSON schema of *struct*, in one piece: some hosts resolve no references."""
     (root,), parts = msgspec.json.schema_components((struct,), ref_template="{name}")
     whole: dict[str, Any] = _inlined(root, parts)
     del whole["description"]  # a docstring of ours; the tool has its own words

@@ -64,7 +64,7 @@ class LlmModel:
         return Cost(self._tariff.worst(prompt, output), prompt + output)
 
     async def complete(self, ask: Ask) -> Answer:
-        """The answer to *ask*, from one request. Being cancelled closes the connection."""
+        """Return the answer to *ask*, from one request. Being cancelled closes the connection."""
         from pydantic_ai.direct import model_request  # noqa: PLC0415  0.5 s, and not part of the core install
         from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415  as above
 
@@ -163,5 +163,5 @@ class LlmModel:
 
 
 def _sane(tokens: int) -> int:
-    """*tokens* as reported; none where no call can take so many or so few: then nothing was reported."""
+    """Return *tokens* as reported; none where no call can take so many or so few: then nothing was reported."""
     return tokens if 0 <= tokens <= MOST_TOKENS else 0

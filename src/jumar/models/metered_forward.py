@@ -116,7 +116,7 @@ class ForwardedModel:
         return Cost(self._tariff.worst(prompt, request.max_output), prompt + request.max_output)
 
     async def complete(self, ask: Ask) -> Answer:
-        """The answer to the pending request, from one request of ours. Being cancelled closes the connection."""
+        """Return the answer to the pending request, from one request of ours. Being cancelled closes the connection."""
         import httpx2  # noqa: PLC0415  not part of the core install
 
         request, self.given = self._pending(), None
@@ -216,7 +216,7 @@ class ForwardedModel:
         )
 
     def _struck(self, body: bytes) -> bytes:
-        """*body* without keys: a provider may quote one."""
+        """Return *body* without keys: a provider may quote one."""
         for secret in self._secrets:
             if len(secret) >= SHORTEST:
                 body = body.replace(secret.encode(), MASK.encode())
@@ -224,7 +224,7 @@ class ForwardedModel:
 
 
 def _refused(given: ForwardedReply) -> CallFault:
-    """The fault that an answer with another status than 200 stands for. It costs nothing."""
+    """Return the fault that an answer with another status than 200 stands for. It costs nothing."""
     try:
         error = json.loads(given.body).get("error")
     except (ValueError, AttributeError, RecursionError):

@@ -77,7 +77,7 @@ class Recorder:
         self._asked: RecordedCall | None = None
 
     def around(self, by_tier: Callable[[str], Model]) -> Callable[[str], Model]:
-        """The models of *by_tier*, each of whose answers is recorded before anybody sees it."""
+        """Return the models of *by_tier*, each of whose answers is recorded before anybody sees it."""
         return lambda tier: RecordingModel(by_tier(tier), self)
 
     def ask(self, take: RecordedCall) -> None:
@@ -113,13 +113,13 @@ class RecordingModel:
         self._digests = Digests()
 
     def worst(self, ask: Ask) -> Cost:
-        """The model's own, once it is on record that it was asked for."""
+        """Return the model's own, once it is on record that it was asked for."""
         worst = self._model.worst(ask)
         self._recorder.ask(self._take(ask, worst))
         return worst
 
     async def complete(self, ask: Ask) -> Answer:
-        """The model's own answer, once it is on record."""
+        """Return the model's own answer, once it is on record."""
         answer = await self._model.complete(ask)
         self._recorder.write(self._take(ask, self._model.worst(ask), answer))
         return answer
@@ -147,7 +147,7 @@ class Digests:
         self._begun, self._read = sha256(b"[["), 0
 
     def of(self, ask: Ask) -> str:
-        """The digest of *ask*."""
+        """Return the digest of *ask*."""
         if not is_continuation(self._newest, ask.messages):
             self._begun, self._read = sha256(b"[["), 0
         self._newest = ask.messages
@@ -169,7 +169,7 @@ def compute_digest(ask: Ask) -> str:
 
 
 def start_recording(path: Path, model: str, routes: Mapping[str, Route], secrets: tuple[str, ...] = ()) -> Recorder:
-    """A new recording at *path* of a run whose model is called *model*.
+    """Return a new recording at *path* of a run whose model is called *model*.
 
     Raises:
         BadInput: if there is something at *path* already, or nothing can be written there.
@@ -186,7 +186,7 @@ def start_recording(path: Path, model: str, routes: Mapping[str, Route], secrets
 
 
 def resume_recording(path: Path, secrets: tuple[str, ...] = ()) -> Recorder:
-    """The recording at *path*, to be gone on with. A last line that a crash tore is cut off.
+    """Return the recording at *path*, to be gone on with. A last line that a crash tore is cut off.
 
     Raises:
         BadInput: if it is no recording, or cannot be written.
@@ -204,7 +204,7 @@ def resume_recording(path: Path, secrets: tuple[str, ...] = ()) -> Recorder:
 
 
 def read_lines(data: bytes, name: str) -> tuple[RecordingHeader, tuple[RecordedCall, ...]]:
-    """The header and the calls of a recording.
+    """Return the header and the calls of a recording.
 
     Raises:
         BadInput: naming the line that is none of either.
@@ -221,7 +221,7 @@ def read_lines(data: bytes, name: str) -> tuple[RecordingHeader, tuple[RecordedC
 
 
 def _taken(text: str, where: str) -> RecordedCall:
-    """The call in the line *text*, whose numbers can be added up; *where* names the line."""
+    """Return the call in the line *text*, whose numbers can be added up; *where* names the line."""
     take = decode_line(text, RecordedCall, where)
     try:
         for numbers in (take.worst, take.answer):

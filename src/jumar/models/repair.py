@@ -48,7 +48,7 @@ class RepairModel:
         return Cost()
 
     async def complete(self, ask: Ask) -> Answer:
-        """The next proposal as a `write_files` call, or `final`."""
+        """Return the next proposal as a `write_files` call, or `final`."""
         sources = split_sources(ask.files)
         if broken := sources.culprits(ask.output):
             return _last_word("final", f"{'; '.join(broken)}. Repair changes only files that parse", ask.position)
@@ -85,12 +85,12 @@ class RepairModel:
 
 
 def _last_word(name: str, text: str, position: int, counters: dict[str, object] | None = None) -> Answer:
-    """The answer that ends the search by the tool *name*, with *text* for the person."""
+    """Return the answer that ends the search by the tool *name*, with *text* for the person."""
     return Answer(reply=Reply(text, (ToolCall(name, {"message": text}, f"repair_{position}"),), counters or {}))
 
 
 def _ending(tried: int, sources: Sources, *, finished: bool) -> tuple[str, str]:
-    """The tool and the sentence with which a search that found nothing ends; *tried* counts the whole run."""
+    """Return the tool and the sentence with which a search that found nothing ends; *tried* counts the whole run."""
     left = f". Not searched: {sources.unsearched}" if sources.unsearched else ""
     if finished and sources.unsearched:
         rest = f"Of the rest, {tried} small changes were tried, and none makes the red tests pass"

@@ -32,7 +32,10 @@ class ReplayModel:
         return Cost() if take is None else take.worst
 
     async def complete(self, ask: Ask) -> Answer:
-        """The recorded answer; a mismatch where the conversation went another way; `final` when there is no more."""
+        """Return the recorded answer; a mismatch where the conversation went another way.
+
+        `final` when there is no more.
+        """
         if ask.position > max(self._made, default=-1):
             return Answer(reply=build_exhausted_reply("recording", ask.position))
         take, number = self._takes.get(_place(ask.position, ask.request)), ask.position + 1
@@ -61,12 +64,12 @@ class Recording:
         self._takes = {_place(take.position, take): take for take in takes}
 
     def of(self, tier: str) -> Model:
-        """The model that answers the calls of *tier*."""
+        """Return the model that answers the calls of *tier*."""
         return ReplayModel(self._takes, self.routes[tier].model if tier in self.routes else self.model)
 
 
 def read_cassette(path: Path) -> bytes:
-    """The bytes of the recording at *path*, read once (it may be a pipe).
+    """Return the bytes of the recording at *path*, read once (it may be a pipe).
 
     Raises:
         BadInput: if it cannot be read.
@@ -75,7 +78,7 @@ def read_cassette(path: Path) -> bytes:
 
 
 def parse_cassette(data: bytes, name: str) -> Recording:
-    """The recording in *data*; *name* is what a person calls it.
+    """Return the recording in *data*; *name* is what a person calls it.
 
     Raises:
         BadInput: naming the line that is no header or no recorded call.

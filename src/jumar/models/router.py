@@ -16,7 +16,7 @@ ByTier = Callable[[str], Model]
 
 
 def build_routes(settings: Settings, environ: Mapping[str, str]) -> ByTier:
-    """The models of *settings*, with the keys in *environ*; each is built when it is first asked for, once.
+    """Return the models of *settings*, with the keys in *environ*; each is built when it is first asked for, once.
 
     Returns:
         A function from tier to model. It raises BadInput on a tier that has no route, and where the provider, the key
@@ -52,6 +52,6 @@ def check_route(route: Route) -> PriceList:
 
 
 def collect_keys(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """All keys that calls of the run may send: what one provider quotes may be another's."""
+    """Return all keys that calls of the run may send: what one provider quotes may be another's."""
     variables = {v for route in settings.routes.values() for v in find_provider(route.model).keys}
     return tuple(sorted(environ[v].strip() for v in variables if environ.get(v, "").strip()))

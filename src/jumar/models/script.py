@@ -47,7 +47,7 @@ class ScriptModel:
         return Cost(line.usd, line.usage.input_tokens + line.usage.output_tokens)
 
     async def complete(self, ask: Ask) -> Answer:
-        """The line at the run's position; when the script is used up, `final`."""
+        """Return the line at the run's position; when the script is used up, `final`."""
         line = self.line(ask.position)
         if line is None:
             return Answer(reply=build_exhausted_reply("script", ask.position))
@@ -65,7 +65,7 @@ class ScriptModel:
         )
 
     def line(self, position: int) -> ScriptLine | None:
-        """The reply to the call at *position*; None when the script is used up.
+        """Return the reply to the call at *position*; None when the script is used up.
 
         A provider that failed last stays down: its further failures cost nothing.
         """
@@ -75,7 +75,7 @@ class ScriptModel:
 
 
 def read_script(path: Path) -> bytes:
-    """The bytes of the script at *path*, read once (it may be a pipe).
+    """Return the bytes of the script at *path*, read once (it may be a pipe).
 
     Raises:
         BadInput: if it cannot be read.
@@ -84,7 +84,7 @@ def read_script(path: Path) -> bytes:
 
 
 def parse_script(data: bytes, name: str) -> ScriptModel:
-    """The model that answers with the lines of *data*; *name* is what the journal calls it.
+    """Return the model that answers with the lines of *data*; *name* is what the journal calls it.
 
     Raises:
         BadInput: if a line is not a reply; the sentence names the line.

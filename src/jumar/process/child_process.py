@@ -66,7 +66,7 @@ class Child:
         return self._pipes.nonce, self._reaper.pid
 
     async def receive(self) -> Record | None:
-        """The next authenticated record, or None when the process and all it started are gone."""
+        """Return the next authenticated record, or None when the process and all it started are gone."""
         while not self._records and not self._over:
             await self._wait()
         return self._records.popleft() if self._records else None
@@ -187,7 +187,7 @@ class Child:
 
 
 def _signal(number: int) -> str:
-    """The name of a signal; those for real time have none."""
+    """Return the name of a signal; those for real time have none."""
     with suppress(ValueError):
         return signal.Signals(number).name
     return f"signal {number}"

@@ -84,7 +84,7 @@ def _moves(pid: int, *, patient: bool) -> bool:
 
 
 def _states(pid: int) -> Iterator[str]:
-    """The state of each thread of *pid*; none of a process that is gone."""
+    """Yield the state of each thread of *pid*; none of a process that is gone."""
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             yield (task / "stat").read_text("ascii", "replace").rpartition(")")[2].split()[0]

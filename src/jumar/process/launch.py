@@ -100,7 +100,7 @@ class Pipes:
 
 
 def scrub(invocation: Invocation, confinement: Confinement) -> dict[str, str]:
-    """The environment of a confined process: nothing of the person's but what decides how text and time look."""
+    """Return the environment of a confined process: nothing of the person's but what decides how text and time look."""
     environ, private = confinement.environ, confinement.private
     kept = {k: v for k, v in environ.items() if k in ("LANG", "TZ") or k.startswith("LC_")}
     interpreter = Path(invocation.argv[0]).parent
@@ -160,7 +160,7 @@ def start_confined(invocation: Invocation, confinement: Confinement) -> StartedP
 
 
 def _wrapped(invocation: Invocation, confinement: Confinement) -> Wrapped:
-    """The argv in its sandbox, in which it sees the scripts that it may begin with."""
+    """Return the argv in its sandbox, in which it sees the scripts that it may begin with."""
     reach = msgspec.structs.replace(confinement.reach, readable=(*confinement.reach.readable, Path(start.FOLDER)))
     argv = (_found(invocation.argv[0], scrub(invocation, confinement)["PATH"]), *invocation.argv[1:])
     if not os.access(argv[0], os.X_OK):  # so the system says what is wrong with it, and not a sandbox
@@ -185,13 +185,16 @@ def _supervisor(orders: IO[bytes], sink: IO[bytes], pipes: Pipes, order: dict[st
 
 
 def _numbered(word: str, files: list[int]) -> str:
-    """*word*, or the number of the descriptor that it stands for."""
+    """Return *word*, or the number of the descriptor that it stands for."""
     kind, _, place = word.partition("=")
     return str(files[int(place)]) if kind == "@file" and place.isdigit() else word
 
 
 def _held(content: bytes) -> IO[bytes]:
-    """A file without a name that holds *content*, ready to be read from its start; where it can be, it cannot grow."""
+    """Return a file without a name that holds *content*, ready to be read from its start.
+
+    Where it can be, it cannot grow.
+    """
     sealed = hasattr(os, "memfd_create")
     # The caller's stack closes it.
     file: IO[bytes] = os.fdopen(os.memfd_create("jumar", _SEALABLE), "w+b") if sealed else tempfile.TemporaryFile()  # noqa: SIM115

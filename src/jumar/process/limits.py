@@ -40,7 +40,7 @@ def compute_default_ceiling() -> ResourceLimits:
 
 
 def _memory() -> Iterator[int]:
-    """Every bound on our memory: the machine's, and those of the control groups that we are in."""
+    """Yield every bound on our memory: the machine's, and those of the control groups that we are in."""
     with suppress(OSError, ValueError):
         yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError):

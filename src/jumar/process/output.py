@@ -22,7 +22,7 @@ _CONTROL = re.compile(
 
 
 def strip_terminal_codes(text: str) -> str:
-    """*text* without what only a terminal understands; a carriage return ends a line."""
+    """Return *text* without what only a terminal understands; a carriage return ends a line."""
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 

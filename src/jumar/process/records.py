@@ -31,7 +31,7 @@ LINE = 300
 
 
 def parse_collection(records: Iterable[Record], ended: Ended, detail: str) -> Collected:
-    """The ids in the records of a collection."""
+    """Return the ids in the records of a collection."""
     ids: list[str] = []
     broken: dict[str, Broken] = {}
     anomaly = "" if ended is Ended.NORMAL else detail
@@ -49,7 +49,7 @@ def parse_collection(records: Iterable[Record], ended: Ended, detail: str) -> Co
 
 
 def build_report(records: Iterable[Record], ended: Ended, detail: str, *, serial: bool = False) -> Report:
-    """The results in the records of a verification. What was collected and then not reported is a result too.
+    """Return the results in the records of a verification. What was collected and then not reported is a result too.
 
     A *serial* runner says what it starts, runs one test at a time, and says when it is done.
     """
@@ -103,7 +103,7 @@ def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
 
 
 def _silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:
-    """The result of a test that was collected and never reported; *lost* if the process ended in it."""
+    """Return the result of a test that was collected and never reported; *lost* if the process ended in it."""
     if ended is Ended.NORMAL:
         return TestResult(test_id, Outcome.MISSING, 0, "collected and not run")
     if lost:

@@ -24,7 +24,7 @@ class TreeStore(Protocol):
 
 @asynccontextmanager
 async def lay_out(store: TreeStore, tree: str, rooms: Path) -> AsyncIterator[Path]:
-    """A fresh directory below *rooms* with the files of *tree*, removed on leaving."""
+    """Yield a fresh directory below *rooms* with the files of *tree*, removed on leaving."""
     room = _absolute(rooms) / secrets.token_hex(4)
     try:
         await to_thread.run_sync(store.materialise, tree, room)
@@ -68,5 +68,5 @@ def replace_files(room: Path, files: Mapping[str, bytes]) -> None:
 
 
 def list_paths(room: Path) -> list[str]:
-    """The files in *room*, in order."""
+    """Return the files in *room*, in order."""
     return sorted(path.relative_to(room).as_posix() for path in room.rglob("*") if path.is_file())

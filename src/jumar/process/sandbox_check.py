@@ -41,7 +41,7 @@ echo "$inside"
 
 
 async def find_bubblewrap(folder: Path, environ: Mapping[str, str]) -> Bubblewrap:
-    """The first bubblewrap of this machine that confines, with an overlay where it can make one.
+    """Return the first bubblewrap of this machine that confines, with an overlay where it can make one.
 
     Args:
         folder: where rooms will lie, an absolute path: not every file system can lie below an overlay.
@@ -98,5 +98,5 @@ class _Decoy:
 
 
 def _namespaces() -> tuple[str, ...]:
-    """The names of our own namespaces, such as `net:[4026531840]`."""
+    """Return the names of our own namespaces, such as `net:[4026531840]`."""
     return tuple(str(Path("/proc/self/ns", name).readlink()) for name in ("user", "mnt", "pid", "net", "ipc", "uts"))

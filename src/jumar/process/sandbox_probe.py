@@ -68,7 +68,7 @@ async def reprobe_sandbox(sandbox: Sandbox, place: Path, environ: Mapping[str, s
 
 
 def _sent(sandbox: Sandbox, traps: Decoys, environ: Mapping[str, str]) -> AbstractAsyncContextManager[Child]:
-    """The prober, started in *sandbox*. Among the environment it is not to get is a key."""
+    """Return the prober, started in *sandbox*. Among the environment it is not to get is a key."""
     scripts = Path(start.FOLDER)
     return run_confined(
         Invocation(argv=_python(probe_main)),

@@ -90,7 +90,7 @@ def ask_folder(argv: Sequence[str], origin: Path, environ: Mapping[str, str] | N
 
 
 def resolve_python(python: Path, origin: Path) -> Path:
-    """The interpreter that *python* starts where that is a shim, as pyenv's are; else *python*.
+    """Return the interpreter that *python* starts where that is a shim, as pyenv's are; else *python*.
 
     Raises:
         BadInput: if it starts none.
@@ -113,7 +113,7 @@ def explain_unusable(program: Path, question: str, why: str) -> str:
 
 
 def build_search_path(first: Sequence[Path], path: str, last: Path) -> str:
-    """A PATH that begins with the folders *first*, goes on with the person's *path* and ends with *last*."""
+    """Return a PATH that begins with the folders *first*, goes on with the person's *path* and ends with *last*."""
     front = [str(folder) for folder in first if str(folder) not in SYSTEM]
     return os.pathsep.join(dict.fromkeys([*front, *filter(None, path.split(os.pathsep)), str(last)]))
 
@@ -127,7 +127,7 @@ def find_outside_links(root: Path) -> tuple[Path, ...]:
 
 
 def find_compilers(path: str) -> tuple[Path, ...]:
-    """The C compilers on *path* that no sandbox shows by itself: go and cargo link with them."""
+    """Return the C compilers on *path* that no sandbox shows by itself: go and cargo link with them."""
     found = (shutil.which(name, path=path) for name in ("cc", "gcc"))
     return tuple(
         dict.fromkeys(
@@ -137,7 +137,7 @@ def find_compilers(path: str) -> tuple[Path, ...]:
 
 
 def _choices(origin: Path) -> Iterator[tuple[str, str]]:
-    """The names and texts of the nearest files that choose versions for *origin*."""
+    """Yield the names and texts of the nearest files that choose versions for *origin*."""
     for name in CHOICES:
         for folder in (origin.absolute(), *origin.absolute().parents):
             with suppress(OSError, ValueError):

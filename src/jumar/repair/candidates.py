@@ -118,7 +118,7 @@ class _Lot:
 
 
 def generate_candidates(tree: SuspectTree, seed: int = 0, least: float = 0.0) -> Iterator[Candidate]:
-    """All candidates of *tree* ranked *least* or more, best first. The same arguments give the same order."""
+    """Yield all candidates of *tree* ranked *least* or more, best first. The same arguments give the same order."""
     heap: list[tuple[float, bool, int, int, _Lot | tuple[str, Unit, TextEdit]]] = []
     units = sorted(tree.units(), key=lambda entry: -max(entry[2].values()))
     scores = {(path, unit): lines for path, unit, lines in units}
@@ -165,7 +165,7 @@ def _ask(
 
 
 def _thinned(asked: int) -> float:
-    """The share that is left of a rank after *asked* others of its lot."""
+    """Return the share that is left of a rank after *asked* others of its lot."""
     return float((asked + 1) ** THINNING)
 
 
@@ -225,7 +225,7 @@ def _lots(tree: SuspectTree, path: str, unit: Unit, scores: Mapping[int, float])
 
 
 def _placed(site: EditSite, unit: Unit, edits: Iterator[TextEdit], shift: int) -> Iterator[TextEdit]:
-    """*edits* in offsets and lines of the file, without those that change nothing or the shell."""
+    """Yield *edits* in offsets and lines of the file, without those that change nothing or the shell."""
     for edit in edits:
         if edit.start >= len(unit.shell) and site.snippet[edit.start : edit.end] != edit.text:
             yield edit.fitted(site.snippet).shifted(unit.start - len(unit.shell), shift)

@@ -32,11 +32,11 @@ class Sources:
     """Files that begin with a byte order mark."""
 
     def written(self, path: str, text: str) -> str:
-        """The searched *text* of *path* as it is written."""
+        """Return the searched *text* of *path* as it is written."""
         return MARK + text if path in self.marked else text
 
     def culprits(self, output: str) -> tuple[str, ...]:
-        """The reasons of files that do not parse and that the *output* of the red tests names: they come first."""
+        """Return reasons of files that do not parse and that the *output* of the red tests names: they come first."""
         if not _FAULT.search(output):
             return ()
         there = (re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(path)}\b", output) for path in self.unparsable)
@@ -51,7 +51,7 @@ class Sources:
 
 
 def split_sources(files: Mapping[str, bytes]) -> Sources:
-    """The Python sources among *files*."""
+    """Return the Python sources among *files*."""
     texts: dict[str, str] = {}
     unparsable: dict[str, str] = {}
     foreign: dict[str, str] = {}
@@ -74,7 +74,7 @@ def split_sources(files: Mapping[str, bytes]) -> Sources:
 
 
 def find_syntax_error(text: str) -> str:
-    """The line at which *text* stops being Python, and the parser's word for it; empty if it parses."""
+    """Return the line at which *text* stops being Python, and the parser's word for it; empty if it parses."""
     try:
         ast.parse(text)
     except SyntaxError as error:

@@ -127,7 +127,7 @@ class TrialSchedule:
         return -self.partials[0][0] if self.partials else 0
 
     def _again(self, index: int, share: float = RETRY_SHARE) -> ScreeningTrial | None:
-        """A candidate that hung, under a longer limit, if its turn has come."""
+        """Return a candidate that hung, under a longer limit, if its turn has come."""
         if self._hopeful and self._spent[HOPEFUL] <= self._spent[0] + CREDIT_SECONDS:
             retry = heappop(self._hopeful)
             return self._trial(index, retry.candidate, retry.level, HOPEFUL)
@@ -148,7 +148,7 @@ class TrialSchedule:
         return ScreeningTrial(index, candidate, seconds, self._floor)
 
     def _pair(self) -> Candidate | None:
-        """The next pair, taking turns among the first halves."""
+        """Return the next pair, taking turns among the first halves."""
         while self._halves:
             self._pair_turn = (self._pair_turn + 1) % len(self._halves)
             candidate = next(self._halves[self._pair_turn].pairs, None)

@@ -147,7 +147,10 @@ class ScreeningWorker:
         return lines
 
     async def _screened(self, child: Child, job: Mapping[str, object]) -> list[Any] | None:
-        """The lines of *job*. Few candidates get to the green tests: those are measured for the first that does."""
+        """Return the lines of *job*. Few candidates get to the green tests.
+
+        Those are measured for the first that does.
+        """
         lines = await _exchange(child, job, self._turned)
         if not lines or ["kept"] not in lines or child in self._measured or not self._ground.green:
             return lines
@@ -159,7 +162,7 @@ class ScreeningWorker:
         return await _exchange(child, job)
 
     async def _start(self, *, cold: bool) -> Child | None:
-        """A process that is ready for trials, or None if it cannot be made ready."""
+        """Return a process that is ready for trials, or None if it cannot be made ready."""
         ground = self._ground
         room = await self._stack.enter_async_context(lay_out(ground.store, ground.tree, ground.fence.rooms))
         invocation = _invocation(ground, room, cold=cold)
@@ -178,7 +181,7 @@ class ScreeningWorker:
 async def open_worker(
     ground: ScreeningTree, turned: Callable[[int], None] = lambda _: None
 ) -> AsyncIterator[ScreeningWorker]:
-    """A worker on *ground*; leaving ends its processes.
+    """Yield a worker on *ground*; leaving ends its processes.
 
     *turned* is called with the number of a trial under which all red tests pass, before the green ones are run.
     """
@@ -189,7 +192,7 @@ async def open_worker(
 
 
 def _invocation(ground: ScreeningTree, room: Path, *, cold: bool) -> Invocation:
-    """The runner's own invocation, with our script in the place of its."""
+    """Return the runner's own invocation, with our script in the place of its."""
     ids = [*ground.red, *ground.green]
     plain = ground.runner.verification(ground.suite, room, ids)
     argv = (*plain.argv[:-2], *start.build_command(screening_main))
@@ -205,7 +208,7 @@ def _invocation(ground: ScreeningTree, room: Path, *, cold: bool) -> Invocation:
 
 
 def spread(red: Sequence[str]) -> tuple[list[str], int]:
-    """The *red* ids with those of different test functions first, and how many functions there are."""
+    """Return the *red* ids with those of different test functions first, and how many functions there are."""
     functions: dict[str, list[str]] = {}
     for test_id in red:
         functions.setdefault(test_id.partition("[")[0], []).append(test_id)

@@ -31,7 +31,7 @@ class Screener(Protocol):
     """Screens one trial at a time."""
 
     async def screen(self, trial: ScreeningTrial) -> Sighting:
-        """The outcome of *trial*."""
+        """Return the outcome of *trial*."""
         ...
 
 
@@ -78,7 +78,10 @@ class MutationSearch:
     async def run(
         self, ground: ScreeningTree, bounds: Bounds, refused: Callable[[Candidate], bool]
     ) -> Candidate | None:
-        """The next candidate worth proposing that is not *refused*; None if the bounds or the candidates end first."""
+        """Return the next candidate worth proposing that is not *refused*.
+
+        None if the bounds or the candidates end first.
+        """
         ends = anyio.current_time() + bounds.seconds
         jobs_in, jobs_out = anyio.create_memory_object_stream[ScreeningTrial](inf)
         seen_in, seen_out = anyio.create_memory_object_stream[tuple[int, Sighting]](inf)
@@ -148,7 +151,7 @@ class MutationSearch:
         self._strategy.note(self._trials.pop(index), self._seen.pop(index))
 
     def _judge(self, refused: Callable[[Candidate], bool], *, everything: bool) -> Candidate | None:
-        """The first survivor, in the order in which the strategy hears of them."""
+        """Return the first survivor, in the order in which the strategy hears of them."""
         soon = inf if everything else self._next + LAG
         while self._pending and self._pending[0][1] in self._seen and self._pending[0][0] <= soon:
             entry = heappop(self._pending)
@@ -165,7 +168,7 @@ class MutationSearch:
     def _late(
         self, seen: MemoryObjectReceiveStream[tuple[int, Sighting]], refused: Callable[[Candidate], bool]
     ) -> Candidate | None:
-        """A survivor that nobody has heard of, or that waits for trials which are not over: the time has ended.
+        """Return a survivor that nobody has heard of, or that waits for trials which are not over: the time has ended.
 
         A candidate under which all red tests pass will do where the time ended while the green ones were running.
         """
@@ -182,7 +185,7 @@ class MutationSearch:
         return None
 
     def _second_best(self, refused: Callable[[Candidate], bool]) -> Candidate | None:
-        """The candidate that makes most progress, if none does it all."""
+        """Return the candidate that makes most progress, if none does it all."""
         while self._judged:
             self._hear()
         partials = sorted(self._strategy.partials, key=lambda partial: partial[:2])

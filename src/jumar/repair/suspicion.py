@@ -28,7 +28,7 @@ class SuspectTree:
         self.outlines = {path: found for path, text in self.files.items() if (found := build_outline(text))}
 
     def units(self) -> Iterator[tuple[str, Unit, Mapping[int, float]]]:
-        """Each suspicious unit, with the suspicion of each of its lines in the file."""
+        """Yield each suspicious unit, with the suspicion of each of its lines in the file."""
         for path, found in self.outlines.items():
             rows = self.files[path].split("\n")
             scores = self.suspects.get(path, {})
@@ -51,7 +51,7 @@ def _mentions(rows: list[str], line: int, name: str) -> bool:
 
 
 def _statements(source: str, unit: Unit, scores: Mapping[int, float]) -> dict[int, float]:
-    """The suspicion of each line of a function; empty if it has none."""
+    """Return the suspicion of each line of a function; empty if it has none."""
     found: dict[int, float] = {}
     shift = unit.first - 1 - unit.shell_lines
     for node in ast.walk(ast.parse(unit.shell + source[unit.start : unit.end])):
@@ -67,7 +67,7 @@ def _statements(source: str, unit: Unit, scores: Mapping[int, float]) -> dict[in
 
 
 def _own_lines(node: ast.stmt) -> range:
-    """The lines of a simple statement, or of the head of a compound one."""
+    """Return the lines of a simple statement, or of the head of a compound one."""
     body = getattr(node, "body", None)
     inner = body if isinstance(body, list) else getattr(node, "cases", [])
     below = [getattr(part, "lineno", None) or part.pattern.lineno for part in inner[:1]]

@@ -78,15 +78,15 @@ class JavaScriptRunner:
         return self._invocation(suite, {"mode": "run", "args": [], "ids": list(ids)})
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
-        """The ids in the records of a collection."""
+        """Return the ids in the records of a collection."""
         return decode.parse_collection(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
-        """The results in the records of a verification."""
+        """Return the results in the records of a verification."""
         return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
-        """The test files among *paths*: by the runner's own names, below what *select* names, or named there."""
+        """Return the test files among *paths*: by the runner's own names, below what *select* names, or named there."""
         chosen = [PurePosixPath(s.partition("::")[0]) for s in select]
 
         def holds_tests(path: PurePosixPath) -> bool:
@@ -97,7 +97,10 @@ class JavaScriptRunner:
         return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
-        """The tests in *source*, each once; what is filled in at run time stands in their names as it is written."""
+        """Return the tests in *source*, each once.
+
+        What is filled in at run time stands in their names as it is written.
+        """
         return javascript_tests.find_sites(path, source)
 
     def _invocation(self, suite: Suite, config: Mapping[str, object]) -> Invocation:
@@ -119,7 +122,7 @@ def find_installed_packages(origin: Path) -> tuple[Mapping[str, Path], tuple[Pat
 
 
 def _node(node: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
-    """The program that *node* starts, or *node* and why that cannot be found."""
+    """Return the program that *node* starts, or *node* and why that cannot be found."""
     if toolchain.find_binary(node, ("node", "nodejs")):
         return node, ""
     asked = toolchain.ask_folder((str(node), "-p", "process.execPath"), origin, environ)
@@ -127,7 +130,7 @@ def _node(node: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, s
 
 
 def _links(packages: Path, place: PurePosixPath, origin: Path) -> Iterator[tuple[str, Path]]:
-    """One link for each of *packages*: the folder itself is the room's, as tools write to it what they keep.
+    """Yield one link for each of *packages*: the folder itself is the room's, as tools write to it what they keep.
 
     Links that lead back into *origin* are packages of the task itself, and it is the room's that have to be tested:
     those become relative.
@@ -141,7 +144,7 @@ def _links(packages: Path, place: PurePosixPath, origin: Path) -> Iterator[tuple
 
 
 def _seen(packages: Path, origin: Path) -> Iterator[Path]:
-    """The folders that *packages* lie in, those included that were linked from elsewhere and are packages."""
+    """Yield the folders that *packages* lie in, those included that were linked from elsewhere and are packages."""
     real = packages.resolve()
     yield from (packages.absolute(), real)
     for _, target in _entries(packages):
@@ -160,7 +163,7 @@ def _is_package(target: Path) -> bool:
 
 
 def _entries(packages: Path) -> Iterator[tuple[str, Path | None]]:
-    """The names in a folder of packages, and where those lead that are links; what tools keep there is left out."""
+    """Yield names in a folder of packages, and where those lead that are links; what tools keep there is left out."""
     for entry in sorted(packages.iterdir()):
         if entry.name.startswith(".") and entry.name != ".bin":
             continue
@@ -175,7 +178,7 @@ def _own(target: Path, origin: Path) -> bool:
 
 
 def _workspaces(origin: Path) -> Iterator[Path]:
-    """The folders below *origin* that have packages of their own."""
+    """Yield the folders below *origin* that have packages of their own."""
     for parent, folders, _ in os.walk(origin):
         depth = len(Path(parent).relative_to(origin).parts)
         if depth and PACKAGES in folders and _is_of_packages(Path(parent, PACKAGES)):

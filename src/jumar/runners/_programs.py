@@ -22,7 +22,10 @@ TOOLCHAINS = ("go", "cargo")
 
 
 def find_command_surroundings(origin: Path, environ: Mapping[str, str]) -> Surroundings:
-    """The surroundings of any command in the project in *origin*; nothing is missing, as only the command can tell."""
+    """Return the surroundings of any command in the project in *origin*.
+
+    Nothing is missing, as only the command can tell.
+    """
     env, links, readable = dict[str, str](), dict[str, Path](), list[Path]()
     if (kind := detect_runner(origin)) in TOOLCHAINS:
         runner: Runner = load("runners", kind)  # type: ignore[assignment]  # the contract kit checks what a plug-in is
@@ -49,7 +52,7 @@ def find_runner_surroundings(runner: Runner, origin: Path, environ: Mapping[str,
 
 
 def join_surroundings(first: Surroundings, more: Surroundings, python: str) -> Surroundings:
-    """*first* with what a command needs besides (*more*), and the interpreter *python*."""
+    """Return *first* with what a command needs besides (*more*), and the interpreter *python*."""
     own = find_interpreter_files(Path(python)) if python else ()
     return replace(
         first,

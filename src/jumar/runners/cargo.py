@@ -84,15 +84,18 @@ class CargoRunner:
         return _invocation(suite, "run", ids, list(dict.fromkeys(i.partition("::")[0] for i in ids)))
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
-        """The ids in the records of a collection."""
+        """Return the ids in the records of a collection."""
         return decode.parse_collection(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
-        """The results in the records of a verification."""
+        """Return the results in the records of a verification."""
         return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
-        """The test files among *paths*: Rust below a folder `tests`, within *select*, or named there themselves."""
+        """Return the test files among *paths*.
+
+        Rust below a folder `tests`, within *select*, or named there themselves.
+        """
         chosen = [PurePosixPath(s.partition("::")[0]) for s in select]
 
         def holds_tests(path: PurePosixPath) -> bool:
@@ -103,7 +106,7 @@ class CargoRunner:
         return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
-        """The tests in *source*, as far as it can be parsed; none in a file that is a module of another one.
+        """Return the tests in *source*, as far as it can be parsed; none in a file that is a module of another one.
 
         What is compiled under a condition that may not hold is left out: it could stay red for ever.
         """
@@ -118,7 +121,10 @@ class CargoRunner:
 
 
 def _root(cargo: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path | None, str]:
-    """The folder of the toolchain that *cargo* is of, or why it is not known; None: rustup chooses in the sandbox."""
+    """Return the folder of the toolchain that *cargo* is of, or why it is not known; None.
+
+    Rustup chooses in the sandbox.
+    """
     real = cargo.resolve()
     if real.name == "rustup" or _same(real, real.with_name("rustup")):
         return None, ""
@@ -140,7 +146,9 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def _readable(env: Mapping[str, str], cargo: Path, root: Path | None) -> tuple[Path, ...]:
-    """The toolchain, what was fetched of crates, and the seeds. Not the rest of cargo's home: it may hold a token.
+    """Return the toolchain, what was fetched of crates, and the seeds. Not the rest of cargo's home.
+
+    It may hold a token.
 
     Where rustup chooses (*root* is None), that is all of its toolchains, linked ones too.
     """
@@ -152,7 +160,7 @@ def _readable(env: Mapping[str, str], cargo: Path, root: Path | None) -> tuple[P
 
 
 def _toolchains(rustup: str) -> tuple[Path, ...]:
-    """The folder *rustup* of toolchains, and where those lie that were linked (`rustup toolchain link`)."""
+    """Return the folder *rustup* of toolchains, and where those lie that were linked (`rustup toolchain link`)."""
     return (Path(rustup), *toolchain.find_outside_links(Path(rustup, "toolchains"))) if rustup else ()
 
 
@@ -165,7 +173,7 @@ def _invocation(suite: Suite, mode: str, ids: Sequence[str], files: Sequence[str
 
 
 def _tests(node: Node, prefix: str) -> Iterator[tuple[str, int, int]]:
-    """The tests in *node* and its modules: name, first line (of the attributes), last line."""
+    """Yield the tests in *node* and its modules: name, first line (of the attributes), last line."""
     attributes: list[Node] = []
     for child in node.named_children:
         if child.type == "inner_attribute_item" and _is_unsure(child):
@@ -188,7 +196,10 @@ def _in(item: Node, prefix: str, attributes: Sequence[Node]) -> Iterator[tuple[s
 
 
 def _attribute(attribute: Node) -> tuple[str, str]:
-    """The path of an attribute and its arguments, without white space: `tokio::test` marks a test as `test` does."""
+    """Return the path of an attribute and its arguments, without white space.
+
+    `tokio::test` marks a test as `test` does.
+    """
     text = "".join((attribute.text or b"").decode("utf-8", "replace").split()).lstrip("#!")
     path, _, arguments = text.removeprefix("[").removesuffix("]").partition("(")
     return path, arguments.removesuffix(")")

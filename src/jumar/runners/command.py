@@ -44,7 +44,7 @@ class CommandRunner:
     """It has one test, which stands for the whole suite (see `jumar.testing.check_runner`)."""
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """The programs on PATH, and what the project in *origin* has installed beside its files."""
+        """Return the programs on PATH, and what the project in *origin* has installed beside its files."""
         return _programs.find_command_surroundings(origin, environ)
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # other runners look into it
@@ -56,11 +56,11 @@ class CommandRunner:
         return _invocation(suite, "run" if build_test_id(suite) in ids else "collect")
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
-        """The id in the records of a collection."""
+        """Return the id in the records of a collection."""
         return decode.parse_collection(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
-        """The result in the records of a verification."""
+        """Return the result in the records of a verification."""
         return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
@@ -79,13 +79,13 @@ class CommandRunner:
 
 
 def build_test_id(suite: Suite) -> str:
-    """The id of the one test: the command itself, on one line."""
+    """Return the id of the one test: the command itself, on one line."""
     said = " ".join(suite.command.split())
     return f"{HEAD}::{said if len(said) <= LONGEST else said[: LONGEST - 3] + '...'}"
 
 
 def build_argv(command: str) -> tuple[str, ...]:
-    """The words of *command*, or a shell that runs it where it has the syntax of one.
+    """Return the words of *command*, or a shell that runs it where it has the syntax of one.
 
     Raises:
         BadInput: if it is empty, cannot be split into words, or has a placeholder of another runner.

@@ -77,15 +77,18 @@ class GoRunner:
         return _invocation(suite, "run", ids, self._homes(room, files))
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
-        """The ids in the records of a collection."""
+        """Return the ids in the records of a collection."""
         return decode.parse_collection(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
-        """The results in the records of a verification."""
+        """Return the results in the records of a verification."""
         return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
-        """The test files among *paths*: by go's name for them, where go looks for packages, and within *select*."""
+        """Return the test files among *paths*.
+
+        By go's name for them, where go looks for packages, and within *select*.
+        """
         chosen = [PurePosixPath(s.partition("::")[0]) for s in select]
 
         def holds_tests(path: PurePosixPath) -> bool:
@@ -96,7 +99,7 @@ class GoRunner:
         return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
-        """The tests in *source*, as far as it can be parsed."""
+        """Return the tests in *source*, as far as it can be parsed."""
         from tree_sitter import Parser  # noqa: PLC0415  a run in Python alone does not load the grammars
 
         from jumar.languages.grammars import load_language  # noqa: PLC0415  as above
@@ -117,7 +120,7 @@ class GoRunner:
 
 
 def _root(go: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str]:
-    """The folder of the toolchain (GOROOT) that *go* starts, or why it cannot be found."""
+    """Return the folder of the toolchain (GOROOT) that *go* starts, or why it cannot be found."""
     real = toolchain.find_binary(go, ("go",))
     named = [Path(environ["GOROOT"])] if environ.get("GOROOT") else []
     for root in (*named, *([real.parent.parent] if real else ())):
@@ -131,7 +134,7 @@ def _root(go: Path, origin: Path, environ: Mapping[str, str]) -> tuple[Path, str
 
 
 def _caches(env: Mapping[str, str]) -> tuple[Path, ...]:
-    """The caches that *env* names: a build goes on where its cache cannot be written."""
+    """Return the caches that *env* names: a build goes on where its cache cannot be written."""
     modules = env.get("GOMODCACHE") or (f"{env['GOPATH'].split(':')[0]}/pkg/mod" if "GOPATH" in env else "")
     return tuple(Path(name) for name in (env.get("GOCACHE", ""), modules) if name)
 

@@ -35,23 +35,23 @@ class JunitRunner:
         return Surroundings(readable=find_path_files(environ.get("PATH", ""), environ.get("HOME", ""), origin))
 
     def collection(self, suite: Suite, room: Path) -> Invocation:  # noqa: ARG002  # as above
-        """The command without names: the tests that it reports are the suite."""
+        """Return the command without names: the tests that it reports are the suite."""
         return _invocation(suite, ())
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  # as above
-        """The command with the names of *ids* where it has a place for them."""
+        """Return the command with the names of *ids* where it has a place for them."""
         return _invocation(suite, ids)
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
-        """The ids in the records of a collection."""
+        """Return the ids in the records of a collection."""
         return decode.parse_collection(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
-        """The results in the records of a verification."""
+        """Return the results in the records of a verification."""
         return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
-        """The test files among *paths*, by the usual names and folders, and those that *select* names."""
+        """Return the test files among *paths*, by the usual names and folders, and those that *select* names."""
         chosen = {PurePosixPath(s.partition("::")[0]) for s in select}
 
         def holds_tests(path: PurePosixPath) -> bool:
@@ -86,7 +86,7 @@ def _invocation(suite: Suite, ids: Sequence[str]) -> Invocation:
 
 
 def _spelled(words: Iterable[str], ids: Sequence[str], report: str) -> Iterable[str]:
-    """*words* with the path of the report, and each with a place for ids once for every name that is asked for."""
+    """Return *words* with the path of the report; those with a place for ids are repeated for every asked name."""
     names = list(dict.fromkeys(i.rpartition("::")[2] for i in ids))
     for word in (word.replace(REPORT, report) for word in words):
         yield from (word.replace(IDS, name) for name in names) if IDS in word else (word,)

@@ -41,15 +41,18 @@ class PytestRunner:
         return _invocation(suite, {"mode": "run", "args": files, "ids": list(ids)})
 
     def collected(self, records: Iterable[Record], ended: Ended, detail: str) -> Collected:
-        """The ids in the records of a collection."""
+        """Return the ids in the records of a collection."""
         return decode.parse_collection(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
-        """The results in the records of a verification."""
+        """Return the results in the records of a verification."""
         return decode.build_report(records, ended, detail, serial=True)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
-        """The test files among *paths*: by pytest's names, below what *select* names, or named there themselves."""
+        """Return the test files among *paths*.
+
+        By pytest's names, below what *select* names, or named there themselves.
+        """
         chosen = [PurePosixPath(s.partition("::")[0]) for s in select]
 
         def holds_tests(path: PurePosixPath) -> bool:
@@ -60,7 +63,7 @@ class PytestRunner:
         return tuple(p for p in paths if holds_tests(PurePosixPath(p)))
 
     def sites(self, path: str, source: bytes) -> tuple[Site, ...]:
-        """The tests that pytest's default names find in *source*, each once; none if it does not parse."""
+        """Return the tests that pytest's default names find in *source*, each once; none if it does not parse."""
         try:
             module = ast.parse(source)
         except (SyntaxError, ValueError):
@@ -83,7 +86,7 @@ def _invocation(suite: Suite, config: Mapping[str, object]) -> Invocation:
 
 
 def _bodies(node: ast.AST) -> Iterator[_Bodies]:
-    """The functions and classes in *node*, those under an `if` or `try` included."""
+    """Yield the functions and classes in *node*, those under an `if` or `try` included."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _Bodies):
             yield child
@@ -107,7 +110,7 @@ def _tests(node: ast.AST, classes: Mapping[str, ast.ClassDef]) -> Iterator[tuple
 
 
 def _ancestry(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:
-    """*node* and its base classes in the same file, each once."""
+    """Yield *node* and its base classes in the same file, each once."""
     seen, todo = set[str](), [node]
     while todo:
         current = todo.pop(0)

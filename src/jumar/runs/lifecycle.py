@@ -100,7 +100,7 @@ class Running(NamedTuple):
 
 
 async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -> Running:
-    """A new run of *task* under *runs*, ready to go; *held* closes what it holds.
+    """Return a new run of *task* under *runs*, ready to go; *held* closes what it holds.
 
     Raises:
         BadInput: as `start`.
@@ -139,7 +139,7 @@ async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -
 
 
 async def rejoin_run(run: TrustedRun, entry: RunEntry, held: ExitStack) -> Running:
-    """The open *run*, ready to go on where its host left it; *held* closes what it holds.
+    """Return the open *run*, ready to go on where its host left it; *held* closes what it holds.
 
     Raises:
         BadInput: if there is no run, another process writes it, or its journal is damaged.
@@ -203,7 +203,7 @@ async def _running(
     held: ExitStack,
     given: tuple[ports.Host | None, Budget | None] = (None, None),
 ) -> Running:
-    """The run in *place*, ready to go; *held* closes what it holds. What is made for others to find is made last.
+    """Return the run in *place*, ready to go; *held* closes what it holds. Files for others are made last.
 
     *given* are the host its actions come from and the caps of a new ledger, where there are such.
     """
@@ -240,7 +240,7 @@ def _drawing(run: ev.RunStart, place: RunPlace, journal: Journal, held: ExitStac
 
 
 def open_ledger(path: Path, caps: Budget | None = None) -> SqliteLedger:
-    """The ledger in *path*, made with *caps* if it is not there.
+    """Return the ledger in *path*, made with *caps* if it is not there.
 
     Raises:
         BadInput: as `SqliteLedger.open`.
@@ -249,7 +249,7 @@ def open_ledger(path: Path, caps: Budget | None = None) -> SqliteLedger:
 
 
 def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...]:
-    """The caps that change, as events.
+    """Return the caps that change, as events.
 
     Raises:
         BadInput: if a new cap is below what is spent already.
@@ -281,7 +281,7 @@ async def finish_run(running: Running) -> Result:
 
 
 def write_result(running: Running, state: RunState) -> Result:
-    """The result of the run that ended in *state*, written down beside its journal."""
+    """Return the result of the run that ended in *state*, written down beside its journal."""
     place, journal = running.place, running.journal
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)  # before anything is written: the disk may be full
     with explain_disk_faults(f"the run has ended, but {place.folder} cannot be written"):
@@ -293,7 +293,7 @@ def write_result(running: Running, state: RunState) -> Result:
 
 
 def store_result(place: RunPlace, result: Result) -> Result:
-    """*result*, written down in *place*, where nothing is judged any more."""
+    """Return *result*, written down in *place*, where nothing is judged any more."""
     shutil.rmtree(place.folder / "rooms", ignore_errors=True)
     with explain_disk_faults(f"the run has ended, but {place.folder} cannot be written"):
         replace_file(place.folder / "result.json", msgspec.json.format(msgspec.json.encode(result)) + b"\n")

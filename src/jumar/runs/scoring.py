@@ -92,13 +92,16 @@ async def score_tree(
 
 
 def _laid_out(run: Path, folder: Path) -> Path:
-    """The tree that the run in *run* stands at, in *folder*."""
+    """Return the tree that the run in *run* stands at, in *folder*."""
     Store(find_objects_folder(run)).materialise(read_state(run).tree, folder)
     return folder
 
 
 async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None, *, reads: bool = True) -> Scored:
-    """The verdict on the tree in *folder*. With *reads* the ids are read off the task's files, where that is sure."""
+    """Return the verdict on the tree in *folder*.
+
+    With *reads* the ids are read off the task's files, where that is sure.
+    """
     store = place.store
     base, given = (store_tree(store, task, where, place.tell) for where in (None, folder))
     visible = build_write_rules(build_settings(task, store, base, python))
@@ -129,7 +132,7 @@ async def _scored(task: Task, folder: Path, place: RunPlace, python: str | None,
 
 
 def _told(done: Verification, tree: str, total: int, probed: MutationFindings | None, ignored: Iterable[str]) -> Scored:
-    """The verdict *done* on *tree*, of whose files those in *ignored* were not taken."""
+    """Return the verdict *done* on *tree*, of whose files those in *ignored* were not taken."""
     verdict = done.verdict
     return Scored(
         ok=verdict.green,
@@ -153,14 +156,14 @@ def _told(done: Verification, tree: str, total: int, probed: MutationFindings | 
 
 
 def _plain(store: Store, tree: str, settings: Settings) -> tuple[str, ...]:
-    """The ids of *tree*, the task's own, where they can be read off its files; else empty."""
+    """Return the ids of *tree*, the task's own, where they can be read off its files; else empty."""
     nodes = store.manifest(tree)
     paths = tuple(path for path, node in nodes.items() if node.kind is EntryKind.FILE)
     return read_plain_ids(paths, lambda path: store.get(nodes[path].sha256), settings.suite) or ()
 
 
 def _with(store: Store, tree: str, hidden: str) -> str:
-    """*tree* with the held-out tests in it."""
+    """Return *tree* with the held-out tests in it."""
     files = store.manifest(hidden) if hidden else {}
     return store.keep(overlay(store.manifest(tree), files, files.__contains__)) if files else tree
 
@@ -192,7 +195,7 @@ async def _verified(verifier: TrustedVerifier, base: str, candidate: str, hidden
 
 
 def _with_hidden(task: Task, paths: tuple[str, ...]) -> Task:
-    """*task* judged by its held-out tests too. What it expects is then whatever both have."""
+    """Return *task* judged by its held-out tests too. What it expects is then whatever both have."""
     tests = load_runner(task.suite.runner).test_files(paths, ())
     select = (*task.suite.select, *tests) if task.suite.select else ()
     return replace(task, suite=replace(task.suite, select=select), expected=())

@@ -59,7 +59,7 @@ class _ActionQueue:
         """Set while the kernel has nothing left to do."""
 
     async def next(self, state: RunState) -> Push | None:  # noqa: ARG002  the port's signature
-        """The next action; None when the session is over."""
+        """Return the next action; None when the session is over."""
         self.idle.set()
         try:
             return await self._receive.receive()
@@ -147,7 +147,7 @@ class Session:
 async def open_session(
     task: Task, runs: Path, *, environ: Mapping[str, str], python: str | None = None, in_place: bool = False
 ) -> AsyncIterator[Session]:
-    """A new run of *task*, whose agent is `host`, under *runs*; its baseline is verified when this yields.
+    """Yield a new run of *task*, whose agent is `host`, under *runs*; its baseline is verified when this yields.
 
     With *in_place* the workspace is the task's folder itself. Leaving keeps the run open; `rejoin_session` resumes it.
 
@@ -173,7 +173,7 @@ async def open_session(
 
 @asynccontextmanager
 async def rejoin_session(run: TrustedRun, *, environ: Mapping[str, str]) -> AsyncIterator[Session]:
-    """The open *run*, from another process or later.
+    """Yield the open *run*, from another process or later.
 
     Raises:
         BadInput: if there is no run, another process writes it, or its journal is damaged.

@@ -140,7 +140,7 @@ class SessionPool:
         return seat.session, told
 
     def named(self, client: str, run: str) -> str:
-        """The name of the run that is meant.
+        """Return the name of the run that is meant.
 
         Raises:
             BadInput: if none is, or what was given is no name of a run.
@@ -153,7 +153,7 @@ class SessionPool:
         return name
 
     def at(self, client: str) -> str:
-        """The run that *client* is at; empty: none."""
+        """Return the run that *client* is at; empty: none."""
         return self._at.get(client, "")
 
     def state(self, name: str) -> RunState:
@@ -169,7 +169,7 @@ class SessionPool:
         return read_state(self._runs / name)
 
     def folder(self, name: str) -> Path:
-        """The directory of the run called *name*."""
+        """Return the directory of the run called *name*."""
         return self._seats[name].session.folder if name in self._seats else self._runs / name
 
     async def leave(self, client: str) -> None:
@@ -241,7 +241,7 @@ def _refuse_ended(state: RunState, name: str) -> None:
 
 
 def _only(broken: Exception) -> Exception:
-    """The one fault in a group of one; else the group."""
+    """Return the one fault in a group of one; else the group."""
     while isinstance(broken, ExceptionGroup) and len(broken.exceptions) == 1:
         broken = broken.exceptions[0]
     return broken

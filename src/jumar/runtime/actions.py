@@ -77,7 +77,7 @@ async def execute(parts: RunDependencies, action: Action, state: RunState, *, la
 
 
 def redact_event(event: ev.Event, secrets: tuple[str, ...]) -> ev.Event:
-    """*event* without keys: a file or a test of the task may show one."""
+    """Return *event* without keys: a file or a test of the task may show one."""
     if secrets and isinstance(event, ev.Observation):
         return replace(event, content=clean_json(event.content, secrets))
     if secrets and isinstance(event, ev.ActionTaken):
@@ -88,7 +88,7 @@ def redact_event(event: ev.Event, secrets: tuple[str, ...]) -> ev.Event:
 
 
 def build_cut_off_event(action: Action, why: str, *, last: bool) -> ev.ActionTaken:
-    """The fact that *action* was not performed to its end."""
+    """Return the fact that *action* was not performed to its end."""
     return ev.ActionTaken(name=action.name, args=dict(action.args), admitted=False, reason=why, last=last)
 
 
@@ -164,7 +164,7 @@ def _nothing(action: Action) -> str:
 
 
 def _resolved(workspace: Workspace, action: Action) -> tuple[dict[str, str | None], str]:
-    """The whole new texts that *action* asks for, or why an edit has none."""
+    """Return the whole new texts that *action* asks for, or why an edit has none."""
     edit = action.edit
     if edit is None:
         return action.files, ""

@@ -63,7 +63,7 @@ def _bent(before: list[bytes], after: list[bytes], green: Mapping[str, bytes]) -
 
 
 def _around(parts: RunDependencies, path: str, source: bytes) -> list[bytes]:
-    """The lines of *source* that belong to no test, without their ends and without empty ones."""
+    """Return the lines of *source* that belong to no test, without their ends and without empty ones."""
     tests = {n for site in parts.sites(path, source) for n in range(site.start - 1, site.end)}
     return [line.rstrip() for n, line in enumerate(source.splitlines()) if n not in tests and line.strip()]
 

@@ -67,7 +67,7 @@ def _refused(action: Action, ruling: Ruling, *, last: bool) -> Sequence[ev.Event
 def _edit(
     parts: RunDependencies, action: Action, sides: tuple[str, str], renames: Mapping[str, str]
 ) -> tuple[ev.Event, ...]:
-    """The edit as events: what made it, and each file that it changed."""
+    """Return the edit as events: what made it, and each file that it changed."""
     old, new = (parts.workspace.store.manifest(side) for side in sides)
     paths = tuple(
         path for path in trees.find_differences(old, new) if _is_file(old.get(path)) or _is_file(new.get(path))
@@ -89,7 +89,7 @@ def _is_file(node: Node | None) -> bool:
 
 
 async def _ran(parts: RunDependencies, action: Action, state: RunState) -> tuple[str, dict[str, object]]:
-    """The tree that the command leaves, and what it printed.
+    """Return the tree that the command leaves, and what it printed.
 
     Raises:
         CodemodRejected: if it did not end, or no tree can hold what it left.
@@ -110,7 +110,7 @@ async def _ran(parts: RunDependencies, action: Action, state: RunState) -> tuple
 
 
 async def _replaced(parts: RunDependencies, action: Action) -> tuple[str, dict[str, object]]:
-    """The tree with the replacement made, and how often that was in which files.
+    """Return the tree with the replacement made, and how often that was in which files.
 
     Raises:
         CodemodRejected: if the pattern is none, or takes too long.
@@ -145,7 +145,10 @@ async def _replaced(parts: RunDependencies, action: Action) -> tuple[str, dict[s
 def _substituted(
     wanted: regex.Pattern[str], new: str, texts: Mapping[str, str], every: Mapping[str, str]
 ) -> tuple[dict[str, tuple[str, int]], tuple[str, ...]]:
-    """Each of *texts* that changes, with the number of its replacements; and which others of *every* have a match."""
+    """Return each of *texts* that changes, with the number of its replacements.
+
+    And which others of *every* have a match.
+    """
     until = time.monotonic() + REPLACING_SECONDS
 
     def left() -> float:
@@ -211,10 +214,10 @@ def _irregular(nodes: Sequence[Node]) -> str:
 
 
 def _renamed(parts: RunDependencies, path: str, old: Manifest, new: Manifest) -> dict[str, str]:
-    """The renames in the file *path*, which is a test or closed for another reason.
+    """Return the renames in the file *path*, which is a test or closed for another reason.
 
     Raises:
-        CodemodRejected: if it is not there on both sides, if nobody allowed renames in it, or if more than names changes.
+        CodemodRejected: if it is missing on a side, renames in it are not allowed, or more than names changes.
     """
     if not parts.guard.renamable(path):
         how = "--codemod-renames GLOB is the person's switch for renames in tests"
@@ -237,7 +240,7 @@ def _rewritten(parts: RunDependencies, state: RunState, path: str, nodes: Sequen
 
 
 def _code(parts: RunDependencies, manifest: Manifest) -> dict[str, str]:
-    """The code of a tree: the texts of the files that are no test."""
+    """Return the code of a tree: the texts of the files that are no test."""
     store = parts.workspace.store
     files = {path: node for path, node in manifest.items() if _is_file(node) and _is_open(parts, path)}
     texts = {path: _text(store.get(node.sha256)) for path, node in files.items()}

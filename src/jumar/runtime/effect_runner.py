@@ -117,7 +117,7 @@ class EffectRunner:
         return own if shared is None else shared if own is None else min(own, shared)
 
     def cancelled(self, effect: Slow, state: RunState) -> Sequence[ev.Event]:
-        """The facts of an effect that was cut off: a call in flight costs what was reserved."""
+        """Return the facts of an effect that was cut off: a call in flight costs what was reserved."""
         if isinstance(effect, effects.Call) and state.request is not None:
             return (settle_unanswered(state, sent=self._sent),)
         if isinstance(effect, effects.Await):
@@ -252,7 +252,7 @@ def _run_end(state: RunState) -> ev.RunEnd:
 
 
 def _sides(state: RunState) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The expected ids that are red and green on the best tree, in order."""
+    """Return the expected ids that are red and green on the best tree, in order."""
     green = state.best.green_ids if state.best else frozenset()
     expected = state.expected
     return tuple(i for i in expected if i not in green), tuple(i for i in expected if i in green)

@@ -22,7 +22,7 @@ Plain = dict[tuple[str, tuple[str, ...]], tuple[ev.PlainRun, str]]
 
 
 def freeze_configuration(parts: RunDependencies, state: RunState, tree: str) -> str:
-    """*tree* with the configuration that the run began with: the tree that a verdict is of."""
+    """Return *tree* with the configuration that the run began with: the tree that a verdict is of."""
     first, switches = state.run.tree, state.run.settings.switches
     opened = state.run.gate is Gate.REFACTOR or switches.allow_refactor or switches.allow_codemod
     if tree == first or not opened or not _edited(parts, state, tree):
@@ -31,7 +31,7 @@ def freeze_configuration(parts: RunDependencies, state: RunState, tree: str) -> 
 
 
 def _edited(parts: RunDependencies, state: RunState, tree: str) -> tuple[str, ...]:
-    """The files of *tree* that steer the runner and are not as the run began with them."""
+    """Return the files of *tree* that steer the runner and are not as the run began with them."""
     store = parts.workspace.store
     changed = trees.find_differences(store.manifest(state.run.tree), store.manifest(tree))
     return tuple(path for path in changed if parts.guard.steering(path))
@@ -40,7 +40,9 @@ def _edited(parts: RunDependencies, state: RunState, tree: str) -> tuple[str, ..
 async def run_plain(
     parts: RunDependencies, known: Plain, state: RunState, done: Verification
 ) -> tuple[ev.PlainRun, str] | None:
-    """One run under the configuration that the workspace's tree has, and what is shown of it; None: nothing to ask.
+    """Return one run under the configuration that the workspace's tree has, and what is shown of it; None.
+
+    Nothing to ask.
 
     *done* is the verdict under the frozen configuration, which every outcome is compared with.
     """
@@ -77,7 +79,7 @@ async def run_plain(
 
 
 def find_differing_ids(frozen_one: Verdict, plain_one: Verdict) -> tuple[str, ...]:
-    """The ids that come out differently in two verdicts; what is flaky in one of them says nothing."""
+    """Return the ids that come out differently in two verdicts; what is flaky in one of them says nothing."""
     if plain_one.void is not None:
         return ()
     pairs = ((i, r.outcome, _outcome(plain_one, i)) for i, r in frozen_one.results.items())
@@ -97,7 +99,7 @@ def _shown(event: ev.PlainRun, ran: Verification) -> str:
 
 
 def add_plain_results(shown: Mapping[str, object], plain: tuple[ev.PlainRun, str]) -> dict[str, object]:
-    """The results of the verdict, and what is *shown* of a plain run that does not agree with it."""
+    """Return the results of the verdict, and what is *shown* of a plain run that does not agree with it."""
     event, said = plain
     output = "\n".join(str(part) for part in (shown.get("output", ""), said) if part)
     return {"ok": bool(shown.get("ok")) and event.ok, "output": cut_middle(output, OUTPUT_LIMIT)}
@@ -119,7 +121,7 @@ async def check(parts: RunDependencies, state: RunState) -> Checked | None:
 
 
 def join_results(shown: Mapping[str, object], command: str, checked: Checked) -> dict[str, object]:
-    """The results of the tests, and of the *command* that guards refactor mode."""
+    """Return the results of the tests, and of the *command* that guards refactor mode."""
     said = f"{command}: {'succeeded' if checked.ok else 'failed'}\n{checked.output}".rstrip()
     output = "\n".join(str(part) for part in (shown.get("output", ""), said) if part)
     return {"ok": bool(shown.get("ok")) and checked.ok, "output": cut_middle(output, OUTPUT_LIMIT)}

@@ -109,7 +109,7 @@ def _refused(path: str, before: Manifest, now: Manifest, state: RunState, parts:
 
 
 def _leak(path: str, now: Manifest, tree: str, parts: RunDependencies) -> Hit | None:
-    """The hit where a file holds a secret now that no file of *tree* held."""
+    """Return the hit where a file holds a secret now that no file of *tree* held."""
     node = now.get(path)
     if node is None or node.kind is not EntryKind.FILE:
         return None
@@ -119,7 +119,7 @@ def _leak(path: str, now: Manifest, tree: str, parts: RunDependencies) -> Hit | 
 def _told(
     parts: RunDependencies, state: RunState, before: Manifest, wanted: Manifest, reasons: dict[str, str]
 ) -> Sequence[ev.Event]:
-    """The edits that were found, as writes one after the other, and what went back."""
+    """Return the edits that were found, as writes one after the other, and what went back."""
     events: list[ev.Event] = []
     step: Manifest = before
     for path in trees.find_differences(before, wanted):

@@ -49,7 +49,7 @@ def list_files(paths: Iterable[str], path: str) -> dict[str, object]:
 
 
 def read_lines(files: Mapping[str, bytes], path: str, start: int, end: int) -> dict[str, object]:
-    """Lines *start* to *end* of *path*, from 1, both included, 0 for the last: `{"ok", "lines", "text"}`.
+    """Return lines *start* to *end* of *path*, from 1, both included, 0 for the last: `{"ok", "lines", "text"}`.
 
     A line ends where a line feed does, as in a traceback. What is too long is cut after a whole line, and `lines` says
     which ones are shown.
@@ -103,7 +103,9 @@ def is_within(path: str, folder: str) -> bool:
 
 
 def compile_pattern(pattern: str) -> regex.Pattern[str] | str:
-    """*pattern*, ready to search with, or why it is not: no expression, or one that could take the machine's memory.
+    """Return *pattern*, ready to search with, or why it is not.
+
+    No expression, or one that could take the machine's memory.
 
     What Python does not know is refused: the rest that `regex` knows (recursion, approximate matches, sets of strings)
     has no bound on its work.

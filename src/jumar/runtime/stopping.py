@@ -50,7 +50,7 @@ class Stoppable:
         self._halt = Halt(StopReason.INFRA, before.why if before else str(broken), unverifiable=verifying)
 
     async def conclude(self, work: Awaitable[Value]) -> Value | None:
-        """The value of *work* that comes after the end; None if it was halted."""
+        """Return the value of *work* that comes after the end; None if it was halted."""
         try:
             with anyio.CancelScope() as self._flight:
                 return await work
@@ -59,7 +59,7 @@ class Stoppable:
         return None
 
     async def _within(self, seconds: float | None, work: Awaitable[Value], *, breakable: bool) -> Value | None:
-        """The value of *work*; None if it was cut off, by the end of its *seconds* or by a reason to stop."""
+        """Return the value of *work*; None if it was cut off, by the end of its *seconds* or by a reason to stop."""
         self.interruptible = breakable
         try:
             with anyio.move_on_after(seconds) as self._flight:

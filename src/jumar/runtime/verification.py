@@ -26,7 +26,7 @@ Memory = dict[tuple[str, tuple[str, ...]], Verification]
 
 
 async def verify_tree(parts: RunDependencies, memory: Memory, state: RunState) -> Verification:
-    """The verdict on the workspace's tree; under a gate the same question is not put to the runner twice."""
+    """Return the verdict on the workspace's tree; under a gate the same question is not put to the runner twice."""
     also = find_written_ids(parts, state)
     tree = freeze_configuration(parts, state, state.tree)
     asked = (tree, (*state.expected, *also))
@@ -67,7 +67,7 @@ def build_test_runs(done: Verification, state: RunState) -> Iterator[ev.TestRun]
 
 
 def build_tests_event(trigger: Trigger, state: RunState, done: Verification) -> ev.Tests:
-    """The verification itself, as an event."""
+    """Return the verification itself, as an event."""
     verdict: Verdict = done.verdict
     return ev.Tests(
         trigger=trigger,
@@ -174,14 +174,14 @@ def _apart(effect: Rebuild, state: RunState) -> str:
 
 
 def _edits(numbers: Sequence[int], state: RunState, *, tests: bool) -> str:
-    """Some edits of the turn, by their files and the *tests* they were for."""
+    """Return some edits of the turn, by their files and the *tests* they were for."""
     edits = [state.gate_state.turn[n] for n in numbers]
     ids = tuple(dict.fromkeys(i for edit in edits for i in edit.claims)) if tests else ()
     return ", ".join(dict.fromkeys(edit.path for edit in edits)) + (f" for {format_ids(ids)}" if ids else "")
 
 
 def find_written_ids(parts: RunDependencies, state: RunState) -> tuple[str, ...]:
-    """The tests in files that this run wrote, beyond those that are expected already."""
+    """Return the tests in files that this run wrote, beyond those that are expected already."""
     book = state.gate_state
     paths = {*book.authored, *(book.turn[n].path for n in book.trying if book.turn[n].test)}
     if not paths:

@@ -58,7 +58,9 @@ SIGNALLED = 128
 
 
 def find_programs(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """The bubblewraps of this machine: the system's, as it may be allowed what others are not, then the wheel's.
+    """Return the bubblewraps of this machine.
+
+    The system's, as it may be allowed what others are not, then the wheel's.
 
     Raises:
         BadInput: if there is none.
@@ -92,7 +94,9 @@ class Bubblewrap:
     tier: str = "S3"
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
-        """*argv*, in an own view of the machine: the system's programs, what *argv* begins with, *reach*, the room.
+        """Return *argv*, in an own view of the machine.
+
+        The system's programs, what *argv* begins with, *reach*, the room.
 
         Raises:
             BadInput: if what is to be read shows the rooms of the run, or covers its own place in there.
@@ -145,7 +149,7 @@ class Bubblewrap:
         return (), copied, ("/bin/sh", "-c", _COPY, "sh")
 
     def _named(self, own: Path) -> tuple[str, ...]:
-        """The environment follows the private folder; the mark of this very process would differ each time."""
+        """Return the environment follows the private folder; the mark of this very process would differ each time."""
         return (
             *("--setenv", "HOME", str(own / "home"), "--setenv", "TMPDIR", str(own / "tmp")),
             *("--unsetenv", "JUMAR_ROOM"),
@@ -185,7 +189,7 @@ def _mounts(readable: Iterable[Path], reach: Reach, empty: Iterable[Path]) -> It
 
 
 def _nearest(path: str, shown: Container[str]) -> str:
-    """The innermost folder above *path* that is *shown*, or empty."""
+    """Return the innermost folder above *path* that is *shown*, or empty."""
     while path := path.rpartition("/")[0]:
         if path in shown:
             return path

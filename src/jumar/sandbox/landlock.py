@@ -28,7 +28,7 @@ class Landlocked:
     tier: str = "S2"
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
-        """*argv*, which can open programs, what *reach* says, and write in *room* and *private*."""
+        """Return *argv*, which can open programs, what *reach* says, and write in *room* and *private*."""
         what = launch_order.build_order(argv, room, private, reach)
         talks = bool(reach.sockets)
         filters = _filters(alone=what.uid is not None, talks=talks)
@@ -47,7 +47,9 @@ def explain_missing() -> str:
 
 
 def _filters(*, alone: bool, talks: bool) -> launch_order.Filters:
-    """The filters of a process that is its user's only one, or not; that *talks* to a socket of ours, or to none.
+    """Return the filters of a process that is its user's only one, or not.
+
+    That *talks* to a socket of ours, or to none.
 
     Landlock (up to version 7) does not see who connects to a socket that is a file: where a process of the person's
     own user could reach theirs, it gets no such socket at all.

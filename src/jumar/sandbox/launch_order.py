@@ -48,7 +48,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_order(argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Order:
-    """The order for *argv*: it may read programs and what *reach* says, and write to *room* and *private*.
+    """Return the order for *argv*: it may read programs and what *reach* says, and write to *room* and *private*.
 
     Root becomes another user, one of `OWNERS` by chance, so that two processes at a time are hardly ever the same one.
     """
@@ -68,13 +68,13 @@ def build_order(argv: Sequence[str], room: Path, private: Path, reach: Reach) ->
 
 
 def wrap_command(argv: Sequence[str], what: Order) -> Wrapped:
-    """*argv*, started by a script of ours that carries out *what* first."""
+    """Return *argv*, started by a script of ours that carries out *what* first."""
     script = (sys.executable, "-I", "-S", "-B", *start.build_command(enter_main))
     return Wrapped(argv=(*script, "@file=0", *argv), files=(marshal.dumps(msgspec.to_builtins(what)),), start=Path("/"))
 
 
 def _ways(paths: Iterable[Path]) -> Iterator[str]:
-    """*paths*, and where a folder on the way is a link, the way round it as well."""
+    """Yield *paths*, and where a folder on the way is a link, the way round it as well."""
     for path in paths:
         absolute = os.path.normpath(path.absolute())
         yield absolute

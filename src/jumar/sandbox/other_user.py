@@ -26,7 +26,7 @@ class AnotherUser:
     tier: str = "S1"
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
-        """*argv*, as a user to whom only *room*, *private* and what *reach* lets it write belong.
+        """Return *argv*, as a user to whom only *room*, *private* and what *reach* lets it write belong.
 
         Raises:
             BadInput: if this is not root, who alone can become another user.

@@ -92,7 +92,7 @@ def list_shown_files(python: Path, reach: Reach, homes: Iterable[Path] | None = 
 
 
 def find_homes() -> tuple[Path, ...]:
-    """The homes of whoever runs this: that of the environment, and the one that the password database knows."""
+    """Return the homes of whoever runs this: that of the environment, and the one that the password database knows."""
     found = []
     with suppress(RuntimeError):  # there is none
         found.append(Path.home())

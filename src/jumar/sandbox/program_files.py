@@ -52,7 +52,10 @@ def find_interpreter_files(python: Path) -> tuple[Path, ...]:
 
 
 def find_parts(place: Path, names: Iterable[str] = PARTS) -> Iterator[Path]:
-    """The parts of the installation in *place* called *names*; a link is one only if it leads to what lies in there."""
+    """Yield the parts of the installation in *place* called *names*.
+
+    A link is one only if it leads to what lies in there.
+    """
     real = os.path.realpath(place)
     for part in (place / name for name in names):
         if not part.is_symlink() or part.resolve().is_relative_to(real):
@@ -128,7 +131,7 @@ def _on_path(search: str, barred: set[Path], origin: Path) -> Iterator[Path]:
 
 
 def find_source_folders(python: Path) -> tuple[Path, ...]:
-    """The folders that editable installations have put on the path of *python*'s environment.
+    """Return the folders that editable installations have put on the path of *python*'s environment.
 
     Format of `.pth` files: docs.python.org/3/library/site.html
     """
@@ -145,7 +148,7 @@ def _linked(place: Path) -> Iterator[Path]:
 
 
 def _home(config: Path) -> Path | None:
-    """The folder of the interpreter that a virtual environment was made with.
+    """Return the folder of the interpreter that a virtual environment was made with.
 
     Format of `pyvenv.cfg`: docs.python.org/3/library/site.html
     """

@@ -103,7 +103,7 @@ _SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
 
 
 def build_filter(machine: str = "", *, families: tuple[int, ...] = FAMILIES) -> bytes | None:
-    """The filter, as an array of `struct sock_filter`; None for a machine whose numbers are not known here.
+    """Return the filter, as an array of `struct sock_filter`; None for a machine whose numbers are not known here.
 
     Args:
         machine: what `uname -m` says; empty is this one.
@@ -132,7 +132,7 @@ def _refused(place: int) -> Iterator[Instruction]:
 
 
 def _judged(place: int, families: tuple[int, ...]) -> Iterator[Instruction]:
-    """The rules that look at an argument."""
+    """Yield the rules that look at an argument."""
     allow, refuse = (RETURN, 0, 0, ALLOW), fail_with(EPERM)
     yield from _case(_CLONE, place, load_argument(0), (ANY_BIT, 0, 1, _NAMESPACES), refuse, allow)
     device = ((ANY_BIT, 0, 1, _S_IFCHR), refuse, allow)
@@ -154,7 +154,7 @@ def _judged(place: int, families: tuple[int, ...]) -> Iterator[Instruction]:
 
 
 def _case(calls: Mapping[str, Machines], place: int, *body: Instruction) -> Iterator[Instruction]:
-    """*body*, which ends in an answer, for each of *calls*."""
+    """Yield *body*, which ends in an answer, for each of *calls*."""
     for number in _numbers(calls, place):
         yield (EQUAL, 0, len(body), number)
         yield from body

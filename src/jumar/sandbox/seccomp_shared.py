@@ -23,7 +23,7 @@ _SOCKET, _PRLIMIT = (41, 198), (302, 261)
 
 
 def build_filter(*, families: tuple[int, ...], memory: bool, machine: str = "") -> bytes | None:
-    """The filter, as an array of `struct sock_filter`; None for a machine whose numbers are not known here.
+    """Return the filter, as an array of `struct sock_filter`; None for a machine whose numbers are not known here.
 
     Args:
         families: of sockets that cannot be made. Pairs of connected ones can always be.

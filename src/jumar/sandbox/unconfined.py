@@ -19,5 +19,5 @@ class Unconfined:
     tier = "S0"
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:  # noqa: ARG002  the port
-        """*argv* as it is."""
+        """Return *argv* as it is."""
         return Wrapped(argv=tuple(argv))

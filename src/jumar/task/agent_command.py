@@ -84,7 +84,7 @@ def check_command(options: OptionValues) -> None:
 
 
 def _let_through(options: OptionValues, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The variables that the agent is given as they are."""
+    """Return the variables that the agent is given as they are."""
     for name in options.agent_env:
         if name not in environ:
             raise BadInput(f"--agent-env {name}: it is not set; set it, or leave it out")
@@ -92,7 +92,7 @@ def _let_through(options: OptionValues, environ: Mapping[str, str]) -> tuple[str
 
 
 def split_command(command: str, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The words of *command*; a program given by its path is named by its absolute one.
+    """Return the words of *command*; a program given by its path is named by its absolute one.
 
     Raises:
         BadInput: if there are none, a quote is open, or there is no such program on the PATH of *environ*.
@@ -105,7 +105,7 @@ def split_command(command: str, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def split(command: str) -> list[str]:
-    """The words of *command*, as a shell splits them.
+    """Return the words of *command*, as a shell splits them.
 
     Raises:
         BadInput: if there are none, or a quote is open.
@@ -125,7 +125,7 @@ def has_placeholder(argv: tuple[str, ...], place: str) -> bool:
 
 
 def fill_placeholders(argv: tuple[str, ...], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """*argv* with its places filled in from *texts*; what is filled in is not read again.
+    """Return *argv* with its places filled in from *texts*; what is filled in is not read again.
 
     Raises:
         BadInput: if a word gets longer than a program can be given.

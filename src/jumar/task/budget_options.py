@@ -36,7 +36,7 @@ UNMETERED = "workday, as only time stops what --allow-unmetered lets through; --
 
 
 def read_ledger_caps(options: OptionValues) -> Budget | None:
-    """The caps of a new ledger: the profile's, with another sum where one was given."""
+    """Return the caps of a new ledger: the profile's, with another sum where one was given."""
     if options.ledger_usd is not None and not options.ledger:
         raise BadInput("--ledger-usd is the cap of a ledger; name its file with --ledger")
     if not options.ledger or (options.profile is None and options.ledger_usd is None):
@@ -48,7 +48,7 @@ def read_ledger_caps(options: OptionValues) -> Budget | None:
 
 
 def read_profile(options: OptionValues) -> Budget | None:
-    """The caps of the profile that was chosen; None: none was.
+    """Return the caps of the profile that was chosen; None: none was.
 
     Raises:
         BadInput: on an unknown one.
@@ -61,7 +61,9 @@ def read_profile(options: OptionValues) -> Budget | None:
 def resolve_caps(
     task: Task, options: OptionValues, agent: str, *, paid: bool, from_environment: bool = False
 ) -> dict[str, SettingValue]:
-    """The caps of a run, by name: what was typed, else the lower of the task's and the person's, else the agent's own.
+    """Return the caps of a run, by name.
+
+    What was typed, else the lower of the task's and the person's, else the agent's own.
 
     Where the model may cost money (*paid*) and nobody named a sum, the whole profile `workday` applies.
     """
@@ -94,7 +96,7 @@ def _given(name: str, *, from_environment: bool) -> str:
 
 
 def _at_most(row: SettingValue, cap: float, source: str) -> SettingValue:
-    """*row*, or *cap* where that is lower or nobody typed another one."""
+    """Return *row*, or *cap* where that is lower or nobody typed another one."""
     if row.authority is Authority.TYPED or (row.value is not None and float(row.value) <= cap):
         return row
     lost = (f"{format_value(row.value)} of {row.source}",) if row.value is not None else ()
@@ -102,7 +104,7 @@ def _at_most(row: SettingValue, cap: float, source: str) -> SettingValue:
 
 
 def _workday(rows: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
-    """The caps that the profile `workday` sets where the model costs money: all, or none if a sum was named.
+    """Return the caps that the profile `workday` sets where the model costs money: all, or none if a sum was named.
 
     A sum that only the task names may be lower than the profile's, not higher: it is not the person's own.
     """

@@ -93,25 +93,25 @@ class _Tree:
             self._ends.setdefault(basename(path), []).append(path)
 
     def ending(self, word: str) -> list[str]:
-        """The files whose path is *word* or ends with it, as it does after `cd`."""
+        """Return the files whose path is *word* or ends with it, as it does after `cd`."""
         path = re.sub(r"^(?:\.\./)+", "", normpath(word).lstrip("/"))
         return [file for file in self._ends.get(basename(path), ()) if file == path or file.endswith(f"/{path}")]
 
     def named(self, word: str) -> list[str]:
-        """The files that *word* names, as a path or as a pattern of the shell."""
+        """Return the files that *word* names, as a path or as a pattern of the shell."""
         name = word.lstrip("<")
         if not set(name) & set("*?["):
             return self.ending(name)
         return [path for path in self.paths if fnmatch(path, name) or fnmatch(path, f"*/{name.removeprefix('./')}")]
 
     def below(self, word: str) -> list[str]:
-        """The files in the folder *word*."""
+        """Return the files in the folder *word*."""
         folder = re.sub(r"^(?:\.\.?/)+", "", normpath(word).lstrip("/"))
         return [path for path in self.paths if f"/{folder}/" in f"/{path}"] if folder not in ("", ".") else []
 
 
 def find_files_run(command: str, paths: Iterable[str], read: Callable[[str], str]) -> frozenset[str]:
-    """The files among *paths* that *command* names or runs, and those that these run, to a fixed point."""
+    """Return the files among *paths* that *command* names or runs, and those that these run, to a fixed point."""
     every = _Tree(paths)
     found, asked, texts = frozenset(_named(command, every)), frozenset(_asked(command)), dict[str, str]()
     while True:
@@ -132,7 +132,7 @@ def _asked(text: str) -> Iterator[str]:
 
 
 def _named(command: str, tree: _Tree) -> Iterator[str]:
-    """The files that *command* itself names, wherever they stand in it, but for what it compiles."""
+    """Yield the files that *command* itself names, wherever they stand in it, but for what it compiles."""
     for words in _simple(command):
         if words and basename(words[0]) not in SUBJECTS:
             for word in words:
@@ -141,7 +141,7 @@ def _named(command: str, tree: _Tree) -> Iterator[str]:
 
 
 def _run_by(text: str, tree: _Tree) -> Iterator[str]:
-    """The files that stand where a command line names what is run."""
+    """Yield the files that stand where a command line names what is run."""
     for words in _simple(text):
         yield from _run_in(words, tree)
     for line in text.split("\n"):
@@ -151,7 +151,9 @@ def _run_by(text: str, tree: _Tree) -> Iterator[str]:
 
 
 def _run_in(words: list[str], tree: _Tree) -> Iterator[str]:
-    """The files that the simple command *words* runs or loads: the first that it names; later ones are its arguments.
+    """Yield the files that the simple command *words* runs or loads: the first that it names.
+
+    Later ones are its arguments.
 
     Not the first word: options and wrappers have values (`bash -o pipefail x.sh`, `timeout -s KILL 9 sh x.sh`).
     """
@@ -181,7 +183,7 @@ def _is_option(word: str) -> bool:
 
 
 def _simple(text: str) -> Iterator[list[str]]:
-    """The simple commands of *text*, as words without their quotes."""
+    """Yield the simple commands of *text*, as words without their quotes."""
     for line in re.sub(r"\\\n", " ", text).split("\n"):
         if line.lstrip().startswith("#"):
             continue
@@ -193,7 +195,7 @@ def _simple(text: str) -> Iterator[list[str]]:
 
 
 def _build_files(text: str, tree: _Tree) -> Iterator[str]:
-    """The files by which the programs that *text* starts decide what to run, those of `-f FILE` too."""
+    """Yield the files by which the programs that *text* starts decide what to run, those of `-f FILE` too."""
     for words in _simple(text):
         lines = [line for word in words for line in BUILD_FILES_OF.get(basename(word), ())]
         if lines:
@@ -204,7 +206,7 @@ def _build_files(text: str, tree: _Tree) -> Iterator[str]:
 
 
 def _commands_of(path: str, body: str, asked: frozenset[str]) -> str:
-    """The text of *path* in which commands stand, where *asked* is asked of it."""
+    """Return the text of *path* in which commands stand, where *asked* is asked of it."""
     name = basename(path)
     if name in ("package.json", "composer.json"):
         return _scripts(body, asked)
@@ -218,7 +220,10 @@ def _commands_of(path: str, body: str, asked: frozenset[str]) -> str:
 
 
 def _commands_in(body: str) -> Iterator[str]:
-    """The lines of an INI or YAML file that hold commands: those of keys that are called so, and what follows them."""
+    """Yield the lines of an INI or YAML file that hold commands.
+
+    Those of keys that are called so, and what follows them.
+    """
     holds = False
     for line in body.split("\n"):
         if key := _KEY.match(line):
@@ -228,7 +233,7 @@ def _commands_in(body: str) -> Iterator[str]:
 
 
 def _resolved(body: str) -> str:
-    """*body* with the simple values of its names put in their places; `$(MAKE)` is make."""
+    """Return *body* with the simple values of its names put in their places; `$(MAKE)` is make."""
     values = {"MAKE": "make", "SHELL": "sh"}
     for name, how, text in _VALUE.findall(body):
         values[name] = f"{values.get(name, '')} {text}" if how == "+" else text

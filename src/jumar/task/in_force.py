@@ -31,7 +31,7 @@ DEFAULTS: Mapping[str, str | int] = {"ratchet": "count", "ties": "keep", "confir
 def resolve_settings(
     task: Task, options: OptionValues, environ: Mapping[str, str], *, from_environment: bool = False
 ) -> Rows:
-    """The settings of *task* that are no caps, by name. The model is None where nobody chose one.
+    """Return the settings of *task* that are no caps, by name. The model is None where nobody chose one.
 
     Args:
         task: with what its files ask for.
@@ -61,7 +61,7 @@ _TOGETHER = ("agent", "model", "test_policy", "gate")
 
 
 def choose_usual_gate(agent: str, policy: str) -> Gate:
-    """The gate where nobody chose one: strict for who can claim and is shown test results."""
+    """Return the gate where nobody chose one: strict for who can claim and is shown test results."""
     return Gate.STRICT if agent in (DRIVER, HOST) and policy == TestPolicy.ON_WRITE else Gate.OFF
 
 
@@ -75,7 +75,7 @@ def _default(row: SettingValue, value: str | int) -> SettingValue:
 
 
 def _who(rows: Rows, task: Task, environ: Mapping[str, str]) -> Rows:
-    """The agent and the model, each of which may imply the other; what implies lends its authority."""
+    """Return the agent and the model, each of which may imply the other; what implies lends its authority."""
     agent, model = rows["agent"], rows["model"]
     if model.value is None:
         model = replace(model, **_usual_model(agent, task, environ))

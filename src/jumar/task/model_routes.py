@@ -21,7 +21,7 @@ LOOP_TIERS = ("cheap", "mid")
 
 
 def list_tiers(agent: str, gate: Gate, routes: Mapping[str, Route], *, review: bool = True) -> tuple[str, ...]:
-    """The tiers that *agent* asks under *gate*, where *routes* has them."""
+    """Return the tiers that *agent* asks under *gate*, where *routes* has them."""
     if agent == PIPELINE and review:
         return ("mid", "cheap")
     plans = agent == DRIVER and gate is not Gate.OFF and FRONTIER in routes
@@ -29,7 +29,10 @@ def list_tiers(agent: str, gate: Gate, routes: Mapping[str, Route], *, review: b
 
 
 def find_keyed_model(environ: Mapping[str, str]) -> tuple[str, str]:
-    """The usual model of the first provider whose key is set, and the variable that holds it; both empty: none is."""
+    """Return the usual model of the first provider whose key is set, and the variable that holds it; both empty.
+
+    None is.
+    """
     for provider in PROVIDERS:
         for variable in provider.keys if provider.needs_key else ():
             if environ.get(variable, "").strip():
@@ -67,7 +70,7 @@ def resolve_routes(task: Task, options: OptionValues, model: str, *, named: bool
 
 
 def describe_replaced_routes(task: Task, options: OptionValues, model: str, source: str) -> Iterator[str]:
-    """One line for each route of the files that names another model than the one that will be asked.
+    """Yield one line for each route of the files that names another model than the one that will be asked.
 
     *source* is what named *model*.
     """
@@ -84,7 +87,7 @@ def _rows(task: Task) -> dict[str, Row]:
 
 
 def _model(tier: str, task: Task, options: OptionValues, mid: tuple[str, bool]) -> str:
-    """The model that *tier* asks; empty: it has no route."""
+    """Return the model that *tier* asks; empty: it has no route."""
     model, named = mid
     row = _rows(task)[tier]
     # A server of one's own speaks one wire: a route of another provider would send the code elsewhere.
@@ -101,7 +104,10 @@ def _model(tier: str, task: Task, options: OptionValues, mid: tuple[str, bool]) 
 
 
 def _usual(model: str, tier: str, task: Task) -> str:
-    """The tier's model where nobody chose one: what ships, beside what ships; else the same for all of the loop."""
+    """Return the tier's model where nobody chose one: what ships, beside what ships.
+
+    Else the same for all of the loop.
+    """
     provider = find_provider(model)
     if tier in LOOP_TIERS and not task.routes.mid.model and model == f"{provider.name}:{provider.models['mid']}":
         return f"{provider.name}:{provider.models[tier]}"

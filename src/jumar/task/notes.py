@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def list_notes(
     task: Task, options: OptionValues, rows: Mapping[str, SettingValue], routes: Mapping[str, Route]
 ) -> Iterator[str]:
-    """The notes on *rows*, the settings in force of *task*, and on *routes*."""
+    """Yield the notes on *rows*, the settings in force of *task*, and on *routes*."""
     yield from (row.note for row in rows.values() if row.note)
     usd, seconds, model = rows["usd"], rows["seconds"], rows["model"]
     if usd.source == UNCAPPED and not usd.overridden:

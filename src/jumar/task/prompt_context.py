@@ -26,7 +26,7 @@ PATH = re.compile(
 
 
 def read_context(task: Task) -> Context:
-    """The texts that `[context]` of *task* gives or names, as (name, text) pairs; texts have an empty name.
+    """Return the texts that `[context]` of *task* gives or names, as (name, text) pairs; texts have an empty name.
 
     An entry is a file where the task's folder has one of that name, or where it can be nothing but a path.
 
@@ -68,7 +68,7 @@ def _there(root: Path, entry: str) -> bool:
 
 
 def _text(task: Task, where: str, entry: str) -> str:
-    """The text of the file that *entry* names, if it may be shown."""
+    """Return the text of the file that *entry* names, if it may be shown."""
     try:
         real = (task.root / entry).resolve(strict=True)
     except (OSError, RuntimeError):

@@ -55,7 +55,9 @@ class Options(OptionValues, frozen=True, kw_only=True):
 def with_options(
     task: Task, options: Options, environ: Mapping[str, str] | None = None, *, from_environment: bool = False
 ) -> Task:
-    """*task* with what was chosen, and a default for what was not; `Task.in_force` has the source of each setting.
+    """Return *task* with what was chosen, and a default for what was not.
+
+    `Task.in_force` has the source of each setting.
 
     *environ* may hold providers' keys. *from_environment*: *options* come from the environment, not from flags.
 
@@ -86,7 +88,7 @@ def with_options(
 
 
 def _with_plain(task: Task, options: Options) -> Task:
-    """*task* with the options that depend on no other."""
+    """Return *task* with the options that depend on no other."""
     return replace(
         task,
         instruction=task.instruction if options.instruction is None else options.instruction,
@@ -187,7 +189,7 @@ def _suite(task: Task, options: Options, confirm: int) -> Suite:
 
 
 def _narrowed(expected: tuple[str, ...], tests: Iterable[str]) -> tuple[str, ...]:
-    """The expected ids that lie in *tests*; all of them if none were chosen."""
+    """Return the expected ids that lie in *tests*; all of them if none were chosen."""
     chosen = tuple(t.rstrip("/") for t in tests)
     if not chosen:
         return expected
@@ -195,7 +197,7 @@ def _narrowed(expected: tuple[str, ...], tests: Iterable[str]) -> tuple[str, ...
 
 
 def with_command(task: Task, options: Options) -> Task:
-    """*task*, judged by the test command of *options* where they have one.
+    """Return *task*, judged by the test command of *options* where they have one.
 
     Raises:
         BadInput: if that command, or the task's own, is given what only applies to a runner that names its tests.

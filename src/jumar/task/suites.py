@@ -16,7 +16,7 @@ TEST_SECONDS = 30.0
 
 
 def choose_runner(tests: TestsTable, root: Path) -> str:
-    """The runner that *tests* names or implies by a command, else that of the project in *root*."""
+    """Return the runner that *tests* names or implies by a command, else that of the project in *root*."""
     if not tests.runner and tests.command:
         return "junit" if tests.report else COMMAND
     return tests.runner or detect_runner(root)
@@ -39,7 +39,7 @@ def build_suite(tests: TestsTable, env: Mapping[str, str]) -> Suite:
 
 
 def find_judging_files(command: str, root: Path) -> tuple[str, ...]:
-    """The files in *root* that *command* names or runs, and those that these run in turn: they are what judges."""
+    """Return files in *root* that *command* names or runs, and those that these run in turn: they are what judges."""
     if not command.strip():
         return ()
 

@@ -122,7 +122,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_task(path: Path, config: Path | None = None) -> Task:
-    """The task at *path*: a `task.toml`, a folder with one, or any repository.
+    """Return the task at *path*: a `task.toml`, a folder with one, or any repository.
 
     Args:
         path: What the person named.
@@ -147,7 +147,7 @@ def list_protected(task: Task, test_files: Iterable[str]) -> tuple[str, ...]:
 
 
 def build_write_rules(settings: Settings) -> WriteRules:
-    """The write rules of a run that is resumed from its journal."""
+    """Return the write rules of a run that is resumed from its journal."""
     return WriteRules(compile_patterns(settings.editable), compile_patterns(settings.protected))
 
 
@@ -181,7 +181,7 @@ def settings_for(
 
 
 def find_interpreter(task: Task, flag: str | None = None) -> Path:
-    """The Python that runs the tests: *flag*, else the task's own virtual environment, else ours.
+    """Return the Python that runs the tests: *flag*, else the task's own virtual environment, else ours.
 
     Raises:
         BadInput: if *flag* names no program.
@@ -197,7 +197,7 @@ def find_interpreter(task: Task, flag: str | None = None) -> Path:
 
 
 def list_tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
-    """The regular files under *root* that belong to the task's tree, relative, sorted, with forward slashes."""
+    """Yield the regular files under *root* that belong to the task's tree, relative, sorted, with forward slashes."""
     out = compile_patterns((*NEVER, *withheld))
     for folder, folders, files in os.walk(root):
         here = Path(folder).relative_to(root)
@@ -209,7 +209,7 @@ def list_tree_files(root: Path, withheld: Iterable[str] = ()) -> Iterator[str]:
 
 
 def list_targets(task: Task) -> tuple[str, ...]:
-    """The files in the task's folder that may be edited or made, by their names."""
+    """Return the files in the task's folder that may be edited or made, by their names."""
     editable, closed = (
         compile_patterns(task.editable),
         compile_patterns((*task.protected, *find_project(task.suite.runner).tests, *CONFIGURATION)),
@@ -256,7 +256,10 @@ def _built(root: Path, tables: TaskFile, where: str) -> Task:
 
 
 def _kind(root: Path, runner: str, withheld: Iterable[str]) -> ProjectKind:
-    """The kind of project that *root* holds: of a language that no runner is for, all files but tests are its code."""
+    """Return the kind of project that *root* holds.
+
+    Of a language that no runner is for, all files but tests are its code.
+    """
     if runner != PYTHON.runner or recognise_runner(root):
         return find_project(runner)
     return PYTHON if any(path.endswith(".py") for path in list_tree_files(root, withheld)) else find_project(COMMAND)

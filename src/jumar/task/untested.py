@@ -74,7 +74,7 @@ def _scripted(root: Path) -> Iterator[str]:
 
 
 def _checked(root: Path, search: str | None) -> Iterator[str]:
-    """The type checkers that the project configures and has installed."""
+    """Yield the type checkers that the project configures and has installed."""
     tools = _table(_toml(root / "pyproject.toml"), "tool")
     ini = _sections(root / "setup.cfg")
     if any((root / name).is_file() for name in ("mypy.ini", ".mypy.ini")) or "mypy" in tools or "mypy" in ini:
@@ -135,6 +135,6 @@ def _sections(path: Path) -> tuple[str, ...]:
 
 
 def _table(tables: object, name: str) -> Mapping[str, object]:
-    """The table *name* in *tables*; empty where there is none."""
+    """Return the table *name* in *tables*; empty where there is none."""
     table = tables.get(name) if isinstance(tables, dict) else None
     return table if isinstance(table, dict) else {}

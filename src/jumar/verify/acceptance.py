@@ -227,14 +227,14 @@ def _strengths(verifier: TreeRunner) -> Mapping[str, Strength]:
 
 
 def _open_to_it(green: GreenCandidate, strengths: Mapping[str, Strength]) -> Mapping[str, Strength]:
-    """The functions in *strengths* that judge, and of which nothing is excused: only their coins are tossed."""
+    """Return the functions in *strengths* that judge, and of which nothing is excused: only their coins are tossed."""
     judging = {i.partition("[")[0] for i in green.ids}
     excused = {i.partition("[")[0] for i in green.accepted}
     return {name: strength for name, strength in strengths.items() if name in judging - excused}
 
 
 def _with_held_out(verifier: TreeRunner, tree: str) -> str:
-    """*tree* with the held-out tests in it."""
+    """Return *tree* with the held-out tests in it."""
     if not verifier.held_out.tree:
         return tree
     hidden = verifier.store.manifest(verifier.held_out.tree)

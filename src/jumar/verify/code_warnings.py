@@ -48,7 +48,7 @@ class SourceStore(Protocol):
         ...
 
     def get(self, digest: str) -> bytes:
-        """The bytes named *digest*."""
+        """Return the bytes named *digest*."""
         ...
 
 
@@ -114,7 +114,7 @@ def _brief(confinement: Confinement) -> Confinement:
 
 
 def _config(suspects: CodeToInspect) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """The texts for the child, and what is too large to be among them."""
+    """Return the texts for the child, and what is too large to be among them."""
     base, tree = (suspects.store.manifest(hash_) for hash_ in (suspects.base, suspects.tree))
     tests = [path for path in suspects.tests if path.endswith((".py", *DATA))]
     judges = {*tests, *suspects.own}
@@ -158,6 +158,6 @@ def _said(record: Record) -> str:
 
 
 def _plain(text: str) -> str:
-    """*text* on one line, without what a terminal would obey, cut to size."""
+    """Return *text* on one line, without what a terminal would obey, cut to size."""
     clean = "".join(c if c.isprintable() else "?" for c in text)
     return clean if len(clean) <= LONGEST else clean[: LONGEST - 3] + "..."

@@ -39,7 +39,7 @@ def build_traced_invocation(
     sides: tuple[Sequence[str], Sequence[str]],
     files: Iterable[str],
 ) -> Invocation:
-    """The invocation that records the lines of *files* for all red tests and a sample of the green ones.
+    """Return the invocation that records the lines of *files* for all red tests and a sample of the green ones.
 
     *verification* is the runner's own; *sides* are the red tests, whose files come first, and the green ones.
     """
@@ -50,7 +50,7 @@ def build_traced_invocation(
 
 
 def _sample(red: Sequence[str], green: Sequence[str]) -> Sequence[str]:
-    """The green tests to trace, those from the files of the *red* ones first."""
+    """Return the green tests to trace, those from the files of the *red* ones first."""
     if len(green) <= GREEN_SAMPLE:
         return green
     files = {test_id.partition("::")[0] for test_id in red}
@@ -66,14 +66,14 @@ def _spread(ids: Sequence[str], most: int) -> Sequence[str]:
 def build_localisation(
     tree: str, red: Sequence[str], records: Sequence[Record], child: Child, duration_ms: int
 ) -> Localisation:
-    """The localisation on *tree* that the records of a traced run of *red* and other tests amount to."""
+    """Return the localisation on *tree* that the records of a traced run of *red* and other tests amount to."""
     suspects = rank_lines(records, red)
     why = find_problem(records, child.ended, child.detail)
     return Localisation(tree=tree, suspects=suspects, problem=why, duration_ms=duration_ms)
 
 
 def rank_lines(records: Iterable[Record], red: Sequence[str]) -> tuple[tuple[str, int, float], ...]:
-    """The suspicious lines. A test without a result (the process was lost in it) is as red as it was before."""
+    """Return the suspicious lines. A test without a result (the process was lost in it) is as red as it was before."""
     lines: dict[str, set[Line]] = {}
     outcomes: dict[str, object] = {}
     for record in records:
@@ -91,7 +91,7 @@ def rank_lines(records: Iterable[Record], red: Sequence[str]) -> tuple[tuple[str
 
 
 def find_problem(records: Sequence[Record], ended: Ended, detail: str) -> str:
-    """The reason why a traced run says less than it should about where the fault is; empty: it is whole."""
+    """Return the reason why a traced run says less than it should about where the fault is; empty: it is whole."""
     tests = sum(record[0] == "result" for record in records)
     for record in records:
         match record:

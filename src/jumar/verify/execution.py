@@ -214,7 +214,7 @@ class TreeRunner:
         )
 
     def new_output(self) -> Path:
-        """A new file for the output of one process; numbers go on after a resume."""
+        """Return a new file for the output of one process; numbers go on after a resume."""
         folder = self.directory / "output"
         with explain_disk_faults(f"cannot write to {folder}"):
             folder.mkdir(parents=True, exist_ok=True)

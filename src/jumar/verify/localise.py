@@ -17,7 +17,7 @@ SUSPECTS = 2000
 
 
 def compute_ochiai(red_hits: int, green_hits: int, red: int) -> float:
-    """The suspiciousness of a line that *red_hits* of *red* red tests and *green_hits* green tests run, 0 to 1."""
+    """Return suspiciousness of a line that *red_hits* of *red* red tests and *green_hits* green tests run, 0 to 1."""
     if not red_hits:
         return 0.0
     return red_hits / sqrt(red * (red_hits + green_hits))
@@ -26,7 +26,7 @@ def compute_ochiai(red_hits: int, green_hits: int, red: int) -> float:
 def rank(
     red: Sequence[Iterable[Line]], green: Sequence[Iterable[Line]], imported: Iterable[Line]
 ) -> tuple[tuple[str, int, float], ...]:
-    """The suspicious lines, most suspicious first.
+    """Return the suspicious lines, most suspicious first.
 
     Args:
         red: what each red test ran; an empty one (a test whose file does not import) counts too.

@@ -19,7 +19,7 @@ class ReportPart(NamedTuple):
 
 
 def list_retries(report: Report, natives: Mapping[str, str], own: Sequence[str]) -> list[ReportPart]:
-    """The candidate's own tests whose files came to nothing, where several did: one may have broken the others."""
+    """Return candidate's own tests whose files came to nothing, where several did: one may have broken the others."""
     broken = {r.id for r in report.results if r.outcome is Outcome.IMPORT_ERROR}
     files: dict[str, list[str]] = {}
     for test_id in own:

@@ -109,7 +109,7 @@ async def probe(verifier: TrustedVerifier, base: str, tree: str, *, most: int = 
 
 
 async def make_mutants(verifier: TrustedVerifier, base: str, tree: str, *, most: int, seed: int) -> list[Mutant]:
-    """The mutants of *tree*, kept in the store of *verifier*, in the order of their choice."""
+    """Return the mutants of *tree*, kept in the store of *verifier*, in the order of their choice."""
     store = verifier.store
     if not isinstance(store, Store):
         raise TypeError("mutants need a store that keeps trees")
@@ -147,7 +147,7 @@ def _texts(verifier: TrustedVerifier, store: Store, trees: tuple[str, str]) -> d
 
 
 def _kept(store: Store, manifest: Manifest, path: str, data: bytes) -> str:
-    """The tree of *manifest* with *data* at *path*."""
+    """Return the tree of *manifest* with *data* at *path*."""
     digest = store.put(data)
     return store.keep({**manifest, path: Node(EntryKind.FILE, digest, manifest[path].executable)})
 

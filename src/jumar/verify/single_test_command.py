@@ -19,7 +19,7 @@ PLACE = "{test_id}"
 
 
 def wrap_runner(runner: Runner, suite: Suite) -> Runner:
-    """*runner*, judging by the command for one test if *suite* has one; it still finds the tests its own way.
+    """Return *runner*, judging by the command for one test if *suite* has one; it still finds the tests its own way.
 
     Raises:
         BadInput: if that command cannot be split into words, or has no place for the id.
@@ -45,7 +45,7 @@ class SingleTestRunner:
         return self._runner.collection(suite, room)
 
     def verification(self, suite: Suite, room: Path, ids: Sequence[str]) -> Invocation:  # noqa: ARG002  any room
-        """One process that runs the command for each of *ids*."""
+        """Return one process that runs the command for each of *ids*."""
         commands = [[i, [word.replace(PLACE, i) for word in self._words]] for i in ids]
         return Invocation(
             argv=(sys.executable, "-I", "-S", "-B", *start.build_command(single_main)),
@@ -58,7 +58,7 @@ class SingleTestRunner:
         return self._runner.collected(records, ended, detail)
 
     def report(self, records: Iterable[Record], ended: Ended, detail: str) -> Report:
-        """The results in the records of the commands."""
+        """Return the results in the records of the commands."""
         return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:

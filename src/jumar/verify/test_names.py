@@ -45,7 +45,7 @@ class IdMapping:
         return replace(report, results=tuple(results))
 
     def _known(self, native: str) -> Iterable[str]:
-        """The ids that were asked for and that *native* answers; itself where none was."""
+        """Return the ids that were asked for and that *native* answers; itself where none was."""
         name, bracket, parameters = native.partition("[")
         exact = self._ids.get(native, [])
         family = [i + bracket + parameters for i in self._ids.get(name, [])] if bracket else []
@@ -53,7 +53,7 @@ class IdMapping:
 
 
 def read_names(runner: Runner, room: Path, paths: Iterable[str], select: Sequence[str]) -> Aliases:
-    """The annotated tests of the tree in *room*.
+    """Return the annotated tests of the tree in *room*.
 
     Raises:
         BadInput: if an annotation is not right, or stands twice.
@@ -67,12 +67,15 @@ def read_names(runner: Runner, room: Path, paths: Iterable[str], select: Sequenc
 
 
 def map_collected(found: Collected, names: Aliases) -> Collected:
-    """*found* under the ids that a run knows the tests by."""
+    """Return *found* under the ids that a run knows the tests by."""
     return replace(found, ids=tuple(dict.fromkeys(map(names.known, found.ids)))) if names.slugs else found
 
 
 def complete_collected(found: Collected, room: Path, runner: Runner, select: Sequence[str]) -> Collected:
-    """*found* in *room*, with the ids of what could not be collected; a folder that is broken stands for its files."""
+    """Return *found* in *room*, with the ids of what could not be collected.
+
+    A folder that is broken stands for its files.
+    """
     paths = list_paths(room)
     broken = {
         path: why

@@ -74,7 +74,7 @@ async def run_two_processes(question: TwoProcessTrial) -> tuple[list[Record], Ch
 
 
 async def _heard(child: Child, served: Child) -> list[Record]:
-    """The records of the tests' process. Those of the product's are read, so that it can end, and mean nothing."""
+    """Return records of the tests' process. Those of the product's are read, so that it can end, and mean nothing."""
     records: list[Record] = []
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_drain, served)
@@ -121,7 +121,7 @@ def separate_product(ours: Path, theirs: Path, product: Callable[[str], bool]) -
 
 
 def _package(path: PurePosixPath, files: Mapping[str, Path]) -> PurePosixPath | None:
-    """The outermost package that *path* is in, if any."""
+    """Return the outermost package that *path* is in, if any."""
     packages = [folder for folder in path.parents if f"{folder}/__init__.py" in files]
     return packages[-1] if packages else None
 

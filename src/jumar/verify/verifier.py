@@ -43,7 +43,7 @@ class TrustedVerifier(TreeRunner):
         self.runner = wrap_runner(self.runner, self.suite)
 
     async def collect(self, tree: str) -> Collected:
-        """The ids of *tree*'s suite, if none are expected explicitly; with an anomaly they are no evidence.
+        """Return the ids of *tree*'s suite, if none are expected explicitly; with an anomaly they are no evidence.
 
         Raises:
             BadInput: if the runner cannot work here, or an annotation of a test is not right.
@@ -122,7 +122,7 @@ class TrustedVerifier(TreeRunner):
         return {r.id: r.outcome for r in frozen.results}, runs
 
     def _steadied(self, tree: str, verdict: Verdict) -> Verdict:
-        """*verdict*, but what passed in this tree before and does not now, or the other way round, is flaky."""
+        """Return *verdict*, but what passed in this tree before and does not now, or the other way round, is flaky."""
         if verdict.void is not None or not self.suite.confirm:
             return verdict
         before = self._seen.setdefault(tree, {})

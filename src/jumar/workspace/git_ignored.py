@@ -81,7 +81,7 @@ def without_included(skip: Skip, include: tuple[str, ...]) -> Skip:
 
 
 def _fixed(line: str) -> str:
-    """The folder that all that the glob *line* matches lies in, with a slash at its end; empty: anywhere."""
+    """Return the folder that all that the glob *line* matches lies in, with a slash at its end; empty: anywhere."""
     parts = line.rstrip("/").lstrip("/").split("/")
     if len(parts) == 1 and not line.startswith("/"):
         return ""
@@ -122,7 +122,7 @@ def read_ignored(root: Path, environ: Mapping[str, str]) -> Ignored:
 
 
 def _read(root: Path, within: Path, environ: Mapping[str, str]) -> Ignored:
-    """The rules of the repository *root* that can speak of *within*."""
+    """Return the rules of the repository *root* that can speak of *within*."""
     git = _git(root, environ)
     own = git("config", "--type=path", "--get", "core.excludesFile", fails=True).strip()
     home = environ.get("XDG_CONFIG_HOME") or (f"{environ['HOME']}/.config" if environ.get("HOME") else "")
@@ -164,7 +164,7 @@ class _Git:
 
 
 def _rule_files(folder: Path) -> Iterator[Path]:
-    """Every `.gitignore` below *folder*, the outer before the inner; links and what no tree has are not entered."""
+    """Yield every `.gitignore` below *folder*, outer before inner; links and what no tree has are not entered."""
     below: list[Path] = []
     for entry in sorted(folder.iterdir()):
         if entry.name == _RULES and entry.is_file() and not entry.is_symlink():
@@ -187,7 +187,7 @@ def _text(file: Path) -> str:
 
 
 def _rules(file: Path, folder: str) -> Iterator[str]:
-    """The lines of *file*, which speaks of *folder* (empty: the root), as lines that speak of the root."""
+    """Yield the lines of *file*, which speaks of *folder* (empty: the root), as lines that speak of the root."""
     text = _text(file)
     where = escape_path(folder) + "/" if folder else "/"
     for raw in text.removeprefix("\ufeff").split("\n"):

@@ -15,7 +15,9 @@ _FAILED = 128
 
 
 def merge(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
-    """*mine* with what *theirs* changed in *base*; None: they changed the same lines, or one of them is no text.
+    """Return *mine* with what *theirs* changed in *base*; None.
+
+    They changed the same lines, or one of them is no text.
 
     Raises:
         Infra: if git fails, or the disk refuses.

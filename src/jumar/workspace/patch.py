@@ -179,7 +179,7 @@ def _said(before: Node | None, after: Node | None) -> str:
 
 
 def _lines(store: Store, node: Node | None) -> list[str] | None:
-    """The lines of *node*, none for a folder or nothing; None if they are no text."""
+    """Return the lines of *node*, none for a folder or nothing; None if they are no text."""
     if node is None or node.kind is EntryKind.DIR:
         return []
     data = store.get(node.sha256)

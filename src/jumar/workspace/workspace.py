@@ -118,7 +118,7 @@ class Workspace:
         return node.sha256 if node else "", after.sha256 if after else ""
 
     def _where(self, path: str, refused: ValueError) -> ValueError:
-        """*refused*, or that *path* leads out. This only finds the word for what was refused already."""
+        """Return *refused*, or that *path* leads out. This only finds the word for what was refused already."""
         try:
             away = not (self.folder / path).resolve().is_relative_to(self.folder.resolve())
         except (OSError, RuntimeError):  # a link that leads to itself
@@ -126,21 +126,21 @@ class Workspace:
         return OutsideWorkspace(f"{path!r} leads outside the workspace by a link") if away else refused
 
     def changed(self, since: str) -> tuple[str, ...]:
-        """The paths at which the folder's tree differs from the tree *since*, sorted."""
+        """Return the paths at which the folder's tree differs from the tree *since*, sorted."""
         return trees.find_differences(self._store.manifest(since), self._now())
 
     def files(self, matches: Callable[[str], bool]) -> dict[str, bytes]:
-        """The regular files of the tree whose path *matches*, with their bytes."""
+        """Return the regular files of the tree whose path *matches*, with their bytes."""
         wanted = {p: n for p, n in sorted(self._now().items()) if n.kind is EntryKind.FILE and matches(p)}
         return {path: self._store.get(node.sha256) for path, node in wanted.items()}
 
     def file(self, path: str) -> bytes | None:
-        """The bytes of the regular file *path* of the tree; None: there is none."""
+        """Return the bytes of the regular file *path* of the tree; None: there is none."""
         node = self._now().get(path)
         return self._store.get(node.sha256) if node is not None and node.kind is EntryKind.FILE else None
 
     def paths(self) -> tuple[str, ...]:
-        """The names of the tree's regular files, sorted; no bytes are read."""
+        """Return the names of the tree's regular files, sorted; no bytes are read."""
         return tuple(sorted(p for p, n in self._now().items() if n.kind is EntryKind.FILE))
 
     def _now(self) -> Manifest:

@@ -141,7 +141,10 @@ def _read(top: int, path: str) -> tuple[bytes, bool]:
 
 
 def _blocked(top: int, path: str, old: Manifest) -> str:
-    """The folder above *path* that is a link or a file there, and was none when the run began; empty: there is none."""
+    """Return the folder above *path* that is a link or a file there, and was none when the run began; empty.
+
+    There is none.
+    """
     for folder in reversed(tuple(trees.list_parents(path))):
         found = _standing(top, folder)
         if found is not None and found.kind is not EntryKind.DIR and found != old.get(folder):

@@ -19,7 +19,7 @@ def assign_blocks(
     current: Mapping[str, str],
     imported: Mapping[str, frozenset[str]],
 ) -> dict[str, str] | str:
-    """The text for each target that the blocks give, or why that cannot be told.
+    """Return the text for each target that the blocks give, or why that cannot be told.
 
     *imported*: for each target, the names that the tests import from it.
     """
@@ -45,7 +45,7 @@ class _Asked(NamedTuple):
 
 
 def _given(by: dict[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
-    """The texts that the blocks give *by* their owners; those that nobody owns are under ""."""
+    """Return the texts that the blocks give *by* their owners; those that nobody owns are under ""."""
     targets = asked.targets
     free = by.pop("", [])
     owned = {path: by.pop(path) for path in targets if path in by}
@@ -58,7 +58,7 @@ def _given(by: dict[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
 
 
 def _unnamed(free: Sequence[Fence], strange: Mapping[str, list[Fence]], asked: _Asked) -> dict[str, str] | str:
-    """The text that one block without a path gives for the one file that it can be, or why that cannot be told."""
+    """Return text that one block without a path gives for the one file that it can be, or why that cannot be told."""
     paths = ", ".join(asked.targets)
     blocks = [b for b in free if b.text.strip() and any(syntax.is_label_of(b.label, path) for path in asked.targets)]
     found: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ def _name(path: str) -> str:
 
 
 def _top(path: str, text: str | None) -> frozenset[str]:
-    """The names that the file *path* defines at its top."""
+    """Return the names that the file *path* defines at its top."""
     outline = syntax.parse_file(path, text)[0] if text else None
     return outline.groups.get("", frozenset()) if outline else frozenset()
 
@@ -121,7 +121,7 @@ def _could_be(block: Fence, path: str, names: frozenset[str]) -> bool:
 
 
 def _new_sources(found: Mapping[str, str], current: Mapping[str, str]) -> frozenset[str]:
-    """The modules, by their own names, that the files *found* have come to import."""
+    """Return the modules, by their own names, that the files *found* have come to import."""
     sources: set[str] = set()
     for path, text in found.items():
         new, old = syntax.parse_file(path, text)[0], syntax.parse_file(path, current.get(path, ""))[0]
@@ -137,7 +137,7 @@ def _quoted(text: str, files: Iterable[str]) -> bool:
 
 
 def _named(owned: Mapping[str, list[Fence]], free: list[Fence]) -> dict[str, str] | str:
-    """The text of each path that blocks are named for."""
+    """Return the text of each path that blocks are named for."""
     found: dict[str, str] = {}
     for path, candidates in owned.items():
         texts = {block.text for block in candidates}
@@ -166,7 +166,7 @@ def _owner(block: Fence, targets: tuple[str, ...], current: Mapping[str, str]) -
 
 
 def _only(free: list[Fence], target: str, current: Mapping[str, str]) -> dict[str, str] | str:
-    """The one block without a name that can be *target*.
+    """Return the one block without a name that can be *target*.
 
     Of several, those that define none of the names of the present file are examples, commands and outputs.
     """
@@ -191,7 +191,7 @@ def _only(free: list[Fence], target: str, current: Mapping[str, str]) -> dict[st
 
 
 def _whole(texts: dict[str, Fence], path: str, names: frozenset[str]) -> dict[str, Fence]:
-    """The one of *texts* that all others are quoted from, if it is plain that those are no files themselves.
+    """Return the one of *texts* that all others are quoted from, if it is plain that those are no files themselves.
 
     A shorter text may be the file, corrected: if it has all *names* of the present one, or, where that has none, if
     it begins as the longer one does.

@@ -136,7 +136,7 @@ def _gap(draft: Draft, new: Outline, old: Outline | None) -> str:
 
 
 def _bare(comment: str) -> str:
-    """The words of a comment: no marks, no punctuation but an ellipsis."""
+    """Return the words of a comment: no marks, no punctuation but an ellipsis."""
     spaced = re.sub(r"(\.{3,}|…)", " ... ", comment.strip(MARKS).lower())
     return " ".join(word if word == "..." else word.strip(PUNCTUATION) for word in spaced.split()).strip()
 

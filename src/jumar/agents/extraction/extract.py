@@ -27,7 +27,7 @@ def extract(
     current: Mapping[str, str] | None = None,
     imported: Mapping[str, frozenset[str]] | None = None,
 ) -> dict[str, str | None] | str:
-    """The whole new text of each file in *content*, or one sentence, told to the model, on why there is none.
+    """Return the whole new text of each file in *content*, or one sentence, told to the model, on why there is none.
 
     *targets* are the paths that may be written, relative and with `/`. *current* holds their present texts, as far as
     known: then a half of a file can be told from a rewrite, and line ends and a byte order mark follow the file.
@@ -61,7 +61,7 @@ def extract(
 
 
 def _written(found: Mapping[str, str], prose: str, current: Mapping[str, str]) -> dict[str, str | None] | str:
-    """The texts *found* as they are written, or why one of them cannot be."""
+    """Return the texts *found* as they are written, or why one of them cannot be."""
     files: dict[str, str | None] = {}
     for path, text in found.items():
         draft = completeness.Draft(path, text.removeprefix("\ufeff"), prose, current.get(path))
@@ -72,7 +72,7 @@ def _written(found: Mapping[str, str], prose: str, current: Mapping[str, str]) -
 
 
 def strip_reasoning(plain: str, targets: tuple[str, ...]) -> tuple[str, list[Fence]] | str:
-    """The reply without the reasoning before it, and its blocks; or why they cannot be told apart."""
+    """Return the reply without the reasoning before it, and its blocks; or why they cannot be told apart."""
     start = plain.lstrip()
     opened = next((tag for tag in THOUGHTS if start[:20].lower().startswith(f"<{tag}>")), "")
     if opened:
@@ -91,7 +91,7 @@ def strip_reasoning(plain: str, targets: tuple[str, ...]) -> tuple[str, list[Fen
 
 
 def _parted(text: str, tag: str) -> tuple[str, str, str]:
-    """*text* before, at and after the first *tag*, in whatever case; nothing but the text if there is none."""
+    """Return *text* before, at and after the first *tag*, in whatever case; nothing but the text if there is none."""
     found = re.search(re.escape(tag), text, re.IGNORECASE)
     return (text[: found.start()], found[0], text[found.end() :].lstrip("\n")) if found else (text, "", "")
 
@@ -108,7 +108,7 @@ def extract_prose(plain: str, blocks: list[Fence]) -> str:
 
 
 def _raw(plain: str, blocks: list[Fence], target: str) -> str:
-    """The reply itself, if it is nothing but the file *target*; else "".
+    """Return the reply itself, if it is nothing but the file *target*; else "".
 
     Fences do not speak against it where they can only be part of the code: in Python no backtick and no tilde run
     stands outside of strings and comments, so a text with fences that compiles holds them there; in other languages
@@ -127,7 +127,7 @@ def _raw(plain: str, blocks: list[Fence], target: str) -> str:
 
 
 def _settled(draft: completeness.Draft) -> tuple[str, str]:
-    """The text that is written for *draft*, and why it cannot be ("" if it can)."""
+    """Return the text that is written for *draft*, and why it cannot be ("" if it can)."""
     outline, why = syntax.parse_file(draft.path, draft.text)
     outline, draft, why = _unescaped(draft, outline, why)
     if why:
@@ -143,7 +143,7 @@ def _settled(draft: completeness.Draft) -> tuple[str, str]:
 def _unescaped(
     draft: completeness.Draft, outline: Outline | None, why: str
 ) -> tuple[Outline | None, completeness.Draft, str]:
-    """*draft* with its HTML entities undone, if that can be the only reading.
+    """Return *draft* with its HTML entities undone, if that can be the only reading.
 
     That is so if every special character is escaped, the text is no code as it stands (`a &lt; b` parses by luck, as
     two statements), and is without the entities. A text that is code both ways is refused, unless the present file

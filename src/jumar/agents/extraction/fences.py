@@ -122,7 +122,7 @@ def _words(info: str) -> list[str]:
 
 
 def _in_comment(text: str) -> list[FenceName]:
-    """The path in the first line of a block, if that is a comment that says nothing else."""
+    """Return the path in the first line of a block, if that is a comment that says nothing else."""
     first = text.lstrip("\ufeff\n").partition("\n")[0].strip()
     for mark in ("#", "//", "/*", "-- ", ";", "<!--"):
         if first.startswith(mark) and not first.startswith("#!"):
@@ -131,7 +131,7 @@ def _in_comment(text: str) -> list[FenceName]:
 
 
 def _in_line(line: str, targets: tuple[str, ...]) -> list[FenceName]:
-    """The path a line names, if it holds exactly one and otherwise only words of the vocabulary."""
+    """Return the path a line names, if it holds exactly one and otherwise only words of the vocabulary."""
     alone = line.strip(DECORATION)
     if alone in targets:
         return [FenceName(alone, sure=True)]

@@ -13,7 +13,7 @@ Names = Mapping[str, frozenset[str]]
 
 
 def find_candidate_paths(block: Fence, present: Names, imported: Names) -> tuple[str, ...]:
-    """The files that *block* can be; one alone is the file that is meant.
+    """Return the files that *block* can be; one alone is the file that is meant.
 
     Args:
         block: the only block of the reply that could be a file.

@@ -77,7 +77,10 @@ def describe_actions(offers: Iterable[ToolSpec]) -> str:
 
 
 def parse_calls(content: str, offers: Sequence[ToolSpec]) -> tuple[ToolCall | str, ...]:
-    """Every action in *content*, in order, as a call of one of *offers*; a sentence stands for a block that is none."""
+    """Return every action in *content*, in order, as a call of one of *offers*.
+
+    A sentence stands for a block that is none.
+    """
     if not is_encodable(content) or "\0" in content:
         return ("the reply holds characters that cannot stand in a text file",)
     answer = _after_reasoning(content)
@@ -90,7 +93,7 @@ def parse_calls(content: str, offers: Sequence[ToolSpec]) -> tuple[ToolCall | st
 
 
 def _after_reasoning(content: str) -> str | None:
-    """*content* without the reasoning before it; None where that does not end, or where is a matter of opinion."""
+    """Return *content* without the reasoning before it; None if its end is missing or ambiguous."""
     found = strip_reasoning(content.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff\u200b"), ())
     if isinstance(found, str):
         return None
@@ -143,7 +146,7 @@ def _lines(text: str) -> int:
 
 
 def _body(name: str, text: str, given: dict[str, object]) -> dict[str, object] | str:  # noqa: PLR0911  as they come
-    """*given* and what the body of an action's block says; or why it says nothing."""
+    """Return *given* and what the body of an action's block says; or why it says nothing."""
     if name == "edit_file":
         sections = _sections(text)
         return sections if isinstance(sections, str) else {**given, **sections}
@@ -166,7 +169,7 @@ def _body(name: str, text: str, given: dict[str, object]) -> dict[str, object] |
 
 
 def _sections(text: str) -> dict[str, object] | str:
-    """The two sections of an edit, each of whole lines."""
+    """Return the two sections of an edit, each of whole lines."""
     lines = text.split("\n")
     marks = [(n, line[:7]) for n, line in enumerate(lines) if _is_mark(line)]
     if [mark for _, mark in marks] != [OPEN, MIDDLE, CLOSE]:

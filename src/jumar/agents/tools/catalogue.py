@@ -161,7 +161,7 @@ ALL = (
 
 
 def list_offers(switches: Switches, gate: Gate = Gate.OFF) -> tuple[ToolSpec, ...]:
-    """The tools that *switches* and the *gate* leave on."""
+    """Return the tools that *switches* and the *gate* leave on."""
     modes = gate is Gate.REFACTOR or switches.allow_refactor or switches.allow_codemod
     off = {
         "run_tests": not switches.model_may_run_tests,

@@ -51,7 +51,7 @@ def parse_action(call: ToolCall, offers: Sequence[ToolSpec]) -> Action:
 
 
 def build_null_action(reason: str, reply: Reply, place: int = 0) -> Action:
-    """The action that stands for *reply*, or for what is in *place* in it, where nothing can be performed."""
+    """Return the action that stands for *reply*, or for what is in *place* in it, where nothing can be performed."""
     # Stalling is told by what was done: what differs must not look alike.
     return Action("none", args={"asked": _digest((reply.content, place))}, fault=reason)
 
@@ -62,7 +62,10 @@ def is_encodable(text: str) -> bool:
 
 
 def build_faulty_action(call: ToolCall, why: str) -> Action:
-    """The action that stands for a *call* that cannot be performed; one of an unknown tool has no name of its own."""
+    """Return the action that stands for a *call* that cannot be performed.
+
+    One of an unknown tool has no name of its own.
+    """
     name = call.name if any(offer.name == call.name for offer in ALL) else "none"
     own = call.id if is_encodable(call.id) else ""
     return Action(name, call_id=own, args={"asked": _digest((call.name, call.arguments))}, fault=why)
@@ -77,7 +80,7 @@ def _digest(asked: object) -> str:
 
 
 def _value(call: ToolCall, argument: Argument) -> tuple[object, str]:
-    """The value of *argument* in *call*, or why there is none."""
+    """Return the value of *argument* in *call*, or why there is none."""
     given = call.arguments.get(argument.name)
     if given is None and not argument.required:
         return argument.default, ""
@@ -96,7 +99,7 @@ def _value(call: ToolCall, argument: Argument) -> tuple[object, str]:
 
 
 def _converted(given: object, kind: str) -> object | None:  # noqa: PLR0911  one line per kind reads best
-    """*given* as a value of *kind*, where no meaning is lost; else None."""
+    """Return *given* as a value of *kind*, where no meaning is lost; else None."""
     match kind, given:
         case "string", str():
             return given
@@ -114,7 +117,7 @@ def _converted(given: object, kind: str) -> object | None:  # noqa: PLR0911  one
 
 
 def _steps(given: Sequence[dict[str, object]]) -> tuple[dict[str, str], ...] | None:
-    """The steps of a plan as `core.events.PlanStep` has them; None where one is not as its schema says."""
+    """Return the steps of a plan as `core.events.PlanStep` has them; None where one is not as its schema says."""
     known = {"title", "test_id", "test_file_path"}
     steps = [{key: value for key, value in step.items() if value is not None} for step in given]
     right = all("title" in s and set(s) <= known and all(isinstance(v, str) for v in s.values()) for s in steps)
@@ -126,7 +129,7 @@ def _steps(given: Sequence[dict[str, object]]) -> tuple[dict[str, str], ...] | N
 
 
 def _asked(call: ToolCall, values: dict[str, object]) -> Action | str:
-    """The action of a call with right *values*, or what they lack together."""
+    """Return the action of a call with right *values*, or what they lack together."""
     path = _plain(str(values.get("path", "")))
     match call.name:
         case "write_file":
@@ -160,13 +163,13 @@ def _unread(path: str) -> str:
 
 
 def _plain(path: str) -> str:
-    """*path* without what says nothing: `./a.py` is `a.py`, and `.` is everything."""
+    """Return *path* without what says nothing: `./a.py` is `a.py`, and `.` is everything."""
     path = re.sub(r"\A(?:\./+)+", "", path)
     return "" if path == "." else path
 
 
 def select_ids(asked: Iterable[str], expected: Sequence[str]) -> tuple[str, ...] | str:
-    """The *expected* ids that are *asked* for, by id, file or folder; or why there are none such."""
+    """Return the *expected* ids that are *asked* for, by id, file or folder; or why there are none such."""
     found: list[str] = []
     for wanted in dict.fromkeys(asked):
         below = [i for i in expected if i == wanted or i.startswith((f"{wanted}::", f"{wanted}[", f"{wanted}/"))]
@@ -177,7 +180,7 @@ def select_ids(asked: Iterable[str], expected: Sequence[str]) -> tuple[str, ...]
 
 
 def parse_actions(calls: Iterable[ToolCall], internal: Collection[str] = ()) -> tuple[Action, ...]:
-    """One action a call, in order, for agents that offer no tools: what scripts and the search for repairs ask.
+    """Return one action a call, in order, for agents that offer no tools: what scripts and the search for repairs ask.
 
     *internal* are the names of endings that only our own models may ask for: no provider's and no script's.
     """
@@ -185,7 +188,7 @@ def parse_actions(calls: Iterable[ToolCall], internal: Collection[str] = ()) -> 
 
 
 def build_unparsable_action(reason: str) -> Action:
-    """The action that stands for a whole-file reply nobody can perform."""
+    """Return the action that stands for a whole-file reply nobody can perform."""
     return Action("unparsable", message=reason)
 
 

@@ -19,7 +19,7 @@ CLAIMS = ("assert", "raises", "warns", "deprecated_call", "fail", "expect", "che
 
 
 def find_empty_tests(tree: ast.Module) -> Iterator[Finding]:
-    """The tests of a module that cannot fail by what the code under test does."""
+    """Yield the tests of a module that cannot fail by what the code under test does."""
     functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
     claiming = {f.name for f in functions if not f.name.startswith("test") and any(list_claims(f, frozenset()))}
     for function in functions:
@@ -48,7 +48,7 @@ def list_claims(function: Function, claiming: frozenset[str]) -> Iterator[bool]:
 
 
 def get_called_name(node: ast.expr) -> str:
-    """The last name of what is called."""
+    """Return the last name of what is called."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 

@@ -71,7 +71,7 @@ def build_finder(index: dict[str, set[int]]) -> Callable[[ast.Module], Iterator[
 
 
 def walk_scopes(tree: ast.Module) -> Iterator[tuple[int, ast.AST]]:
-    """All nodes of *tree*, each with the number of the function it stands in; 0 is the module."""
+    """Yield all nodes of *tree*, each with the number of the function it stands in; 0 is the module."""
     todo: list[tuple[int, ast.AST]] = [(0, tree)]
     functions = 0
     while todo:
@@ -95,7 +95,7 @@ def is_uncomputed(asked: list[Any], answered: list[Any]) -> bool:
 
 
 def flatten(values: Iterable[Any]) -> list[Any]:
-    """*values*, and in the place of lists and tuples what is in them."""
+    """Return *values*, and in the place of lists and tuples what is in them."""
     return [leaf for value in values for leaf in (value if isinstance(value, (list, tuple)) else (value,))]
 
 
@@ -105,7 +105,7 @@ def is_number(value: Any) -> bool:
 
 
 def check_chains(chains: Iterable[list[Association]]) -> Iterator[Finding]:
-    """A finding for each chain in which several cases give what tests expect of them."""
+    """Yield a finding for each chain in which several cases give what tests expect of them."""
     for cases in chains:
         rows = {build_key(case[2]): case for case in cases}
         if len(rows) >= CHAIN:
@@ -125,7 +125,7 @@ def is_for_a_test(asked: list[Any], answered: list[Any]) -> bool:
 
 
 def format_warning(kind: str, asked: list[Any], answered: list[Any]) -> str:
-    """The warning."""
+    """Return the warning."""
     if kind == "return":
         return f"returns, whatever it is asked, what a test expects: {test_literals.shorten_value(asked[0])}"
     if answered:
@@ -156,7 +156,10 @@ def find_associations(node: ast.AST) -> Iterator[Association]:
 
 
 def find_compared_literals(test: ast.expr) -> Iterator[Asked]:
-    """The literals that *test* asks its subject to be; each alternative apart, all that must hold together at once."""
+    """Yield the literals that *test* asks its subject to be.
+
+    Each alternative apart, all that must hold together at once.
+    """
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         for value in test.values:
             yield from find_compared_literals(value)
@@ -172,7 +175,7 @@ def find_compared_literals(test: ast.expr) -> Iterator[Asked]:
 
 
 def find_returned_literals(body: Iterable[ast.AST]) -> list[Any]:
-    """The literals that the first statements of a body give."""
+    """Return the literals that the first statements of a body give."""
     found = []
     for node in list(body)[:3]:
         known, value = test_literals.evaluate_literal(
@@ -183,7 +186,7 @@ def find_returned_literals(body: Iterable[ast.AST]) -> list[Any]:
 
 
 def read_table_rows(node: ast.AST) -> Iterator[Association]:
-    """The rows of a table, if *node* is one: written as a literal, as JSON in a text, or entry by entry."""
+    """Yield the rows of a table, if *node* is one: written as a literal, as JSON in a text, or entry by entry."""
     if isinstance(node, ast.Dict):
         entries = zip(node.keys, node.values)  # noqa: B905  Python 3.8 has no strict
         yield from (found for key, value in entries for found in read_table_entry(node.lineno, key, value))
@@ -201,14 +204,14 @@ def read_table_rows(node: ast.AST) -> Iterator[Association]:
 
 
 def read_table_entry(line: int, key: ast.expr | None, value: ast.expr) -> Iterator[Association]:
-    """One entry of a table, if both sides are literals."""
+    """Yield one entry of a table, if both sides are literals."""
     asked, answered = test_literals.evaluate_literal(key), test_literals.evaluate_literal(value)
     if asked[0] and answered[0]:
         yield line, "table", test_literals.spread_key(asked[1]), [answered[1]]
 
 
 def read_json_table(text: str) -> list[tuple[Any, Any]]:
-    """The entries of a table that is written as JSON in a text."""
+    """Return the entries of a table that is written as JSON in a text."""
     if len(text) < WRITTEN or text[:1] not in "[{":
         return []
     try:
@@ -221,7 +224,7 @@ def read_json_table(text: str) -> list[tuple[Any, Any]]:
 
 
 def find_constant_function(node: ast.FunctionDef | ast.Lambda) -> Iterator[Association]:
-    """A function that is given something and only returns a literal."""
+    """Yield a function that is given something and only returns a literal."""
     if isinstance(node, ast.Lambda):
         returned: ast.expr | None = node.body
     else:

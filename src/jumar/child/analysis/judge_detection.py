@@ -85,7 +85,7 @@ def build_finder(tests: tuple[str, ...]) -> Callable[[ast.Module], Iterator[Find
 
 
 def walk_code(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes in the order of the text, without what only runs as a program of its own."""
+    """Yield all nodes in the order of the text, without what only runs as a program of its own."""
     todo = [tree]
     while todo:
         node = todo.pop()
@@ -132,7 +132,7 @@ def get_dotted_name(node: ast.AST, aliases: dict[str, str]) -> str:
 
 
 def find_docs(node: ast.AST) -> Iterator[ast.AST]:
-    """The texts that stand alone as statements: documentation."""
+    """Yield the texts that stand alone as statements: documentation."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         yield node.value
 
@@ -177,7 +177,7 @@ def check_name(node: ast.Attribute | ast.Name, aliases: dict[str, str]) -> Itera
 
 
 def check_assignment(node: ast.Assign | ast.Delete, aliases: dict[str, str]) -> Iterator[Finding]:
-    """An attribute of an imported module that is replaced: everybody else sees the new one too."""
+    """Yield an attribute of an imported module that is replaced: everybody else sees the new one too."""
     for target in node.targets:
         if isinstance(target, ast.Attribute):
             name = get_dotted_name(target, aliases)
@@ -218,7 +218,7 @@ def check_comparisons(node: ast.ClassDef) -> Iterator[Finding]:
 
 
 def get_constant(node: ast.AST | None) -> Any:
-    """The value of a constant; None for anything else."""
+    """Return the value of a constant; None for anything else."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Constant):
         return not node.operand.value
     value = node.value if isinstance(node, ast.Constant) else None

@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def apply_steps(now: bytes, lines: set[int], steps: Any) -> Iterator[Mutant]:
-    """All single *steps* on the numbered *lines* of *now*."""
+    """Yield all single *steps* on the numbered *lines* of *now*."""
     shift = len(BOM) if now.startswith(BOM) else 0
     starts = [shift, *(match.end() for match in ENDS.finditer(now))]
     for line, (first, last), text, what in steps(ast.parse(now), lines):
@@ -89,13 +89,13 @@ def select_mutants(
 
 
 def describe_replacement(text: str, old: bytes) -> bytes:
-    """*text*, with `{}` standing for what was there."""
+    """Return *text*, with `{}` standing for what was there."""
     head, hole, tail = text.partition("{}")
     return head.encode() + (old if hole else b"") + tail.encode()
 
 
 def dump_tree(source: bytes) -> str:
-    """The tree of *source* as text, empty if it does not compile."""
+    """Return the tree of *source* as text, empty if it does not compile."""
     try:
         tree = ast.parse(source)
         compile(tree, "mutant", "exec", dont_inherit=True)
@@ -105,7 +105,10 @@ def dump_tree(source: bytes) -> str:
 
 
 def diff_lines(old: list[bytes], new: list[bytes]) -> tuple[set[int], list[tuple[int, int, int, int]]]:
-    """The numbers of the lines of *new* that were changed, and the hunks; what lines were taken from counts too."""
+    """Return the numbers of the lines of *new* that were changed, and the hunks.
+
+    What lines were taken from counts too.
+    """
     low = 0
     while low < min(len(old), len(new)) and old[low] == new[low]:
         low += 1
@@ -125,7 +128,7 @@ def diff_lines(old: list[bytes], new: list[bytes]) -> tuple[set[int], list[tuple
 
 
 def undo_hunks(before: bytes, now: bytes, hunk: tuple[int, int, int, int]) -> Mutant:
-    """The mutant in which one hunk is as it was before."""
+    """Return the mutant in which one hunk is as it was before."""
     a0, a1, b0, b1 = hunk
     old, new = ([0, *(m.end() for m in ENDS.finditer(text)), len(text)] for text in (before, now))
     text = before[old[min(a0, len(old) - 1)] : old[min(a1, len(old) - 1)]]
@@ -134,7 +137,7 @@ def undo_hunks(before: bytes, now: bytes, hunk: tuple[int, int, int, int]) -> Mu
 
 
 def spread_by_line(found: Iterable[tuple[str, Mutant]], seed: int) -> list[tuple[str, Mutant]]:
-    """All of them: one of each line first, then a second one of each, in an order that the seed gives."""
+    """Return all of them: one of each line first, then a second one of each, in an order that the seed gives."""
 
     def chance(entry: tuple[str, Mutant]) -> bytes:
         return hashlib.sha256(repr((seed, entry)).encode()).digest()
@@ -146,6 +149,6 @@ def spread_by_line(found: Iterable[tuple[str, Mutant]], seed: int) -> list[tuple
 
 
 def deal(piles: list[list[Any]]) -> Iterator[Any]:
-    """The first of each pile, then the second, and so on."""
+    """Yield the first of each pile, then the second, and so on."""
     for turn in range(max(map(len, piles), default=0)):
         yield from (pile[turn] for pile in piles if turn < len(pile))

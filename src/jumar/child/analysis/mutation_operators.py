@@ -56,7 +56,7 @@ def build_operators() -> Callable[[ast.Module, set[int]], Iterator[Step]]:
 
 
 def find_untouched(tree: ast.AST) -> Iterator[int]:
-    """Nodes that are nobody's business: documentation, annotations, and what stands in an f-string."""
+    """Yield changes: nodes that are nobody's business: documentation, annotations, and what stands in an f-string."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield id(node)
@@ -83,7 +83,7 @@ def find_operator(left: Any, right: Any) -> Place:
 
 
 def change_comparison(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """Each operator of a comparison to its neighbours, or its opposite."""
+    """Yield changes: each operator of a comparison to its neighbours, or its opposite."""
     for left, op, right in zip((node.left, *node.comparators), node.ops, node.comparators):  # noqa: B905  Python 3.8 has no strict
         old, others = COMPARED[type(op)]
         for new in others:
@@ -91,21 +91,21 @@ def change_comparison(node: Any) -> Iterator[tuple[Place, str, str]]:
 
 
 def change_arithmetic(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """One arithmetic operator to another."""
+    """Yield changes: one arithmetic operator to another."""
     if type(node.op) in COMPUTED:
         old, new = COMPUTED[type(node.op)]
         yield find_operator(node.left, node.right), f" {new} ", f"`{old}` to `{new}`"
 
 
 def change_assignment(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """The same where the result is assigned to the left side."""
+    """Yield changes: the same where the result is assigned to the left side."""
     if type(node.op) in COMPUTED:
         old, new = COMPUTED[type(node.op)]
         yield find_operator(node.target, node.value), f" {new}= ", f"`{old}=` to `{new}=`"
 
 
 def change_boolean(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """`and` to `or` and back, and each operand dropped."""
+    """Yield changes: `and` to `or` and back, and each operand dropped."""
     old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
     for left, right in zip(node.values, node.values[1:]):  # noqa: B905  Python 3.8 has no strict
         yield find_operator(left, right), f" {new} ", f"`{old}` to `{new}`"
@@ -115,13 +115,13 @@ def change_boolean(node: Any) -> Iterator[tuple[Place, str, str]]:
 
 
 def drop_unary(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """A sign or a negation dropped."""
+    """Yield changes: a sign or a negation dropped."""
     if type(node.op) in SIGNS:
         yield (place(node)[0], place(node.operand)[0]), "", f"`{SIGNS[type(node.op)]}` dropped"
 
 
 def change_constant(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """A number to the next one, a truth to the other, a text to an empty or a longer one."""
+    """Yield changes: a number to the next one, a truth to the other, a text to an empty or a longer one."""
     value = node.value
     if isinstance(value, bool):
         yield place(node), str(not value), f"`{value}` to `{not value}`"
@@ -141,7 +141,7 @@ def change_return(node: Any) -> Iterator[tuple[Place, str, str]]:
 
 
 def change_condition(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """A condition that always holds, never does, or is turned round."""
+    """Yield changes: a condition that always holds, never does, or is turned round."""
     yield place(node.test), "(not ({}))", "a condition turned round"
     yield place(node.test), "False", "a condition to `False`"
     if not isinstance(node, ast.While):
@@ -149,24 +149,24 @@ def change_condition(node: Any) -> Iterator[tuple[Place, str, str]]:
 
 
 def drop_statement(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """A statement left out."""
+    """Yield changes: a statement left out."""
     yield place(node), "pass", "a statement dropped"
 
 
 def change_jump(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """A loop left where it went on, or the other way round."""
+    """Yield changes: a loop left where it went on, or the other way round."""
     old, new = JUMPS[type(node)]
     yield place(node), new, f"`{old}` to `{new}`"
 
 
 def drop_call(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """A call of one argument to that argument: nothing was done to it."""
+    """Yield changes: a call of one argument to that argument: nothing was done to it."""
     if len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Starred):
         yield (place(node)[0], place(node.args[0])[0]), "(", "a call left out"
 
 
 def drop_slice_end(node: Any) -> Iterator[tuple[Place, str, str]]:
-    """An end of a slice dropped."""
+    """Yield changes: an end of a slice dropped."""
     for bound in (node.lower, node.upper):
         if bound is not None:
             yield place(bound), "", "an end of a slice dropped"

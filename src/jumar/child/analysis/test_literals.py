@@ -42,7 +42,7 @@ UNREAD = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
 
 
 def index_values(judged: Mapping[str, ast.Module], data: Mapping[str, str]) -> Index:
-    """The values of all tests, by the statement, row or small function that they stand together in."""
+    """Return the values of all tests, by the statement, row or small function that they stand together in."""
     index: Index = defaultdict(set)
     groups = [group for tree in judged.values() for group in test_groups(tree)]
     groups += [group for text in data.values() for group in read_data_groups(text)]
@@ -53,7 +53,7 @@ def index_values(judged: Mapping[str, ast.Module], data: Mapping[str, str]) -> I
 
 
 def test_groups(tree: ast.Module) -> Iterator[list[Any]]:
-    """The literals of a test module that stand together."""
+    """Yield the literals of a test module that stand together."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test"):
             whole = [value for statement in node.body for value in find_literals(statement)]
@@ -66,7 +66,7 @@ def test_groups(tree: ast.Module) -> Iterator[list[Any]]:
 
 
 def read_table_groups(node: ast.AST) -> Iterator[list[Any]]:
-    """The rows of a table, if *node* is one."""
+    """Yield the rows of a table, if *node* is one."""
     if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         for row in node.elts:
             if isinstance(row, (ast.List, ast.Tuple, ast.Call)):
@@ -78,7 +78,7 @@ def read_table_groups(node: ast.AST) -> Iterator[list[Any]]:
 
 
 def read_data_groups(text: str) -> Iterator[list[Any]]:
-    """The rows of a file of JSON, or of JSON lines."""
+    """Yield the rows of a file of JSON, or of JSON lines."""
     try:
         whole = [json.loads(text)]
     except (ValueError, RecursionError):
@@ -93,7 +93,7 @@ def read_data_groups(text: str) -> Iterator[list[Any]]:
 
 
 def read_data_rows(entry: Any, depth: int) -> Iterator[list[Any]]:
-    """*entry* and the lists and objects in it, as groups."""
+    """Yield *entry* and the lists and objects in it, as groups."""
     parts = list(entry.values()) if isinstance(entry, dict) else entry if isinstance(entry, list) else []
     if parts and depth < DEPTH:
         yield [*parts, *(v for p in parts if isinstance(p, list) and len(p) <= SMALL for v in p)]
@@ -102,7 +102,7 @@ def read_data_rows(entry: Any, depth: int) -> Iterator[list[Any]]:
 
 
 def find_literals(node: ast.AST, *, inside: bool = False) -> Iterator[Any]:
-    """The largest literal values below *node*, in the order of the text; *inside* never *node* itself."""
+    """Yield the largest literal values below *node*, in the order of the text; *inside* never *node* itself."""
     todo = list(ast.iter_child_nodes(node))[::-1] if inside else [node]
     while todo:
         node = todo.pop()
@@ -124,7 +124,7 @@ def evaluate_literal(node: ast.AST | None) -> tuple[bool, Any]:
 
 
 def spread_key(value: Any) -> list[Any]:
-    """The values that a key stands for: a tuple for several arguments, a text for what it spells."""
+    """Return the values that a key stands for: a tuple for several arguments, a text for what it spells."""
     if isinstance(value, str) and value[:1] in "([{'\"-0123456789" and len(value) > 1:
         try:
             value = ast.literal_eval(value)
@@ -140,7 +140,7 @@ def list_keys(value: Any) -> list[str]:
 
 
 def name_of(value: Any) -> str:
-    """The same for values that are equal, lists and tuples included."""
+    """Return the same for values that are equal, lists and tuples included."""
     if isinstance(value, (bool, type(None), str, bytes)):
         return repr(value)
     try:
@@ -182,6 +182,6 @@ def is_word(value: Any) -> bool:
 
 
 def shorten_value(value: Any) -> str:
-    """*value* as it is shown to people."""
+    """Return *value* as it is shown to people."""
     text = hex(value) if isinstance(value, int) and abs(value) >> 256 else repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."  # noqa: PLR2004  a line is for people

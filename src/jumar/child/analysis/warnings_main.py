@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def parse_files(texts: Mapping[str, str], warn: Callable[[str, int, str], None]) -> Iterable[tuple[str, ast.Module]]:
-    """The Python files among *texts* with their trees; what does not parse is warned of and left out."""
+    """Return the Python files among *texts* with their trees; what does not parse is warned of and left out."""
     for path, text in texts.items():
         if path.endswith(".py"):
             try:

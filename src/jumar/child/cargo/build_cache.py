@@ -79,6 +79,6 @@ class BuildCache:
 
 
 def _family(file: Path) -> list[Path]:
-    """A built file, and the list of what it was built from, which cargo looks for beside it."""
+    """Return a built file, and the list of what it was built from, which cargo looks for beside it."""
     listed = file.with_name(f"{file.stem.removeprefix('lib')}.d")
     return [path for path in (file, listed) if path.is_file() and path.parent.name == "deps"]

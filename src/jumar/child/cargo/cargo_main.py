@@ -209,14 +209,14 @@ def _binary(build: CargoBuild, path: str, config: Mapping[str, Any]) -> Any:
 
 
 def _told(send: Send) -> Send:
-    """A sender that takes from excerpts what differs from room to room."""
+    """Return a sender that takes from excerpts what differs from room to room."""
     return lambda record: send(
         [*record[:4], runner_bridge.normalise_text(str(record[4])), *record[5:]] if record[0] == "result" else record
     )
 
 
 def _root_of(path: str, build: CargoBuild) -> str:
-    """The root file of the target that *path* is a module of: itself, or its crate's library or program."""
+    """Return the root file of the target that *path* is a module of: itself, or its crate's library or program."""
     if is_root(path):
         return path
     folder = path.rpartition("src/")[0]
@@ -236,7 +236,7 @@ def _selects(select: Iterable[str], path: str, test_id: str) -> bool:
 
 
 def _integration(path: str, owner: str, manifest: Mapping[str, Any]) -> str:
-    """The name of the integration test whose root *path* is, or empty: then all targets are built."""
+    """Return the name of the integration test whose root *path* is, or empty: then all targets are built."""
     inner = PurePosixPath(os.path.relpath(path, owner))
     if "test" in manifest or not manifest.get("package", {}).get("autotests", True) or inner.parts[0] != "tests":
         return ""
@@ -244,12 +244,12 @@ def _integration(path: str, owner: str, manifest: Mapping[str, Any]) -> str:
 
 
 def _owner(path: str) -> str:
-    """The folder of the nearest Cargo.toml above *path*, or empty."""
+    """Return the folder of the nearest Cargo.toml above *path*, or empty."""
     return next((str(up) for up in Path(path).parents if Path(up, "Cargo.toml").is_file()), "")
 
 
 def _workspace(path: str) -> str:
-    """The folder of the highest Cargo.toml above *path* that is a workspace, or else of its package."""
+    """Return the folder of the highest Cargo.toml above *path* that is a workspace, or else of its package."""
     above = [str(up) for up in Path(path).parents if "workspace" in _manifest(str(up))]
     return above[-1] if above else _owner(path)
 

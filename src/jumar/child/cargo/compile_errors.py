@@ -65,7 +65,7 @@ def is_test_file(path: str) -> bool:
 
 
 def _places(said: Mapping[str, Any]) -> Iterator[str]:
-    """The files of the room that an error points to: what a macro was expanded to is where it was called."""
+    """Yield the files of the room that an error points to: what a macro was expanded to is where it was called."""
     for span in said.get("spans", ()):
         inner = span
         while inner and inner["file_name"].startswith(("/rustc/", "<")) and inner.get("expansion"):

@@ -71,7 +71,7 @@ class LibtestBinary:
         self._path, self._cwd, self._env, self._limit = path, cwd, env, limit
 
     def listed(self) -> tuple[str, ...]:
-        """The names of its tests."""
+        """Return the names of its tests."""
         return tuple(LISTED.findall(self._run(["--list", "--format", "terse"]).out))
 
     def judge(self, names: Sequence[str], send: Send) -> None:

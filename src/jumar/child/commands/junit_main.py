@@ -79,7 +79,7 @@ class JunitCases:
         self._outcome, self._text, self._inside, self._depth = "passed", "", False, 0
 
     def parser(self) -> expat.XMLParserType:
-        """A parser that fills `found`. It takes no document type: without one there are no entities to blow up."""
+        """Return parser that fills `found`. It takes no document type: without one there are no entities to blow up."""
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = self._refuse
@@ -207,7 +207,7 @@ def send_cases(cases: Sequence[JunitCase], asked: Sequence[str], send: Send) -> 
 
 
 def list_heads(ids: Sequence[str]) -> list[str]:
-    """The files or classes of *ids*, each once."""
+    """Return the files or classes of *ids*, each once."""
     return list(dict.fromkeys(i.partition("::")[0] for i in ids))
 
 
@@ -218,7 +218,7 @@ def is_load_failure(case: JunitCase, head: str) -> bool:
 
 
 def find_blame(case: JunitCase) -> tuple[str, str]:
-    """A `core.verdict.Blame`, and what is absent, as far as words tell: this is a report, not an exception."""
+    """Return a `core.verdict.Blame`, and what is absent, as far as words tell: this is a report, not an exception."""
     if case.outcome == "passed":
         return "", ""
     if case.outcome in ("skipped", "xfailed"):
@@ -230,12 +230,12 @@ def find_blame(case: JunitCase) -> tuple[str, str]:
 
 
 def find_reports(pattern: str) -> list[Path]:
-    """The files that *pattern*, a path or one with `*`, stands for, in their order."""
+    """Return the files that *pattern*, a path or one with `*`, stands for, in their order."""
     return sorted(path for path in Path().glob(pattern) if not path.is_dir())
 
 
 def read(path: Path) -> list[JunitCase]:
-    """The cases of the report in *path*.
+    """Return the cases of the report in *path*.
 
     Raises:
         UnreadableReport: if it is no JUnit XML, or no file.
@@ -258,7 +258,7 @@ def read(path: Path) -> list[JunitCase]:
 
 
 def _relative(path: str) -> str:
-    """*path* as the room sees it."""
+    """Return *path* as the room sees it."""
     if not path:
         return ""
     room = os.path.realpath(Path.cwd()) + os.sep

@@ -60,7 +60,7 @@ def parse_status(status: int | None, ms: int, said: str, limit: float) -> Sequen
 
 
 def run_command(argv: Sequence[str], limit: float) -> tuple[int | None, str]:
-    """The exit status of *argv* and what it printed; None if it had to be ended after *limit* seconds.
+    """Return the exit status of *argv* and what it printed; None if it had to be ended after *limit* seconds.
 
     What it leaves behind in its process group ends with it.
 
@@ -81,7 +81,7 @@ def run_command(argv: Sequence[str], limit: float) -> tuple[int | None, str]:
 
 
 def read_output(sink: IO[bytes]) -> str:
-    """The start and the end of what lies in *sink*."""
+    """Return the start and the end of what lies in *sink*."""
     size = sink.seek(0, os.SEEK_END)
     sink.seek(0)
     text = sink.read(SHOWN)

@@ -92,7 +92,7 @@ def check_startable(command: str, search: str, folder: Path) -> str:
 
 
 def find_program(command: str) -> str:
-    """The program that *command* begins with; empty where only a shell can tell."""
+    """Return the program that *command* begins with; empty where only a shell can tell."""
     try:
         words = shlex.split(command)
     except ValueError:

@@ -91,7 +91,7 @@ def check_command(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None 
 
 
 def _control(files: Mapping[str, str]) -> Path:
-    """A folder of its own with *files*."""
+    """Return a folder of its own with *files*."""
     folder = Path(os.environ["TMPDIR"], "control")
     folder.mkdir(exist_ok=True)
     for name, text in files.items():

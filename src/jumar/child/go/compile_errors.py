@@ -57,14 +57,14 @@ class GoPackages:
         """Import path of a module -> its folder in the room."""
 
     def folder(self, package: str) -> str | None:
-        """The folder of *package*, whether it is there or not; None if it is of no module of the project."""
+        """Return the folder of *package*, whether it is there or not; None if it is of no module of the project."""
         for module, folder in sorted(self._modules.items(), key=lambda m: -len(m[0])):
             if package == module or package.startswith(module + "/"):
                 return os.path.normpath(os.path.join(folder, package[len(module) + 1 :]))  # noqa: PTH118  # as text
         return None
 
     def absent(self, package: str) -> Blamed:
-        """The blame for the absence of *package* or of something in it."""
+        """Return the blame for the absence of *package* or of something in it."""
         folder = self.folder(package)
         return TEST if folder is None else _absence(folder)
 
@@ -89,7 +89,7 @@ def attribute_errors(said: str, folder: str, base: str, project: GoPackages) -> 
 
 
 def _faults(said: str, base: str) -> Iterator[tuple[str, str]]:
-    """The faults: the file, relative to the room (empty where none is told), and the sentence."""
+    """Yield the faults: the file, relative to the room (empty where none is told), and the sentence."""
     for line in said.splitlines():
         if positioned := POSITION.match(line):
             yield _relative(positioned[1], base), positioned[3]
@@ -150,7 +150,7 @@ def _absence(folder: str) -> Blamed:
 
 
 def _imports(path: Path) -> tuple[str, dict[str, str]]:
-    """The package clause of a file, and its imports by the name they have there."""
+    """Return the package clause of a file, and its imports by the name they have there."""
     text = ""
     with contextlib.suppress(OSError):
         text = path.read_text("utf-8", "replace")
@@ -163,6 +163,6 @@ def _imports(path: Path) -> tuple[str, dict[str, str]]:
 
 
 def _default(parts: Sequence[str]) -> str:
-    """The name of an import by itself: its last part that is no version."""
+    """Return the name of an import by itself: its last part that is no version."""
     named = [part for part in parts if not re.fullmatch(r"v\d+", part)] or list(parts)
     return named[-1]

@@ -88,7 +88,7 @@ class GoWorkspace:
             os.environ["GOWORK"] = "off"
 
     def packages(self) -> list[str]:
-        """The packages as arguments."""
+        """Return the packages as arguments."""
         return [f"./{os.path.relpath(folder, self.base)}" for folder in self.homes]
 
     def names(self, folder: str) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ class GoWorkspace:
         return tuple(found)
 
     def _joined(self, texts: dict[str, str]) -> str:
-        """A workspace of the modules, outside of the room: one go command can then test them all."""
+        """Return a workspace of the modules, outside of the room: one go command can then test them all."""
         versions = ["1.18", *(found[1] for text in texts.values() if (found := GO.search(text)))]
         newest = max(versions, key=lambda version: [int(part) for part in version.split(".")])
         lines = [f"go {newest}", *(f"use {json.dumps(str(Path(owner).resolve()))}" for owner in texts)]
@@ -147,7 +147,7 @@ class GoTestStream(ABC):
             self.send(record)
 
     def told(self, package: Any, event: dict[str, Any]) -> list[Record]:
-        """The records that *event* makes."""
+        """Return the records that *event* makes."""
         over = event.get("Action") in ("pass", "fail", "skip") and not event.get("Test")
         if over and (event.get("FailedBuild") or FAILED.search(package.said(""))):
             package.ended = True
@@ -158,7 +158,7 @@ class GoTestStream(ABC):
 
     @abstractmethod
     def settled(self, package: Any, *, failed: bool) -> list[Record]:
-        """The records that the end of *package* makes."""
+        """Return the records that the end of *package* makes."""
 
     def send(self, record: Record) -> None:
         """Send *record*, its excerpt without what differs from room to room."""
@@ -200,7 +200,7 @@ class GoListing(GoTestStream):
         return super().told(package, event)
 
     def settled(self, package: Any, *, failed: bool) -> list[Record]:
-        """The ids of *package*; without any, its files are broken if it failed."""
+        """Return the ids of *package*; without any, its files are broken if it failed."""
         listed = self._listed.get(package.folder, set())
         ids = [f"{path}::{name}" for name, paths in package.homes.items() if name and name in listed for path in paths]
         runner_bridge.collect(self._send, [chosen for test_id in ids for chosen in self._chosen(test_id)])
@@ -210,7 +210,7 @@ class GoListing(GoTestStream):
         return [["broken", path, why, package.broken_by(str(Path.cwd())), ""] for path in package.files]
 
     def _chosen(self, test_id: str) -> list[str]:
-        """*test_id*, or those of its subtests that were selected, or nothing."""
+        """Return *test_id*, or those of its subtests that were selected, or nothing."""
         here = [i for i in self._ids if i.startswith(test_id.partition("::")[0] + "::")]
         return [i for i in here if i == test_id or i.startswith(test_id + "/")] if here else [test_id]
 
@@ -242,7 +242,7 @@ class GoTestRun(GoTestStream):
         self._watch.join()
 
     def settled(self, package: Any, *, failed: bool) -> list[Record]:
-        """The results of *package* that were not told yet."""
+        """Return the results of *package* that were not told yet."""
         records: list[Record] = package.settle(failed=failed)
         blame = package.broken_by(str(Path.cwd()))
         return [[*r[:5], blame, ""] if failed and not package.began and r[0] == "result" else r for r in records]
@@ -269,7 +269,7 @@ def _signal(place: str, number: int) -> None:
 
 
 def _upwards(folder: str) -> list[str]:
-    """*folder*, and all above it up to the room."""
+    """Return *folder*, and all above it up to the room."""
     path = Path(folder)
     return [str(up) for up in (path, *path.parents)]
 

@@ -75,7 +75,10 @@ class PackageResults:
         self._failed = self._complete = False
 
     def pattern(self) -> str:
-        """The expression for `-run` that selects what was asked for: a subtest alone if its test was not asked for."""
+        """Return the expression for `-run` that selects what was asked for.
+
+        A subtest alone if its test was not asked for.
+        """
         whole = [re.escape(name) for name in self._asked if "/" not in name]
         parts = [f"^({'|'.join(whole)})$"] if whole else []
         alone = [name for name in self._asked if "/" in name and name.partition("/")[0] not in self._asked]
@@ -98,7 +101,7 @@ class PackageResults:
         return []
 
     def overdue(self, now: float) -> str:
-        """The test that ran longer than it may, or empty. One whose subtests were asked for has time for each."""
+        """Return test that ran longer than it may, or empty. One whose subtests were asked for has time for each."""
         for test, since in tuple(self._clock.items()):
             share = max(1, sum(name == test or name.startswith(f"{test}/") for name in self._asked))
             if "/" not in test and self._used.get(test, 0.0) + now - since > share * self._limit:

@@ -12,7 +12,7 @@ DRY = frozenset({
 
 
 def _at(depths: Sequence[int], verbs: str, more: str) -> str:
-    """*more*, and each of *verbs* below as many groups of commands as one of *depths*."""
+    """Return *more*, and each of *verbs* below as many groups of commands as one of *depths*."""
     return ", ".join([more, *("* " * depth + verb for depth in depths for verb in verbs.split(", "))])
 
 
@@ -231,7 +231,7 @@ def _sends(args: Sequence[str]) -> bool:
 
 
 def _target(program: str, args: Sequence[str], plain: tuple[str, ...]) -> str:
-    """A target of the project's own that says by its name that it deploys."""
+    """Return a target of the project's own that says by its name that it deploys."""
     before = _RUNNERS.get(program)
     if before is None or (program in ("make", "gmake") and "-n" in args):
         return ""

@@ -38,7 +38,7 @@ def check_fields(given: object, fields: dict[str, type], whose: str) -> None:
 
 
 def find_root(folder: str) -> str:
-    """The root of the repository that *folder* lies in, resolved.
+    """Return the root of the repository that *folder* lies in, resolved.
 
     Raises:
         HookRefusal: if *folder* is no folder's absolute path.

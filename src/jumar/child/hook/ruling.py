@@ -108,7 +108,7 @@ def answer_event(event: str, raw: bytes, project: str, seconds: float, ask: Full
 
 
 def format_refusal(event: str, why: str, raw: bytes = b"") -> dict[str, object]:
-    """The answer to *event*, sent as *raw*, that blocks, or says as loudly as the event allows, *why*."""
+    """Return the answer to *event*, sent as *raw*, that blocks, or says as loudly as the event allows, *why*."""
     if event == PRE:
         decision = {"permissionDecision": "deny", "permissionDecisionReason": why}
         return {"hookSpecificOutput": {"hookEventName": PRE, **decision}}
@@ -129,7 +129,7 @@ def is_repeated_stop(raw: bytes) -> bool:
 
 
 def read(event: str, raw: bytes) -> dict[str, object]:
-    """The event in *raw*, with the fields that its kind must have.
+    """Return the event in *raw*, with the fields that its kind must have.
 
     Raises:
         published_state.HookRefusal: if it is no such event.
@@ -176,7 +176,7 @@ def rule(payload: dict[str, object], root: str, seconds: float) -> None:
 
 
 def find_edited_file(tool: str, given: dict[str, object], root: str) -> str:
-    """The file that an edit tool is about to change, relative to *root*.
+    """Return the file that an edit tool is about to change, relative to *root*.
 
     Raises:
         published_state.HookRefusal: if the call is malformed, or the path is not plainly that of a file inside.
@@ -241,7 +241,7 @@ def ask_full_rule(gate: list[str], event: str, raw: bytes, root: str, seconds: f
 
 
 def _names_a_file(given: dict[str, object]) -> str:
-    """The argument by which an unknown tool seems to write; empty: there is none."""
+    """Return the argument by which an unknown tool seems to write; empty: there is none."""
     telling = ("path", "file", "content", "new_string", "new_source", "patch", "diff", "edits")
     return next((name for name in given if any(word in name.lower() for word in telling)), "")
 

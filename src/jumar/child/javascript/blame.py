@@ -88,7 +88,7 @@ class JavaScriptError(NamedTuple):
 
 
 def get_path_in_room(path: str) -> str:
-    """*path* relative to the room, or empty if it is outside or in a package."""
+    """Return *path* relative to the room, or empty if it is outside or in a package."""
     room = os.path.realpath(".")
     within = os.path.relpath(os.path.realpath(path.removeprefix("file://")), room)
     return "" if within.startswith("..") or "node_modules" in within.split("/") else within
@@ -124,13 +124,16 @@ def _is_support(path: str, test: str) -> bool:
 
 
 def _named(text: str) -> str:
-    """The first file of the room that *text* names by its absolute path."""
+    """Return the first file of the room that *text* names by its absolute path."""
     paths = (get_path_in_room(path) for path in re.findall(r"(/[^\s:()'\"]+\.[cm]?[jt]sx?)\b", text))
     return next((path for path in paths if path and Path(path).is_file()), "")
 
 
 def _missing(text: str, test: str) -> tuple[str, str] | None:
-    """The blame of a module or name that is not there, named as *test* would; None if *text* says nothing of that."""
+    """Return the blame of a module or name that is not there, named as *test* would.
+
+    None if *text* says nothing of that.
+    """
     if match := _NO_NAME.search(text):
         return (ABSENT, match[1]) if _of_project(match[1]) else (TEST, "")
     for pattern in _ABSENT:
@@ -168,7 +171,7 @@ def _of_project(wanted: str) -> bool:
 
 
 def _unbound(fault: JavaScriptError, test: str) -> str:
-    """The module of the project that lacks what *fault* says is no function, as *test* imports it."""
+    """Return the module of the project that lacks what *fault* says is no function, as *test* imports it."""
     match = _NOT_CALLABLE.search(fault.message)
     if not match or not Path(test).is_file():
         return ""
@@ -187,7 +190,7 @@ def _unbound(fault: JavaScriptError, test: str) -> str:
 
 
 def read_bindings(source: str) -> dict[str, str]:
-    """The names that *source* imports or requires, each with its module."""
+    """Return the names that *source* imports or requires, each with its module."""
     found: dict[str, str] = {}
     for pattern in _IMPORTS:
         for clause, module in pattern.findall(source):

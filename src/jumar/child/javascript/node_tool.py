@@ -92,7 +92,7 @@ class NodeToolSession:
         self._stopped = ""
 
     def work(self) -> Iterator[list[object]]:
-        """The records of the errand."""
+        """Yield the records of the errand."""
         todo = project_batches.split_batches(self._tool, self._config)
         while todo:
             batch = todo.pop(0)
@@ -219,7 +219,7 @@ class NodeToolSession:
                 self._running[path] = results.build_id(path, event["names"])
 
     def _lost(self) -> list[str]:
-        """The asked id in which the process ended, if it can be told."""
+        """Return the asked id in which the process ended, if it can be told."""
         self._read_marks()
         members = {member: i for i in self._config["ids"] for member in self._findings.members(i)}
         running = [i for i in self._running.values() if not self._findings.reported(i)]

@@ -40,7 +40,7 @@ class ProcessBatch(NamedTuple):
 
 
 def split_batches(tool: NodeRunner, config: dict[str, Any]) -> list[ProcessBatch]:
-    """One for each folder with a configuration of its own, unless the room has one, which then holds for all."""
+    """Return one for each folder with a configuration of its own, unless the room has one, which then holds for all."""
     room, ids, collects = Path.cwd(), config["ids"], config["mode"] == "collect"
     if collects and not config["args"]:
         return [ProcessBatch(folder, [], []) for folder in _folders(tool, room) or [room]]
@@ -64,7 +64,7 @@ def is_configured(tool: NodeRunner, folder: Path) -> bool:
 
 
 def find_package(tool: NodeRunner, folder: Path) -> Path | None:
-    """The manifest of the package that *folder* would find, looked for no higher than the room."""
+    """Return the manifest of the package that *folder* would find, looked for no higher than the room."""
     room = Path.cwd()
     for place in (folder, *folder.parents):
         manifest = place / "node_modules" / tool.name / "package.json"
@@ -76,7 +76,7 @@ def find_package(tool: NodeRunner, folder: Path) -> Path | None:
 
 
 def _home(tool: NodeRunner, file: Path) -> Path:
-    """The folder whose configuration holds for *file*."""
+    """Return the folder whose configuration holds for *file*."""
     room = Path.cwd()
     if is_configured(tool, room):
         return room
@@ -85,7 +85,7 @@ def _home(tool: NodeRunner, file: Path) -> Path:
 
 
 def _folders(tool: NodeRunner, room: Path) -> list[Path]:
-    """The topmost folders with a configuration, those of packages left out."""
+    """Return the topmost folders with a configuration, those of packages left out."""
 
     def search() -> Iterator[Path]:
         for parent, folders, _ in os.walk(room):

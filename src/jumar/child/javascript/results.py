@@ -54,7 +54,7 @@ def _fitting(name: str) -> str:
 
 
 def build_name_pattern(name: str) -> re.Pattern[str]:
-    """A pattern for the names that *name* stands for."""
+    """Return a pattern for the names that *name* stands for."""
     return re.compile(_fitting(name))
 
 
@@ -109,7 +109,7 @@ class ResultFindings:
                 self.loose += errors
 
     def found(self) -> list[str]:
-        """All ids, file by file."""
+        """Return all ids, file by file."""
         return [test_id for path in sorted(self.tests) for test_id in self.tests[path]]
 
     def reported(self, test_id: str) -> bool:
@@ -121,7 +121,7 @@ class ResultFindings:
         return test_id in self.forced or path in self.broken or whole or (bool(members) and said.issuperset(members))
 
     def members(self, asked: str) -> list[str]:
-        """The ids that *asked* stands for: itself, or those that it fits."""
+        """Return the ids that *asked* stands for: itself, or those that it fits."""
         path, _, name = asked.partition("::")
         known = self.tests.get(path, {})
         if asked in known or not PLACEHOLDER.search(re.escape(name)):
@@ -138,7 +138,7 @@ class ResultFindings:
         return found
 
     def settled(self, asked: list[str]) -> dict[str, NodeTestResult]:
-        """The results of the *asked* ids; nothing was said of those that are not in it."""
+        """Return the results of the *asked* ids; nothing was said of those that are not in it."""
         folded = {}
         for test_id in asked:
             known = [self.forced.get(member) or self._one(member) for member in self.members(test_id)]
@@ -172,12 +172,12 @@ class ResultFindings:
         return [one for key, all_of in some.items() if key[1] == test_id for one in all_of]
 
     def _one(self, test_id: str) -> NodeTestResult | None:
-        """The result of all tests of one id, in all projects."""
+        """Return the result of all tests of one id, in all projects."""
         results = [self._judged(test_id, one) for one in self._said(test_id)]
         return min(results, key=lambda result: WORST_FIRST.index(result.outcome)) if results else None
 
     def _lost(self, test_id: str) -> NodeTestResult | None:
-        """The result of a test that was found and never came back: what ended its process, if that is known."""
+        """Return the result of a test that was found and never came back: what ended its process, if that is known."""
         path = test_id.partition("::")[0]
         errors = [errors for where, names, errors in self.suites if where == path and not names]
         errors = errors or [[e] for e in self.loose if not e["path"] or blaming.get_path_in_room(e["path"]) == path]
@@ -207,7 +207,7 @@ class ResultFindings:
 
 
 def shorten(text: str) -> str:
-    """*text*, or its two ends with a mark between them."""
+    """Return *text*, or its two ends with a mark between them."""
     half = PRINTED // 2
     return text if len(text) <= PRINTED else f"{text[:half]}{CUT}{text[-half:]}"
 
@@ -221,7 +221,7 @@ def _charge(folded: dict[str, NodeTestResult], start: str, why: NodeTestResult) 
 
 
 def build_id(path: str, names: list[str]) -> str:
-    """The id of a test."""
+    """Return the id of a test."""
     return f"{path}::{SEPARATOR.join(names)}"
 
 
@@ -231,7 +231,7 @@ def build_prefix(path: str, names: list[str]) -> str:
 
 
 def build_failure(said: dict[str, Any], path: str) -> NodeTestResult:
-    """The result of a test that let something fly."""
+    """Return the result of a test that let something fly."""
     text = "\n".join(e["message"] + e["stack"] for e in said["errors"])
     in_hook = said["hook"] or ("_callCircusHook" in text and "_callCircusTest" not in text)
     if blaming.TIMED_OUT.search(text):
@@ -244,7 +244,7 @@ def build_failure(said: dict[str, Any], path: str) -> NodeTestResult:
 
 
 def add_errors(outcome: str, errors: list[dict[str, Any]], path: str, place: str) -> NodeTestResult:
-    """A result with what its errors say; the first one decides whose doing it is."""
+    """Return a result with what its errors say; the first one decides whose doing it is."""
     faults = [blaming.JavaScriptError.of(error) for error in errors]
     blame, absent = blaming.assign_blame(faults[0], path, place) if faults else (blaming.TEST, "")
     texts = [
@@ -254,7 +254,7 @@ def add_errors(outcome: str, errors: list[dict[str, Any]], path: str, place: str
 
 
 def format_excerpt(fault: Any, more: str) -> str:
-    """The message of *fault*, and where in the room it came from, with the lines that stand there."""
+    """Return the message of *fault*, and where in the room it came from, with the lines that stand there."""
     head = fault.message if not fault.name or fault.name in fault.message else f"{fault.name}: {fault.message}"
     if fault.message and "\n" in fault.stack and "●" in fault.stack:
         head = blaming.FRAME.sub("", fault.stack)

@@ -116,7 +116,7 @@ class BlameFinder:
         return TEST if tests else CODE
 
     def _inside(self, path: str) -> str:
-        """*path* relative to the room, or empty if it lies elsewhere."""
+        """Return *path* relative to the room, or empty if it lies elsewhere."""
         if path not in self._known:  # each failure has forty frames, and links are followed part by part
             self._known[path] = self._looked_up(path)
         return self._known[path]
@@ -164,7 +164,7 @@ def _frames(error: BaseException) -> Iterator[FrameType]:
 
 
 def _starred(frame: FrameType) -> Iterator[str]:
-    """The modules of which the file of *frame* imports everything, by their full names."""
+    """Yield the modules of which the file of *frame* imports everything, by their full names."""
     package = str(frame.f_globals.get("__package__") or "")
     with contextlib.suppress(OSError, SyntaxError, ValueError):
         for node in ast.walk(ast.parse(Path(frame.f_code.co_filename).read_bytes())):

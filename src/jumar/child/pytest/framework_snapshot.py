@@ -73,7 +73,7 @@ class HookFingerprint(NamedTuple):
 
 
 def list_spaces() -> Iterator[Namespace]:
-    """The modules of the framework, their classes, the pure builtins, and what those modules are imported as."""
+    """Yield the modules of the framework, their classes, the pure builtins, and what those modules are imported as."""
     seen: set[int] = set()
     for full, module in sorted(sys.modules.items()):
         if full.partition(".")[0] in FRAMEWORK and isinstance(module, ModuleType):
@@ -99,7 +99,7 @@ def _space(where: str, owner: object, table: Mapping[str, object]) -> Namespace:
 
 
 def find_hiding_names(space: Namespace) -> Iterator[str]:
-    """The names in the class of *space* that are new there and hide an inherited part."""
+    """Yield the names in the class of *space* that are new there and hide an inherited part."""
     bases: Sequence[type] = getattr(space.owner, "__mro__", ())[1:]
     for name in set(space.table).difference(space.names):
         if name not in space.state and any(_is_part(vars(base).get(name)) for base in bases):
@@ -162,7 +162,7 @@ def are_identical(before: Sequence[object], now: Sequence[object]) -> bool:
 
 
 def unwrap_function(value: object) -> FunctionType | None:
-    """The Python function below *value*, without asking *value* for anything that it could answer itself."""
+    """Return the Python function below *value*, without asking *value* for anything that it could answer itself."""
     for _ in range(4):
         if isinstance(value, FunctionType):
             return value
@@ -178,7 +178,7 @@ def unwrap_function(value: object) -> FunctionType | None:
 
 
 def find_source_files(value: object) -> list[str]:
-    """The files that *value*, a function, a class or any object, comes from."""
+    """Return the files that *value*, a function, a class or any object, comes from."""
     if isinstance(value, FunctionType):
         written, loaded = value.__code__.co_filename, value.__globals__.get("__file__")
         return [place for place in (written, loaded) if isinstance(place, str) and place[:1] != "<"]

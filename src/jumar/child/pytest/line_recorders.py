@@ -29,7 +29,7 @@ class FileSelection:
         self._known: dict[str, str] = {}
 
     def name(self, filename: str) -> str:
-        """The name to report for a code object's *filename*; empty if its lines do not count."""
+        """Return the name to report for a code object's *filename*; empty if its lines do not count."""
         known = self._known.get(filename)
         if known is None:
             known = self._known[filename] = self._files.get(os.path.realpath(filename), "")
@@ -37,7 +37,7 @@ class FileSelection:
 
 
 def build_recorder(files: Mapping[str, str]) -> Any:
-    """The fastest recorder that this interpreter has."""
+    """Return the fastest recorder that this interpreter has."""
     monitoring = getattr(sys, "monitoring", None)
     free = [tool for tool in TOOLS if monitoring and monitoring.get_tool(tool) is None]
     return Monitored(FileSelection(files), monitoring, free[0]) if free else Traced(FileSelection(files))
@@ -118,7 +118,7 @@ class Traced:
 
     @staticmethod
     def _noting(unseen: set[int]) -> Any:
-        """A local trace function that takes the lines that run from *unseen*."""
+        """Return a local trace function that takes the lines that run from *unseen*."""
 
         def ran(frame: FrameType, event: str, _arg: object) -> Any:
             if event == "line":

@@ -89,7 +89,7 @@ def main(joined: Callable[..., object] | None = None) -> None:
 
 
 def build_plugins(config: dict[str, Any], room: Path, private: Path, send: Any) -> list[object]:
-    """The plug-ins that report and judge."""
+    """Return the plug-ins that report and judge."""
     blame, cleaned = BlameFinder(str(room)), normalise.build_normaliser(str(room), str(private))
     plugins: list[object] = [Reporter(config, send, cleaned, blame, test_timeout.TimeLimit(config["limit"]))]
     plugins += build_optional_plugins(config, room, send)
@@ -156,7 +156,7 @@ def add_room_to_path(room: Path, extra: Sequence[str]) -> CollectionRoot:
 
 
 def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[str]:
-    """The command line for pytest. What a project's own options would break of a verdict is switched off last."""
+    """Return command line for pytest. What a project's own options would break of a verdict is switched off last."""
     there = [arg for arg in config["args"] if (room / arg.partition("::")[0]).exists()]
     options = ["-c", find_configuration(room, there), f"--rootdir={room}", f"--confcutdir={room}",
                "-o", f"cache_dir={private / 'cache'}", f"--basetemp={private / 'pytest'}",
@@ -176,7 +176,10 @@ def build_arguments(room: Path, private: Path, config: dict[str, Any]) -> list[s
 
 
 def find_configuration(room: Path, args: Sequence[str]) -> str:
-    """The configuration file that pytest would choose, looked for no higher than the room; the null device if none."""
+    """Return the configuration file that pytest would choose, looked for no higher than the room.
+
+    The null device if none.
+    """
     readable = importlib.import_module("_pytest.config.findpaths").load_config_dict_from_file
     starts = [room / arg.partition("::")[0] for arg in args] or [room]
     common = Path(os.path.commonpath([start if start.is_dir() else start.parent for start in starts]))

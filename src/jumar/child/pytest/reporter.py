@@ -78,7 +78,7 @@ class Reporter:
         self._refusal(outcome)
 
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Wrapper:
-        """An endless import is a broken file, not an endless run."""
+        """Limit the time of a collection: an endless import is a broken file, not an endless run."""
         if type(collector).__name__ == "Module":
             self._blame.knows(collector.nodeid)
         with self._limit.limit():
@@ -196,7 +196,7 @@ class Reporter:
 
 
 def shuffle_items(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
-    """*items* in another order: the files, the classes within a file, the tests within a class."""
+    """Return *items* in another order: the files, the classes within a file, the tests within a class."""
     chance = random.Random(seed)  # noqa: S311  an order, no secret
     drawn: dict[object, float] = {}
     return sorted(items, key=lambda item: [drawn.setdefault(node, chance.random()) for node in item.listchain()])
@@ -217,7 +217,7 @@ def suppress_frames() -> Iterator[None]:
 
 
 def _raised(outcome: Any) -> str:
-    """The class name of what a wrapped hook raised. By name, as classes moved between versions of pytest."""
+    """Return the class name of what a wrapped hook raised. By name, as classes moved between versions of pytest."""
     return outcome.excinfo[0].__name__ if outcome.excinfo else ""
 
 
@@ -253,7 +253,7 @@ PRINTED = 1000
 
 
 def _printed(report: pytest.TestReport) -> str:
-    """The captured output and log of a failing test, each bounded, to be shown after its traceback."""
+    """Return the captured output and log of a failing test, each bounded, to be shown after its traceback."""
     texts = ""
     for title, text in report.sections:
         cut = text if len(text) <= PRINTED else f"{text[: PRINTED // 2]}\n[...]\n{text[-PRINTED // 2 :]}"

@@ -46,7 +46,7 @@ def note_datagrams(listener: socket.socket, token: bytes, seen: dict[str, bool])
 
 
 def create_segment(token: bytes) -> int:
-    """The number of a segment of shared memory that holds the secret and is gone with this process."""
+    """Return the number of a segment of shared memory that holds the secret and is gone with this process."""
     LIBC.shmat.restype = ctypes.c_void_p
     number = int(LIBC.shmget(PRIVATE, ctypes.c_size_t(4096), CREATE | 0o600))
     if number >= 0:

@@ -44,7 +44,7 @@ FOR_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
 
 
 def call(result: int, what: str) -> int:
-    """*result* of a function of C, unless it failed."""
+    """Return *result* of a function of C, unless it failed."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")

@@ -36,7 +36,7 @@ COVERS = {"/tmp": OPEN, "/var/tmp": OPEN, "/dev/shm": OPEN, "/run": SHUT, "/home
 
 
 def call(result: int, what: str) -> int:
-    """*result* of a function of C, unless it failed."""
+    """Return *result* of a function of C, unless it failed."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
@@ -92,7 +92,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def find_barrier(paths: Sequence[str], uid: int) -> str:
-    """The outermost folder on the way to the first of *paths* that *uid* cannot reach; empty: it can reach all."""
+    """Return outermost folder on the way to the first of *paths* that *uid* cannot reach; empty: it can reach all."""
     for path in paths:
         parts = path.split("/")[1:-1]
         for length in range(1, len(parts) + 1):

@@ -16,48 +16,48 @@ Aims = dict[str, Any]
 
 
 def write_room(aims: Aims) -> str:
-    """The one thing that is meant to be possible."""
+    """Probe: the one thing that is meant to be possible."""
     return _written(os.path.join(aims["room"], "probe"), aims)
 
 
 def write_home(aims: Aims) -> str:
-    """A new file in the person's home."""
+    """Probe: a new file in the person's home."""
     return _written(os.path.join(aims["home"], "probe"), aims)
 
 
 def write_run(aims: Aims) -> str:
-    """A line in the journal of a run."""
+    """Probe: a line in the journal of a run."""
     return _written(aims["journal"], aims, "a")
 
 
 def write_programs(aims: Aims) -> str:
-    """A new file in /usr."""
+    """Probe: a new file in /usr."""
     return _written(os.path.join("/usr", aims["name"]), aims)
 
 
 def write_settings(aims: Aims) -> str:
-    """A new file in /etc."""
+    """Probe: a new file in /etc."""
     return _written(os.path.join("/etc", aims["name"]), aims)
 
 
 def write_jumar(aims: Aims) -> str:
-    """Jumar's own code, opened for writing; nothing is written."""
+    """Probe: jumar's own code, opened for writing; nothing is written."""
     with open(aims["code"], "ab"):
         return str(aims["code"])
 
 
 def write_tests(aims: Aims) -> str:
-    """Tests that may only be read."""
+    """Probe: tests that may only be read."""
     return _written(aims["tests"], aims, "a")
 
 
 def write_git(aims: Aims) -> str:
-    """The configuration of a repository that may only be read."""
+    """Probe: the configuration of a repository that may only be read."""
     return _written(aims["git"], aims, "a")
 
 
 def truncate_outside(aims: Aims) -> str:
-    """Empty a file without opening it."""
+    """Probe: empty a file without opening it."""
     os.truncate(aims["truncated"], 0)
     return str(aims["truncated"])
 
@@ -69,7 +69,7 @@ def remove_outside(aims: Aims) -> str:
 
 
 def link_outside(aims: Aims) -> str:
-    """A second name, in the room, for a file outside: whoever follows it there changes both."""
+    """Probe: a second name, in the room, for a file outside: whoever follows it there changes both."""
     os.link(aims["secret"], os.path.join(aims["room"], "linked"))
     return str(aims["secret"])
 
@@ -86,7 +86,7 @@ def see_files(aims: Aims) -> str:
 
 
 def read_home(aims: Aims) -> str:
-    """A key in the person's home."""
+    """Probe: a key in the person's home."""
     return _read(aims["secret"], aims)
 
 
@@ -96,17 +96,17 @@ def list_home(aims: Aims) -> str:
 
 
 def read_run(aims: Aims) -> str:
-    """The held-out tests of a run."""
+    """Probe: the held-out tests of a run."""
     return _read(aims["hidden"], aims)
 
 
 def read_other_root(aims: Aims) -> str:
-    """A key in the person's home, by way of what another process has as its root."""
+    """Probe: a key in the person's home, by way of what another process has as its root."""
     return _read(f"/proc/{aims['decoy']}/root{aims['secret']}", aims)
 
 
 def read_disk(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """The bytes of a disk, beneath every file."""
+    """Probe: the bytes of a disk, beneath every file."""
     for name in os.listdir("/dev"):
         path = os.path.join("/dev", name)
         try:
@@ -119,12 +119,12 @@ def read_disk(aims: Aims) -> str:  # noqa: ARG001  # as the others
 
 
 def read_shared_memory(aims: Aims) -> str:
-    """A file in /dev/shm, where processes of one user share memory."""
+    """Probe: a file in /dev/shm, where processes of one user share memory."""
     return _read(aims["shared"], aims)
 
 
 def write_terminal(aims: Aims) -> str:
-    """Another terminal, by its path: what is written there may make it do something."""
+    """Probe: another terminal, by its path: what is written there may make it do something."""
     handle = os.open(aims["terminal_path"], os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
     os.write(handle, aims["token"].encode())
     os.close(handle)

@@ -39,7 +39,7 @@ FOREIGN_PROGRAMS = ("su", "sudo", "mount", "passwd", "newgrp", "chsh", "pkexec",
 
 
 def type_into_terminal(aims: Aims) -> str:
-    """A character into the input of a terminal that was handed on, as if the person had typed it."""
+    """Probe: a character into the input of a terminal that was handed on, as if the person had typed it."""
     with contextlib.suppress(OSError):
         os.setsid()
         fcntl.ioctl(aims["terminal"], TIOCSCTTY, 0)
@@ -48,58 +48,58 @@ def type_into_terminal(aims: Aims) -> str:
 
 
 def become_root_in_namespace(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """A user namespace, in which one is root and may mount."""
+    """Probe: a user namespace, in which one is root and may mount."""
     _checked(LIBC.unshare(NEW_USER | NEW_MOUNTS))
     return "a user namespace"
 
 
 def mount(aims: Aims) -> str:
-    """Something else at the place of the room; in mounts of the probe's own."""
+    """Probe: something else at the place of the room; in mounts of the probe's own."""
     _checked(LIBC.unshare(NEW_MOUNTS))
     _checked(LIBC.mount(b"none", aims["room"].encode(), b"tmpfs", ctypes.c_ulong(0), None))
     return "the room"
 
 
 def change_root(aims: Aims) -> str:
-    """Another root, which one gets out of when one holds a folder outside."""
+    """Probe: another root, which one gets out of when one holds a folder outside."""
     os.chroot(aims["room"])
     return "the room"
 
 
 def use_keyring(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """A key in a ring that the kernel holds, here the prober's own."""
+    """Probe: a key in a ring that the kernel holds, here the prober's own."""
     _checked(_call("add_key", b"user", b"jumar-probe", b"x", 1, -2))
     return "a key"
 
 
 def use_io_uring(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """Files and sockets by a queue that no filter of system calls looks into."""
+    """Probe: files and sockets by a queue that no filter of system calls looks into."""
     _checked(LIBC.syscall(IO_URING_SETUP, 1, ctypes.create_string_buffer(120)))
     return "a queue"
 
 
 def load_bpf(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """A map for programs that run in the kernel."""
+    """Probe: a map for programs that run in the kernel."""
     attributes = ctypes.create_string_buffer(struct.pack("<IIII", 2, 4, 4, 1), 128)
     _checked(_call("bpf", 0, attributes, 128))
     return "a map"
 
 
 def watch_performance(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """Counters of the processor."""
+    """Probe: counters of the processor."""
     event = ctypes.create_string_buffer(struct.pack("<IIQQQQQ", 1, 64, 0, 0, 0, 0, 0b1100001), 128)
     _checked(_call("perf_event_open", event, 0, -1, -1, 0))
     return "a counter"
 
 
 def catch_page_faults(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """Page faults, which makes races in the kernel winnable."""
+    """Probe: page faults, which makes races in the kernel winnable."""
     _checked(_call("userfaultfd", 1))
     return "a descriptor"
 
 
 def make_device(aims: Aims) -> str:
-    """A device, in the room."""
+    """Probe: a device, in the room."""
     path = os.path.join(aims["room"], "device")
     os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 3))
     os.unlink(path)
@@ -107,7 +107,7 @@ def make_device(aims: Aims) -> str:
 
 
 def open_by_handle(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """A file by its number, past all paths."""
+    """Probe: a file by its number, past all paths."""
     handle = ctypes.create_string_buffer(struct.pack("<Ii", 128, 0), 136)
     _checked(LIBC.name_to_handle_at(-100, b"/", handle, ctypes.byref(ctypes.c_int()), 0))
     _checked(LIBC.open_by_handle_at(os.open("/", os.O_RDONLY), handle, os.O_RDONLY))
@@ -115,14 +115,14 @@ def open_by_handle(aims: Aims) -> str:  # noqa: ARG001  # as the others
 
 
 def load_module(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """Code in the kernel: nothing at all, which it refuses for another reason where it may be."""
+    """Probe: code in the kernel: nothing at all, which it refuses for another reason where it may be."""
     ctypes.set_errno(0)
     _call("init_module", None, ctypes.c_ulong(0), b"")
     return "a module" if ctypes.get_errno() not in (errno.EPERM, errno.ENOSYS, errno.EACCES) else ""
 
 
 def run_setuid(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """A program that makes one root: one is there, and would."""
+    """Probe: a program that makes one root: one is there, and would."""
     if LIBC.prctl(GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1:
         return ""
     for path in (os.path.join(folder, name) for folder in ("/usr/bin", "/bin") for name in FOREIGN_PROGRAMS):
@@ -134,14 +134,14 @@ def run_setuid(aims: Aims) -> str:  # noqa: ARG001  # as the others
 
 
 def hold_capabilities(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """Powers of root."""
+    """Probe: powers of root."""
     with open("/proc/self/status", encoding="ascii") as file:
         held = [line.split()[1] for line in file if line.startswith(("CapEff", "CapPrm", "CapAmb"))]
     return f"capabilities {held[0]}" if any(int(each, 16) for each in held) else ""
 
 
 def raise_limits(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """A limit that was lowered for good."""
+    """Probe: a limit that was lowered for good."""
     most = resource.getrlimit(resource.RLIMIT_CORE)[1]
     if most == resource.RLIM_INFINITY:
         return "none is set"
@@ -152,7 +152,7 @@ def raise_limits(aims: Aims) -> str:  # noqa: ARG001  # as the others
 
 
 def change_kernel(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """Settings of the kernel, such as what it starts when a process crashes; opened, nothing is written."""
+    """Probe: settings of the kernel, such as what it starts when a process crashes; opened, nothing is written."""
     return _openable(SETTINGS, os.O_WRONLY)
 
 
@@ -165,12 +165,15 @@ def read_kernel_log(aims: Aims) -> str:  # noqa: ARG001  # as the others
 
 
 def leave_group(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """A control group with other bounds, or a program that the kernel starts for one; opened, nothing is written."""
+    """Probe: a control group with other bounds, or a program that the kernel starts for one.
+
+    Opened, nothing is written.
+    """
     return _openable([path for name in GROUPS for path in glob.glob(f"/sys/fs/cgroup/{name}")], os.O_WRONLY)
 
 
 def rename_machine(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """The name of the machine, to what it is."""
+    """Probe: the name of the machine, to what it is."""
     socket.sethostname(socket.gethostname())
     return "its name"
 

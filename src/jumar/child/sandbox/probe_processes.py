@@ -35,7 +35,7 @@ def see_processes(aims: Aims) -> str:
 
 
 def read_environ(aims: Aims) -> str:
-    """The environment of any other process: there are keys in some."""
+    """Probe: the environment of any other process: there are keys in some."""
     mark = aims["token"].encode()
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
@@ -45,14 +45,14 @@ def read_environ(aims: Aims) -> str:
 
 
 def read_jumar_environ(aims: Aims) -> str:
-    """Jumar's own environment, where the keys of the providers are."""
+    """Probe: jumar's own environment, where the keys of the providers are."""
     with open(f"/proc/{aims['jumar']}/environ", "rb") as file:
         found = hashlib.sha256(file.read()).hexdigest()
     return f"process {aims['jumar']}" if found == aims["environ"] else ""
 
 
 def keep_secrets(aims: Aims) -> str:
-    """A key in one's own environment or argv, or in those of the first process that is seen."""
+    """Probe: a key in one's own environment or argv, or in those of the first process that is seen."""
     mark = aims["key"].encode()
     if mark in b"\0".join(os.environb.values()):
         return "its environment"
@@ -64,14 +64,14 @@ def keep_secrets(aims: Aims) -> str:
 
 
 def read_memory(aims: Aims) -> str:
-    """The memory of another process."""
+    """Probe: the memory of another process."""
     with open(f"/proc/{aims['decoy']}/mem", "rb", buffering=0) as file:
         file.seek(aims["address"])
         return f"process {aims['decoy']}" if file.read(len(aims["token"])) == aims["token"].encode() else ""
 
 
 def write_memory(aims: Aims) -> str:
-    """The memory of another process, changed."""
+    """Probe: the memory of another process, changed."""
     with open(f"/proc/{aims['decoy']}/mem", "r+b", buffering=0) as file:
         file.seek(aims["scratch"])
         file.write(b"changed")
@@ -79,7 +79,7 @@ def write_memory(aims: Aims) -> str:
 
 
 def read_memory_at_once(aims: Aims) -> str:
-    """The memory of another process, by a system call that needs no file."""
+    """Probe: the memory of another process, by a system call that needs no file."""
     size = len(aims["token"])
     held = ctypes.create_string_buffer(size)
     here = (ctypes.c_void_p * 2)(ctypes.addressof(held), size)
@@ -89,27 +89,27 @@ def read_memory_at_once(aims: Aims) -> str:
 
 
 def trace(aims: Aims) -> str:
-    """Steer another process; it is let go when the prober ends."""
+    """Probe: steer another process; it is let go when the prober ends."""
     _checked(LIBC.ptrace(PTRACE_SEIZE, _there(aims, "decoy"), None, None))
     return f"process {aims['decoy']}"
 
 
 def take_descriptor(aims: Aims) -> str:
-    """A file that another process has open."""
+    """Probe: a file that another process has open."""
     process = _checked(LIBC.syscall(PIDFD_OPEN, _there(aims, "decoy"), 0))
     taken = _checked(LIBC.syscall(PIDFD_GETFD, process, aims["descriptor"], 0))
     return "a file" if aims["token"].encode() in os.pread(taken, len(aims["token"]), 0) else ""
 
 
 def write_descriptor(aims: Aims) -> str:
-    """A journal, by way of the descriptor that its writer has open."""
+    """Probe: a journal, by way of the descriptor that its writer has open."""
     with open(f"/proc/{aims['decoy']}/fd/{aims['journal_descriptor']}", "a", encoding="utf-8") as file:
         file.write("by descriptor")
     return str(aims["journal"])
 
 
 def find_descriptors(aims: Aims) -> str:
-    """A descriptor that nobody meant to hand on. Tried first: later there are some of the prober's own."""
+    """Probe: a descriptor that nobody meant to hand on. Tried first: later there are some of the prober's own."""
     known = {0, 1, 2, aims["terminal"], *CHANNEL}
     found = []
     for number in range(1024):
@@ -120,7 +120,9 @@ def find_descriptors(aims: Aims) -> str:
 
 
 def signal_everything(aims: Aims) -> str:
-    """Any process that can be seen: signal 0, which nobody notices. Tried while there is none of the prober's own.
+    """Probe: any process that can be seen: signal 0, which nobody notices.
+
+    Tried while there is none of the prober's own.
 
     Not all at once: to do nothing to all of them succeeds where nothing may be done to any.
     """
@@ -133,38 +135,38 @@ def signal_everything(aims: Aims) -> str:
 
 
 def signal_jumar(aims: Aims) -> str:
-    """Jumar itself: signal 0, which nobody notices."""
+    """Probe: Jumar itself: signal 0, which nobody notices."""
     os.kill(_there(aims, "jumar"), 0)
     return f"process {aims['jumar']}"
 
 
 def signal_process(aims: Aims) -> str:
-    """Another process; the decoy waits for it."""
+    """Probe: another process; the decoy waits for it."""
     os.kill(_there(aims, "decoy"), signal.SIGUSR1)
     return f"process {aims['decoy']}"
 
 
 def signal_group(aims: Aims) -> str:
-    """A group of processes; the decoy leads one."""
+    """Probe: a group of processes; the decoy leads one."""
     os.killpg(_there(aims, "decoy"), signal.SIGUSR2)
     return f"group {aims['decoy']}"
 
 
 def limit_process(aims: Aims) -> str:
-    """The limits of another process: some kill it. The decoy is set to the one it has."""
+    """Probe: the limits of another process: some kill it. The decoy is set to the one it has."""
     resource.prlimit(_there(aims, "decoy"), resource.RLIMIT_CORE, (0, 0))
     return f"process {aims['decoy']}"
 
 
 def join_namespace(aims: Aims) -> str:
-    """The network of another process."""
+    """Probe: the network of another process."""
     handle = os.open(f"/proc/{aims['decoy']}/ns/net", os.O_RDONLY)
     _checked(LIBC.setns(handle, NEW_NETWORK))
     return f"that of process {aims['decoy']}"
 
 
 def attach_memory(aims: Aims) -> str:
-    """Memory that processes of one user share by number."""
+    """Probe: memory that processes of one user share by number."""
     LIBC.shmat.restype = ctypes.c_void_p
     place = LIBC.shmat(aims["segment"], None, 0o10000)  # SHM_RDONLY
     if place in (None, ctypes.c_void_p(-1).value):
@@ -173,34 +175,34 @@ def attach_memory(aims: Aims) -> str:
 
 
 def connect_abstract(aims: Aims) -> str:
-    """A Unix socket that is no file."""
+    """Probe: a Unix socket that is no file."""
     return _heard(socket.AF_UNIX, "\0" + aims["abstract"], aims)
 
 
 def connect_path(aims: Aims) -> str:
-    """A Unix socket that is a file everybody may open, such as those of many services."""
+    """Probe: a Unix socket that is a file everybody may open, such as those of many services."""
     return _heard(socket.AF_UNIX, aims["socket"], aims)
 
 
 def connect_home(aims: Aims) -> str:
-    """A Unix socket in the person's home, such as that of an agent which holds keys."""
+    """Probe: a Unix socket in the person's home, such as that of an agent which holds keys."""
     return _heard(socket.AF_UNIX, aims["home_socket"], aims)
 
 
 def connect_tcp(aims: Aims) -> str:
-    """A service of this machine."""
+    """Probe: a service of this machine."""
     return _heard(socket.AF_INET, ("127.0.0.1", aims["tcp"]), aims)
 
 
 def send_udp(aims: Aims) -> str:
-    """A datagram to a service of this machine, such as its name server; the decoy waits for it."""
+    """Probe: a datagram to a service of this machine, such as its name server; the decoy waits for it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as speaker:
         speaker.sendto(aims["token"].encode(), ("127.0.0.1", aims["udp"]))
     return f"port {aims['udp']}"
 
 
 def reach_internet(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """A route to an address that documentation is given; nothing is sent."""
+    """Probe: a route to an address that documentation is given; nothing is sent."""
     for family, address in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as speaker:
             speaker.connect((address, 9))
@@ -215,7 +217,7 @@ def open_raw(aims: Aims) -> str:  # noqa: ARG001  # as the others
 
 
 def open_vsock(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """A socket to the host of a virtual machine: no network namespace holds it back."""
+    """Probe: a socket to the host of a virtual machine: no network namespace holds it back."""
     socket.socket(VSOCK, socket.SOCK_STREAM, 0).close()
     return "a socket"
 
@@ -229,7 +231,7 @@ def _heard(family: int, address: Any, aims: Aims) -> str:
 
 
 def _there(aims: Aims, whom: str) -> int:
-    """The number of a process outside, if it means the same process in here."""
+    """Return the number of a process outside, if it means the same process in here."""
     with contextlib.suppress(PermissionError, FileNotFoundError):  # then it may well be the same namespace
         if os.readlink("/proc/self/ns/pid") != aims["processes"]:
             raise ProcessLookupError

@@ -64,7 +64,7 @@ def _future_flags() -> int:
 
 
 def _named(module: types.CodeType, name: str) -> types.CodeType | None:
-    """The outermost code object called *name* in *module*."""
+    """Return the outermost code object called *name* in *module*."""
     level = [module]
     while level:
         level = [c for code in level for c in code.co_consts if isinstance(c, types.CodeType)]

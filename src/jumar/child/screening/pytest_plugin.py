@@ -52,7 +52,7 @@ class ScreeningPlugin:
         return True
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> object:
-        """A lean report of a failure: nobody will read the traceback, and long ones take longer than the test."""
+        """Return lean report of a failure: nobody will read the traceback, and long ones take longer than the test."""
         if call.excinfo is None or call.excinfo.typename in ("Skipped", "XFailed"):
             return None
         self._sign = self._sign or f"{call.excinfo.typename}: {str(call.excinfo.value)[:200]}"
@@ -70,7 +70,7 @@ class ScreeningPlugin:
             self._outcome = outcomes.get(report.outcome, "xpassed" if expected else "passed")
 
     def run(self, name: str) -> tuple[str, str]:
-        """The outcome of the asked id (`missing` if it was not collected), and how it failed."""
+        """Return the outcome of the asked id (`missing` if it was not collected), and how it failed."""
         found = self.items.get(name, [])
         self._sign = ""
         for item in found:

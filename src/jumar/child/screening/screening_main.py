@@ -85,7 +85,7 @@ class Server:
         os._exit(0)
 
     def _forked(self, job: Mapping[str, Any], change: Callable[[Mapping[str, Any], Any], None]) -> list[Any]:
-        """The lines that a child wrote about the changed tests, and how it ended if it did not say so itself."""
+        """Return the lines that a child wrote about the changed tests, and how it ended if it did not say so itself."""
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:

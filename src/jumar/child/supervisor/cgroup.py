@@ -25,7 +25,7 @@ gets as much of it as one process outside, so that a thousand processes cannot s
 
 
 def find_group_folders() -> list[str]:
-    """The control groups that this process is in."""
+    """Return the control groups that this process is in."""
     with open("/proc/self/cgroup") as listing:
         groups = [line.rstrip("\n").split(":", 2)[1:] for line in listing]
     with open("/proc/self/mountinfo") as listing:

@@ -34,7 +34,7 @@ class TreeProcess:
 
 
 def find_descendants(root: int) -> dict[int, TreeProcess]:
-    """The living processes below *root*, by number."""
+    """Return the living processes below *root*, by number."""
     children: dict[int, list[int]] = {}
     members: dict[int, TreeProcess] = {}
     for name in os.listdir("/proc"):
@@ -57,7 +57,7 @@ def find_descendants(root: int) -> dict[int, TreeProcess]:
 
 
 def find_marked(nonce: str) -> set[int]:
-    """The living processes that were started with *nonce* in their environment."""
+    """Return the living processes that were started with *nonce* in their environment."""
     mark = b"JUMAR_ROOM=" + nonce.encode()
     found = set()
     for name in os.listdir("/proc"):

@@ -246,7 +246,7 @@ def run_order(order: dict[str, Any], woken: int, offer: Callable[[str], None]) -
 
 
 def encode_status(status: dict[str, object]) -> bytes:
-    """*status* in JSON. To load that takes as long as all the rest of this script."""
+    """Return *status* in JSON. To load that takes as long as all the rest of this script."""
     import json  # noqa: PLC0415  as above
 
     return json.dumps(status).encode()

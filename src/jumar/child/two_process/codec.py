@@ -81,7 +81,7 @@ class Codec:
         self._told: list[tuple[Any, list[Any]]] = []
 
     def number(self) -> int:
-        """A number that neither side has used: one counts the even ones, the other the odd ones."""
+        """Return a number that neither side has used: one counts the even ones, the other the odd ones."""
         self._next += 2
         return self._next
 
@@ -102,7 +102,7 @@ class Codec:
         return entry
 
     def introduce(self, thing: Any) -> int:
-        """A new number for *thing*, which the message that is being written explains."""
+        """Return a new number for *thing*, which the message that is being written explains."""
         number = self.number()
         self.numbers[id(thing)] = number
         self._new.append(number)
@@ -157,7 +157,7 @@ class Codec:
                 yield number
 
     def encode(self, value: Any, depth: int = 0) -> Any:  # noqa: PLR0911  # one line per form
-        """*value* as JSON.
+        """Return *value* as JSON.
 
         Raises:
             ValueError: if it is nested too deeply, or may not leave.
@@ -215,7 +215,7 @@ class Codec:
         return ["m", number, kind, [self.encode(item, depth + 1) for item in entry.seen], *extra]
 
     def decode(self, form: Any, depth: int = 0) -> Any:  # noqa: C901, PLR0911  # one line per form
-        """The value that *form* stands for. Any exception of its own means that it stands for none."""
+        """Return the value that *form* stands for. Any exception of its own means that it stands for none."""
         if type(form) is not list:
             if type(form) is dict:
                 raise ValueError("an object is no form")

@@ -83,7 +83,7 @@ class ProductFinder:
         self._loaded: set[str] = set()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002  the import system's
-        """The module *name*, if what stands first on the path under that name is the product's."""
+        """Return the module *name*, if what stands first on the path under that name is the product's."""
         last = name.rpartition(".")[2]
         for entry in list(sys.path if path is None else path):
             inside = self._inside(entry)
@@ -101,7 +101,7 @@ class ProductFinder:
         return None
 
     def _inside(self, entry: Any) -> str | None:
-        """*entry* relative to the room, empty for the room itself; None: it lies elsewhere."""
+        """Return *entry* relative to the room, empty for the room itself; None: it lies elsewhere."""
         real = os.path.realpath(entry or os.curdir) if isinstance(entry, str) else ""
         if real == self._room:
             return ""
@@ -115,7 +115,7 @@ class ProductFinder:
         return spec
 
     def create_module(self, spec: Any) -> Any:
-        """An empty facade."""
+        """Return an empty facade."""
         return ModuleFacade(spec.name)
 
     def exec_module(self, module: Any) -> None:

@@ -41,7 +41,7 @@ class ObjectTables:
         return known
 
     def keep(self, thing: Any) -> int:
-        """A number for *thing*, which the other side knows what to make of."""
+        """Return a number for *thing*, which the other side knows what to make of."""
         number: int = self._values.number()
         self._values.numbers[id(thing)] = number
         self.own[number] = thing
@@ -72,7 +72,7 @@ class ObjectTables:
         return dead
 
     def tell(self, value: Any, depth: int) -> Any:
-        """The form of *value*, a thing.
+        """Return the form of *value*, a thing.
 
         Raises:
             ValueError: if it may not leave.
@@ -97,7 +97,7 @@ class ObjectTables:
         return ["o", number, self.class_form(type(value), depth), self._state(value, number, depth)]
 
     def number_of(self, mirror: Any) -> int:
-        """The number of what *mirror* mirrors.
+        """Return the number of what *mirror* mirrors.
 
         Raises:
             ValueError: if it mirrors nothing: it was made here, past the constructor of its class.
@@ -110,7 +110,7 @@ class ObjectTables:
             raise ValueError("an object that was made without its constructor") from None
 
     def class_form(self, kind: Any, depth: int) -> Any:
-        """The form of a class of this side, or of any other that has a name on both."""
+        """Return the form of a class of this side, or of any other that has a name on both."""
         if type(kind) is proxies.ProxyClass:
             return ["y", self.number_of(kind)]
         if kind in self._values.names:
@@ -157,7 +157,7 @@ class ObjectTables:
         return [arguments, kept, *chain, error.__suppress_context__]
 
     def hear(self, form: list[Any], depth: int) -> Any:
-        """The thing that *form* stands for. Any exception of its own means that it stands for none."""
+        """Return the thing that *form* stands for. Any exception of its own means that it stands for none."""
         tag, number = form[0], form[1]
         if tag == "y":
             return self.own[number]
@@ -193,7 +193,10 @@ class ObjectTables:
         return {"_jumar_peer": self.peer, proxies.NUMBER: number, "_jumar_extends": extends, "_jumar_checks": False}
 
     def extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> Any:
-        """A class of this side that extends mirrored ones: over there is a class as well, which calls its methods."""
+        """Return a class of this side that extends mirrored ones.
+
+        Over there is a class as well, which calls its methods.
+        """
         ours: dict[str, Any] = {}
         theirs: dict[str, Any] = {}
         for key, value in body.items():
@@ -259,7 +262,7 @@ class ObjectTables:
 
 
 def _bare(value: Any, base: type) -> Any:
-    """*value* as an instance of *base* itself, made by C alone."""
+    """Return *value* as an instance of *base* itself, made by C alone."""
     if base is int:
         return int.__int__(value)
     if base is str:

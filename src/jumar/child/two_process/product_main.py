@@ -107,11 +107,11 @@ class ProductSide:
         """Do nothing: there is nothing left to do here."""
 
     def gone(self, why: str) -> Exception:
-        """The exception for tests that do not keep to the rules."""
+        """Return the exception for tests that do not keep to the rules."""
         return self.fatal[0](why)
 
     def withheld(self, why: str) -> Exception:
-        """A result that cannot cross."""
+        """Return a result that cannot cross."""
         return TypeError(f"what came out cannot cross: {why}")
 
     def said(self, stream: Any, text: Any) -> None:
@@ -122,11 +122,11 @@ class ProductSide:
         return not name.startswith("_")
 
     def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
-        """The tests' things compare as they do."""
+        """Return the tests' things compare as they do."""
         return self.peer.ask("method", thing, owner, name, others, {})
 
     def left(self, answer: Any, error: tuple[Any, ...]) -> Any:  # noqa: ARG002  the tests' side looks at it
-        """The tests' context managers do as they do."""
+        """Return False: the tests' context managers handle exceptions as they do."""
         return answer
 
     def belongs(self, kind: Any, other: type) -> bool:  # noqa: ARG002  the tests' side looks at them
@@ -134,13 +134,13 @@ class ProductSide:
         return False
 
     def form(self, value: Any) -> Any:
-        """The form of a module."""
+        """Return the form of a module."""
         if isinstance(value, types.ModuleType):
             return ["M", self.number(value), value.__name__]
         return None
 
     def number(self, value: Any) -> int:
-        """The number of a thing that is kept for good."""
+        """Return the number of a thing that is kept for good."""
         numbers = self.peer.mirrors.numbers
         known = numbers.get(id(value))
         if known is None:
@@ -165,7 +165,7 @@ class ProductSide:
         """No class of the tests is known here."""
 
     def extras(self, name: str, module: str) -> dict[str, Any]:
-        """A function of the tests becomes a method where it is put into a class."""
+        """Return a function of the tests becomes a method where it is put into a class."""
         return {"__get__": _bound} if (name, module) == ("function", "builtins") else {}
 
     def resolve(self, form: list[Any]) -> Any:
@@ -230,7 +230,7 @@ class ProductSide:
         return self.number(module)
 
     def _extended(self, name: str, bases: tuple[type, ...], body: dict[str, Any], keywords: dict[str, Any]) -> type:
-        """A class that has methods of the tests."""
+        """Return a class that has methods of the tests."""
         made: dict[str, Any] = {}
         for key, (how, *given) in body.items():
             if how == "property":
@@ -255,7 +255,7 @@ def _bound(self: Any, thing: Any, kind: Any = None) -> Any:  # noqa: ARG001  the
 
 
 def get_member(thing: Any, owner: Any, name: str) -> Any:
-    """The attribute *name* of *thing*, as *owner* has it, whatever classes below it say."""
+    """Return the attribute *name* of *thing*, as *owner* has it, whatever classes below it say."""
     own = getattr(thing, "__dict__", {})
     if name in own or name not in vars(owner):
         return own[name] if name in own else getattr(super(owner, thing), name)

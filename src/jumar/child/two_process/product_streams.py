@@ -23,7 +23,7 @@ class RemoteOutput(io.TextIOBase):
         return True
 
     def fileno(self) -> int:
-        """The descriptor below it."""
+        """Return the descriptor below it."""
         return self._number
 
     def write(self, text: str) -> int:

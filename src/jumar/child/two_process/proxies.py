@@ -155,7 +155,7 @@ class ProxyMember:
 
 
 def get_special_method(owner: int, name: str) -> Any:
-    """The special method *name* of the class *owner*, as the class over there has it."""
+    """Return the special method *name* of the class *owner*, as the class over there has it."""
 
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
         peer = find_peer(type(self))
@@ -176,7 +176,7 @@ def list_attributes(kind: type, names: Any) -> tuple[list[str], list[str]]:
 
 
 def build_class_body(owner: int, names: list[str], refused: list[str]) -> dict[str, Any]:
-    """The body of a mirrored class."""
+    """Return the body of a mirrored class."""
     body: dict[str, Any] = {}
     for name in names:
         if name in METHODS:
@@ -189,7 +189,7 @@ def build_class_body(owner: int, names: list[str], refused: list[str]) -> dict[s
 
 
 def build_proxy_class(name: str, bases: tuple[type, ...], body: dict[str, Any], facts: dict[str, Any]) -> Any:
-    """A class of mirrors. *facts* is what a mirror must know; nobody over there can name it."""
+    """Return a class of mirrors. *facts* is what a mirror must know; nobody over there can name it."""
     mirrored = any(isinstance(base, ProxyClass) for base in bases)
     bases = bases if mirrored else (Proxy, *(base for base in bases if base is not object))
     kind = type.__new__(ProxyClass, name, bases, {**body, **facts, "__dict__": property(_fields)})

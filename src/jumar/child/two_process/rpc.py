@@ -62,7 +62,7 @@ class RpcPeer:
         return value
 
     def attribute(self, thing: Any, name: str) -> Any:
-        """The attribute *name* of what *thing* mirrors."""
+        """Return the attribute *name* of what *thing* mirrors."""
         if not self.side.readable(name):
             raise AttributeError(name)
         return self.ask("get", thing, name)
@@ -166,7 +166,7 @@ def perform(op: str, values: list[Any]) -> Any:  # one line per operation
 
 
 def get_method(thing: Any, owner: Any, name: str) -> Any:
-    """The special method *name* of *thing*, as the class *owner* has it."""
+    """Return the special method *name* of *thing*, as the class *owner* has it."""
     found = vars(owner).get(name) if isinstance(owner, type) and isinstance(thing, owner) else None
     if found is None:
         found = getattr(type(thing), name)

@@ -53,5 +53,5 @@ class ProductEnvironment:
 
 
 def _environ() -> dict[str, str]:
-    """The environment, without what tells which test runs."""
+    """Return the environment, without what tells which test runs."""
     return {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}

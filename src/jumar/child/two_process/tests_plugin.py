@@ -87,7 +87,7 @@ class DoubtPlugin:
 
 
 def _chain(function: Any) -> Iterator[Any]:
-    """*function*, and what it was made from by decorators."""
+    """Yield *function*, and what it was made from by decorators."""
     while function is not None:
         if isinstance(function, types.MethodType):
             function = function.__func__

@@ -87,11 +87,11 @@ class TestsSide:
         self.fault(f"the conversation with the product was cut short: {error or type(error).__name__}")
 
     def gone(self, why: str) -> ProductLost:
-        """The exception for a product that does not keep to the rules."""
+        """Return the exception for a product that does not keep to the rules."""
         return ProductLost(why)
 
     def withheld(self, why: str) -> Exception:
-        """A test wanted to hand out what may not leave."""
+        """Return a test wanted to hand out what may not leave."""
         self.fault(f"the tests hand out {why}")
         return TypeError("not for the product")
 
@@ -138,19 +138,19 @@ class TestsSide:
         return self.unable(f"{kind.__name__}.{name} would decide a comparison")
 
     def left(self, answer: Any, error: tuple[Any, ...]) -> Any:
-        """A context manager of the product may not make exceptions disappear."""
+        """Refuse a context manager of the product that swallows an exception."""
         if error and error[0] is not None and answer:
             self.unable("a context manager of the product makes an exception disappear")
         return answer
 
     def belongs(self, kind: Any, _other: type) -> bool:
-        """A class that decides itself what belongs to it is not asked."""
+        """Return a class that decides itself what belongs to it is not asked."""
         if type.__getattribute__(kind, "_jumar_checks"):
             self.unable(f"{kind.__name__} would decide what its instances are")
         return False
 
     def form(self, value: Any) -> Any:
-        """The form of what has a name on both sides: modules, functions and classes of the standard library."""
+        """Return the form of what has a name on both sides: modules, functions and classes of the standard library."""
         if type(value) is import_hook.ModuleFacade:
             return ["y", import_hook.module_dict(value)["_jumar_thing"]]
         if isinstance(value, types.ModuleType):
@@ -196,7 +196,7 @@ class TestsSide:
         return {}
 
     def resolve(self, form: list[Any]) -> Any:
-        """A module of the product."""
+        """Return a module of the product."""
         if form[0] != "M":
             raise ValueError("no such form")
         number, name = form[1], str(form[2])
@@ -218,7 +218,7 @@ class TestsSide:
             raise ValueError(f"the exception {kind.__name__}")  # noqa: TRY004  it is what was sent that is wrong
 
     def admitted(self, error: Any) -> BaseException:
-        """The exception that the product raised.
+        """Return the exception that the product raised.
 
         Raises:
             ProductLost: if it raised something else, or what is not its to raise.
@@ -261,7 +261,7 @@ class TestsSide:
 
 
 def _own(thing: Any) -> Any:
-    """The names of what *thing* itself holds; `__dict__` of a mirror is the other side's."""
+    """Return the names of what *thing* itself holds; `__dict__` of a mirror is the other side's."""
     try:
         return ("_jumar_made",) if object.__getattribute__(thing, "_jumar_made") else ()
     except AttributeError:

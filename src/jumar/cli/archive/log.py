@@ -129,7 +129,7 @@ def _plain(entry: ev.Entry) -> dict[str, Any]:
 
 
 def _line(event: ev.Event) -> str:
-    """One event for people; long texts are cut, but for why something was refused."""
+    """Return one event for people; long texts are cut, but for why something was refused."""
     fields = {k: v for k, v in msgspec.to_builtins(event).items() if k != "type" and v not in ("", None, [], (), {})}
     if isinstance(event, ev.Tests) and event.void is not None:
         fields["void"] = f"{event.void.cause}: {event.void.reason}"

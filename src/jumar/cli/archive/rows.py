@@ -13,7 +13,7 @@ TYPES = tuple(str(kind.__struct_config__.tag) for kind in get_args(ev.Event))
 
 
 def filter_types(entries: Sequence[ev.Entry], types: Sequence[str]) -> tuple[ev.Entry, ...]:
-    """The *entries* whose type is one of *types*, or all.
+    """Return the *entries* whose type is one of *types*, or all.
 
     Raises:
         BadInput: naming a type that there is not.
@@ -27,7 +27,7 @@ def filter_types(entries: Sequence[ev.Entry], types: Sequence[str]) -> tuple[ev.
 
 
 def drop_repeats(entries: Sequence[ev.Entry]) -> Iterator[ev.Entry | int]:
-    """*entries*, with a count after each verification in the place of tests that came out as in the one before."""
+    """Yield *entries*, with a count in the place of tests that came out as in the verification before."""
     before: dict[str, tuple[str, str]] = {}
     hidden = 0
     for entry in entries:

@@ -19,7 +19,7 @@ def can_show_colours(environ: Mapping[str, str]) -> bool:
 
 
 def colour_patch(text: str) -> str:
-    """The patch *text* in the usual colours."""
+    """Return the patch *text* in the usual colours."""
     return "\n".join(map(_line, text.split("\n")))
 
 
@@ -36,7 +36,7 @@ def _line(line: str) -> str:
 
 
 def shorten_patch(text: str, command: str) -> str:
-    """The beginning of the patch *text*, without what only git reads, and how *command* shows the rest."""
+    """Return the beginning of the patch *text*, without what only git reads, and how *command* shows the rest."""
     lines = [line for line in text.splitlines() if not line.startswith(("diff --git ", "index "))]
     shown = [line if len(line) <= LINE_LENGTH else line[: LINE_LENGTH - 3] + "..." for line in lines[:LINES]]
     if len(lines) > LINES:

@@ -35,7 +35,7 @@ class NoticePrinter:
         """The tree whose localisation was spoken of."""
 
     def heed(self, state: RunState, effect: effects.Effect) -> Iterator[str]:
-        """The sentences for *state*, in which *effect* comes next."""
+        """Yield the sentences for *state*, in which *effect* comes next."""
         yield from self._rejected(state)
         yield from self._refusals(state)
         self._acting = None
@@ -47,7 +47,10 @@ class NoticePrinter:
             yield f"{'incomplete localisation' if found.suspects else BLIND}: {make_one_line(found.problem, LONGEST)}"
 
     def _rejected(self, state: RunState) -> Iterator[str]:
-        """The reason why the reply that was just read is not verified: its fault, or a refusal that cost an attempt."""
+        """Yield the reason why the reply that was just read is not verified.
+
+        Its fault, or a refusal that cost an attempt.
+        """
         if self._acting is None:
             return
         stage, fault, attempts = self._acting
@@ -77,7 +80,7 @@ class NoticePrinter:
 
 
 def _refusal(taken: ev.ActionTaken) -> str:
-    """The tool, the file and the first line of the reason."""
+    """Return the tool, the file and the first line of the reason."""
     files, args = taken.args.get("files"), taken.args
     named = ", ".join(files) if isinstance(files, dict) else args.get("path") or args.get("edit_target") or ""
     what = f"{taken.name} {named}".strip()

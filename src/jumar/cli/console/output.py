@@ -49,7 +49,7 @@ class Console(msgspec.Struct):
 
 
 def get_exit_code(error: JumarError) -> int:
-    """The documented exit code of *error*."""
+    """Return the documented exit code of *error*."""
     return USAGE_EXIT if isinstance(error, BadInput) else EXIT_CODES[StopReason.INFRA]
 
 
@@ -63,5 +63,8 @@ def fail(sentence: str, code: int, *, as_json: bool) -> int:
 
 
 def strip_controls(text: str) -> str:
-    """*text* without what a terminal would obey: controls but newline and tab, lone surrogates, turned directions."""
+    """Return *text* without what a terminal would obey.
+
+    Controls but newline and tab, lone surrogates, turned directions.
+    """
     return OBEYED.sub("?", text).encode("utf-8", "backslashreplace").decode()

@@ -162,7 +162,7 @@ def _doing(effect: effects.Effect) -> str:
 
 
 def _fact(state: RunState, effect: effects.Effect) -> str:  # noqa: PLR0911  one line per effect reads best
-    """A plain line, only for what is worth one."""
+    """Return a plain line, only for what is worth one."""
     match effect:
         case effects.Keep(attempt):
             total = state.judged.tests.total if state.judged else len(state.expected)  # new tests join as they are kept
@@ -189,6 +189,6 @@ def _void(state: RunState) -> str:
 
 
 def _wavering(state: RunState) -> str:
-    """The tests that came out differently on one tree in the verdict that is acted on."""
+    """Return the tests that came out differently on one tree in the verdict that is acted on."""
     flaky = state.judged.tests.flaky if state.judged and state.phase is Phase.JUDGED else ()
     return f"; flaky: {make_one_line(format_ids(flaky), LONGEST)}" if flaky else ""

@@ -68,7 +68,7 @@ class SignalWatcher:
             kernel.halt(FIRST)
 
     def run(self, work: Callable[[], Awaitable[Value]]) -> Value | None:
-        """The value of *work*; None if a signal came before there was a kernel to halt."""
+        """Return the value of *work*; None if a signal came before there was a kernel to halt."""
         if not gc.isenabled():  # `cli.main` has begun this process: what was loaded until now stays
             gc.freeze()
             gc.enable()

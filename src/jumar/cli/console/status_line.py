@@ -26,12 +26,12 @@ class PartCount:
     total: int = 0
 
     def rate(self, now: float) -> float:
-        """Parts a second; 0: nobody knows yet."""
+        """Return parts a second; 0: nobody knows yet."""
         seconds = now - self.since
         return self.done / seconds if seconds >= SURE_SECONDS and self.done else 0.0
 
     def left(self, now: float) -> float:
-        """Seconds until all are done; 0: nobody knows."""
+        """Return seconds until all are done; 0: nobody knows."""
         rate = self.rate(now)
         return (self.total - self.done) / rate if rate and self.total > self.done else 0.0
 
@@ -62,13 +62,16 @@ class StatusLine:
         known.done, known.total = done, total
 
     def text(self, now: float, width: int) -> str:
-        """All of it that fits into *width* columns: first without the units, then the least important is left out."""
+        """Return all of it that fits into *width* columns.
+
+        First without the units, then the least important is left out.
+        """
         whole = self._parts(now, units=True)
         fits = count_columns(" ".join(text for _, text in whole)) <= width
         return fit_parts(whole if fits else self._parts(now, units=False), width)
 
     def _parts(self, now: float, *, units: bool) -> list[tuple[int, str]]:
-        """The parts in the order in which they stand, each with its weight: the lightest is left out first."""
+        """Return the parts in the order in which they stand, each with its weight: the lightest is left out first."""
         elapsed = int(now - self.since)
         inner = self._inner()
         rate, left = (inner.rate(now), inner.left(now)) if inner else (0.0, 0.0)
@@ -102,7 +105,7 @@ class StatusLine:
 
 
 def format_bar(count: PartCount) -> str:
-    """A bar of what is done; nothing where nobody knows how much there is."""
+    """Return a bar of what is done; nothing where nobody knows how much there is."""
     if not count.total:
         return ""
     full = BAR * min(count.done, count.total) // count.total
@@ -110,14 +113,14 @@ def format_bar(count: PartCount) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """*seconds* as minutes and seconds, or hours, minutes and seconds."""
+    """Return *seconds* as minutes and seconds, or hours, minutes and seconds."""
     minutes, rest = divmod(int(seconds), MINUTE)
     hours, minutes = divmod(minutes, MINUTE)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def fit_parts(parts: list[tuple[int, str]], width: int) -> str:
-    """*parts*, (weight, text) each, in their order: the lightest left out until the rest fits."""
+    """Return *parts*, (weight, text) each, in their order: the lightest left out until the rest fits."""
     kept = list(parts)
     while len(kept) > 1 and count_columns(" ".join(text for _, text in kept)) > width:
         kept.remove(min(kept, key=lambda part: part[0]))

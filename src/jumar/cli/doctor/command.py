@@ -165,7 +165,7 @@ def _models() -> GateCheck:
 
 
 def _existing(folder: Path) -> Path:
-    """*folder*, or the nearest of its parents that exists."""
+    """Return *folder*, or the nearest of its parents that exists."""
     absolute = folder.absolute()
     return next(p for p in (absolute, *absolute.parents) if p.exists())
 

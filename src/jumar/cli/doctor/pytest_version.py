@@ -22,7 +22,7 @@ def is_project_python(python: Path, root: Path) -> bool:
 
 
 def find_pytest_version(python: Path) -> str:
-    """The versions of pytest and Python in the environment of *python*; empty: there is no pytest.
+    """Return the versions of pytest and Python in the environment of *python*; empty: there is no pytest.
 
     Formats: docs.python.org/3/library/venv.html (`pyvenv.cfg`), packaging.python.org (`METADATA`, `PKG-INFO`)
     """
@@ -61,7 +61,7 @@ def _version(text: str) -> str:
 
 
 def _pairs(file: Path, sign: str) -> dict[str, str]:
-    """The first lines of *file*, as names in lower case and values, up to an empty line."""
+    """Return the first lines of *file*, as names in lower case and values, up to an empty line."""
     with suppress(OSError):
         if file.is_file():
             with file.open("rb") as stream:

@@ -17,7 +17,7 @@ from jumar.sandbox.request import TIERS
 
 
 def check_sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> Iterator[GateCheck]:
-    """The strongest tier that was shown below *runs*, which need not exist, and each other candidate.
+    """Yield the strongest tier that was shown below *runs*, which need not exist, and each other candidate.
 
     With *anew* all of them are tried now, and that is what is remembered.
     """
@@ -43,7 +43,7 @@ def check_sandboxes(runs: Path, environ: Mapping[str, str], *, anew: bool) -> It
 
 
 def survey_candidates(runs: Path, environ: Mapping[str, str], *, anew: bool = True) -> Sequence[CandidateFindings]:
-    """The findings on all candidates, tried in a folder that is gone afterwards.
+    """Return the findings on all candidates, tried in a folder that is gone afterwards.
 
     Raises:
         JumarError: if a process of the self-test cannot be started.

@@ -18,7 +18,7 @@ from jumar.task.task import Task, load_task
 
 
 def resolve_run_settings(path: Path, environ: Mapping[str, str]) -> tuple[tuple[SettingValue, ...], tuple[str, ...]]:
-    """The settings of `jumar run PATH` in this environment, and notes, among them why it would be refused.
+    """Return the settings of `jumar run PATH` in this environment, and notes, among them why it would be refused.
 
     Without a model there is no run; the settings are shown all the same, as they would be for one that is free.
     """

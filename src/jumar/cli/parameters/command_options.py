@@ -16,7 +16,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def add_output_options(command: Decorated) -> Decorated:
-    """The options every command has."""
+    """Return the options every command has."""
     command = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of output.")(
         command
     )
@@ -27,14 +27,14 @@ class SharedOption(click.Option):
     """An option of several commands: where a command's own variable is not set, that of `jumar run` counts."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """The value in the environment; None: there is none."""
+        """Return the value in the environment; None: there is none."""
         return (
             super().resolve_envvar_value(ctx) or read_environment().get(f"JUMAR_RUN_{str(self.name).upper()}") or None
         )
 
 
 def build_options(*names: str) -> Iterator[Callable[[Decorated], Decorated]]:
-    """The command-line options for the rows *names* of `jumar.task.settings.run_settings`."""
+    """Yield the command-line options for the rows *names* of `jumar.task.settings.run_settings`."""
     for row in map(SETTINGS.__getitem__, names):
         kind = None if row.kind is str else row.kind
         cls = SharedOption if row.name in ("confirm", "sandbox") else click.Option
@@ -57,7 +57,7 @@ PROBE = click.option("--probe", is_flag=True, help="Mutate the lines that a gree
 
 
 def add_verdict_options(command: Decorated) -> Decorated:
-    """The options that say what a green is worth."""
+    """Return the options that say what a green is worth."""
     for option in reversed(EVIDENCE):
         command = option(command)
     return command
@@ -107,14 +107,14 @@ CHOICES = (
 
 
 def add_run_options(command: Decorated) -> Decorated:
-    """The options that shape a run."""
+    """Return the options that shape a run."""
     for option in reversed(CHOICES):
         command = option(command)
     return command
 
 
 def read_options(chosen: dict[str, Any]) -> Options:
-    """The options that were chosen, without what is not the task's business."""
+    """Return the options that were chosen, without what is not the task's business."""
     names = {"timeout": "timeout_seconds", "test_timeout": "test_timeout_seconds"}
     names |= {"budget_usd": "usd", "budget_tokens": "tokens"}
     own = set(Options.__struct_fields__)

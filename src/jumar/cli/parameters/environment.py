@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def read_environment() -> Mapping[str, str]:
-    """A copy of this process's environment; the verifier lets little of it through."""
+    """Return a copy of this process's environment; the verifier lets little of it through."""
     return dict(os.environ)
 
 

@@ -19,7 +19,7 @@ class RunPath(click.ParamType):  # type: ignore[type-arg]  # generic only in new
     name = "run"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002  click's
-        """The directory of the run called *value*, absolute: processes of the run start elsewhere."""
+        """Return the directory of the run called *value*, absolute: processes of the run start elsewhere."""
         return value if isinstance(value, Path) else find_run(value, RUNS).absolute()
 
 

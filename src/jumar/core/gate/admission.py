@@ -107,7 +107,7 @@ def rule_on_write(path: str, state: RunState, guard: WriteRules) -> Ruling:  # n
 
 
 def parse_steps(action: Action) -> tuple[PlanStep, ...]:
-    """The steps of a plan that *action* submits."""
+    """Return the steps of a plan that *action* submits."""
     return msgspec.convert(action.args["steps"], tuple[PlanStep, ...])
 
 
@@ -179,7 +179,7 @@ def _mode(mode: str, state: RunState) -> Ruling:  # noqa: PLR0911  one line per 
 
 
 def _plan(steps: tuple[PlanStep, ...], state: RunState, guard: WriteRules) -> Ruling:  # noqa: PLR0911  one line per reason
-    """A plan is refused whole: a step that names a test which its file does not have will never be red."""
+    """Rule on a plan as a whole: a step that names a test which its file does not have will never be red."""
     homes = {i: i.partition("::")[0] for i in state.expected} | {i: r.file for i, r in state.gate_state.newest.items()}
     files = frozenset(homes.values())
     if not steps:

@@ -54,7 +54,9 @@ class Round(msgspec.Struct, frozen=True):
 
 
 def plan_rounds(strengths: Mapping[str, Strength], confirm: int, heads: Iterable[bool]) -> tuple[Round, ...]:
-    """The runs that accept a tree: challenge pairs, and plain runs until every outcome was confirmed *confirm* times.
+    """Return the runs that accept a tree.
+
+    Challenge pairs, and plain runs until every outcome was confirmed *confirm* times.
 
     Args:
         strengths: test function -> how it can be falsified.
@@ -134,5 +136,5 @@ def count_bits(strengths: Mapping[str, Strength], done: Iterable[Round], unprove
 
 
 def compute_grade(bits: int) -> Grade:
-    """The grade of a challenge that was passed."""
+    """Return the grade of a challenge that was passed."""
     return Grade.B if bits >= STRONG_BITS else Grade.C

@@ -30,7 +30,7 @@ class EditRefused(msgspec.Struct, frozen=True):
 
 
 def replace_once(text: str, old: str, new: str) -> str | EditRefused:
-    """*text* with its one occurrence of *old* replaced by *new*, character for character, or why not.
+    """Return *text* with its one occurrence of *old* replaced by *new*, character for character, or why not.
 
     Occurrences that overlap count as several. The cost is linear in the lengths, also of a refusal.
     """
@@ -99,7 +99,7 @@ def _squeezed(text: str) -> str:
 
 
 def _but_for(lines: list[str], old: str) -> tuple[int, int] | None:
-    """The first and last line of where *old* stands if whitespace and case do not count."""
+    """Return the first and last line of where *old* stands if whitespace and case do not count."""
     parts = [_squeezed(line) for line in lines]
     wanted = _squeezed(old)
     at = "".join(parts).find(wanted)
@@ -127,7 +127,10 @@ def _each(text: str, trim: Callable[[str], str]) -> str:
 
 
 def _closest(lines: list[str], old: str) -> tuple[int, int] | None:
-    """The region that shares most lines with *old*; if it shares none, the one around the line most like one of it."""
+    """Return the region that shares most lines with *old*.
+
+    If it shares none, the one around the line most like one of it.
+    """
     wanted = [line.strip() for line in old.strip("\n").split("\n")]
     size = min(len(wanted), len(lines))
     places = {line: n for n, line in reversed(list(enumerate(wanted))) if any(map(str.isalnum, line))}
@@ -144,7 +147,7 @@ def _closest(lines: list[str], old: str) -> tuple[int, int] | None:
 
 
 def _likest(lines: list[str], wanted: str) -> int | None:
-    """The number of the line most like *wanted*, among those that share most words with it."""
+    """Return the number of the line most like *wanted*, among those that share most words with it."""
     words = set(re.findall(r"\w+", wanted[:WIDTH]))
     common = ((len(words.intersection(re.findall(r"\w+", line[:WIDTH]))), -n) for n, line in enumerate(lines))
     candidates = sorted((pair for pair in common if pair[0]), reverse=True)[:CANDIDATES]

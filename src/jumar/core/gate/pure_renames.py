@@ -26,7 +26,7 @@ SCRIPTS = frozenset({"js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"})
 
 
 def find_renames(old: str, new: str) -> dict[str, str] | str:  # noqa: PLR0911  one line per reason
-    """The renames, old identifier to new one, that make *new* of *old*; or why there are none such."""
+    """Return the renames, old identifier to new one, that make *new* of *old*; or why there are none such."""
     before, after = WORD.split(old), WORD.split(new)
     if len(before) != len(after) or before[::2] != after[::2]:
         return "more than names changes"
@@ -99,7 +99,7 @@ def _is_module(path: str, name: str) -> bool:
 
 
 def format_files(paths: Iterable[str]) -> str:
-    """Some of *paths*, and how many more there are."""
+    """Return some of *paths*, and how many more there are."""
     first = list(paths)
     more = f" and {len(first) - 3} more" if len(first) > 3 else ""  # noqa: PLR2004  as many as a sentence names
     return ", ".join(first[:3]) + more

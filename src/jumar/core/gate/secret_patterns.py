@@ -110,7 +110,10 @@ _DISTINCT = 3
 
 
 def find_secrets(text: str, *, fixture: bool = False) -> Iterator[Secret]:
-    """The secrets that *text* holds; in a *fixture* (a file of tests) a private key may have been made for a test."""
+    """Yield the secrets that *text* holds.
+
+    In a *fixture* (a file of tests) a private key may have been made for a test.
+    """
     for form in (form for form in _FORMATS if any(mark in text for mark in form.marks)):
         for found in form.pattern.finditer(text):
             if _random(found[1]) and form.holds(found[0]):

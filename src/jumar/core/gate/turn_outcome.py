@@ -75,7 +75,7 @@ def judge_turn(state: RunState) -> Judgement:
 
 
 def _unfulfilled(book: GateState, green: frozenset[str]) -> tuple[str, ...]:
-    """The claimed tests that are red and should not be, with the edits that are tried."""
+    """Return the claimed tests that are red and should not be, with the edits that are tried."""
     red: dict[str, None] = {}
     for number in book.trying:
         claims = book.turn[number].claims
@@ -160,7 +160,7 @@ def _green_before(state: RunState) -> frozenset[str]:
 
 
 def _lost(state: RunState, green: frozenset[str]) -> tuple[str, ...]:
-    """The expected tests that were green and are not among those that are *green* now."""
+    """Return the expected tests that were green and are not among those that are *green* now."""
     before = _green_before(state)
     return tuple(i for i in state.expected if i in before and i not in green)
 
@@ -207,7 +207,7 @@ def _no_red(test_id: str, run: TestRun) -> str:
 
 
 def format_ids(ids: tuple[str, ...]) -> str:
-    """Some of *ids*, and how many more."""
+    """Return some of *ids*, and how many more."""
     more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
     return ", ".join(ids[:NAMED]) + more
 

@@ -52,7 +52,7 @@ class WriteRules(msgspec.Struct, frozen=True):
 
 
 def find_unmade(editable: Iterable[str], files: Collection[str]) -> tuple[str, ...]:
-    """The files that the globs in *editable* name plainly and that are not among *files*: they may be made.
+    """Return the files that the globs in *editable* name plainly and that are not among *files*: they may be made.
 
     A plain name matches in every folder: it is a file to be made where none of that name is there.
     """
@@ -68,7 +68,7 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 def find_escape(path: str) -> Hit | None:
-    """A hit if *path* would leave the workspace by its very name."""
+    """Return a hit if *path* would leave the workspace by its very name."""
     parts = path.replace("\\", "/").split("/")
     drive = parts[0][1:] == ":" and parts[0][:1].isalpha()
     if path.startswith(("/", "~", "\\")) or drive or ".." in parts or "\0" in path:
@@ -77,7 +77,7 @@ def find_escape(path: str) -> Hit | None:
 
 
 def find_alike(path: str, files: Iterable[str]) -> str:
-    """The one of *files* (or a folder of one) that *path* could be taken for: case or width apart. Empty: none.
+    """Return the one of *files* (or a folder of one) that *path* could be taken for: case or width apart. Empty: none.
 
     Disks that do not tell cases apart would write the one for the other, and people would read it so.
     """

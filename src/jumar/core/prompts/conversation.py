@@ -43,7 +43,9 @@ class Conversation:
         self._told: _Told | None = None
 
     def messages(self, state: RunState, system: str, task: str) -> tuple[Message, ...]:
-        """The next prompt: *system*, *task* with the test results of before the first question, and all that followed.
+        """Return the next prompt.
+
+        *system*, *task* with the test results of before the first question, and all that followed.
 
         Both texts must not depend on anything that changes in a run.
         """
@@ -128,7 +130,7 @@ class _Told:
         self._calls, self._done, self._loose = (), [], []
 
     def _unsent(self) -> list[Message]:
-        """The messages that were not sent yet."""
+        """Return the messages that were not sent yet."""
         found: list[Message] = []
         loose = self._loose
         if not self._sent:
@@ -183,7 +185,7 @@ def _action(taken: ev.ActionTaken, policy: TestPolicy) -> str:
 
 
 def _shown(name: str, content: Mapping[str, object]) -> str:
-    """An observation as text, capped; what it holds is fixed by the journal."""
+    """Return an observation as text, capped; what it holds is fixed by the journal."""
     return cut_middle(_text(name, content), OUTPUT_LIMIT)
 
 

@@ -60,13 +60,16 @@ class Texts(msgspec.Struct, frozen=True):
 
 
 def write(state: RunState, texts: Texts) -> tuple[Message, ...]:
-    """The prompt of the first attempt."""
+    """Return the prompt of the first attempt."""
     now = f"The code as it is now; output the complete file.\n\n{_files(texts.files)}" if texts.files else ""
     return _messages(RULES, *_given(state, texts), now, _absent(texts), _results(state))
 
 
 def review(state: RunState, texts: Texts) -> tuple[Message, ...]:
-    """The prompt that has a draft reviewed: it does not say what the program is for, only what it must look like."""
+    """Return the prompt that has a draft reviewed.
+
+    It does not say what the program is for, only what it must look like.
+    """
     context = state.run.settings.context
     rules = [text for _, text in context.review_rules] or [f"{n}. {rule}" for n, rule in enumerate(DEFAULT_RULES, 1)]
     return _messages(
@@ -80,7 +83,7 @@ def review(state: RunState, texts: Texts) -> tuple[Message, ...]:
 
 
 def rewrite(state: RunState, texts: Texts) -> tuple[Message, ...]:
-    """The prompt that has a draft corrected: what `write` was given, the draft, and what the review found."""
+    """Return the prompt that has a draft corrected: what `write` was given, the draft, and what the review found."""
     return _messages(
         RULES,
         *_given(state, texts),
@@ -92,7 +95,9 @@ def rewrite(state: RunState, texts: Texts) -> tuple[Message, ...]:
 
 
 def fix(state: RunState, texts: Texts) -> tuple[Message, ...]:
-    """The prompt of every later attempt: the best code and the failures of that code, nothing of what was worse.
+    """Return the prompt of every later attempt.
+
+    The best code and the failures of that code, nothing of what was worse.
 
     Of the tests it has the files with a failing one. As long as the best tree stays, so does all but the end.
     """
@@ -136,7 +141,7 @@ def _context(context: Context) -> tuple[str, ...]:
 
 
 def _tests(tests: Mapping[str, str]) -> str:
-    """The tests as far as there is room: long files are cut, and the longest left out where all are too many."""
+    """Return the tests as far as there is room: long files are cut, and the longest left out where all are too many."""
     cut = {path: cut_middle(strip_control_sequences(text), TESTS_LIMIT) for path, text in tests.items()}
     shown: dict[str, str] = {}
     room = ALL_TESTS_LIMIT
@@ -162,13 +167,13 @@ def _absent(texts: Texts) -> str:
 
 
 def _red_files(state: RunState) -> frozenset[str]:
-    """The files of the tests that fail on the best tree; of all tests where that is not known."""
+    """Return the files of the tests that fail on the best tree; of all tests where that is not known."""
     green = state.best.green_ids if state.best else frozenset[str]()
     return frozenset(i.partition("::")[0] for i in state.run.expected if i not in green)
 
 
 def _focused(state: RunState, path: str, text: str) -> str:
-    """The test file *path*; a long one without the tests in it that pass on the best tree."""
+    """Return the test file *path*; a long one without the tests in it that pass on the best tree."""
     if len(text) <= FOCUS or not path.endswith(".py"):
         return text
     green = state.best.green_ids if state.best else frozenset()
@@ -187,7 +192,7 @@ def _files(files: Mapping[str, str]) -> str:
 
 
 def _results(state: RunState) -> str:
-    """The failures of the best tree: the output of the red tests alone, and by name those that it leaves out."""
+    """Return the failures of the best tree: the output of the red tests alone, and by name those that it leaves out."""
     if state.best is None or not state.best_results:
         return ""
     output = str(state.best_results.get("output", ""))

@@ -61,7 +61,7 @@ def parse_violations(reply: str) -> tuple[str, ...] | None:
 
 
 def _unfenced(said: str) -> str:
-    """A verdict or a list that was put into a fence, and nothing else, is what stands in it."""
+    """Return a verdict or a list that was put into a fence, and nothing else, is what stands in it."""
     match said.splitlines():
         case [opened, *inner, closed] if _FENCE.match(opened) and _FENCE.match(closed):
             if any(_clean(line) or _ITEM.match(line.strip()) for line in inner):
@@ -70,7 +70,7 @@ def _unfenced(said: str) -> str:
 
 
 def _outside(said: str) -> Iterator[str]:
-    """The lines of *said* that stand in no fence; one that is never closed goes on to the end."""
+    """Yield the lines of *said* that stand in no fence; one that is never closed goes on to the end."""
     closing = ""
     for line in said.splitlines():
         mark = _FENCE.match(line)
@@ -83,12 +83,12 @@ def _outside(said: str) -> Iterator[str]:
 
 
 def _bare(line: str) -> str:
-    """*line* without the mark of a list."""
+    """Return *line* without the mark of a list."""
     return _ITEM.sub("", line, count=1).strip()
 
 
 def _untagged(line: str) -> str:
-    """*line* without the tags around it: `<answer>CLEAN</answer>`; a tag alone is nothing."""
+    """Return *line* without the tags around it: `<answer>CLEAN</answer>`; a tag alone is nothing."""
     opened, closed = _TAG.match(line), line.rpartition("<")
     if opened and opened.end() == len(line):
         return ""

@@ -12,7 +12,10 @@ LEAST_PREFIX = 3
 
 
 def build_suggestion(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence that refuses *word* as a value: the nearest of *known* if one is near, and all of them."""
+    """Return the end of a sentence that refuses *word* as a value.
+
+    The nearest of *known* if one is near, and all of them.
+    """
     known = tuple(map(str, known))
     near = find_nearest(word, known)
     every = f"known are {', '.join(known)}"
@@ -20,7 +23,7 @@ def build_suggestion(word: str, known: Iterable[str]) -> str:
 
 
 def find_nearest(word: str, known: Iterable[str]) -> str:
-    """The one of *known* that *word* most likely stands for; empty if none is near.
+    """Return the one of *known* that *word* most likely stands for; empty if none is near.
 
     Near is: the same but for case and dashes, a few typing errors away, or made of the same parts (`timeout` for
     `timeout_seconds`, `middle` for `mid`).

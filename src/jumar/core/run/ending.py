@@ -19,7 +19,7 @@ from jumar.core.state.test_policy import Gate, TestPolicy, Trigger
 
 
 def find_own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901, PLR0911  one line per reason reads best
-    """The run's own reason to stop, or None."""
+    """Return the run's own reason to stop, or None."""
     if state.hit is not None:
         return Halt(StopReason.GUARDRAIL, f"{state.hit.rule}: {state.hit.what}")
     if state.fault:
@@ -50,7 +50,7 @@ def find_own_end(state: RunState, agent: Strategy) -> Halt | None:  # noqa: C901
 
 
 def adjust_untested_end(state: RunState, ending: Halt) -> Halt:
-    """The end of a run: where it found and wrote no test, no reason to stop says more than that."""
+    """Return the end of a run: where it found and wrote no test, no reason to stop says more than that."""
     if state.expected or EXIT_CODES[ending.stop] != EXIT_CODES[StopReason.UNTESTED]:
         return ending
     last = f"{ending.why.rstrip('. ')}; " if ending.why.strip() else ""
@@ -61,7 +61,7 @@ def adjust_untested_end(state: RunState, ending: Halt) -> Halt:
 
 
 def _guarded(state: RunState) -> str:
-    """The result of the command in `[gate] verify` on what is shipped, where it was run."""
+    """Return the result of the command in `[gate] verify` on what is shipped, where it was run."""
     judged, verify = state.judged, state.run.settings.verify
     if not verify or judged is None or judged.tests.trigger is not Trigger.TURN:
         return ""

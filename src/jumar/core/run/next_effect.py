@@ -119,7 +119,7 @@ _SLOW = ("run_command", "replace_in_files")
 
 
 def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one line per effect reads best
-    """The next thing of the agent's own: an action of its reply, or a question."""
+    """Return the next thing of the agent's own: an action of its reply, or a question."""
     if state.postponed:
         return GoBack(state.postponed, _AGAIN)
     if state.asked_tests is not None:
@@ -143,7 +143,7 @@ def _turn(state: RunState, agent: Strategy) -> Effect:  # noqa: PLR0911  one lin
 
 
 def _judge(state: RunState) -> Effect:
-    """A verdict is there: up, or back."""
+    """Decide on a new verdict: keep the tree, or go back."""
     judged = state.judged
     if judged is None:
         raise IllegalEvent("judged without a verdict")
@@ -158,7 +158,10 @@ def _judge(state: RunState) -> Effect:
 
 
 def _gate(state: RunState, judged: Judged) -> Effect:
-    """A verdict on claimed edits, or on a refactoring: what is good stays, byte for byte, and the rest goes back."""
+    """Return a verdict on claimed edits, or on a refactoring.
+
+    What is good stays, byte for byte, and the rest goes back.
+    """
     if state.gate_state.mode is Gate.CODEMOD:
         why = explain_not_kept(state)
         return GoBack(_home(state), f"a codemod keeps every outcome, and {why}") if why else Keep(judged.attempt)

@@ -47,7 +47,7 @@ def find_caps_to_raise(state: RunState) -> Mapping[str, float]:
 
 
 def _rounded(name: str, value: float) -> float:
-    """*value*, rounded up to what one would type."""
+    """Return *value*, rounded up to what one would type."""
     if name in COUNTED:
         return int(value) + (value > int(value)) or 1
     if name == "seconds":

@@ -27,7 +27,7 @@ def can_retry(error: str, tries: int, retry_after: float | None) -> bool:
 
 
 def compute_pause(tries: int, retry_after: float | None, salt: str) -> float:
-    """Seconds to wait before the next try: what the provider asked for, else 1, 2, 4, 8 with up to half added.
+    """Return seconds to wait before the next try: what the provider asked for, else 1, 2, 4, 8 with up to half added.
 
     *salt* (the run's name) spreads runs that failed together, and gives a resumed run the same pauses.
     """

@@ -11,18 +11,21 @@ SEARCHING = 0.5
 
 
 def estimate_run_seconds(judged: Judged, suite: Suite) -> float:
-    """The time that one green run of the tests takes, measured from *judged*: tests that hung will not hang then."""
+    """Return the time that one green run of the tests takes, measured from *judged*.
+
+    Tests that hung will not hang then.
+    """
     measured = judged.tests.duration_ms / 1000 / max(1, judged.tests.executions)
     hung = sum(outcome is Outcome.TIMEOUT for outcome in judged.outcomes.values())
     return max(0.0, measured - hung * suite.test_timeout_seconds)
 
 
 def count_acceptance_runs(confirm: int) -> int:
-    """The most runs of the tests that the verification of a green takes: the first, two processes, the rounds."""
+    """Return most runs of the tests that the verification of a green takes: the first, two processes, the rounds."""
     return 2 * confirm + 3 if confirm else 1
 
 
 def compute_search_seconds(left: float, state: RunState) -> float:
-    """The part of the *left* seconds that a search may take, so that what it finds can still be verified."""
+    """Return the part of the *left* seconds that a search may take, so that what it finds can still be verified."""
     held = state.run_seconds * count_acceptance_runs(state.run.settings.suite.confirm)
     return max(left - held, left * SEARCHING)

@@ -14,7 +14,9 @@ WINDOW, REPEATS = 6, 3
 
 
 def build_mark(action: ActionTaken, news: str) -> str:
-    """Names what *action* asked for. *news* changes with the tree and with every proposal that was not made before.
+    """Return names what *action* asked for.
+
+    *news* changes with the tree and with every proposal that was not made before.
 
     Looking again after an edit is not looking twice, also where the edit was taken back or refused; writing the same
     file again is, whatever lies between.
@@ -24,7 +26,7 @@ def build_mark(action: ActionTaken, news: str) -> str:
 
 
 def append_mark(recent: tuple[str, ...], newest: str) -> tuple[str, ...]:
-    """The last marks, *newest* among them."""
+    """Return the last marks, *newest* among them."""
     return (*recent, newest)[-WINDOW:]
 
 

@@ -74,7 +74,7 @@ class Strategy(Protocol):
         ...
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:
-        """The prompt for `request`, given the editable *files* of the best tree."""
+        """Return the prompt for `request`, given the editable *files* of the best tree."""
         ...
 
     def actions(self, state: RunState) -> tuple[Action, ...]:

@@ -60,12 +60,12 @@ exact."""
 
 
 def to_micro_usd(usd: float) -> int:
-    """*usd* in micro-dollars, rounded up: a reservation never understates, and nothing is ever paid back."""
+    """Return *usd* in micro-dollars, rounded up: a reservation never understates, and nothing is ever paid back."""
     return ceil(round(max(0.0, min(MOST_USD, usd)) * MICRO, 3))
 
 
 def reserve(budget: Budget, spend: Spend, worst: Cost) -> str | None:
-    """The name of the cap that a call of *worst* cost could pass, or None if the call may be made."""
+    """Return the name of the cap that a call of *worst* cost could pass, or None if the call may be made."""
     if budget.usd is not None and spend.micro_usd + to_micro_usd(worst.usd) > floor(round(budget.usd * MICRO, 3)):
         return "usd"
     if budget.tokens is not None and spend.tokens + worst.tokens > budget.tokens:
@@ -74,7 +74,7 @@ def reserve(budget: Budget, spend: Spend, worst: Cost) -> str | None:
 
 
 def settle(spend: Spend, usd: float, tokens: int) -> Spend:
-    """The spend after a call that cost *usd* and *tokens*."""
+    """Return the spend after a call that cost *usd* and *tokens*."""
     return msgspec.structs.replace(spend, micro_usd=spend.micro_usd + to_micro_usd(usd), tokens=spend.tokens + tokens)
 
 
@@ -85,7 +85,7 @@ CAPS = ("attempts", "turns", "test_runs", "seconds")
 def find_exhausted_cap(
     budget: Budget, spend: Spend, held_seconds: float = 0.0, names: tuple[str, ...] = CAPS
 ) -> str | None:
-    """The first cap among *names* that leaves no room for more, or None.
+    """Return the first cap among *names* that leaves no room for more, or None.
 
     *held_seconds* are set aside for the verification that has to come at the end.
     """

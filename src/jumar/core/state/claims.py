@@ -97,7 +97,7 @@ class GateState(msgspec.Struct, frozen=True):
     """Number of times in a row that leaving refactor mode was refused."""
 
     def covering(self, path: str) -> tuple[str, ...]:
-        """The tests that an edit of *path*, made now, was claimed for.
+        """Return the tests that an edit of *path*, made now, was claimed for.
 
         They are those claimed since the last edit of that file in this turn, or, if there are none, the same as for
         that edit: two edits of one file can so belong to two tests. Claims of earlier turns count where there are no
@@ -114,7 +114,10 @@ class GateState(msgspec.Struct, frozen=True):
 
 
 def group_edits(turn: tuple[Edited, ...], among: Iterable[int]) -> tuple[tuple[int, ...], ...]:
-    """The edits *among* those of *turn* that stand or fall together: of the same claims, or of the same test file."""
+    """Return the edits *among* those of *turn* that stand or fall together.
+
+    Of the same claims, or of the same test file.
+    """
     found: dict[tuple[str, ...], list[int]] = {}
     for number in among:
         edit = turn[number]
@@ -161,7 +164,7 @@ def can_provide(path: str, absent: str) -> bool:
 
 
 def find_red_ids(newest: Mapping[str, TestRun]) -> tuple[str, ...]:
-    """The tests that are red for a reason that an edit can answer."""
+    """Return the tests that are red for a reason that an edit can answer."""
     return tuple(i for i, run in newest.items() if not explain_not_red(run, i))
 
 

@@ -40,7 +40,7 @@ class Removals(msgspec.Struct, frozen=True):
 
 
 def apply_write(removals: Removals, write: Write) -> Removals:
-    """*removals* after one more *write* of the candidate."""
+    """Return *removals* after one more *write* of the candidate."""
     path, back = write.path, write.path in removals.gone
     made = {p: digest for p, digest in removals.made.items() if p != path}
     if not write.after:
@@ -57,10 +57,10 @@ def apply_write(removals: Removals, write: Write) -> Removals:
 
 
 def mark_kept(removals: Removals) -> Removals:
-    """The candidate is the best tree now."""
+    """Record that the candidate is the best tree now."""
     return Removals(made=removals.made, kept=removals.made)
 
 
 def mark_reverted(removals: Removals) -> Removals:
-    """The workspace is the best tree again."""
+    """Record that the workspace is the best tree again."""
     return Removals(made=removals.kept, kept=removals.kept)

@@ -50,5 +50,5 @@ EXIT_CODES: dict[StopReason, int] = {
 
 
 def get_exit_code(stop: StopReason, *, scored: bool) -> int:
-    """The exit code of a run that stopped so; ending by itself is no failure where no test has judged the run."""
+    """Return exit code of a run that stopped so; ending by itself is no failure where no test has judged the run."""
     return 0 if stop is StopReason.FINAL and not scored else EXIT_CODES[stop]

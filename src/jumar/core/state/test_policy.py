@@ -41,7 +41,7 @@ COUNTED = frozenset({Trigger.WRITE, Trigger.TURN, Trigger.FINAL, Trigger.MODEL})
 
 
 def find_contradiction(policy: TestPolicy, gate: Gate, agent: str, *, model_runs_tests: bool = False) -> str | None:
-    """One sentence on why these settings cannot work together, or None."""
+    """Return one sentence on why these settings cannot work together, or None."""
     if gate is not Gate.OFF and policy is not TestPolicy.ON_WRITE:
         return f"gate {gate} needs test results during the run, and '{policy}' gives none; use on_write or gate off"
     if gate is not Gate.OFF and agent in ("pipeline", "repair"):

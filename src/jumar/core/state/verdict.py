@@ -159,7 +159,7 @@ CHANGED = "it passed in one run and did not in another, on the same files"
 
 
 def mark_flaky(verdict: Verdict, flaky: Iterable[str], why: str) -> Verdict:
-    """*verdict*, where the ids *flaky* turned out to come out differently on the same tree."""
+    """Return *verdict*, where the ids *flaky* turned out to come out differently on the same tree."""
     changed = {i: TestResult(i, Outcome.FLAKY, 0, why, Blame.TEST) for i in flaky if i in verdict.results}
     return Verdict({**verdict.results, **changed}, verdict.green_ids.difference(changed), verdict.void)
 
@@ -208,7 +208,7 @@ def _families(reported: Mapping[str, TestResult]) -> dict[str, list[TestResult]]
 
 
 def _family(test_id: str, members: list[TestResult] | None) -> TestResult | None:
-    """One result for all parametrisations of *test_id*: the first that is no pass, else a pass."""
+    """Return one result for all parametrisations of *test_id*: the first that is no pass, else a pass."""
     if not members:
         return None
     worst = next((m for m in members if m.outcome is not Outcome.PASSED), members[0])

@@ -75,7 +75,10 @@ def build_reply(answer: DecodedReply, secrets: tuple[str, ...]) -> Reply:
 
 
 def strip_usage(data: bytes) -> bytes:
-    """The stream *data* of a chat completion without the piece that has no choices: not every client can read it."""
+    """Return the stream *data* of a chat completion without the piece that has no choices.
+
+    Not every client can read it.
+    """
     events = data.replace(b"\r\n", b"\n").split(b"\n\n")
     return b"\n\n".join(event for event in events if not _only_usage(event))
 
@@ -89,7 +92,7 @@ def _only_usage(event: bytes) -> bool:
 
 
 def _events(data: bytes) -> Iterator[Json]:
-    """The JSON objects of a stream of server-sent events."""
+    """Yield the JSON objects of a stream of server-sent events."""
     for event in data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n\n"):
         text = "\n".join(line[5:].removeprefix(" ") for line in event.split("\n") if line.startswith("data:"))
         if text == "[DONE]":
@@ -169,7 +172,7 @@ def _letter(letter: AnthropicMessage, *, whole: bool = True) -> DecodedReply:
 
 
 def _chunks(events: Sequence[Json]) -> DecodedReply:
-    """A chat completion from its pieces."""
+    """Return a chat completion from its pieces."""
     chat, usage, finish = CompletionMessage(), None, None
     calls: dict[int, CompletionToolCall] = {}
     for event in events:
@@ -190,7 +193,7 @@ def _chunks(events: Sequence[Json]) -> DecodedReply:
 
 
 def _staged(events: Sequence[Json]) -> DecodedReply:
-    """A response of OpenAI's: the last event holds all of it."""
+    """Return a response of OpenAI's: the last event holds all of it."""
     for event in reversed(events):
         if event.get("type") in ("response.completed", "response.incomplete", "response.failed"):
             return _response(_read(event["response"], Response))
@@ -200,7 +203,7 @@ def _staged(events: Sequence[Json]) -> DecodedReply:
 
 
 def _pieces(events: Sequence[Json]) -> DecodedReply:
-    """A message of Anthropic's from its pieces."""
+    """Return a message of Anthropic's from its pieces."""
     blocks: dict[int, Json] = {}
     usage: Json = {}
     stop, whole = None, False
@@ -240,7 +243,7 @@ def _why(error: object) -> str:
 
 
 def _count(tokens: int | None) -> int:
-    """*tokens* as reported; none where no call can take so many or so few."""
+    """Return *tokens* as reported; none where no call can take so many or so few."""
     return tokens if tokens is not None and 0 <= tokens <= MOST_TOKENS else 0
 
 

@@ -21,7 +21,7 @@ class CallFault(msgspec.Struct, frozen=True):
 
 
 def classify_fault(raised: Exception) -> CallFault:
-    """The fault that the client's exception *raised* stands for.
+    """Return the fault that the client's exception *raised* stands for.
 
     An answer with an error status costs nothing, nor does a request that never left; whatever broke off after it was
     sent may be billed. An exception that the client has no word for came from an answer it could not digest.
@@ -60,7 +60,7 @@ def _first_words(raised: BaseException) -> str:
 
 
 def _refused(raised: Exception) -> CallFault:
-    """The answer was an error; one without a status came in the body of an answer that had begun well."""
+    """Classify an answer that was an error; one without a status came in the body of an answer that had begun well."""
     from pydantic_ai import exceptions as ai  # noqa: PLC0415  as above
 
     if (redirect := _redirected(raised)) is not None:
@@ -95,7 +95,7 @@ def _by_status(status: int | None) -> str:
 
 
 def _redirected(raised: Exception) -> int | None:
-    """The status that the client's own exception came with, if it is a redirect: it would carry the key away."""
+    """Return the status that the client's own exception came with, if it is a redirect: it would carry the key away."""
     cause = raised.__cause__
     status = getattr(cause, "status_code", getattr(cause, "code", None))
     return status if isinstance(status, int) and 300 <= status < 400 else None  # noqa: PLR2004  HTTP's redirects

@@ -50,7 +50,7 @@ def check_installed() -> None:
 
 @asynccontextmanager
 async def open_client(line: ModelEndpoint, context: ssl.SSLContext) -> AsyncIterator[Client]:
-    """The client for one call over *line*; its connection is closed when the block ends, however it ends."""
+    """Yield the client for one call over *line*; its connection is closed when the block ends, however it ends."""
     import httpx2  # noqa: PLC0415  not part of the core install
 
     base_url = _rooted(line)
@@ -69,7 +69,7 @@ async def open_client(line: ModelEndpoint, context: ssl.SSLContext) -> AsyncIter
 
 
 def _rooted(line: ModelEndpoint) -> str:
-    """The base URL, without the version that two of the clients add by themselves."""
+    """Return the base URL, without the version that two of the clients add by themselves."""
     base_url = (line.base_url or line.provider.base_url).rstrip("/")
     if line.provider.wire == "openai":
         return base_url
@@ -105,7 +105,7 @@ def _openai(line: ModelEndpoint, base_url: str, http: httpx2.AsyncClient) -> Cli
 
 
 def _compatible(line: ModelEndpoint, client: AsyncOpenAI) -> Client:
-    """A server that speaks OpenAI's wire and is not OpenAI."""
+    """Return a server that speaks OpenAI's wire and is not OpenAI."""
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415  as above
     from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415  as above
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415  as above

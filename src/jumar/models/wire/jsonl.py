@@ -21,7 +21,7 @@ Tokens = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 
 
 def read_once(path: Path, what: str) -> bytes:
-    """The bytes of the file at *path*, which may be a pipe. *what* names it to a person.
+    """Return the bytes of the file at *path*, which may be a pipe. *what* names it to a person.
 
     Raises:
         BadInput: if it cannot be read.
@@ -33,7 +33,7 @@ def read_once(path: Path, what: str) -> bytes:
 
 
 def number_lines(data: bytes, name: str) -> Iterator[tuple[int, str]]:
-    """The lines of *data* that are not blank, with their numbers from 1.
+    """Yield the lines of *data* that are not blank, with their numbers from 1.
 
     Raises:
         BadInput: if *data* is not UTF-8.
@@ -46,7 +46,7 @@ def number_lines(data: bytes, name: str) -> Iterator[tuple[int, str]]:
 
 
 def decode_line(text: str, kind: type[Line], where: str) -> Line:
-    """The line *text* as *kind*; *where* names it to a person, with what it should be.
+    """Return the line *text* as *kind*; *where* names it to a person, with what it should be.
 
     Raises:
         BadInput: if it is something else.
@@ -58,5 +58,5 @@ def decode_line(text: str, kind: type[Line], where: str) -> Line:
 
 
 def build_exhausted_reply(what: str, position: int) -> Reply:
-    """The last word, at *position*: *what* has no more to say."""
+    """Return the last word, at *position*: *what* has no more to say."""
     return Reply(tool_calls=(ToolCall("final", {"message": f"the {what} is used up"}, f"call_{position}_0"),))

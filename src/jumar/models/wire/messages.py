@@ -57,7 +57,7 @@ class Transcript:
         """Bytes of the first n messages: those that every provider counts, and all of them."""
 
     def history(self, messages: Sequence[Message]) -> list[ModelMessage]:
-        """*messages* as the client takes them: what lies between two replies is one request."""
+        """Return *messages* as the client takes them: what lies between two replies is one request."""
         from pydantic_ai import messages as ai  # noqa: PLC0415  0.5 s, and not part of the core install
 
         self._follow(messages)
@@ -102,7 +102,7 @@ class Transcript:
 
 
 def convert_history(messages: Sequence[Message]) -> list[ModelMessage]:
-    """*messages* as the client takes them; see `Transcript`."""
+    """Return *messages* as the client takes them; see `Transcript`."""
     return Transcript().history(messages)
 
 
@@ -112,7 +112,7 @@ def bound_tokens(messages: Sequence[Message], tools: Sequence[Tool], measured: t
 
 
 def _part(message: Message, *, leading: bool) -> ModelRequestPart:
-    """The part of a request that *message* is.
+    """Return the part of a request that *message* is.
 
     A `system` message that is not among the first ones goes as the user's: not every wire has a place for it.
     """
@@ -125,7 +125,7 @@ def _part(message: Message, *, leading: bool) -> ModelRequestPart:
 
 
 def convert_tools(tools: Sequence[Tool]) -> list[ToolDefinition]:
-    """*tools* as the client takes them."""
+    """Return *tools* as the client takes them."""
     from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415  as above
 
     return [
@@ -165,7 +165,10 @@ def build_reply(response: ModelResponse, secrets: tuple[str, ...]) -> Reply:
 
 
 def _reply(message: Message) -> ModelResponse:
-    """The response that *message* repeats: in its own parts where they fit its text and calls, else in plain ones."""
+    """Return the response that *message* repeats.
+
+    In its own parts where they fit its text and calls, else in plain ones.
+    """
     from pydantic_ai import messages as ai  # noqa: PLC0415  as above
 
     calls: list[dict[str, object]] = [
@@ -184,7 +187,7 @@ def _reply(message: Message) -> ModelResponse:
 
 
 def _restored(message: Message, calls: Sequence[dict[str, object]]) -> list[dict[str, object]] | None:
-    """The parts of the reply as they came, or None where there are none or they do not fit what it says."""
+    """Return the parts of the reply as they came, or None where there are none or they do not fit what it says."""
     kept = message.opaque.get("parts")
     if not isinstance(kept, list | tuple):
         return None
@@ -205,7 +208,10 @@ def _restored(message: Message, calls: Sequence[dict[str, object]]) -> list[dict
 
 
 def _arguments(args: object, secrets: tuple[str, ...]) -> dict[str, object]:
-    """The arguments of a call; what is no JSON object that can be written down becomes the one argument `MALFORMED`."""
+    """Return the arguments of a call.
+
+    What is no JSON object that can be written down becomes the one argument `MALFORMED`.
+    """
     try:
         decoded = JSON_OBJECT.decode(args or "{}") if isinstance(args, str) else args or {}
         clear = clean_json(decoded, secrets)

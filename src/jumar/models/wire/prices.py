@@ -50,7 +50,7 @@ class OwnPrices:
         return billed / MILLION
 
     def worst(self, input_tokens: int, output_tokens: int) -> float:
-        """The most that a call can cost."""
+        """Return the most that a call can cost."""
         ways = ((0, input_tokens), (0, 0), (input_tokens, 0))
         return max(self.cost(input_tokens, cached, output_tokens, written) for cached, written in ways)
 
@@ -69,7 +69,7 @@ class TablePrices:
         return _billed(price, (input_tokens, cached, output_tokens, written))
 
     def worst(self, input_tokens: int, output_tokens: int) -> float:
-        """The dearest of this day's prices, with all of the input plain, or all of it written to the cache."""
+        """Return the dearest of this day's prices, with all of the input plain, or all of it written to the cache."""
         now = datetime.now(UTC)
         prices = {id(p): p for p in (self._model.get_prices(now + _quarters(n)) for n in range(QUARTERS_OF_A_DAY))}
         ways = ((input_tokens, 0, output_tokens, written) for written in (0, input_tokens))
@@ -87,7 +87,7 @@ class PriceRise:
         return max(t.cost(input_tokens, cached_tokens, output_tokens, written_tokens) for t in self._tariffs)
 
     def worst(self, input_tokens: int, output_tokens: int) -> float:
-        """The most that a call can cost."""
+        """Return the most that a call can cost."""
         return max(t.worst(input_tokens, output_tokens) for t in self._tariffs)
 
 
@@ -131,7 +131,7 @@ def _found_for(route: Route) -> ModelInfo | None:
 
 
 def _found(name: str, provider: str, base_url: str) -> ModelInfo | None:
-    """The table's entry, if it has a price for the tokens that go in and come out."""
+    """Return the table's entry, if it has a price for the tokens that go in and come out."""
     try:
         from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415  loads all prices of the world: 0.3 s
     except ImportError:

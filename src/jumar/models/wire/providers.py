@@ -92,7 +92,7 @@ PROVIDERS: tuple[Provider, ...] = (
 
 
 def find_provider(model: str) -> Provider:
-    """The provider of *model*, `PROVIDER:NAME`.
+    """Return the provider of *model*, `PROVIDER:NAME`.
 
     Raises:
         BadInput: if there is no such provider (the known ones are listed) or no name of a model.
@@ -139,7 +139,7 @@ def is_local(base_url: str) -> bool:
 
 
 def find_key(provider: Provider, environ: Mapping[str, str], base_url: str = "") -> str:
-    """The key to send; `PLACEHOLDER` where none is set and none is needed.
+    """Return the key to send; `PLACEHOLDER` where none is set and none is needed.
 
     Raises:
         BadInput: if a key is needed and not set (the variable is named), or is not one line of plain characters.

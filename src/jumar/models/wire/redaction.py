@@ -17,7 +17,7 @@ LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk)-[\w-]{16,}|\bAIza[\w-]{30,}|(?<=B
 
 
 def clean(text: str, secrets: tuple[str, ...]) -> str:
-    """*text* without *secrets*, and as text that UTF-8 can hold: half a surrogate pair becomes a question mark."""
+    """Return *text* without *secrets*, as UTF-8 can hold it: half a surrogate pair becomes a question mark."""
     for secret in secrets:
         if len(secret) >= SHORTEST:
             text = text.replace(secret, MASK)
@@ -25,7 +25,7 @@ def clean(text: str, secrets: tuple[str, ...]) -> str:
 
 
 def clean_json(value: object, secrets: tuple[str, ...]) -> object:
-    """*value*, as decoded from JSON, with every text in it clean."""
+    """Return *value*, as decoded from JSON, with every text in it clean."""
     if isinstance(value, str):
         return clean(value, secrets)
     if isinstance(value, dict):

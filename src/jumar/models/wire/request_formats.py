@@ -133,7 +133,7 @@ class ForwardedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_form(path: str) -> RequestFormat | None:
-    """The form that clients post to *path*, with or without the version before it."""
+    """Return the form that clients post to *path*, with or without the version before it."""
     plain = path.partition("?")[0].rstrip("/").removeprefix("/v1")
     return next((form for form in FORMS if form.path.removeprefix("/v1") == plain), None)
 
@@ -141,7 +141,10 @@ def find_form(path: str) -> RequestFormat | None:
 def parse_request(
     form: RequestFormat, raw: bytes, model: str, max_output: int, base_url: str = ""
 ) -> ForwardedRequest | ForwardRefusal:
-    """The request *raw* as it may be sent: to *model* (`PROVIDER:NAME`), with at most *max_output* tokens to come."""
+    """Return the request *raw* as it may be sent.
+
+    To *model* (`PROVIDER:NAME`), with at most *max_output* tokens to come.
+    """
     try:
         return _asked(form, json.loads(raw), model, max_output, base_url)
     except ValueError:
@@ -213,7 +216,7 @@ def _refers(item: object) -> bool:
 
 
 def _parts(value: object) -> Iterator[Json]:
-    """All JSON objects in *value*, however deep, but for the arguments of calls and schemas."""
+    """Yield all JSON objects in *value*, however deep, but for the arguments of calls and schemas."""
     todo = [value]
     while todo:
         here = todo.pop()
@@ -227,7 +230,7 @@ def _parts(value: object) -> Iterator[Json]:
 
 
 def _without_ttl(value: Any) -> Any:
-    """*value* with prompt caches of the usual length alone: longer ones cost more to write."""
+    """Return *value* with prompt caches of the usual length alone: longer ones cost more to write."""
     if isinstance(value, dict):
         return {
             k: {"type": "ephemeral"} if k == "cache_control" and isinstance(v, dict) else _without_ttl(v)
@@ -249,7 +252,7 @@ def _capped(form: RequestFormat, body: Json, most: int, *, newer: bool) -> int:
 
 
 def _measures(form: RequestFormat, body: Json) -> tuple[str, tuple[tuple[str, int, int], ...], int]:
-    """The head's digest, the measures of each turn, and the most tokens of all but the turns."""
+    """Return the head's digest, the measures of each turn, and the most tokens of all but the turns."""
     turns = body[form.turns] if isinstance(body[form.turns], list) else [body[form.turns]]
     head = {k: v for k, v in body.items() if k not in (form.turns, *form.caps, "stream", "stream_options", "metadata")}
     tools = len(_plain([head.get("tools"), head.get("functions")])) if head.get("tools") or head.get("functions") else 0
@@ -259,7 +262,7 @@ def _measures(form: RequestFormat, body: Json) -> tuple[str, tuple[tuple[str, in
 
 
 def _most(turn: object) -> int:
-    """The most tokens that *turn* can be: its bytes, and for images what images can be."""
+    """Return the most tokens that *turn* can be: its bytes, and for images what images can be."""
     pictures = [p for p in _parts(turn) if p.get("type") in IMAGES]
     return len(_plain(turn)) - sum(len(_plain(p)) for p in pictures) + IMAGE_TOKENS * len(pictures) + PER_MESSAGE
 
@@ -269,7 +272,7 @@ def _plain(value: object) -> bytes:
 
 
 def _digest(value: object) -> str:
-    """Names *value*, whatever in it is marked to be cached: the marks move with the conversation."""
+    """Return names *value*, whatever in it is marked to be cached: the marks move with the conversation."""
     return sha256(_plain(_unmarked(value))).hexdigest()
 
 

@@ -14,7 +14,7 @@ _SEQUENCE_CALLS = frozenset({"len", "sorted", "list", "tuple", "reversed", "set"
 
 
 def change_integers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A number one up or down, or one of the numbers that programs begin and end with."""
+    """Yield changes: a number one up or down, or one of the numbers that programs begin and end with."""
     if not isinstance(node, cst.Integer) or not site.is_used(node):
         return
     try:
@@ -30,7 +30,7 @@ def change_integers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def change_floats(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A fraction to its neighbours in use."""
+    """Yield changes: a fraction to its neighbours in use."""
     if isinstance(node, cst.Float) and site.is_used(node):
         for new in ("0.0", "1.0", "0.5", "2.0", str(int(float(node.value)))):
             if new != node.value:
@@ -38,7 +38,7 @@ def change_floats(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def shift_counts(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """An expression that counts, plus or minus one."""
+    """Yield changes: an expression that counts, plus or minus one."""
     if not isinstance(node, cst.BaseExpression) or not site.is_used(node):
         return
     if not isinstance(node, cst.Name | cst.Call | cst.BinaryOperation | cst.Attribute | cst.Subscript):
@@ -78,7 +78,7 @@ def _counted(site: EditSite, argument: cst.Arg) -> float:
 
 
 def change_slices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A slice with an end dropped, set or turned round."""
+    """Yield changes: a slice with an end dropped, set or turned round."""
     if not isinstance(node, cst.Slice):
         return
     lower = site.text(node.lower) if node.lower else ""
@@ -98,7 +98,7 @@ def change_slices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def change_indices(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """An index or a slice put on a value, or taken off it."""
+    """Yield changes: an index or a slice put on a value, or taken off it."""
     if not isinstance(node, cst.BaseExpression) or not site.is_used(node):
         return
     if isinstance(node, cst.Subscript):
@@ -128,7 +128,7 @@ def _indexable(site: EditSite, node: cst.BaseExpression) -> bool:
 
 
 def change_ranges(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """`range` with a start of one or nought, reversed, or over a length."""
+    """Yield changes: `range` with a start of one or nought, reversed, or over a length."""
     if not isinstance(node, cst.Call) or site.text(node.func) != "range":
         return
     arguments = [site.text(a) for a in node.args]

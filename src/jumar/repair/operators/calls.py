@@ -16,7 +16,7 @@ _METHODS = ("strip()", "lower()", "upper()", "copy()", "keys()", "values()", "it
 
 
 def change_arguments(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """Arguments exchanged, dropped, or one more from the names in scope."""
+    """Yield changes: arguments exchanged, dropped, or one more from the names in scope."""
     if not isinstance(node, cst.Call):
         return
     plain = [a for a in node.args if a.keyword is None and not a.star]
@@ -49,7 +49,7 @@ def _exchange(site: EditSite, left: cst.Arg, right: cst.Arg) -> TextEdit:
 
 
 def unwrap_calls(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A call replaced by one of its arguments, or by what its method was called on."""
+    """Yield changes: a call replaced by one of its arguments, or by what its method was called on."""
     if not isinstance(node, cst.Call) or not site.is_used(node):
         return
     for argument in node.args:
@@ -62,7 +62,7 @@ def unwrap_calls(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def wrap_values(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A value handed to a function first: one of the unit's, or one of the language's."""
+    """Yield changes: a value handed to a function first: one of the unit's, or one of the language's."""
     if not isinstance(node, cst.BaseExpression) or not site.is_used(node) or _placed(site, node):
         return
     text = site.text(node)
@@ -78,7 +78,7 @@ def wrap_values(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def clamp_values(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A value bounded by another one."""
+    """Yield changes: a value bounded by another one."""
     if not isinstance(node, cst.BaseExpression) or not site.is_used(node):
         return
     parent = site.parent(node)
@@ -96,7 +96,7 @@ def clamp_values(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def combine_values(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A value together with another one, by an operator."""
+    """Yield changes: a value together with another one, by an operator."""
     if not isinstance(node, cst.Name | cst.Call | cst.Subscript | cst.Attribute | cst.ListComp | cst.List):
         return
     if not site.is_used(node) or _placed(site, node):

@@ -19,7 +19,7 @@ _WIDE = 8
 
 
 def list_clauses(site: EditSite, node: cst.CSTNode) -> Iterator[Clause]:
-    """Conditions that can be asked at *node*, the plain ones first."""
+    """Yield changes: conditions that can be asked at *node*, the plain ones first."""
     names = site.locals(node)
     for name in names:
         yield from ((name, 1.0), (f"not {name}", 1.0), (f"{name} is None", 0.95), (f"{name} is not None", 0.95))
@@ -47,7 +47,7 @@ def _comparison(text: str) -> bool:
 
 
 def strengthen_conditions(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A condition with a clause more, on either side, joined by `and` or `or`."""
+    """Yield changes: a condition with a clause more, on either side, joined by `and` or `or`."""
     if not isinstance(node, cst.BaseExpression) or not is_condition(site, node):
         return
     if isinstance(site.parent(node), cst.BooleanOperation):
@@ -63,7 +63,7 @@ def strengthen_conditions(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdi
 
 
 def replace_conditions(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A condition to another one."""
+    """Yield changes: a condition to another one."""
     if isinstance(node, cst.BaseExpression) and is_condition(site, node):
         for clause, likely in list_clauses(site, node):
             if clause != site.text(node):
@@ -71,7 +71,7 @@ def replace_conditions(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def change_filters(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A comprehension with its condition dropped, or with one more."""
+    """Yield changes: a comprehension with its condition dropped, or with one more."""
     if not isinstance(node, cst.CompFor):
         return
     for condition in node.ifs:

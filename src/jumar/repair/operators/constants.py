@@ -20,7 +20,7 @@ _EMPTY = ("None", "[0]", "[None]", "[1]", "{}", "()", "''")
 
 
 def change_singletons(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """True, False and None to one another, or to a name or a condition of the place."""
+    """Yield changes: true, False and None to one another, or to a name or a condition of the place."""
     if not isinstance(node, cst.Name) or node.value not in _SINGLES or not site.is_used(node):
         return
     for i, new in enumerate(_SINGLES[node.value]):
@@ -36,7 +36,7 @@ def change_singletons(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def change_containers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A literal container emptied, nested in itself, or with one member more or less."""
+    """Yield changes: a literal container emptied, nested in itself, or with one member more or less."""
     if not isinstance(node, cst.List | cst.Tuple) or not site.is_used(node):
         return
     items = [site.text(e) for e in node.elements]
@@ -64,7 +64,10 @@ def _list(site: EditSite, node: cst.List, items: list[str]) -> Iterator[TextEdit
 
 
 def change_strings(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A string to another one of the unit, to nothing, or with one character changed; patterns by their grammar."""
+    """Yield changes: a string to another one of the unit, to nothing, or with one character changed.
+
+    Patterns by their grammar.
+    """
     if not isinstance(node, cst.SimpleString) or not site.is_used(node):
         return
     body = node.raw_value

@@ -58,7 +58,7 @@ def change_comparisons(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def change_arithmetic(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """Another operator between the same operands, and the operands exchanged."""
+    """Yield changes: another operator between the same operands, and the operands exchanged."""
     if isinstance(node, cst.BinaryOperation):
         old = site.text(node.operator)
         for new, prior in _ARITHMETIC.get(old, ()):
@@ -82,7 +82,7 @@ def change_arithmetic(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def keep_operand(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """One operand alone, in the place of the whole operation."""
+    """Yield changes: one operand alone, in the place of the whole operation."""
     if isinstance(node, cst.BinaryOperation | cst.BooleanOperation):
         for kept, side in ((node.left, "right"), (node.right, "left")):
             yield site.put(node, site.text(kept), f"{side} operand dropped", 0.7)
@@ -98,7 +98,7 @@ def keep_operand(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def change_booleans(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """`and` to `or` and back, operands of a short circuit exchanged, and conditions negated."""
+    """Yield changes: `and` to `or` and back, operands of a short circuit exchanged, and conditions negated."""
     if isinstance(node, cst.BooleanOperation):
         old = site.text(node.operator)
         new = "or" if old == "and" else "and"
@@ -126,6 +126,6 @@ def is_condition(site: EditSite, node: cst.BaseExpression) -> bool:
 
 
 def _grouped(site: EditSite, node: cst.BaseExpression) -> str:
-    """*node* as the operand of `not`, which binds looser than everything but `and`, `or` and conditionals."""
+    """Return *node* as the operand of `not`, which binds looser than everything but `and`, `or` and conditionals."""
     text = site.text(node)
     return f"({text})" if isinstance(node, cst.BooleanOperation | cst.IfExp | cst.Lambda | cst.NamedExpr) else text

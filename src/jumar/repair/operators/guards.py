@@ -17,7 +17,7 @@ _INDENT = "    "
 
 
 def make_conditional(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """A statement done only under a condition."""
+    """Yield changes: a statement done only under a condition."""
     if isinstance(line.node, cst.If | cst.FunctionDef) or "\n" in line.body.strip():
         return
     body = indent_text(line.body, _INDENT)
@@ -26,7 +26,7 @@ def make_conditional(site: EditSite, line: StatementLines) -> Iterator[TextEdit]
 
 
 def return_early(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """A way out before *line*: a return, and in loops `continue` and `break`."""
+    """Yield changes: a way out before *line*: a return, and in loops `continue` and `break`."""
     exits = [(f"return {value}", likely) for value, likely in _returned(site, line)]
     if _loops(site, line.node):
         exits = [("continue", 1.0), ("break", 0.9), *exits]
@@ -57,7 +57,7 @@ def _loops(site: EditSite, node: cst.CSTNode) -> bool:
 
 
 def catch_exceptions(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """An exception of the statement caught and passed over, or answered by leaving."""
+    """Yield changes: an exception of the statement caught and passed over, or answered by leaving."""
     if isinstance(line.node, cst.Try) or "\n" in line.body.strip():
         return
     ways = ["pass", "return None", *(f"return {v}" for v, fit in _returned(site, line) if fit > 0.5)]  # noqa: PLR2004
@@ -71,7 +71,7 @@ def catch_exceptions(site: EditSite, line: StatementLines) -> Iterator[TextEdit]
 
 
 def change_handlers(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """The exceptions of a handler or a raise to others, or more of them."""
+    """Yield changes: the exceptions of a handler or a raise to others, or more of them."""
     if isinstance(node, cst.ExceptHandler) and node.type is not None:
         old = site.text(node.type)
         known = [site.text(e).strip("()") for e in [node.type]]

@@ -52,7 +52,7 @@ def _siblings(name: str) -> tuple[str, ...]:
 
 
 def change_variables(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A name to another name that is bound there."""
+    """Yield changes: a name to another name that is bound there."""
     if not isinstance(node, cst.Name) or not site.is_used(node):
         return
     old = node.value
@@ -67,7 +67,7 @@ def change_variables(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def change_attributes(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """An attribute to one that is used nearby, or to one it is mistaken for."""
+    """Yield changes: an attribute to one that is used nearby, or to one it is mistaken for."""
     if not isinstance(node, cst.Attribute):
         return
     old = node.attr.value
@@ -81,7 +81,7 @@ def change_attributes(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def take_members(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """A name to an attribute of it, as seen elsewhere in the unit."""
+    """Yield changes: a name to an attribute of it, as seen elsewhere in the unit."""
     if not isinstance(node, cst.Name) or not site.is_used(node) or isinstance(site.parent(node), cst.Call):
         return
     parent = site.parent(node)
@@ -91,7 +91,7 @@ def take_members(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
 
 
 def reuse_expressions(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """An expression to another one that the unit already has."""
+    """Yield changes: an expression to another one that the unit already has."""
     if not isinstance(node, cst.BaseExpression) or isinstance(node, cst.Name | cst.Tuple):
         return
     if isinstance(site.parent(node), cst.Expr | cst.Attribute | cst.Decorator):
@@ -115,7 +115,7 @@ def _short(text: str) -> str:
 
 
 def change_elements(site: EditSite, node: cst.CSTNode) -> Iterator[TextEdit]:
-    """The members of an index or a tuple exchanged or dropped."""
+    """Yield changes: the members of an index or a tuple exchanged or dropped."""
     if isinstance(node, cst.Subscript) and len(node.slice) > 1:
         yield from _exchanged(site, [e.slice for e in node.slice], 0.8)
     elif isinstance(node, cst.Tuple) and len(node.elements) > 1:

@@ -33,7 +33,7 @@ Rewriting = tuple[str, str, float]
 
 
 def rewrite_pattern(body: str, *, raw: bool, pattern: bool) -> Iterator[Rewriting]:
-    """The texts one small step from *body*, the source text between the quotes."""
+    """Yield changes: the texts one small step from *body*, the source text between the quotes."""
     if len(body) > _LONGEST:
         return
     if pattern:
@@ -58,7 +58,7 @@ def _plain(body: str, *, raw: bool) -> Iterator[Rewriting]:
 
 
 def _formatted(body: str) -> Iterator[Rewriting]:
-    """The conversions of `%` and `format` strings."""
+    """Yield changes: the conversions of `%` and `format` strings."""
     for match in re.finditer(r"%([-+ 0#]*\d*(?:\.\d+)?)([sdrfgi])", body):
         for kind in "sdrfg":
             if kind != match[2]:
@@ -87,7 +87,7 @@ def _pattern(body: str) -> Iterator[Rewriting]:
 
 
 def _repeated(before: str, after: str) -> Iterator[Rewriting]:
-    """A repetition put on a piece that has none."""
+    """Yield changes: a repetition put on a piece that has none."""
     if after[:1] not in ("*", "+", "?", "{"):
         for repeat, prior in (("?", 0.4), ("+", 0.4), ("*", 0.4)):
             yield before + repeat + after, f"{repeat} added to the pattern", prior

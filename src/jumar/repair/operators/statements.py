@@ -33,7 +33,7 @@ _VALUES = (("return", 0.5), ("yield", 0.25), ("yield from", 0.25), ("await", 0.2
 
 
 def delete_statements(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """A statement dropped, or a compound one opened up."""
+    """Yield changes: a statement dropped, or a compound one opened up."""
     yield replace_line(line, "pass", "statement dropped", 0.5)
     if isinstance(line.node, cst.If | cst.For | cst.While | cst.With | cst.Try) and (body := _body(site, line)):
         yield replace_line(line, body, "statement replaced by its body", 0.4)
@@ -57,7 +57,7 @@ def _branches(site: EditSite, line: StatementLines, node: cst.If) -> Iterator[Te
 
 
 def _body(site: EditSite, line: StatementLines) -> str:
-    """The text of the body of a compound statement, without its indentation."""
+    """Return the text of the body of a compound statement, without its indentation."""
     node = line.node
     if not isinstance(node, cst.If | cst.For | cst.While | cst.With | cst.Try) or not isinstance(
         node.body, cst.IndentedBlock
@@ -70,7 +70,7 @@ def _body(site: EditSite, line: StatementLines) -> str:
 
 
 def move_statements(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """A statement exchanged with the next one, or moved into or out of a block beside it."""
+    """Yield changes: a statement exchanged with the next one, or moved into or out of a block beside it."""
     _, after = find_siblings(site, line)
     if after is not None and after.start == line.end:
         text = after.text + line.text
@@ -117,7 +117,7 @@ def _ends(site: EditSite, line: StatementLines) -> tuple[int, int, str] | None:
 
 
 def change_keywords(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:  # noqa: ARG001  # an operator's signature
-    """The keyword that a statement begins with to a related one."""
+    """Yield changes: the keyword that a statement begins with to a related one."""
     head, rest = _split(line.body)
     if head in _BARE and not rest:
         for new in _BARE:
@@ -155,7 +155,10 @@ def _is_value(node: cst.CSTNode) -> bool:
 
 
 def copy_statements(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """Another simple statement of the unit put before or after *line*, as it is or with one name replaced."""
+    """Yield changes.
+
+    Another simple statement of the unit put before or after *line*, as it is or with one name replaced.
+    """
     names = site.locals(line.node)
     for other in iter_statements(site):
         simple = isinstance(other.node, cst.SimpleStatementLine) and "\n" not in other.body
@@ -180,7 +183,7 @@ def _around(line: StatementLines, text: str, operator: str, prior: float) -> Ite
 
 
 def assign_names(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """A plain assignment among local names, put before or after *line*."""
+    """Yield changes: a plain assignment among local names, put before or after *line*."""
     names = site.locals(line.node)
     for left in names:
         if f"{left} =" in site.snippet or f"{left}," in site.snippet:
@@ -194,7 +197,7 @@ def assign_names(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
 
 
 def collect_names(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """A local name put into a local collection, before or after *line*."""
+    """Yield changes: a local name put into a local collection, before or after *line*."""
     names = site.locals(line.node)
     for owner in names:
         if _collects(site.snippet, owner):
@@ -211,7 +214,7 @@ def _collects(snippet: str, name: str) -> bool:
 
 
 def end_with_return(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """A return at the end of the function."""
+    """Yield changes: a return at the end of the function."""
     block = site.parent(line.node)
     if not isinstance(block, cst.IndentedBlock) or block.body[-1] is not line.node:
         return

@@ -32,7 +32,7 @@ class StatementLines:
 
 
 def find_line(site: EditSite, node: cst.CSTNode) -> StatementLines | None:
-    """*node* as lines, or None where it shares one (`if x: return`) or continues another statement (`elif`)."""
+    """Return *node* as lines, or None where it shares one (`if x: return`) or continues another statement (`elif`)."""
     if not isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
         return None
     if isinstance(node, cst.FunctionDef | cst.ClassDef) or isinstance(site.parent(node), cst.If):
@@ -48,7 +48,7 @@ def find_line(site: EditSite, node: cst.CSTNode) -> StatementLines | None:
 
 
 def iter_statements(site: EditSite) -> Iterator[StatementLines]:
-    """Every statement inside functions that has its lines to itself, in order."""
+    """Yield every statement inside functions that has its lines to itself, in order."""
     for node in site.nodes:
         if isinstance(node, cst.IndentedBlock):
             for inner in node.body:
@@ -65,28 +65,28 @@ def is_docstring(node: cst.CSTNode) -> bool:
 
 
 def insert_text(line: StatementLines, text: str, operator: str, prior: float, *, after: bool = False) -> TextEdit:
-    """*text* (one statement, no indentation) on a line of its own before or *after* *line*."""
+    """Return *text* (one statement, no indentation) on a line of its own before or *after* *line*."""
     place = line.end if after else line.start
     return TextEdit(place, place, f"{indent_text(text, line.indent)}\n", operator, prior, line.number)
 
 
 def replace_line(line: StatementLines, text: str, operator: str, prior: float) -> TextEdit:
-    """*text* in the place of *line*."""
+    """Return *text* in the place of *line*."""
     return TextEdit(line.start, line.end, f"{indent_text(text, line.indent)}\n", operator, prior, line.number)
 
 
 def indent_text(text: str, indent: str) -> str:
-    """*text* with every line but empty ones moved in by *indent*."""
+    """Return *text* with every line but empty ones moved in by *indent*."""
     return "\n".join(f"{indent}{row}" if row.strip() else row for row in text.split("\n"))
 
 
 def dedent_text(text: str, indent: str) -> str:
-    """*text* with *indent* taken off every line that has it."""
+    """Return *text* with *indent* taken off every line that has it."""
     return "\n".join(row.removeprefix(indent) for row in text.split("\n"))
 
 
 def find_siblings(site: EditSite, line: StatementLines) -> tuple[StatementLines | None, StatementLines | None]:
-    """The statements before and after *line* in its own block."""
+    """Return the statements before and after *line* in its own block."""
     block = site.parent(line.node)
     if not isinstance(block, cst.IndentedBlock):
         return None, None

@@ -63,16 +63,16 @@ class EditSite:
         return place.start.line, place.end.line
 
     def text(self, node: cst.CSTNode) -> str:
-        """The source of *node* without parentheses of its own."""
+        """Return the source of *node* without parentheses of its own."""
         start, end = self.span(node)
         return self.snippet[start:end]
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode:
-        """The node around *node*; the module is its own."""
+        """Return the node around *node*; the module is its own."""
         return self._parents.get(node, self.module)
 
     def line(self, node: cst.CSTNode) -> int:
-        """The first line of *node*."""
+        """Return the first line of *node*."""
         return self._positions[node].start.line
 
     def line_offset(self, line: int) -> int:
@@ -80,7 +80,7 @@ class EditSite:
         return self._starts[line - 1]
 
     def locals(self, node: cst.CSTNode) -> tuple[str, ...]:
-        """The local names in scope at *node*."""
+        """Return the local names in scope at *node*."""
         return self.scope.locals(self.line(node))
 
     def edit(self, node: cst.CSTNode, text: str, operator: str, prior: float) -> TextEdit:
@@ -93,7 +93,7 @@ class EditSite:
         return self.edit(node, f"({text})" if self._tears(node) and not _atomic(text) else text, operator, prior)
 
     def atom(self, node: cst.BaseExpression) -> str:
-        """The text of *node* such that an operator may stand beside it."""
+        """Return the text of *node* such that an operator may stand beside it."""
         text = self.text(node)
         return text if _atomic(text) else f"({text})"
 

@@ -36,7 +36,7 @@ class Scope:
 
 
 def build_scope(snippet: str, variables: tuple[str, ...], callables: tuple[str, ...]) -> Scope:
-    """The scope of a unit whose text is *snippet*, in a module that binds *variables* and *callables*."""
+    """Return the scope of a unit whose text is *snippet*, in a module that binds *variables* and *callables*."""
     tree = ast.parse(snippet)
     extents: list[Extent] = []
     attributes: list[str] = []
@@ -60,7 +60,7 @@ def _parameters(arguments: ast.arguments) -> tuple[str, ...]:
 
 
 def _assigned(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Iterator[str]:
-    """Names the function's own body binds, in order; those of inner functions and comprehensions are theirs."""
+    """Yield names the function's own body binds, in order; those of inner functions and comprehensions are theirs."""
     body = function.body if isinstance(function.body, list) else [function.body]
     for node in _own(body):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

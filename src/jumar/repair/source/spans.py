@@ -22,11 +22,11 @@ class TextEdit:
     """The line (from 1) whose suspicion the edit inherits."""
 
     def applied(self, source: str) -> str:
-        """*source* with this change."""
+        """Return *source* with this change."""
         return source[: self.start] + self.text + source[self.end :]
 
     def fitted(self, source: str) -> TextEdit:
-        """The same change with the line endings of *source*, whose last line may have none."""
+        """Return the same change with the line endings of *source*, whose last line may have none."""
         text, start = self.text, self.start
         if not source.endswith("\n") and self.end >= len(source):
             text = text.removesuffix("\n")
@@ -36,5 +36,5 @@ class TextEdit:
         return replace(self, start=min(start, len(source)), end=min(self.end, len(source)), text=text)
 
     def shifted(self, offset: int, lines: int) -> TextEdit:
-        """The same change in a text where its surroundings begin *offset* characters and *lines* lines later."""
+        """Return the same change in a text where its surroundings begin *offset* characters and *lines* lines later."""
         return TextEdit(self.start + offset, self.end + offset, self.text, self.operator, self.prior, self.line + lines)

@@ -52,7 +52,7 @@ def find_line_starts(source: str) -> list[int]:
 
 
 def build_outline(source: str) -> FileUnits | None:
-    """The outline of *source*, or None if it does not parse."""
+    """Return the outline of *source*, or None if it does not parse."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -79,7 +79,7 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _bodies(node: ast.stmt) -> list[list[ast.stmt]]:
-    """The blocks of a compound statement that run where it stands (not those of classes and functions)."""
+    """Return the blocks of a compound statement that run where it stands (not those of classes and functions)."""
     if not isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While):
         return []
     blocks = [getattr(node, field, []) for field in ("body", "orelse", "finalbody")]

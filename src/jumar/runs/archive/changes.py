@@ -54,14 +54,14 @@ def read_changes(folder: Path) -> Changes:
 
 
 def find_best_tree(state: RunState) -> str:
-    """The tree that a run ended with; of one that has not ended, the best so far."""
+    """Return the tree that a run ended with; of one that has not ended, the best so far."""
     if state.phase is Phase.ENDED:
         return state.tree
     return state.best.tree if state.best else state.run.tree
 
 
 def find_origin(run: TrustedRun) -> Path:
-    """The folder that `apply_best` writes to, absolute.
+    """Return the folder that `apply_best` writes to, absolute.
 
     Raises:
         BadInput: if there is no run.

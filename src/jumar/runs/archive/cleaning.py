@@ -85,7 +85,7 @@ def clean(runs: Path, wanted: CleaningRule, *, dry: bool = False, now: float | N
 
 
 def _chosen(rows: Sequence[RunRow], wanted: CleaningRule, now: float) -> list[RunRow]:
-    """The runs that meet the conditions but the one on bytes, the oldest first."""
+    """Return the runs that meet the conditions but the one on bytes, the oldest first."""
     return [
         row
         for row in reversed(rows)
@@ -97,7 +97,10 @@ def _chosen(rows: Sequence[RunRow], wanted: CleaningRule, now: float) -> list[Ru
 
 
 def _enough(runs: Path, rows: Sequence[RunRow], due: list[RunRow], most: int) -> list[RunRow]:
-    """The fewest of the oldest of *due* without which the rest takes at most *most* bytes; all, if that is too few."""
+    """Return the fewest of the oldest of *due* without which the rest takes at most *most* bytes.
+
+    All, if that is too few.
+    """
     shared = count_shared_bytes(runs)
 
     def fits(count: int) -> bool:

@@ -20,7 +20,7 @@ SHOWN = 5
 
 
 def find_run(name: str, runs: Path) -> Path:
-    """The directory of the run called *name*: a path of one, or a name, a beginning of one or `last` in *runs*.
+    """Return the directory of the run called *name*: a path of one, or a name, a beginning of one or `last` in *runs*.
 
     Raises:
         BadInput: if there is no such run, or more than one.
@@ -61,12 +61,12 @@ def refuse_links(runs: Path) -> None:
 
 
 def find_link(*folders: Path) -> Path | None:
-    """The first of *folders* that is a symbolic link; None: none is."""
+    """Return the first of *folders* that is a symbolic link; None: none is."""
     return next((folder for folder in folders if folder.is_symlink()), None)
 
 
 def find_runs(runs: Path) -> tuple[Path, ...]:
-    """The directories in *runs* that hold a journal, the newest first.
+    """Return the directories in *runs* that hold a journal, the newest first.
 
     Raises:
         BadInput: as `refuse_links`.

@@ -64,14 +64,14 @@ class _Ended(msgspec.Struct, frozen=True):
 
 
 def list_runs(runs: Path) -> Iterator[RunRow]:
-    """The runs in *runs*, the newest first."""
+    """Yield the runs in *runs*, the newest first."""
     for run in find_runs(runs):
         with suppress(FileNotFoundError):  # it was removed meanwhile
             yield build_row(run)
 
 
 def build_row(run: Path) -> RunRow:
-    """The row of the run in *run*."""
+    """Return the row of the run in *run*."""
     with hold_still(run) as closed:
         is_open = not closed and (run / LOCK).exists()
         ended = None if is_open else _ended(run)
@@ -82,7 +82,7 @@ def build_row(run: Path) -> RunRow:
 
 
 def _from_journal(run: Path, *, is_open: bool) -> RunRow:
-    """The row of a run that has no result, or one that is older than its journal."""
+    """Return the row of a run that has no result, or one that is older than its journal."""
     unknown = _Ended(run.name[STAMP_LENGTH + 1 :], "", BestTree(0, 0), 0.0, 0.0, JournalEnd())
     try:
         state = read_state(run)

@@ -36,7 +36,7 @@ ACTIONS: dict[type[Wish], str] = {ClaimRequest: "edit_claim", EscalateRequest: "
 
 
 def parse(kind: str, body: bytes) -> Wish | ForwardRefusal:
-    """The request of a *kind* in *body*, or why it is none."""
+    """Return the request of a *kind* in *body*, or why it is none."""
     shape = KINDS[kind]
     try:
         return msgspec.json.decode(body, type=shape)
@@ -46,7 +46,7 @@ def parse(kind: str, body: bytes) -> Wish | ForwardRefusal:
 
 
 def build_action(wish: Wish) -> Action:
-    """The action that *wish* asks for."""
+    """Return the action that *wish* asks for."""
     return Action(ACTIONS[type(wish)], args=msgspec.structs.asdict(wish))
 
 

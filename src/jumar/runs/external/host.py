@@ -243,7 +243,7 @@ class ExternalHost:
 
 
 def build_host(run: ev.RunStart, place: RunPlace, agent: ExternalAgent) -> ExternalHost:
-    """The host of *run*, whose agent may ask the model of the tier `mid`.
+    """Return the host of *run*, whose agent may ask the model of the tier `mid`.
 
     Raises:
         BadInput: if that cannot be asked: no key, no price, a wire that agents do not speak.

@@ -83,7 +83,7 @@ Listeners = Sequence[SocketListener]
 
 @asynccontextmanager
 async def open_listeners(token: str, *, beside: bool = False) -> AsyncIterator[tuple[Listeners, ProxyEndpoints]]:
-    """A free port of loopback for whoever has *token*, and a socket *beside* it, if one is wanted.
+    """Yield a free port of loopback for whoever has *token*, and a socket *beside* it, if one is wanted.
 
     Raises:
         OSError: if the machine has none left.
@@ -126,7 +126,7 @@ async def serve(listeners: Listeners, doors: ProxyEndpoints, answering: Answerin
 
 
 def build_error(status: int, kind: str, message: str) -> ForwardedReply:
-    """An error that clients of either wire can read."""
+    """Return an error that clients of either wire can read."""
     body = {"type": "error", "error": {"type": kind, "message": f"jumar: {message}", "code": kind}}
     return _document(status, body)
 

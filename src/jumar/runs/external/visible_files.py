@@ -56,14 +56,17 @@ class AgentView(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _chosen(self) -> Iterator[Path]:
-        """The agent's program, and the environment of the interpreter that runs the tests: they may lie anywhere."""
+        """Yield the agent's program, and the environment of the interpreter that runs the tests.
+
+        They may lie anywhere.
+        """
         tests, _, search = self.search.partition(":")  # first comes what may be the repository's
         yield from find_parts(Path(tests).parent)
         for program in self._started(search):
             yield from find_installation(program)
 
     def _started(self, search: str) -> Iterator[Path]:
-        """The program that is started, and those that its arguments name: `env A=B /path/agent` starts another."""
+        """Yield program that is started, and those that its arguments name: `env A=B /path/agent` starts another."""
         if program := shutil.which(self.argv[0], path=search):
             yield Path(program)
         for word in self.argv[1:]:

@@ -55,12 +55,12 @@ class RunPlace(msgspec.Struct, frozen=True):
 
     @classmethod
     def at(cls, folder: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None) -> RunPlace:
-        """The run directory *folder*."""
+        """Return the run directory *folder*."""
         return cls(folder, Store(find_objects_folder(folder)), environ, sandbox or Unconfined())
 
 
 def load_runner(name: str) -> Runner:
-    """The runner adapter called *name*.
+    """Return the runner adapter called *name*.
 
     Raises:
         BadInput: if there is none.
@@ -110,7 +110,7 @@ def protect_expected_files(settings: Settings, files: Iterable[str]) -> Settings
 
 
 def find_files_of_tests(ids: Sequence[str], place: RunPlace, tree: str, runner: Runner) -> tuple[str, ...]:
-    """The files of *tree* in which the tests *ids* stand, each once."""
+    """Return the files of *tree* in which the tests *ids* stand, each once."""
     if not any(map(is_slug, ids)):
         return tuple(dict.fromkeys(i.partition("::")[0] for i in ids))
     manifest = place.store.manifest(tree)
@@ -131,7 +131,7 @@ def build_workspace(place: RunPlace, run: RunStart) -> Workspace:
 def build_verifier(
     place: RunPlace, settings: Settings, base: str, expected: tuple[str, ...], own: Matches = matches_nothing
 ) -> TrustedVerifier:
-    """The verifier of a task whose untouched tree is *base*; *own* are the tests that a candidate wrote itself."""
+    """Return verifier of a task whose untouched tree is *base*; *own* are the tests that a candidate wrote itself."""
     guard: WriteRules = build_write_rules(settings)
     runner = load_runner(settings.suite.runner)
     return TrustedVerifier(
@@ -161,7 +161,9 @@ def _around(runner: Runner, settings: Settings, environ: Mapping[str, str]) -> S
 
 
 async def find_expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str, ...]:
-    """The ids that will judge: those the task names, else those its suite has; none where the gate can do without.
+    """Return the ids that will judge: those the task names, else those its suite has.
+
+    None where the gate can do without.
 
     Raises:
         BadInput: if there are none and only they could judge, or the tests cannot even be collected.
@@ -186,7 +188,9 @@ async def find_expected_ids(verifier: TrustedVerifier, task: Task) -> tuple[str,
 
 
 def build_guard(settings: Settings, runner: Runner, first: Iterable[str]) -> WriteRules:
-    """The write rules of a run whose first tree had the files *first*: new test files may be written under a gate.
+    """Return the write rules of a run whose first tree had the files *first*.
+
+    New test files may be written under a gate.
 
     What the task itself closes stays closed; only the general rule that tests are read-only is for those it came with.
     """
@@ -219,7 +223,7 @@ def find_targets(settings: Settings, files: Iterable[str]) -> tuple[str, ...]:
 
 
 def build_agent(run: RunStart, place: RunPlace) -> Strategy:
-    """The agent of *run*. It knows the files of the run's first tree, so that a resumed one knows no more.
+    """Return the agent of *run*. It knows the files of the run's first tree, so that a resumed one knows no more.
 
     Raises:
         BadInput: if there are too many files for an agent that writes them whole.

@@ -43,7 +43,7 @@ class PreparedModel(msgspec.Struct, frozen=True):
 
 
 def prepare_model(task: Task, environ: Mapping[str, str]) -> PreparedModel:
-    """*task* with its model looked up: the journal calls it by its own name, a recording by the recorded one's.
+    """Return *task* with its model looked up: the journal calls it by its own name, a recording by the recorded one's.
 
     Raises:
         BadInput: if a file cannot be read or used, a key, a price or the `llm` extra is missing, or the file of a new
@@ -77,7 +77,7 @@ def prepare_model(task: Task, environ: Mapping[str, str]) -> PreparedModel:
 
 
 def _asked(by_tier: ByTier, tiers: tuple[str, ...]) -> ByTier:
-    """*by_tier*, once the *tiers* that an agent asks were found to be usable."""
+    """Return *by_tier*, once the *tiers* that an agent asks were found to be usable."""
     for tier in tiers:
         by_tier(tier)
     return by_tier
@@ -132,7 +132,7 @@ def _repair(run: ev.RunStart, place: RunPlace) -> ByTier:
 
 
 def _heard(task: Task, script: ScriptModel) -> Task:
-    """*task* with a note where its driver reads nothing of what *script* says."""
+    """Return *task* with a note where its driver reads nothing of what *script* says."""
     first = script.line(0)
     if task.agent != DRIVER or task.switches.text_actions or first is None or first.tool_calls or not first.content:
         return task
@@ -141,7 +141,7 @@ def _heard(task: Task, script: ScriptModel) -> Task:
 
 
 def _reviewed(task: Task, script: ScriptModel) -> Task:
-    """*task* without a review, where nobody asked for one and the script's second reply is a file, no review."""
+    """Return *task* without a review, where nobody asked for one and the script's second reply is a file, no review."""
     if task.pipeline.review is not None or task.agent != PIPELINE:
         return task
     second = script.line(1)

@@ -102,7 +102,7 @@ class SandboxSurroundings(msgspec.Struct, frozen=True):
 
 
 async def choose_sandbox(wanted: str, around: SandboxSurroundings, *, unattended: bool) -> Sandbox:
-    """The sandbox of a run.
+    """Return the sandbox of a run.
 
     Args:
         wanted: `auto` for the strongest there is, or a tier for exactly that one.
@@ -162,7 +162,7 @@ def find_namespace_limits() -> tuple[str, ...]:
 async def _tried(
     around: SandboxSurroundings, candidates: Iterable[str]
 ) -> AsyncIterator[tuple[CandidateFindings, Sandbox | None]]:
-    """The findings on each candidate, and the sandbox if there is one. Nothing is tried before it is asked for."""
+    """Yield findings on each candidate, and the sandbox if there is one. Nothing is tried before it is asked for."""
     memory = SelftestCache(around.environ, (*around.apart, around.place))
     for candidate in candidates:
         key = _key(candidate, around)
@@ -193,7 +193,7 @@ def _passed(found: CandidateFindings, sandbox: Sandbox) -> PassedSelftest:
 
 
 def _again(candidate: str, passed: PassedSelftest) -> tuple[CandidateFindings, Sandbox] | None:
-    """The findings and the sandbox that *passed* tells of; None if it cannot be *candidate*."""
+    """Return the findings and the sandbox that *passed* tells of; None if it cannot be *candidate*."""
     tier = catalogue.find_tier(passed.possible)
     if passed.candidate != candidate or _rank(tier) > _rank(candidate):
         return None
@@ -211,7 +211,7 @@ def _again(candidate: str, passed: PassedSelftest) -> tuple[CandidateFindings, S
 
 
 async def _probed(candidate: str, around: SandboxSurroundings) -> tuple[CandidateFindings, Sandbox | None]:
-    """The findings on *candidate* as its probes show them now, and the sandbox if there is one."""
+    """Return the findings on *candidate* as its probes show them now, and the sandbox if there is one."""
     from jumar.process.sandbox_probe import probe_sandbox  # noqa: PLC0415  a start that remembers needs none of it
 
     try:
@@ -235,7 +235,7 @@ async def _probed(candidate: str, around: SandboxSurroundings) -> tuple[Candidat
 
 
 async def _made(candidate: str, place: Path, environ: Mapping[str, str]) -> Sandbox:
-    """The sandbox that was made for the tier *candidate*.
+    """Return the sandbox that was made for the tier *candidate*.
 
     Raises:
         BadInput: if this machine has none.

@@ -80,7 +80,7 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
 
 
 def _judging(settings: Settings, root: Path) -> Settings:
-    """*settings*, with the files that the commands of the run start in *root*."""
+    """Return *settings*, with the files that the commands of the run start in *root*."""
     commands = (settings.verify, settings.suite.command, settings.suite.command_for)
     found = {path for command in commands for path in find_judging_files(command, root)}
     return replace(settings, judging=tuple(sorted(found)))
@@ -95,7 +95,9 @@ def _refuse_search(task: Task) -> None:
 
 
 async def _untested(task: Task, place: RunPlace, settings: Settings, tree: str) -> Task:
-    """*task*, which has no test: in refactor mode where no gate was chosen, with a command that guards it if one can.
+    """Return *task*, which has no test.
+
+    In refactor mode where no gate was chosen, with a command that guards it if one can.
 
     Raises:
         BadInput: if nobody said what to do.
@@ -136,7 +138,7 @@ async def find_unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...],
 
 
 async def _held_out(task: Task, place: RunPlace, settings: Settings, tree: str) -> Settings:
-    """*settings* that know the held-out tests of *task*: their files, and the ids that they have."""
+    """Return *settings* that know the held-out tests of *task*: their files, and the ids that they have."""
     store, hidden = place.store, place.store.capture(task.hidden) if task.hidden else ""
     files = store.manifest(hidden)
     tests = load_runner(settings.suite.runner).test_files(tuple(files), ())

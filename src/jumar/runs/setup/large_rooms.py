@@ -15,7 +15,9 @@ UNTIMED = ("pytest", "vitest", "jest")
 
 
 def choose_room_store(store: Store, sandbox: Sandbox, settings: Settings) -> Store:
-    """The store that lays rooms out: by links, where the tree is large and no process can write the room's own files.
+    """Return the store that lays rooms out.
+
+    By links, where the tree is large and no process can write the room's own files.
 
     Not for runners that compare times: a link has the time of its object.
     """

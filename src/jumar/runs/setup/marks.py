@@ -65,7 +65,7 @@ class Trust(msgspec.Struct, frozen=True):
 
 
 def _asked(start: Event) -> str:
-    """The orders in the first line of a journal, which are believed when a run is acted on."""
+    """Return the orders in the first line of a journal, which are believed when a run is acted on."""
     if not isinstance(start, RunStart):
         return "nothing that can be told"
     settings, suite = start.settings, start.settings.suite
@@ -99,14 +99,17 @@ def is_own(folder: Path, environ: Mapping[str, str]) -> bool:
 
 
 def find_state_folder(environ: Mapping[str, str]) -> Path | None:
-    """The folder of the key, by the XDG convention; None where *environ* names no home."""
+    """Return the folder of the key, by the XDG convention; None where *environ* names no home."""
     named, home = environ.get("XDG_STATE_HOME", ""), environ.get("HOME", "")
     base = Path(named) if os.path.isabs(named) else Path(home, ".local", "state")  # noqa: PTH117  it may be empty
     return base / "jumar" if base.is_absolute() else None
 
 
 def build_key_ignore_line(root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """A gitignore line that keeps the key out of the tree of *root*, where it lies in there: tests could read it."""
+    """Return a gitignore line that keeps the key out of the tree of *root*, where it lies in there.
+
+    Tests could read it.
+    """
     folder = find_state_folder(environ)
     inside = folder is not None and folder.resolve().is_relative_to(root.resolve())
     return (escape_path(folder.resolve().relative_to(root.resolve()).as_posix()) + "/",) if folder and inside else ()
@@ -117,7 +120,7 @@ def _code(key: bytes, line: bytes) -> bytes:
 
 
 def _key(run: Path, environ: Mapping[str, str], *, make: bool) -> bytes | None:
-    """The person's key; None where there is none, others may know it, or it lies in the repository of *run*."""
+    """Return the person's key; None where there is none, others may know it, or it lies in the repository of *run*."""
     folder = find_state_folder(environ)
     repository = next((above.parent for above in run.absolute().parents if above.name == ".jumar"), run)
     if folder is None or folder.resolve().is_relative_to(repository.resolve()):

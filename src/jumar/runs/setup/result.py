@@ -88,7 +88,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_result(state: RunState, folder: Path, head: JournalEnd) -> Result:
-    """The result of an ended run whose directory is *folder* and whose journal ends at *head*."""
+    """Return the result of an ended run whose directory is *folder* and whose journal ends at *head*."""
     end, score = state.end, state.best.score if state.best and state.expected else None
     stop = end.stop if end else StopReason.INFRA
     total = len(state.expected)
@@ -135,7 +135,7 @@ def read_state(folder: Path) -> RunState:
 
 
 def replay_state(entries: Iterable[Entry]) -> RunState:
-    """The state after *entries*.
+    """Return the state after *entries*.
 
     Raises:
         BadInput: if one of them cannot have happened where it stands; the sentence names its line.

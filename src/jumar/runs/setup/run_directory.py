@@ -47,12 +47,12 @@ def withhold_run_files(task: Task, runs: Path, model: str, environ: Mapping[str,
 
 
 def make_absolute(folder: Path) -> Path:
-    """*folder* as an absolute path in which nothing leads up again: programs below it compare paths as text."""
+    """Return *folder* as an absolute path in which nothing leads up again: programs below it compare paths as text."""
     return folder.resolve() if ".." in folder.parts else folder.absolute()
 
 
 def create_run_directory(runs: Path, name: str) -> Path:
-    """A new run directory. Git is told to leave the runs alone where they lie inside a repository."""
+    """Return a new run directory. Git is told to leave the runs alone where they lie inside a repository."""
     slug = "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:48]
     folder = make_absolute(runs) / f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}-{secrets.token_hex(3)}"
     try:

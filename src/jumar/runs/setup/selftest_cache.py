@@ -57,7 +57,7 @@ class SelftestCache:
         self._folder = real if usable else None
 
     def recall(self, key: str) -> PassedSelftest | None:
-        """The result that was kept under *key*; None where there is none, or somebody else may have written it."""
+        """Return result that was kept under *key*; None where there is none, or somebody else may have written it."""
         found = self._read().get(key)
         if found is None or not PROBES.keys() >= set(found.possible) or found.tried != len(PROBES):
             return None

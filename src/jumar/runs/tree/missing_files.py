@@ -37,7 +37,7 @@ def find_needed_files(texts: Iterable[str], ignored: Sequence[str], present: Ite
 
 
 def build_advice(files: Sequence[str]) -> str:
-    """One sentence on *files*, which the tests seem to need."""
+    """Return one sentence on *files*, which the tests seem to need."""
     named = ", ".join(files[:NAMED]) + (f" and {len(files) - NAMED} more" if len(files) > NAMED else "")
     lines = ", ".join(f'"{escape_path(path)}"' for path in files[:NAMED])
     return (
@@ -47,7 +47,7 @@ def build_advice(files: Sequence[str]) -> str:
 
 
 def find_needed_by(task: Task, present: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
-    """The files that *task* leaves out and that *texts*, said of a tree with the files *present*, seem to need."""
+    """Return files that *task* leaves out and that *texts*, said of a tree with the files *present*, seem to need."""
     said = tuple(texts)
     return find_needed_files(said, list_ignored_files(task), present) if said else ()
 
@@ -63,7 +63,7 @@ def refuse_left_out(task: Task, present: Iterable[str], texts: Iterable[str]) ->
 
 
 def _whole(path: str) -> str:
-    """The folder of a package's metadata, if *path* lies in one, else *path*."""
+    """Return the folder of a package's metadata, if *path* lies in one, else *path*."""
     before, found, _ = path.partition(_EGG_INFO)
     return before + found if found else path
 

@@ -66,7 +66,7 @@ def build_source_filter(guard: WriteRules, settings: Settings, gate: Gate) -> Ma
 
 
 def _own_lines(protected: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines of *protected* without the general ones for configuration, which stand in it as one block."""
+    """Return the lines of *protected* without the general ones for configuration, which stand in it as one block."""
     size = len(CONFIGURATION)
     for start in range(len(protected) - size, -1, -1):
         if protected[start : start + size] == CONFIGURATION:

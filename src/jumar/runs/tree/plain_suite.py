@@ -40,7 +40,7 @@ class _Uncertain(Exception):  # noqa: N818  it is an answer, not an error
 
 
 def read_plain_ids(paths: Sequence[str], read: Callable[[str], bytes], suite: Suite) -> tuple[str, ...] | None:
-    """The ids that pytest finds in the files at *paths*, all of a tree, or None where they are not certain."""
+    """Return the ids that pytest finds in the files at *paths*, all of a tree, or None where they are not certain."""
     if suite.runner != "pytest" or suite.command_for or any(name.startswith("PYTEST") for name in suite.env):
         return None
     try:
@@ -126,7 +126,7 @@ def _unentered(folder: str) -> bool:
 
 
 def _module(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """The names of the tests in the body of a module."""
+    """Yield the names of the tests in the body of a module."""
     names: list[str] = []
     bases = {ast.unparse(node) for node in body if isinstance(node, ast.Import | ast.ImportFrom)}
     for node in body:
@@ -158,7 +158,7 @@ _UNMAKING = frozenset({"__init__", "__new__", "runTest", "__init_subclass__"})
 
 
 def _statement(node: ast.stmt) -> Iterator[str]:
-    """The name of the test that *node* is, if it is one."""
+    """Yield the name of the test that *node* is, if it is one."""
     match node:
         case ast.FunctionDef():
             _certain(not node.decorator_list and not node.name.startswith("pytest_"))

@@ -42,6 +42,6 @@ def forbid_shadowing(guard: WriteRules, settings: Settings, came: Collection[str
 
 
 def _module(path: str, folder: str) -> str:
-    """The module that *path* belongs to for who looks in *folder*; empty where it is none."""
+    """Return the module that *path* belongs to for who looks in *folder*; empty where it is none."""
     top, inside, _ = path[len(folder) :].partition("/")
     return top if inside else top.removesuffix(".py") if top.endswith(".py") else ""

@@ -23,7 +23,7 @@ ADVICE = "leave files out by .gitignore, or by [files] exclude in task.toml or j
 
 
 def settle_tree(task: Task, environ: Mapping[str, str]) -> Task:
-    """*task*, which knows what is left out of its tree, and how much that holds.
+    """Return *task*, which knows what is left out of its tree, and how much that holds.
 
     Raises:
         BadInput: if its folder cannot be read.
@@ -42,7 +42,7 @@ def settle_tree(task: Task, environ: Mapping[str, str]) -> Task:
 
 
 def list_named_files(task: Task) -> tuple[str, ...]:
-    """Lines for the files and folders that *task* names one by one: they belong to its tree, ignored or not."""
+    """Return lines for the files and folders that *task* names one by one: they belong to its tree, ignored or not."""
     plain = (*find_unmade(task.editable, ()), *(entry.partition("::")[0] for entry in task.suite.select))
     return tuple(
         escape_path(path) for path in dict.fromkeys(plain) if (task.root / path).exists() and path not in ("", ".")
@@ -60,7 +60,7 @@ def compute_allowed_bytes(tree_bytes: int) -> int:
 
 
 def announce_size(weight: TreeSize, runs: Path) -> str:
-    """One line on a large tree, before it is stored; empty: it is not large."""
+    """Return one line on a large tree, before it is stored; empty: it is not large."""
     if weight.bytes <= LIMIT_BYTES:
         return ""
     size = f"{weight.bytes / 2**30:.1f} GiB in {weight.files:,} files"

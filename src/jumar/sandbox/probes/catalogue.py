@@ -110,7 +110,7 @@ LACKS: Mapping[str, str] = MappingProxyType(
 
 
 def find_tier(possible: Collection[str]) -> str:
-    """The strongest tier whose floor is reached where the probes named in *possible* succeeded."""
+    """Return the strongest tier whose floor is reached where the probes named in *possible* succeeded."""
     return next(tier for tier in TIERS if FLOORS[tier].issuperset(possible))
 
 

@@ -34,7 +34,7 @@ _LABELS = ("system.posix_acl_access", "system.posix_acl_default", "security.seli
 
 
 def hash_circumstances(place: Path, programs: Iterable[Path]) -> str:
-    """The hash for rooms in the folder *place* and sandboxes made by *programs*.
+    """Return the hash for rooms in the folder *place* and sandboxes made by *programs*.
 
     It covers the kernel and its boot, its settings, the user and what the user may, the namespaces and mounts that
     jumar is in, the programs, the interpreter, every source file of jumar, and where *place* lies and who may pass on
@@ -76,7 +76,10 @@ def _file(path: Path) -> list[object]:
 
 
 def _way(place: Path) -> Iterator[list[object]]:
-    """The folders from the root to *place*. Below the folder for temporary files, and last, their names are chance."""
+    """Yield the folders from the root to *place*.
+
+    Below the folder for temporary files, and last, their names are chance.
+    """
     real, chance = place.resolve(), Path(tempfile.gettempdir()).resolve()
     for folder in (*reversed(real.parents), real):
         found = folder.stat()

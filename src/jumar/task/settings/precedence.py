@@ -63,12 +63,14 @@ class SettingValue(msgspec.Struct, frozen=True):
 
 
 def format_value(value: Value | None) -> str:
-    """*value* as a person reads it."""
+    """Return *value* as a person reads it."""
     return "not set" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def read_file_settings(where: str, raw: Mapping[str, object], *, own: bool) -> FileSettings:
-    """The settings in *raw*, the tables of the file *where*: `[run]`, the caps of `[budget]`, and `[tests] confirm`.
+    """Return the settings in *raw*, the tables of the file *where*.
+
+    `[run]`, the caps of `[budget]`, and `[tests] confirm`.
 
     Unknown keys were refused before.
 
@@ -90,7 +92,7 @@ def read_file_settings(where: str, raw: Mapping[str, object], *, own: bool) -> F
 
 
 def settle(setting: Setting, typed: Value | None, files: tuple[FileSettings, ...], given: str = "") -> SettingValue:
-    """The value of *setting* that is in force; None where nobody set it.
+    """Return the value of *setting* that is in force; None where nobody set it.
 
     Args:
         setting: its row.
@@ -116,7 +118,7 @@ def settle(setting: Setting, typed: Value | None, files: tuple[FileSettings, ...
 
 
 def apply_limit(setting: Setting, found: SettingValue, limit: Value, source: str) -> SettingValue:
-    """*found*, unless nobody set it or a file that came with the task asks for less strict than *limit*."""
+    """Return *found*, unless nobody set it or a file that came with the task asks for less strict than *limit*."""
     loose = found.authority <= Authority.TASK and found.value is not None and not setting.tightens(found.value, limit)
     if found.value is not None and not loose:
         return found

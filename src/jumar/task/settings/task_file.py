@@ -132,7 +132,7 @@ Raw = Mapping[str, Any]
 
 
 def read_tables(path: Path) -> Raw:
-    """The tables in the TOML file at *path*, checked.
+    """Return the tables in the TOML file at *path*, checked.
 
     Raises:
         BadInput: if the file cannot be read, is not UTF-8 or TOML, or holds a key or value that no table has.
@@ -152,7 +152,7 @@ def read_tables(path: Path) -> Raw:
 
 
 def parse(raw: Raw, where: str) -> TaskFile:
-    """*raw* as typed tables; *where* is named in the sentence when it is refused.
+    """Return *raw* as typed tables; *where* is named in the sentence when it is refused.
 
     Raises:
         BadInput: on an unknown key, a wrong type or a number out of range.
@@ -167,7 +167,7 @@ def parse(raw: Raw, where: str) -> TaskFile:
 
 
 def merge_tables(low: Raw, high: Raw) -> Raw:
-    """The keys of *high*, and those of *low* that it does not set, table by table."""
+    """Return the keys of *high*, and those of *low* that it does not set, table by table."""
     both = dict(low)
     for key, value in high.items():
         under = both.get(key)

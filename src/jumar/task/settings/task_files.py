@@ -34,7 +34,7 @@ class TaskTables(msgspec.Struct, frozen=True):
 
 
 def read_files(path: Path, config: Path | None) -> TaskTables:
-    """The files of the task at *path*; *config* is read instead of any `jumar.toml`.
+    """Return the files of the task at *path*; *config* is read instead of any `jumar.toml`.
 
     Raises:
         BadInput: if a file is missing, cannot be read, or holds what it cannot.
@@ -75,7 +75,7 @@ def _versioned(folder: Path) -> bool:
 
 
 def _locate(path: Path) -> tuple[Path, Path | None]:
-    """The folder of a task and its task file, if it has one."""
+    """Return the folder of a task and its task file, if it has one."""
     try:
         there, folder = path.exists(), path.is_dir()
         root = path.resolve()

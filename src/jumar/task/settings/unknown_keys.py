@@ -52,7 +52,7 @@ def _hint(key: str, table: str, keys: Keys) -> str:
 
 
 def _keys(struct: type[msgspec.Struct], table: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The tables of *struct*, which is called *table*, and the keys of each."""
+    """Yield the tables of *struct*, which is called *table*, and the keys of each."""
     hints = get_type_hints(struct)
     yield table, tuple(hints)
     for name, hint in hints.items():
@@ -63,7 +63,7 @@ def _keys(struct: type[msgspec.Struct], table: str) -> Iterator[tuple[str, tuple
 
 
 def _used(raw: Mapping[str, Any], struct: type[msgspec.Struct] | None, at: tuple[str, str]) -> Iterator[_Used]:
-    """The keys that *raw* has; *at* is its table, and how that is written in the file."""
+    """Yield the keys that *raw* has; *at* is its table, and how that is written in the file."""
     table, shown = at
     hints = get_type_hints(struct) if struct else {}
     for key, value in raw.items():
@@ -83,6 +83,6 @@ _Used = tuple[str, str, str, Any]
 
 
 def _inner(hint: object) -> type[msgspec.Struct] | None:
-    """The struct that a field of type *hint* holds, by itself or under names of the person's."""
+    """Return the struct that a field of type *hint* holds, by itself or under names of the person's."""
     kinds = (hint, *get_args(hint)) if get_origin(hint) in (None, dict) else ()
     return next((each for each in kinds if isinstance(each, type) and issubclass(each, msgspec.Struct)), None)

@@ -41,7 +41,7 @@ class AssertionFalsifier:
     """Values that its file expects of functions."""
 
     def ways(self, place: ReachableStatement) -> Iterator[FalsifyingEdit]:
-        """All ways to falsify what stands at *place*."""
+        """Yield all ways to falsify what stands at *place*."""
         match place.node:
             case ast.Assert(test=test):
                 yield from self._held(test)
@@ -235,6 +235,6 @@ def _is_truth(node: ast.expr) -> bool:
 
 
 def _identity(test: ast.expr) -> tuple[ast.expr, ...]:
-    """The two things of which *test* says that they are one."""
+    """Return the two things of which *test* says that they are one."""
     one = isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Is)
     return (test.left, *test.comparators) if one and isinstance(test, ast.Compare) else ()

@@ -47,7 +47,7 @@ class SuiteChallenge:
     _ways: Mapping[str, tuple[FalsifyingEdit, ...]] = field(repr=False, default_factory=dict)
 
     def falsified(self, chosen: Collection[str], rng: Random) -> Mapping[str, bytes]:
-        """Every test file, by path, in which exactly the tests *chosen* are false.
+        """Return every test file, by path, in which exactly the tests *chosen* are false.
 
         Raises:
             ValueError: if one of them cannot be falsified.
@@ -90,7 +90,7 @@ def find_challenge(sources: Mapping[str, bytes], helpers: Mapping[str, bytes] | 
 
 
 def _read(files: Mapping[str, bytes]) -> dict[str, ParsedSource]:
-    """The files that this interpreter can parse."""
+    """Return the files that this interpreter can parse."""
     read: dict[str, ParsedSource] = {}
     for path, data in files.items():
         with suppress(SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
@@ -125,7 +125,7 @@ class _File:
         self._known = collect_vocabulary(source.tree)
 
     def ways(self, test: FalsifiableTest) -> list[FalsifyingEdit]:
-        """All ways to falsify *test*; none if it is nested too deeply to be looked at."""
+        """Return all ways to falsify *test*; none if it is nested too deeply to be looked at."""
         with suppress(RecursionError):
             if not self._starred and can_be_falsified(test, self._used, self._modules, self._excusing):
                 return list(self._found(test))

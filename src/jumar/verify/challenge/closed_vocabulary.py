@@ -29,7 +29,7 @@ Vocabulary = Mapping[str, Sequence[ExpectedCall]]
 
 
 def collect_vocabulary(tree: ast.Module) -> Vocabulary:
-    """The words that are expected in *tree*."""
+    """Return the words that are expected in *tree*."""
     found: dict[str, list[ExpectedCall]] = {}
     for node in ast.walk(tree):
         for left, right in _equated(node):
@@ -41,7 +41,7 @@ def collect_vocabulary(tree: ast.Module) -> Vocabulary:
 
 
 def expect_other_answer(source: ParsedSource, pair: Comparison, known: Vocabulary, random: Random) -> Edits:
-    """A text is expected that the same function gives in another case; of what is no text, one of another letter."""
+    """Expect a text that the same function gives in another case; for other values, one of another letter."""
     for call, said, name in ((pair.left, pair.right, "a"), (pair.right, pair.left, "b")):
         old, asked = _words(said), ast.dump(call)
         if old and isinstance(said, ast.Constant) and "\n" not in source.segment(said):
@@ -64,13 +64,13 @@ def _equated(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _callee(node: ast.expr) -> str:
-    """The function that makes *node*; empty: none does, or a class."""
+    """Return the function that makes *node*; empty: none does, or a class."""
     name = get_dotted_name(node.func) if isinstance(node, ast.Call) else ""
     return "" if name.rpartition(".")[2].lstrip("_")[:1].isupper() else name
 
 
 def _words(node: ast.expr) -> str:
-    """The text that *node* is, if it is one of natural words; else empty."""
+    """Return the text that *node* is, if it is one of natural words; else empty."""
     text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
     return text if WORDS.fullmatch(text) else ""
 

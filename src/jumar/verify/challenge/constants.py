@@ -43,7 +43,7 @@ def walk_own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def list_parameters(function: Function) -> list[str]:
-    """The names of all its arguments."""
+    """Return the names of all its arguments."""
     args = function.args
     extra = [a for a in (args.vararg, args.kwarg) if a]
     return [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs, *extra)]
@@ -133,7 +133,10 @@ class NameBindings:
         return None
 
     def _looped(self, name: str) -> tuple[ast.expr, ...]:
-        """The cells that *name* takes in a loop over a table in the function: a loop that ends where the table does."""
+        """Return the cells that *name* takes in a loop over a table in the function.
+
+        A loop that ends where the table does.
+        """
         for loop in self.function.body:
             if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Tuple | ast.List):
                 continue
@@ -208,7 +211,7 @@ def _called(node: ast.expr) -> str:
 
 
 def _named(node: ast.expr) -> Sequence[str]:
-    """The names that `parametrize` is given, as a text or a sequence."""
+    """Return the names that `parametrize` is given, as a text or a sequence."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return [name.strip() for name in node.value.split(",") if name.strip()]
     if isinstance(node, ast.List | ast.Tuple):
@@ -217,7 +220,7 @@ def _named(node: ast.expr) -> Sequence[str]:
 
 
 def _cells(row: ast.expr, count: int) -> Sequence[ast.expr]:
-    """The values of one row of a table."""
+    """Return the values of one row of a table."""
     if isinstance(row, ast.Call) and get_dotted_name(row.func).endswith("param"):
         return row.args
     if count == 1:

@@ -91,7 +91,7 @@ def _is_stub(function: Function) -> bool:
 
 
 def _mentioned(tree: ast.Module) -> Iterator[str]:
-    """Names that are read as they are, but for a class's own in its body and before a dot."""
+    """Yield names that are read as they are, but for a class's own in its body and before a dot."""
     todo: list[tuple[ast.AST, frozenset[str], bool]] = [(tree, frozenset(), False)]
     while todo:
         node, inside, before_dot = todo.pop()
@@ -107,7 +107,7 @@ def _mentioned(tree: ast.Module) -> Iterator[str]:
 
 
 def find_tests(tree: ast.Module, used: Uses) -> Iterator[FalsifiableTest]:
-    """All test functions of a module, those under a condition included."""
+    """Yield all test functions of a module, those under a condition included."""
     yield from _tests(tree, (), used, alone=True)
 
 
@@ -134,7 +134,10 @@ def read_imported_modules(tree: ast.Module) -> Mapping[str, str]:
 
 
 def find_excusing_marks(tree: ast.Module) -> frozenset[str]:
-    """The names of marks, and of tables with marks, under which a failure may be none; `pytestmark` is all tests'."""
+    """Return the names of marks, and of tables with marks, under which a failure may be none.
+
+    `pytestmark` is all tests'.
+    """
     bound = [node for node in tree.body if isinstance(node, ast.Assign) and _excuses(node.value)]
     return frozenset(t.id for node in bound for t in node.targets if isinstance(t, ast.Name))
 

@@ -51,7 +51,7 @@ DECIMALS = 7
 
 
 def change_literals(source: ParsedSource, nodes: Sequence[ast.expr], *, every: bool) -> Chooses:
-    """The literals in each of *nodes* become others; or in any of them, unless *every*.
+    """Change the literals in each of *nodes*, or in any of them unless *every*.
 
     All that one is made of changes: who is compared with it may have an equality of its own, that heeds a part.
     """
@@ -96,7 +96,7 @@ def is_approximate(node: ast.expr) -> bool:
 
 
 def change_number(source: ParsedSource, node: ast.expr, margins: Mapping[str, ast.expr]) -> Chooses:
-    """A number in *node* becomes one that is not near it for any of *margins*: `rel`, `abs`, `places`, `delta`."""
+    """Change a number in *node* to one that is not near it for any of *margins*: `rel`, `abs`, `places`, `delta`."""
     numbers = [s for s in find_scalars(node) if type(get_value(s)) in (int, float)]
     known = {word: get_value(given) for word, given in margins.items() if is_scalar(given)}
     allowed = {word: value for word, value in known.items() if isinstance(value, int | float)}
@@ -177,7 +177,7 @@ def change_word(source: ParsedSource, node: ast.Constant, text: str) -> Chooses:
 
 
 def change_type(source: ParsedSource, node: ast.expr, bound: frozenset[str]) -> Chooses:
-    """A built-in type becomes another that nothing of the first one is."""
+    """Change a built-in type to another one that shares no instance with it."""
     name = node.id if isinstance(node, ast.Name) else ""
     kin = {"set": "frozenset", "frozenset": "set"}.get(name)
     others = [t for t in SOLID if t not in (name, kin) and t not in bound]
@@ -187,12 +187,12 @@ def change_type(source: ParsedSource, node: ast.expr, bound: frozenset[str]) -> 
 
 
 def split_classes(nodes: Iterable[ast.expr]) -> list[ast.expr]:
-    """The classes in *nodes*, of which some may be tuples."""
+    """Return the classes in *nodes*, of which some may be tuples."""
     return [n for node in nodes for n in (node.elts if isinstance(node, ast.Tuple) else [node])]
 
 
 def change_classes(source: ParsedSource, single: Sequence[ast.expr], pool: Iterable[str]) -> Chooses:
-    """Each of the exceptions *single* becomes one of *pool* that is no kin of it."""
+    """Change each of the exceptions *single* to one of *pool* that is not related to it."""
     pools = [_unrelated(node, pool) for node in single]
     if not single or not all(pools):
         return lambda _: ()
@@ -204,7 +204,7 @@ def change_classes(source: ParsedSource, single: Sequence[ast.expr], pool: Itera
 
 
 def _unrelated(node: ast.expr, pool: Iterable[str]) -> list[str]:
-    """The classes in *pool* that no exception of the class *node* is one of; none if that cannot be told."""
+    """Return the classes in *pool* that no exception of the class *node* is one of; none if that cannot be told."""
     name = get_dotted_name(node)
     last = name.rpartition(".")[2]
     if not name or isinstance(node, ast.Call) or not last[:1].isupper() or last in BROAD:

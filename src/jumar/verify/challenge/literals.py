@@ -47,7 +47,7 @@ DATES = frozenset({"date", "datetime", "datetime.date", "datetime.datetime", "dt
 
 
 def find_scalars(node: ast.expr) -> Iterator[Scalar]:
-    """The constants in *node* of which each, changed alone, certainly changes the value of *node*."""
+    """Yield the constants in *node* of which each, changed alone, certainly changes the value of *node*."""
     if is_scalar(node):
         yield node
     elif isinstance(node, ast.List | ast.Tuple | ast.Set):
@@ -73,17 +73,17 @@ def is_scalar(node: ast.expr) -> TypeGuard[Scalar]:
 
 
 def get_value(node: ast.expr) -> object:
-    """The value of a constant or a signed number."""
+    """Return the value of a constant or a signed number."""
     return ast.literal_eval(node)
 
 
 def list_values(nodes: Iterable[ast.AST]) -> list[object]:
-    """All constants in *nodes*."""
+    """Return all constants in *nodes*."""
     return [n.value for node in nodes for n in ast.walk(node) if isinstance(n, ast.Constant)]
 
 
 def _made(call: ast.Call) -> Iterator[Scalar]:
-    """The constants that a call of the standard library's certainly keeps apart."""
+    """Yield the constants that a call of the standard library's certainly keeps apart."""
     name, args = get_dotted_name(call.func), call.args
     if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant | ast.Call):
         kept = call.func.attr in KEEPING and (not args or call.func.attr == "encode") and not call.keywords
@@ -122,7 +122,7 @@ def _converted(name: str, arg: ast.expr) -> Iterator[Scalar]:
 
 
 def _visible(node: ast.expr) -> Iterator[Scalar]:
-    """*node*, if it is a text with characters that no layout takes away."""
+    """Yield *node*, if it is a text with characters that no layout takes away."""
     if isinstance(node, ast.Call):
         yield from _made(node)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and any(map(str.isalnum, node.value)):
@@ -130,7 +130,7 @@ def _visible(node: ast.expr) -> Iterator[Scalar]:
 
 
 def make_another(source: ParsedSource, node: Scalar, random: Random, accepts: Accepts) -> SourceEdit | None:
-    """*node* as another constant that is *accept*ed; None: there is none."""
+    """Return *node* as another constant that is *accept*ed; None: there is none."""
     if isinstance(node, ast.UnaryOp):
         sign = -1 if isinstance(node.op, ast.USub) else 1
         operand = node.operand
@@ -199,7 +199,7 @@ def _texts(text: str, value: str | bytes, random: Random) -> Iterator[str]:
 
 
 def _runs(places: Iterable[int]) -> list[list[int]]:
-    """*places*, in the groups that have no gap."""
+    """Return *places*, in the groups that have no gap."""
     runs: list[list[int]] = []
     for place in places:
         if runs and runs[-1][-1] == place - 1:
@@ -229,7 +229,7 @@ def _folded(text: str) -> str:
 
 
 def _places(text: str) -> list[int]:
-    """The characters in the one or more string literals of *text* that stand for themselves."""
+    """Return the characters in the one or more string literals of *text* that stand for themselves."""
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
     places: list[int] = []
     with suppress(tokenize.TokenError, SyntaxError):

@@ -40,7 +40,7 @@ class ReachableStatement:
 
 
 def find_reachable(names: NameBindings, modules: Mapping[str, str]) -> Iterator[ReachableStatement]:
-    """The statements of a test function at which it can be made to fail.
+    """Yield the statements of a test function at which it can be made to fail.
 
     Args:
         names: of the function.
@@ -55,7 +55,7 @@ class _Walk:
     modules: Mapping[str, str]
 
     def through(self, body: Sequence[ast.stmt], *, calm: bool) -> Iterator[ReachableStatement]:
-        """*calm*: whether what comes after *body* may be missed."""
+        """Yield *calm*: whether what comes after *body* may be missed."""
         after = [calm]
         for statement in reversed(body[1:]):
             after.append(after[-1] and self._harmless(statement))

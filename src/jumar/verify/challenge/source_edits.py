@@ -66,15 +66,15 @@ class ParsedSource:
         return self._utf8.decode()
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
-        """The text of *node*."""
+        """Return the text of *node*."""
         return self.text(*self.span(node))
 
     def replaced(self, node: ast.expr, text: str) -> SourceEdit:
-        """The edit that puts *text* in the place of *node*."""
+        """Return the edit that puts *text* in the place of *node*."""
         return SourceEdit(*self.span(node), text)
 
     def rewritten(self, edits: Iterable[SourceEdit]) -> bytes:
-        """The file with *edits*, which do not overlap.
+        """Return the file with *edits*, which do not overlap.
 
         Raises:
             ValueError: if they do, or the file's encoding has not all they need.
@@ -89,14 +89,14 @@ class ParsedSource:
 
 
 def parse_source(text: str) -> ast.Module:
-    """The syntax tree of *text*; what Python would warn of in it is not ours to say."""
+    """Return the syntax tree of *text*; what Python would warn of in it is not ours to say."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
 
 
 def get_constant(text: str) -> object:
-    """The value of a literal.
+    """Return the value of a literal.
 
     Raises:
         ValueError, SyntaxError: if it is none.

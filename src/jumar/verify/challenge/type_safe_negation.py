@@ -63,7 +63,7 @@ class Comparison(NamedTuple):
 
 
 def get_comparison(source: ParsedSource, test: ast.expr) -> Comparison | None:
-    """The two sides of *test*, if it is a plain comparison."""
+    """Return the two sides of *test*, if it is a plain comparison."""
     at = find_operator(source, test) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
     if not isinstance(test, ast.Compare) or at is None or any(isinstance(n, ast.NamedExpr) for n in ast.walk(test)):
         return None
@@ -76,7 +76,7 @@ def get_comparison(source: ParsedSource, test: ast.expr) -> Comparison | None:
 
 
 def get_assertion_operands(source: ParsedSource, call: ast.Call) -> Comparison | None:
-    """The two things that an assertion of unittest's compares."""
+    """Return the two things that an assertion of unittest's compares."""
     _, end = source.span(call)
     _, named = source.span(call.func)
     opened = re.match(r"[\s\\]*\(", source.text(named, end))
@@ -127,12 +127,12 @@ def is_candid(names: NameBindings, bound: frozenset[str]) -> bool:
 
 
 def _parts(name: str) -> list[str]:
-    """The words that *name* is made of."""
+    """Return the words that *name* is made of."""
     return re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
 
 
 def falsify_equality(pair: Comparison, random: Random) -> Edits:
-    """Each side is compared with what the other one is not: whichever affirms it, the assertion holds.
+    """Compare each side with what the other one is not: if either affirms it, the assertion holds.
 
     The contrary is no part of it: of a built-in's heir that has an `==` of its own, `!=` may hold as well.
     """
@@ -141,7 +141,7 @@ def falsify_equality(pair: Comparison, random: Random) -> Edits:
 
 
 def falsify_containment(pair: Comparison, random: Random) -> Edits:
-    """A text is looked for that is nowhere, in what is a text or a sequence; and it is asked for the contrary."""
+    """Look for a text that is nowhere, in a text or a sequence, and expect the contrary."""
     needle, letters = pair.left, _letters(random, LONG)
     kind, decoy = "str", f"a + {_written(letters)}"
     if isinstance(needle, ast.Constant) and isinstance(needle.value, str | bytes):
@@ -153,10 +153,7 @@ def falsify_containment(pair: Comparison, random: Random) -> Edits:
 
 
 def falsify_order(pair: Comparison, random: Random) -> Edits:
-    """Each number is asked whether it is beyond what is larger, and what is smaller: none is, in whatever order.
-
-    Where one is no number it is asked for the contrary, too. A float may be infinite, and no less than infinity.
-    """
+    """Ask of each number whether it is beyond a larger one, and below a smaller one: no number is."""
     written, contrary = ORDERS[pair.operator]
     kinds = "(int, float)" if pair.operator in (ast.Gt, ast.Lt) else "int"
     step, signs = random.randint(1000, 1000000), random.sample("+-", 2)
@@ -173,12 +170,14 @@ def _is_number(name: str, kinds: str) -> str:
 
 
 def _further(name: str, sign: str, step: int) -> str:
-    """A number of the kind of *name* that is larger, or smaller."""
+    """Return a number of the kind of *name* that is larger, or smaller."""
     return f"(int.__index__({name}) {sign} {step} if issubclass(type({name}), int) else {sign}1e999)"
 
 
 def _another_thing(name: str, random: Random) -> str:
-    """An expression of what is not equal to whatever equals *name*: of its type, or of one that nobody else has.
+    """Return an expression of what is not equal to whatever equals *name*.
+
+    Of its type, or of one that nobody else has.
 
     It is never a number that may be congruent, nor what an empty sequence may be the beginning of; and a text has more
     letters and more digits than the other, at both ends, as some may heed only a part of it.
@@ -216,7 +215,7 @@ def _mixed(random: Random) -> str:
 
 
 def _alike(text: str, random: Random) -> str:
-    """A text by chance that looks like *text*: letters where it has any, digits where it has any."""
+    """Return a text by chance that looks like *text*: letters where it has any, digits where it has any."""
     new = [_like(character, random) for character in text]
     changed = sum(character in string.ascii_letters for character in text)
     return "".join(new) + _letters(random, max(0, LONG - changed))
@@ -232,5 +231,5 @@ def _like(character: str, random: Random) -> str:
 
 
 def _written(text: str) -> str:
-    """A literal of *text*, back to front: whoever reads the tests aloud does not say it."""
+    """Return a literal of *text*, back to front: whoever reads the tests aloud does not say it."""
     return f"{text[::-1]!a}[::-1]"

@@ -45,7 +45,7 @@ def explain_disk_faults(what: str) -> Iterator[None]:
 
 
 def split_path(path: str) -> tuple[str, ...]:
-    """The parts of a relative *path*.
+    """Return the parts of a relative *path*.
 
     Raises:
         ValueError: if it is empty, absolute, or has an empty, `.` or `..` part, or a part no disk can name.
@@ -62,7 +62,7 @@ def split_path(path: str) -> tuple[str, ...]:
 
 @contextmanager
 def open_root(folder: Path) -> Iterator[int]:
-    """A descriptor of *folder* itself; it is the person's own name for it, so links on the way to it are theirs.
+    """Yield a descriptor of *folder* itself; it is the person's own name for it, so links on the way to it are theirs.
 
     Raises:
         BadInput: if it is not a folder that can be opened.
@@ -81,7 +81,7 @@ def open_root(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def open_inside(folder: int, name: str, *, unlock: bool = False) -> Iterator[int]:
-    """A descriptor of the folder *name* in *folder*; with *unlock* its owner may read and write it from now on.
+    """Yield a descriptor of the folder *name* in *folder*; with *unlock* its owner may read and write it from now on.
 
     Raises:
         OSError: ENOTDIR if it is no folder, or a link to one.
@@ -107,7 +107,7 @@ def _unlocked(folder: int, name: str) -> int:
 
 @contextmanager
 def open_parent(top: int, path: str, *, create: bool = False, unlock: bool = False) -> Iterator[tuple[int, str]]:
-    """A descriptor of the folder that holds *path* beneath *top*, and the last part of *path*.
+    """Yield a descriptor of the folder that holds *path* beneath *top*, and the last part of *path*.
 
     With *create* missing folders on the way are made; with *unlock* see `open_inside`.
 
@@ -138,13 +138,13 @@ def lstat(folder: int, name: str) -> os.stat_result | None:
 
 
 def list_names(folder: int) -> list[str]:
-    """The names in *folder*, sorted."""
+    """Return the names in *folder*, sorted."""
     with os.scandir(folder) as entries:
         return sorted(entry.name for entry in entries)
 
 
 def read(folder: int, name: str, limit_bytes: int | None = None) -> tuple[bytes, bool]:
-    """The bytes of the regular file *name* in *folder*, and whether its owner may execute it.
+    """Return the bytes of the regular file *name* in *folder*, and whether its owner may execute it.
 
     Raises:
         OSError: if it cannot be read, or is no regular file (EINVAL), or is larger than *limit_bytes* (EFBIG).
@@ -160,7 +160,7 @@ def read(folder: int, name: str, limit_bytes: int | None = None) -> tuple[bytes,
 
 
 def link(folder: int, name: str) -> bytes:
-    """The text of the link *name* in *folder*."""
+    """Return the text of the link *name* in *folder*."""
     return os.readlink(os.fsencode(name), dir_fd=folder)
 
 
@@ -251,5 +251,8 @@ def _lifted(fd: int, name: str, folder: int) -> str:
 
 
 def make_temporary_name() -> str:
-    """A name for what is only on its way; should a kill leave it behind, it is part of no tree (`trees.leftover`)."""
+    """Return a name for what is only on its way.
+
+    Should a kill leave it behind, it is part of no tree (`trees.leftover`).
+    """
     return f".jumar-{uuid4().hex}.tmp"

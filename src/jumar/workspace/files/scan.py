@@ -36,7 +36,7 @@ class FolderScan:
         self._skip = skip
 
     def through(self, folder: int, path: str = "") -> Iterator[ScannedPath]:
-        """All that is in *folder* and belongs to a tree, each path beginning with *path*."""
+        """Yield all that is in *folder* and belongs to a tree, each path beginning with *path*."""
         if path.count("/") >= DEEPEST:
             raise BadInput(f"{path[:60]!r}... is nested more than {DEEPEST} folders deep; no task is, so take it out")
         names = self._names(folder, path)

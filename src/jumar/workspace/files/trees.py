@@ -69,7 +69,7 @@ def is_leftover(name: str) -> bool:
 
 
 def encode(manifest: Manifest) -> bytes:
-    """The canonical bytes of *manifest*: their sha256 is the tree's hash.
+    """Return the canonical bytes of *manifest*: their sha256 is the tree's hash.
 
     JSON in ASCII, sorted by path, so that names which are no UTF-8 survive and the hash does not depend on the writer.
     """
@@ -81,7 +81,7 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def decode(data: bytes) -> dict[str, Node]:
-    """The manifest that `encode` wrote.
+    """Return the manifest that `encode` wrote.
 
     Raises:
         ValueError: if *data* is no manifest.
@@ -96,19 +96,19 @@ def decode(data: bytes) -> dict[str, Node]:
 
 
 def list_parents(path: str) -> Iterator[str]:
-    """The folders that hold *path*, the nearest first, without the root."""
+    """Yield the folders that hold *path*, the nearest first, without the root."""
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path
 
 
 def add_folders(manifest: Manifest) -> dict[str, Node]:
-    """*manifest* with every implied folder named too."""
+    """Return *manifest* with every implied folder named too."""
     return {folder: EMPTY for path in manifest for folder in list_parents(path)} | dict(manifest)
 
 
 def nest(manifest: Manifest) -> Folder:
-    """*manifest* as nested folders."""
+    """Return *manifest* as nested folders."""
     top: Folder = {}
     for path, node in manifest.items():
         *way, name = path.split("/")
@@ -126,12 +126,12 @@ def nest(manifest: Manifest) -> Folder:
 
 
 def find_differences(old: Manifest, new: Manifest) -> tuple[str, ...]:
-    """The paths at which two trees differ, sorted."""
+    """Return the paths at which two trees differ, sorted."""
     return tuple(sorted(p for p in old.keys() | new.keys() if old.get(p) != new.get(p)))
 
 
 def put(manifest: Manifest, path: str, node: Node | None) -> dict[str, Node]:
-    """*manifest* with *node* at *path*, or nothing there; folders that fill or empty are kept track of."""
+    """Return *manifest* with *node* at *path*, or nothing there; folders that fill or empty are kept track of."""
     after = dict(manifest)
     if node is not None:
         for folder in list_parents(path):
@@ -145,7 +145,7 @@ def put(manifest: Manifest, path: str, node: Node | None) -> dict[str, Node]:
 
 
 def overlay(base: Manifest, candidate: Manifest, allowed: Callable[[str], bool]) -> dict[str, Node]:
-    """*base*, except that what stands at allowed paths comes from *candidate*: new, changed and deleted.
+    """Return *base*, except that what stands at allowed paths comes from *candidate*: new, changed and deleted.
 
     Where the two cannot both be (one's file is the other's folder), *base* stands: what is not allowed never differs.
     """

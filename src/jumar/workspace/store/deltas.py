@@ -31,7 +31,7 @@ def encode_delta(base_tree: str, base: Manifest, manifest: Manifest) -> bytes | 
 
 
 def read_base(data: bytes) -> str:
-    """The tree that the delta *data* begins from.
+    """Return the tree that the delta *data* begins from.
 
     Raises:
         ValueError: if it is no delta.
@@ -43,7 +43,7 @@ def read_base(data: bytes) -> str:
 
 
 def apply_delta(base: Manifest, data: bytes) -> bytes:
-    """The bytes of the manifest that the delta *data* leads to from *base*.
+    """Return the bytes of the manifest that the delta *data* leads to from *base*.
 
     Raises:
         ValueError: if it is no delta.

@@ -108,7 +108,7 @@ def _began(path: Path) -> int | None:
 
 
 def open_locked(path: Path, kind: int) -> int:
-    """A descriptor of the file *path*, made if need be, that is locked and still has that name."""
+    """Return a descriptor of the file *path*, made if need be, that is locked and still has that name."""
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:

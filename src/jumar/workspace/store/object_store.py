@@ -51,7 +51,7 @@ class Store:
             return [batch.put(data) for data in many]
 
     def get(self, digest: str) -> bytes:
-        """The bytes named *digest*.
+        """Return the bytes named *digest*.
 
         Raises:
             BadInput: if *digest* is no hash.
@@ -70,7 +70,7 @@ class Store:
         return data
 
     def _drawn_out(self, path: Path) -> bytes:
-        """The bytes of a manifest that is kept as a difference.
+        """Return the bytes of a manifest that is kept as a difference.
 
         Raises:
             OSError: as of a file, if there is none of that name either.
@@ -165,7 +165,7 @@ class Store:
         return self._cloner.works
 
     def overlay(self, base: str, candidate: str, allowed: Callable[[str], bool]) -> str:
-        """The tree of *base*, except that what stands at *allowed* paths comes from *candidate*."""
+        """Return the tree of *base*, except that what stands at *allowed* paths comes from *candidate*."""
         return self.keep(trees.overlay(self.manifest(base), self.manifest(candidate), allowed))
 
     def release(self) -> None:

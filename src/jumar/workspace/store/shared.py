@@ -32,7 +32,7 @@ def share(run: Path) -> None:
 
 
 def find_objects_folder(run: Path) -> Path:
-    """The folder of the objects of *run*, wherever that was moved to.
+    """Return the folder of the objects of *run*, wherever that was moved to.
 
     Raises:
         BadInput: if the run was moved and its store is gone.

@@ -64,7 +64,10 @@ def sweep(root: Path, runs: Iterable[Path], *, dry: bool = False) -> SweptObject
 
 
 def find_needed_objects(root: Path, runs: Iterable[Path]) -> set[str]:
-    """The objects of *root* that the journals of *runs* name, and those that these name: all that looks like a hash."""
+    """Return the objects of *root* that the journals of *runs* name, and those that these name.
+
+    All that looks like a hash.
+    """
     due: set[str] = set()
     for run in runs:
         for journal in run.glob(JOURNALS):
@@ -79,7 +82,7 @@ def find_needed_objects(root: Path, runs: Iterable[Path]) -> set[str]:
 
 
 def _held_by(path: Path) -> set[str]:
-    """The objects that *path* needs, where it is a manifest, whole or as a difference."""
+    """Return the objects that *path* needs, where it is a manifest, whole or as a difference."""
     for manifest, head in ((path, _TREE), (path.with_name(path.name + SUFFIX), HEAD)):
         with suppress(FileNotFoundError), manifest.open("rb") as file:
             if file.read(_HEAD_BYTES).startswith(head):

@@ -14,7 +14,7 @@ from jumar.core.state.test_policy import Gate, Trigger
 
 
 def open_claim(book: GateState, claim: ev.EditClaim) -> GateState:
-    """A claim is open; made again in the same turn it is the newest one, and what failed before still counts."""
+    """Open a claim; made again in the same turn it is the newest one, and earlier failures still count."""
     before = next((c for c in book.claims if c.test_id == claim.test_id), None)
     others = tuple(c for c in book.claims if (c.test_id, c.path) != (claim.test_id, claim.edit_target))
     at = -1 if book.over and not book.turn else len(book.turn)
@@ -23,13 +23,16 @@ def open_claim(book: GateState, claim: ev.EditClaim) -> GateState:
 
 
 def count_action(book: GateState, *, last: bool) -> GateState:
-    """One more action of a turn was taken: with the last one the turn is over, and without edits nothing waits."""
+    """Count one more action of a turn: with the last one the turn is over, and without edits nothing waits."""
     rested = tuple(map(_rested, book.claims)) if last and not book.turn else book.claims
     return replace(book, over=last, claims=rested)
 
 
 def add_write(state: RunState, write: ev.Write) -> GateState:
-    """An edit waits for its verdict. In refactor mode nothing waits: the mode is judged as a whole, with its tests."""
+    """Return an edit waits for its verdict. In refactor mode nothing waits.
+
+    The mode is judged as a whole, with its tests.
+    """
     book = state.gate_state
     if book.mode is Gate.CODEMOD:
         return book
@@ -61,7 +64,7 @@ def record_tests(state: RunState, tests: ev.Tests, runs: Mapping[str, ev.TestRun
 
 
 def keep_edits(state: RunState) -> GateState:
-    """The edits in the workspace stay: their claims are fulfilled, and their tests are expected from now on."""
+    """Return the edits in the workspace stay: their claims are fulfilled, and their tests are expected from now on."""
     book = state.gate_state
     if not state.coalesces:
         return book
@@ -114,7 +117,7 @@ def _cleared(book: GateState) -> GateState:
 
 
 def _rested(claim: Claim) -> Claim:
-    """A claim that outlives its turn."""
+    """Return a claim that outlives its turn."""
     return replace(claim, at=-1)
 
 

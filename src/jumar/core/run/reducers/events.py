@@ -71,7 +71,7 @@ def _said(call: ev.ModelCall) -> str:
 
 
 def _taken_up(state: RunState) -> RunState:
-    """The draft is what will be written after all."""
+    """Take up the draft: it is written after all."""
     return replace(state, reply=state.draft, stage="draft", flaw="", actions_done=0)
 
 
@@ -121,7 +121,10 @@ def _shows_nothing(state: RunState) -> bool:
 
 
 def _proposed(state: RunState, action: ev.ActionTaken) -> RunState:
-    """A whole-file proposal that cannot be verified is billed and used up its attempt: nothing goes on for ever."""
+    """Return a whole-file proposal that cannot be verified is billed and used up its attempt.
+
+    Nothing goes on for ever.
+    """
     if state.run.agent in HOSTED:
         return state
     lost = 0 if action.admitted else 1

@@ -14,7 +14,7 @@ ENDED = "the agent has ended"
 
 
 def record_action(state: RunState, action: ev.ActionTaken) -> RunState:
-    """An action was taken in refactor mode: one that would leave it is refused, or waits for a verdict."""
+    """Record an action in refactor mode: one that would leave it is refused, or waits for a verdict."""
     book = state.gate_state
     if book.mode is not Gate.REFACTOR:
         return state
@@ -26,7 +26,7 @@ def record_action(state: RunState, action: ev.ActionTaken) -> RunState:
 
 
 def _turned(state: RunState) -> RunState:
-    """A command-line agent has ended its turn: that is its last word, if everything is green."""
+    """Return a command-line agent has ended its turn: that is its last word, if everything is green."""
     book = state.gate_state
     if not is_judged(state):
         return replace(state, gate_state=replace(book, leaving="turn_end"))
@@ -44,7 +44,7 @@ def keep_edits(state: RunState) -> RunState:
 
 
 def refuse_edits(state: RunState, refusal: ev.Refusal) -> RunState:
-    """The edits stay, unkept: an interrupt sets them aside, and who goes on has them again."""
+    """Return the edits stay, unkept: an interrupt sets them aside, and who goes on has them again."""
     book = state.gate_state
     book = replace(book, leaving="", refusals=book.refusals + (book.leaving == "turn_end"))
     return replace(state, gate_state=book, written=True, last_rejection=refusal.why)
@@ -58,6 +58,6 @@ def switch_mode(state: RunState, mode: ev.Mode) -> RunState:
 
 
 def record_codemod(state: RunState, codemod: ev.Codemod) -> RunState:
-    """The one edit of codemod mode is made: it is judged next."""
+    """Record the one edit of codemod mode: it is judged next."""
     renaming = codemod.after if codemod.renames else ""
     return replace(state, gate_state=replace(state.gate_state, codemod=True, renaming=renaming))

@@ -12,14 +12,14 @@ from jumar.core.state.test_policy import TestPolicy
 
 
 def set_limit(state: RunState, limit: ev.Limit) -> RunState:
-    """A cap was changed."""
+    """Record a changed cap."""
     new = limit.new if limit.new is None or limit.name in ("usd", "seconds") else int(limit.new)
     budget = replace(state.run.budget, **{limit.name: new})
     return replace(state, start=replace(state.run, budget=budget))
 
 
 def begin_segment(state: RunState, _resume: ev.Resume) -> RunState:
-    """A new segment: what an open request had reserved counts as spent, and the last segment's end is no end."""
+    """Return a new segment: what an open request had reserved counts as spent, and the last segment's end is no end."""
     spend = state.spend
     if state.request is not None:
         spend = settle(spend, state.request.reserved_usd, state.request.reserved_tokens)

@@ -69,7 +69,7 @@ _SPOKEN = ev.ModelRequest | ev.ModelCall | ev.ActionTaken | ev.Observation | ev.
 
 
 def reduce(state: RunState, entry: ev.Entry) -> RunState:
-    """The state after *entry*. Pure: same journal, same state, forever.
+    """Return the state after *entry*. Pure: same journal, same state, forever.
 
     Raises:
         IllegalEvent: if the phase does not allow the event; *state* is untouched.
@@ -87,7 +87,7 @@ def reduce(state: RunState, entry: ev.Entry) -> RunState:
 
 
 def replay(entries: Iterable[ev.Entry], state: RunState | None = None) -> RunState:
-    """The state after all *entries*."""
+    """Return the state after all *entries*."""
     state = state or RunState()
     for entry in entries:
         state = reduce(state, entry)
@@ -102,7 +102,7 @@ def _next_phase(state: RunState, event: ev.Event) -> Phase:
 
 
 def _picked(state: RunState, event: ev.Event) -> Phase:
-    """The next phase where the table alone does not tell."""
+    """Return the next phase where the table alone does not tell."""
     if isinstance(event, ev.Write):
         return Phase.WRITTEN if _at_once(state) else Phase.OPEN
     if isinstance(event, ev.Tests):  # what the model asked to see moves nothing
