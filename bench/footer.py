@@ -58,7 +58,7 @@ def footers(count: Count) -> list[Cost]:
     found = []
     for ok in (False, True):
         shown = ev.Observation(name="driver.run_tests", content={"ok": ok, "output": "2 of 3 passed"})
-        off, strict = (count(conversation.account([shown], _start(gate))) for gate in (Gate.OFF, Gate.STRICT))
+        off, strict = (count(conversation.describe_events([shown], _start(gate))) for gate in (Gate.OFF, Gate.STRICT))
         found.append(Cost(f"footer of a {'green' if ok else 'red'} result", strict - off))
     return found
 
@@ -70,7 +70,9 @@ def claims(count: Count) -> list[Cost]:
         arguments: dict[str, object] = {"test_id": test_id, "edit_target": path}
         called = json.dumps({"name": "edit_claim", "arguments": arguments}, separators=(",", ":"))
         taken = ev.ActionTaken(name="edit_claim", args=arguments, admitted=True, last=True)
-        answer = conversation.account([taken, ev.EditClaim(test_id=test_id, edit_target=path)], _start(Gate.STRICT))
+        answer = conversation.describe_events(
+            [taken, ev.EditClaim(test_id=test_id, edit_target=path)], _start(Gate.STRICT)
+        )
         names = count(test_id) + count(path)
         found.append(Cost(f"claim of {test_id} for {path}", count(called) + count(answer), names))
     return found

@@ -24,7 +24,7 @@ from jumar.models.script import ScriptedUsage, ScriptLine
 from jumar.ports import Ask
 from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.model_routes import list_tiers
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import load_task
 from support.worlds.driver_world import Heard, Turns, both, call, ended, resumed, swift
 from support.worlds.gate_world import Terms, claim, edit, gated
@@ -194,7 +194,7 @@ def test_a_route_that_is_not_asked_is_said_in_one_line(
 ) -> None:
     root = lay(tmp_path / "task", {**GOOD, "task.toml": TABLES})
 
-    found = with_options(load_task(root), Options(usd=1.0, **chosen)).notes  # type: ignore[arg-type]  # texts alone
+    found = apply_options(load_task(root), Options(usd=1.0, **chosen)).notes  # type: ignore[arg-type]  # texts alone
 
     assert len(found) == len(notes)
     assert all(note.startswith(said) for note, said in zip(found, notes, strict=True))
@@ -202,7 +202,7 @@ def test_a_route_that_is_not_asked_is_said_in_one_line(
 
 def test_what_model_replaces_is_said_in_one_line(tmp_path: Path) -> None:
     root = lay(tmp_path / "task", {**GOOD, "task.toml": "[routes.mid]\nmodel = 'openai:a'\n"})
-    task = with_options(load_task(root), Options(model="openai:b", usd=1.0, price="1,2"))
+    task = apply_options(load_task(root), Options(model="openai:b", usd=1.0, price="1,2"))
 
     assert task.chosen_routes["mid"].model == "openai:b"
     assert task.chosen_routes["mid"].price == Price(input=1, output=2)

@@ -14,7 +14,7 @@ from jumar.core.state.budget import PROFILES
 from jumar.core.state.test_policy import Gate
 from jumar.models.wire.providers import PROVIDERS
 from jumar.runs.setup.choose_model import prepare_model
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import Task, load_task
 
 __all__ = ["jumar"]
@@ -37,7 +37,7 @@ def settled(folder: Path, tables: str = "", beside: str = "", files: Files = GOO
     """A task with *tables* in its file and *beside* in the person's, and what was *chosen*."""
     root = lay(folder / "in" / "task", {**files, "task.toml": tables})
     (root.parent / "jumar.toml").write_text(beside)
-    return with_options(load_task(root), Options(**chosen), KEY)
+    return apply_options(load_task(root), Options(**chosen), KEY)
 
 
 @pytest.mark.parametrize("files", [GOOD, MANY], ids=["a small repository", "a large one"])

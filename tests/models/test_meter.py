@@ -25,7 +25,7 @@ from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
 from jumar.models.script import ScriptedUsage, ScriptLine, ScriptModel
 from jumar.runs.lifecycle import start
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import load_task
 from support.processes.interpreters import beside_it
 from support.worlds.run_world import Terms, World, program, world
@@ -202,7 +202,7 @@ async def metered(folder: Path, many: int, policy: TestPolicy) -> int:
                 confirm=0,
                 sandbox="S0",
             )
-            task = with_options(load_task(lay_out(folder / str(number))), chosen)
+            task = apply_options(load_task(lay_out(folder / str(number))), chosen)
             result = await start(task, folder / "runs", environ=os.environ)
             assert result.stop is StopReason.FINAL
             counted.append(result.test_runs)

@@ -20,7 +20,7 @@ from jumar.ports import Collected, Verification
 from jumar.runners.command import SAMPLE_SUITE, CommandRunner, build_argv
 from jumar.runners.command import build_test_id as id_of
 from jumar.runs.setup.assembly import RunPlace, build_settings, build_verifier, store_tree
-from jumar.task.resolve import Options, with_command, with_options
+from jumar.task.resolve import Options, apply_options, apply_test_command
 from jumar.task.task import list_targets, load_task
 from jumar.testing import check_runner
 from jumar.verify.verifier import TrustedVerifier
@@ -144,10 +144,10 @@ def test_with_a_test_command_all_files_may_be_edited_but_tests_build_files_and_w
     (root / "ci" / "all.sh").write_text("")
     (root / "a_test.go").write_text("")
 
-    task = with_options(load_task(root), Options(model="repair", test_command="sh ci/all.sh"))
+    task = apply_options(load_task(root), Options(model="repair", test_command="sh ci/all.sh"))
     assert list_targets(task) == ("README.md", "src/a.c")
     named = repository(tmp_path / "named", task='[tests]\ncommand = "make check"\n[files]\neditable = ["*"]\n')
-    assert "Makefile" not in list_targets(with_options(load_task(named), Options(model="repair")))
+    assert "Makefile" not in list_targets(apply_options(load_task(named), Options(model="repair")))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_command_without_a_report_is_one_test(tmp_path: Path, table: str, runn
 
 def test_the_whole_time_is_the_command_s_unless_a_limit_for_one_test_was_chosen(tmp_path: Path) -> None:
     def limit(options: Options, **files: str) -> float:
-        return with_options(load_task(repository(tmp_path, **files)), options).suite.test_timeout_seconds
+        return apply_options(load_task(repository(tmp_path, **files)), options).suite.test_timeout_seconds
 
     flag = Options(model="repair", test_command="make check", timeout_seconds=600.0)
     assert limit(flag) == 600.0
@@ -190,14 +190,14 @@ def test_what_names_single_tests_is_refused_for_a_test_command(
 ) -> None:
     task = load_task(repository(tmp_path, task=f"[tests]\n{table}\n"))
     with pytest.raises(BadInput) as refused:
-        with_options(task, replace(options, model="repair"))
+        apply_options(task, replace(options, model="repair"))
     assert said in str(refused.value)
 
 
 def test_doctor_looks_for_the_program_of_a_test_command(tmp_path: Path) -> None:
     root = repository(tmp_path, task='[tests]\ncommand = "sh ci.sh"\n')
     (there,) = gate.check_tests(load_task(root), ENVIRON)
-    (absent,) = gate.check_tests(with_command(load_task(root), Options(test_command="no-such-program")), ENVIRON)
+    (absent,) = gate.check_tests(apply_test_command(load_task(root), Options(test_command="no-such-program")), ENVIRON)
 
     assert (there.ok, there.found) == (True, "sh ci.sh: one test, passed if it exits with status 0")
     assert (absent.ok, absent.mend) == (False, "there is no program 'no-such-program' on PATH")
@@ -279,7 +279,7 @@ def test_a_test_command_finds_the_programs_of_the_project_in_every_tier(tmp_path
     (tmp_path / "r" / ".venv" / "bin" / "tool").chmod(0o755)
     (tmp_path / "r" / "src").mkdir()
     (tmp_path / "r" / "src" / "a.c").write_text("")
-    task = with_options(load_task(tmp_path / "r"), Options(model="repair", test_command=".venv/bin/tool && tool"))
+    task = apply_options(load_task(tmp_path / "r"), Options(model="repair", test_command=".venv/bin/tool && tool"))
     place = RunPlace.at(tmp_path / "run", ENVIRON, sandbox(tier))
     tree = store_tree(place.store, task)
     settings = build_settings(task, place.store, tree, None)

@@ -15,7 +15,7 @@ import pytest
 from jumar.core.state import events as ev
 from jumar.errors import BadInput
 from jumar.journal.writer import read_journal
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import load_task
 from support.processes import fake_provider as wire
 from support.processes.external_run import PRELUDE
@@ -163,14 +163,14 @@ class TestTheCommandLine:
         environ = {**os.environ, "GEMINI_API_KEY": "x"}
         fields = {"agent": "external", "model": "openai:x", "confirm": 0, "sandbox": "S0", **chosen}
         with pytest.raises(BadInput, match=why):
-            with_options(load_task(task / "task"), Options(**fields), environ)
+            apply_options(load_task(task / "task"), Options(**fields), environ)
 
     def test_lets_a_key_through_only_where_nobody_counts(self, task: Path) -> None:
         environ = {**os.environ, "GEMINI_API_KEY": "x"}
         options = Options(
             agent="external", model="openai:x", agent_command="sh", agent_env=("GEMINI_API_KEY",), allow_unmetered=True
         )
-        outside = with_options(load_task(task / "task"), options, environ).outside
+        outside = apply_options(load_task(task / "task"), options, environ).outside
         assert (outside.metered, outside.variables) == (False, ("GEMINI_API_KEY",))
 
     def test_reads_no_command_from_a_task_s_files(self, task: Path) -> None:

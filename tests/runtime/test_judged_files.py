@@ -12,7 +12,7 @@ from jumar.core.gate.pure_renames import find_renames
 from jumar.core.gate.write_rules import WriteRules
 from jumar.core.state.settings import Settings, Suite
 from jumar.runs.tree.shadowing import forbid_shadowing
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import list_targets, load_task
 
 COMMANDS = (
@@ -26,7 +26,7 @@ COMMANDS = (
 
 def editable(root: Path, command: str) -> tuple[str, ...]:
     """The files that an agent may edit where *command* judges."""
-    return list_targets(with_options(load_task(root), Options(model="script:x", test_command=command)))
+    return list_targets(apply_options(load_task(root), Options(model="script:x", test_command=command)))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

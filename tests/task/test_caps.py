@@ -30,7 +30,7 @@ from jumar.models.wire.prices import find_tariff
 from jumar.ports import Answer, Ask
 from jumar.runs.lifecycle import start
 from jumar.runtime.actions import redact_event
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import list_tree_files, load_task
 from support.processes import fake_provider as wire
 from support.worlds.run_world import Terms, World, program, world
@@ -125,7 +125,7 @@ def test_money_is_never_paid_back_and_never_breaks_a_sum(usd: float, expected: i
 def test_a_file_that_came_with_the_task_cannot_raise_a_profile_or_lower_a_price(tmp_path: Path) -> None:
     tables = '[budget]\nusd = 100000\n[prices."openai:gpt-6.1-terra"]\ninput = 0\noutput = 0\n'
     task = load_task(lay(tmp_path / "in" / "task", {**GOOD, "task.toml": tables}))
-    chosen = with_options(task, Options(model="openai:gpt-6.1-terra", profile="workday"))
+    chosen = apply_options(task, Options(model="openai:gpt-6.1-terra", profile="workday"))
     route = chosen.chosen_routes["mid"]
 
     assert chosen.budget.usd == 10.0
@@ -136,7 +136,7 @@ def test_a_file_that_came_with_the_task_cannot_raise_a_profile_or_lower_a_price(
     )
 
     (tmp_path / "in" / "jumar.toml").write_text(tables)
-    own = with_options(load_task(tmp_path / "in" / "task"), Options(model="openai:gpt-6.1-terra"))
+    own = apply_options(load_task(tmp_path / "in" / "task"), Options(model="openai:gpt-6.1-terra"))
     assert own.chosen_routes["mid"].price == Price(input=0, output=0)
     assert find_tariff(own.chosen_routes["mid"]).worst(1000, 1000) == 0
 
@@ -156,7 +156,7 @@ def test_a_run_that_is_refused_leaves_the_runs_of_others_alone(tmp_path: Path) -
     task = lay(
         tmp_path / "task", {"app.py": "x = 1\n", "test_app.py": f"import os\nos.makedirs({str(runs / 'b')!r})\n"}
     )
-    settled = with_options(load_task(task), Options(model="repair", sandbox="S0"))
+    settled = apply_options(load_task(task), Options(model="repair", sandbox="S0"))
 
     with pytest.raises(BadInput, match="no tests"):
         anyio.run(lambda: start(settled, runs, environ=os.environ))

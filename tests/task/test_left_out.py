@@ -16,7 +16,7 @@ from jumar.runs.tree.missing_files import build_advice, find_needed_files
 from jumar.runs.tree.task_tree import announce_size, settle_tree
 from jumar.task.task import load_task
 from jumar.workspace.files.tree_size import TreeSize
-from jumar.workspace.git_ignored import Ignored, find_left_out, without_included
+from jumar.workspace.git_ignored import Ignored, drop_included, find_left_out
 from jumar.workspace.store.object_store import LIMIT_BYTES, Store
 from support.processes.fake_claude_code import git
 from support.worlds.run_world import program, world
@@ -110,7 +110,7 @@ def test_without_git_only_caches_and_histories_are_left_out(tmp_path: Path) -> N
 
 
 def test_folders_without_the_way_to_a_named_file_are_not_entered() -> None:
-    skip = without_included(Ignored(("data/", "build/")).skip(), ("/data/small/x.json",))
+    skip = drop_included(Ignored(("data/", "build/")).skip(), ("/data/small/x.json",))
     assert [skip(path) for path in ("data/", "data/small/", "data/small/x.json")] == [False] * 3
     assert [skip(path) for path in ("build/", "data/other/", "data/y", "data/small/y")] == [True] * 4
 

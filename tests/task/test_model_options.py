@@ -14,7 +14,7 @@ from jumar.core.state.settings import Price
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.models.wire.providers import PROVIDERS
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import Task, load_task
 
 __all__ = ["jumar"]
@@ -104,7 +104,7 @@ def task(tmp_path: Path) -> Callable[[str], Task]:
 
 
 def test_a_key_chooses_its_provider_s_usual_models(task: Callable[[str], Task]) -> None:
-    chosen = with_options(task(""), Options(), {"ANTHROPIC_API_KEY": "sk-test"})
+    chosen = apply_options(task(""), Options(), {"ANTHROPIC_API_KEY": "sk-test"})
 
     assert chosen.model.startswith("anthropic:")
     assert (chosen.agent, chosen.gate) == ("driver", Gate.STRICT)
@@ -114,7 +114,7 @@ def test_a_key_chooses_its_provider_s_usual_models(task: Callable[[str], Task]) 
 
 def test_default_limits_of_output_tokens_are_those_of_the_design(task: Callable[[str], Task]) -> None:
     tables = "[routes.frontier]\nmodel = 'anthropic:claude-opus-5-5'\n"
-    routes = with_options(task(tables), Options(model="anthropic:claude-haiku-5-5")).chosen_routes
+    routes = apply_options(task(tables), Options(model="anthropic:claude-haiku-5-5")).chosen_routes
 
     limits = {tier: route.max_output_tokens for tier, route in routes.items()}
     assert limits == {"cheap": 16_384, "mid": 8_192, "frontier": 16_384}
@@ -122,14 +122,14 @@ def test_default_limits_of_output_tokens_are_those_of_the_design(task: Callable[
 
 def test_a_model_by_flag_sets_the_tiers_that_no_route_names(task: Callable[[str], Task]) -> None:
     tables = "[routes.cheap]\nmodel = 'openai:small'\nmax_output_tokens = 50\n[routes.frontier]\nmodel = 'openai:big'\n"
-    routes = with_options(task(tables), Options(model="openai:mine", price="1,2,0.5")).chosen_routes
+    routes = apply_options(task(tables), Options(model="openai:mine", price="1,2,0.5")).chosen_routes
 
     assert {tier: route.model for tier, route in routes.items()} == {
         "cheap": "openai:small", "mid": "openai:mine", "frontier": "openai:big",
     }  # fmt: skip
     assert routes["cheap"].max_output_tokens == 50
     assert routes["cheap"].price is None
-    alone = with_options(task(""), Options(model="openai:mine")).chosen_routes
+    alone = apply_options(task(""), Options(model="openai:mine")).chosen_routes
     assert {tier: route.model for tier, route in alone.items()} == {"cheap": "openai:mine", "mid": "openai:mine"}
     assert routes["mid"].price == Price(input=1, output=2, cached=0.5)
 
@@ -139,7 +139,7 @@ def test_routes_of_the_configuration(task: Callable[[str], Task]) -> None:
         "[routes.mid]\nmodel = 'openai:a'\n[routes.cheap]\nmodel = 'google:b'\n"
         "[prices.'google:b']\ninput = 1.0\noutput = 2.0\n"
     )
-    chosen = with_options(task(tables), Options())
+    chosen = apply_options(task(tables), Options())
 
     assert (chosen.model, chosen.chosen_routes["cheap"].model) == ("openai:a", "google:b")
     assert chosen.chosen_routes["cheap"].price == Price(input=1, output=2)
@@ -165,14 +165,16 @@ FREE = Options(model="openai:x", agent="driver", price="free")
     ],
 )  # fmt: skip
 def test_budgets(task: Callable[[str], Task], tables: str, options: Options, budget: Budget) -> None:
-    assert with_options(task(tables), options).budget == budget
+    assert apply_options(task(tables), options).budget == budget
 
 
 def test_under_never_the_model_may_not_run_tests_from_the_library_either(task: Callable[[str], Task]) -> None:
     with pytest.raises(BadInput, match="under test policy never the model sees no test result"):
-        with_options(task(""), Options(model="openai:x", agent="driver", test_policy="never", model_may_run_tests=True))
+        apply_options(
+            task(""), Options(model="openai:x", agent="driver", test_policy="never", model_may_run_tests=True)
+        )
 
-    chosen = with_options(task(""), Options(model="openai:x", agent="driver", test_policy="never"))
+    chosen = apply_options(task(""), Options(model="openai:x", agent="driver", test_policy="never"))
     assert chosen.test_policy is TestPolicy.NEVER
 
 
@@ -180,4 +182,4 @@ def test_under_never_the_model_may_not_run_tests_from_the_library_either(task: C
 def test_whether_the_model_may_run_tests_is_apart_from_when_they_run(task: Callable[[str], Task], policy: str) -> None:
     asked = Options(model="openai:x", agent="driver", gate="off", test_policy=policy, model_may_run_tests=True)
 
-    assert with_options(task(""), asked).switches.model_may_run_tests
+    assert apply_options(task(""), asked).switches.model_may_run_tests

@@ -16,7 +16,7 @@ from jumar.core.state.ratchet import Ratchet, Ties
 from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.models.wire.providers import PROVIDERS
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.settings.precedence import Authority, FileSettings, SettingValue, settle
 from jumar.task.settings.run_settings import SETTINGS, Stricter
 from jumar.task.task import Task, load_task
@@ -34,7 +34,7 @@ def laid(folder: Path, task: str = "", inside: str = "", beside: str = "") -> Pa
 
 
 def settled(root: Path, **chosen: Any) -> Task:
-    return with_options(load_task(root), Options(**{**FREE, **chosen}))
+    return apply_options(load_task(root), Options(**{**FREE, **chosen}))
 
 
 def row(task: Task, name: str) -> SettingValue:
@@ -175,7 +175,7 @@ def test_a_foreign_jumar_toml_does_not_hide_the_person_s(tmp_path: Path) -> None
     root = laid(tmp_path, inside="run.usd = 100\n", beside="run.usd = 1\n")
 
     assert settled(root).budget.usd == 1
-    assert with_options(load_task(root, root / "jumar.toml"), Options(**FREE)).budget.usd == 100, "it was named"
+    assert apply_options(load_task(root, root / "jumar.toml"), Options(**FREE)).budget.usd == 100, "it was named"
 
 
 def test_run_may_choose_the_model_and_repair_is_its_own_agent(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_host_s_agent_is_its_own(tmp_path: Path) -> None:
     root = laid(
         tmp_path, task="[run]\nagent = 'pipeline'\nmodel = 'openai:x'\ngate = 'off'\nties = 'revert'\nturns = 3\n"
     )
-    task = with_options(load_task(root), Options(agent="host", model="host", gate="strict"))
+    task = apply_options(load_task(root), Options(agent="host", model="host", gate="strict"))
 
     assert (task.agent, task.model, task.gate, task.rule.ties, task.budget.turns) == (
         "host", "host", Gate.STRICT, Ties.REVERT, 3,
@@ -321,7 +321,7 @@ def test_options_take_lists_and_enumerations(tmp_path: Path) -> None:
     options = library.Options(tests=tests, gate=library.Gate.STRICT, ratchet=library.Ratchet.IDENTITY, usd=2, **FREE)
 
     assert (options.tests, options.gate, options.usd) == (("test_app.py",), "strict", 2.0)
-    assert with_options(load_task(lay(tmp_path, GOOD)), options).rule.ratchet is Ratchet.IDENTITY
+    assert apply_options(load_task(lay(tmp_path, GOOD)), options).rule.ratchet is Ratchet.IDENTITY
 
 
 def test_a_file_beside_the_task_in_the_same_repository_is_not_the_persons_own(tmp_path: Path) -> None:

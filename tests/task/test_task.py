@@ -16,8 +16,8 @@ from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.languages.gitignore_globs import compile_patterns, escape_path
 from jumar.languages.python_encoding import decode_source
-from jumar.task.resolve import Options, with_options
-from jumar.task.task import Task, build_write_rules, find_interpreter, list_tree_files, load_task, settings_for
+from jumar.task.resolve import Options, apply_options
+from jumar.task.task import Task, build_write_rules, find_interpreter, freeze_settings, list_tree_files, load_task
 
 EXAMPLE = """
 [task]
@@ -57,7 +57,7 @@ class TestLoading:
     """What a path may be."""
 
     def test_a_green_may_be_believed_at_once(self, folder: Path) -> None:
-        assert with_options(loaded(folder, "[tests]\nconfirm = 0\n"), chosen()).suite.confirm == 0
+        assert apply_options(loaded(folder, "[tests]\nconfirm = 0\n"), chosen()).suite.confirm == 0
 
     def test_tests_beside_held_out_ones_may_be_selected(self, folder: Path) -> None:
         assert loaded(folder, "[tests]\nselect = ['.']\nhidden = 'hidden'\n").hidden == folder / "hidden"
@@ -75,7 +75,7 @@ class TestLoading:
 
     def test_any_repository_is_a_task(self, folder: Path) -> None:
         task = load_task(folder)
-        guard = build_write_rules(settings_for(task, ("test_gcd.py",)))
+        guard = build_write_rules(freeze_settings(task, ("test_gcd.py",)))
 
         assert explain_refusal("gcd.py", guard) is None
         for path in ("test_gcd.py", "tests/data.txt", "conftest.py", "setup.py", "notes.md"):
@@ -241,7 +241,7 @@ class TestGuard:
     )
     def test_no_glob_of_the_task_opens_its_tests(self, protected: list[str]) -> None:
         task = Task(root=Path(), name="t", editable=("*",), protected=tuple(protected))
-        guard = build_write_rules(settings_for(task, ("test_a.py", "pkg/test_b.py")))
+        guard = build_write_rules(freeze_settings(task, ("test_a.py", "pkg/test_b.py")))
 
         for path in ("test_a.py", "pkg/test_b.py", "conftest.py", "sub/conftest.py", "pyproject.toml", "x.pth"):
             assert guard.protected(path), path
@@ -314,15 +314,15 @@ class TestOptions:
     @pytest.mark.parametrize(("options", "said"), CHOICES.values(), ids=CHOICES)
     def test_what_cannot_work_is_refused(self, folder: Path, options: Chosen, said: str) -> None:
         with pytest.raises(BadInput) as caught:
-            with_options(load_task(folder), Options(**options))
+            apply_options(load_task(folder), Options(**options))
         assert said in str(caught.value)
 
     def test_an_unknown_runner_is_refused(self, folder: Path) -> None:
         with pytest.raises(BadInput, match=r"unknown runner 'nose'; known are .*pytest"):
-            with_options(loaded(folder, "[tests]\nrunner = 'nose'"), chosen())
+            apply_options(loaded(folder, "[tests]\nrunner = 'nose'"), chosen())
 
     def test_nothing_chosen_is_a_default(self, folder: Path) -> None:
-        task = with_options(load_task(folder), chosen())
+        task = apply_options(load_task(folder), chosen())
 
         assert (task.agent, task.model, task.gate) == ("repair", "repair", Gate.OFF)
         assert (task.test_policy, task.rule) == (TestPolicy.ON_WRITE, Rule())
@@ -332,7 +332,7 @@ class TestOptions:
         picked = chosen(
             attempts=2, usd=1.5, timeout_seconds=5, ratchet="identity", ties="revert", seed=7, instruction="do"
         )
-        task = with_options(loaded(folder, EXAMPLE), picked)
+        task = apply_options(loaded(folder, EXAMPLE), picked)
 
         assert (task.budget.attempts, task.budget.usd, task.seed, task.instruction) == (2, 1.5, 7, "do")
         assert (task.suite.timeout_seconds, task.suite.test_timeout_seconds) == (5, 5)
@@ -341,5 +341,5 @@ class TestOptions:
     def test_test_narrows_the_expected_ids(self, folder: Path) -> None:
         task = loaded(folder, "[tests]\nexpected = ['test_gcd.py::test_gcd', 'test_gcd.py::test_gcdx', 'gcd.py::a']")
 
-        assert with_options(task, chosen(tests=("test_gcd.py",))).expected == task.expected[:2]
-        assert with_options(task, chosen(tests=("test_gcd.py::test_gcd",))).expected == task.expected[:1]
+        assert apply_options(task, chosen(tests=("test_gcd.py",))).expected == task.expected[:2]
+        assert apply_options(task, chosen(tests=("test_gcd.py::test_gcd",))).expected == task.expected[:1]

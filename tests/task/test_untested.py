@@ -23,7 +23,7 @@ from jumar.journal.line_format import JournalEnd
 from jumar.mcp_server.responses import build_standing
 from jumar.runs.session import open_session
 from jumar.runs.setup.result import build_result
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import list_targets, load_task
 from jumar.task.untested import format_untested_line, has_test_files, verify_commands
 from support.processes.fake_claude_code import Host, git
@@ -267,7 +267,7 @@ def test_a_repository_without_a_test_file_gets_the_driver_and_a_sentence_that_sa
 
     assert not has_test_files(bare)
     assert has_test_files(tested)
-    assert with_options(bare, Options(model="anthropic:m")).agent == "driver"
+    assert apply_options(bare, Options(model="anthropic:m")).agent == "driver"
     assert "`make test`" in format_untested_line("make test", Gate.REFACTOR)
     for option in ("[gate] verify", "--verify", "--test-command", "--gate strict"):
         assert option in format_untested_line("", Gate.REFACTOR)
@@ -360,7 +360,7 @@ def test_hooks_in_a_repository_without_tests_admit_edits_and_offer_what_could_ju
 @pytest.mark.slow
 def test_a_session_of_a_host_in_a_repository_without_tests_is_a_refactoring_that_ends_untested(tmp_path: Path) -> None:
     root = lay(tmp_path / "bare", {"calc.py": BARE})
-    task = with_options(load_task(root), Options(agent="host", model="host", sandbox="S0"))
+    task = apply_options(load_task(root), Options(agent="host", model="host", sandbox="S0"))
 
     async def visit() -> StopReason | None:
         async with open_session(task, tmp_path / "runs", environ={}) as session:

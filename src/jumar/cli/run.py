@@ -34,7 +34,7 @@ from jumar.runs.setup.marks import Trust, TrustedRun, is_own
 from jumar.runs.setup.result import Result
 from jumar.runs.tree.missing_files import build_advice as lacks
 from jumar.task.budget_options import format_flag
-from jumar.task.resolve import with_options
+from jumar.task.resolve import apply_options
 from jumar.task.task import load_task
 from jumar.task.untested import format_untested_line
 
@@ -65,7 +65,7 @@ LISTED = 10
 def run(task: Path, runs: Path, **chosen: Any) -> int:
     """Work on TASK (a task.toml, or any folder with tests) until its tests pass or a cap is reached."""
     voice = Console(json=chosen.pop("as_json"), quiet=chosen.pop("quiet"))
-    settled = with_options(load_task(task, chosen.pop("config")), read_options(chosen), read_environment())
+    settled = apply_options(load_task(task, chosen.pop("config")), read_options(chosen), read_environment())
     with ProgressDisplay(voice) as live:
         attendant = SignalWatcher(live.line, quiet=voice.quiet)
         from jumar.runs import lifecycle as harness  # noqa: PLC0415  it is slow to import
@@ -123,7 +123,7 @@ def resume(run_dir: Path, *, apply: bool, trust: bool, as_json: bool, quiet: boo
 def score(task: Path, tree: Path, python: str | None, *, as_json: bool, quiet: bool, **chosen: Any) -> int:
     """A verdict on TREE (a folder, or the directory of a run) by TASK's own tests, and nothing else."""
     voice = Console(json=as_json, quiet=quiet)
-    settled = with_options(load_task(task), read_options({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
+    settled = apply_options(load_task(task), read_options({"agent": HOST, "model": HOST, "gate": Gate.OFF, **chosen}))
     with ProgressDisplay(voice) as live:
         from jumar.runs.scoring import score_tree  # noqa: PLC0415  as above
 

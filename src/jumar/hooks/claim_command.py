@@ -101,7 +101,7 @@ async def claim_in_session(here: Path, test_id: str, target: str, environ: Mappi
         BadInput: if there is none, or a path leads out of it.
         Infra: if the machine failed.
     """
-    root = root_around(here)
+    root = find_repository_root(here)
     path, test_id = _relative(root, here, target), resolve_test_id(root, here, test_id)
     desk = RepositorySession(root, environ)
     with desk.locked():
@@ -116,7 +116,7 @@ async def claim_in_session(here: Path, test_id: str, target: str, environ: Mappi
     return ClaimOutcome(admitted=False, text=" ".join(f"refused: {adapt_to_shell(told.reason)}".split()))
 
 
-def root_around(here: Path) -> Path:
+def find_repository_root(here: Path) -> Path:
     """Return the root of the repository that the folder *here* lies in.
 
     Raises:

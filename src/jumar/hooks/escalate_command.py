@@ -12,7 +12,7 @@ from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.environment import read_environment
 from jumar.core.state.reply import ToolCall
-from jumar.hooks.claim_command import HOST, ClaimOutcome, resolve_test_id, root_around, send
+from jumar.hooks.claim_command import HOST, ClaimOutcome, find_repository_root, resolve_test_id, send
 from jumar.hooks.repository_session import RepositorySession
 
 
@@ -43,7 +43,7 @@ async def escalate_in_session(here: Path, test_id: str, reason: str, environ: Ma
         BadInput: if there is none, it has ended, or the test's file lies outside.
         Infra: if the machine failed.
     """
-    root = root_around(here)
+    root = find_repository_root(here)
     test_id = resolve_test_id(root, here, test_id)
     desk = RepositorySession(root, environ)
     with desk.locked():

@@ -28,7 +28,7 @@ from jumar.runs.session import Session, open_session, rejoin_session
 from jumar.runs.setup.assembly import RunPlace, build_guard, build_workspace, load_runner
 from jumar.runs.setup.marks import Trust, TrustedRun
 from jumar.runs.setup.result import read_state
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.settings.task_files import DEFAULTS_FILE, TASK_FILE
 from jumar.task.task import Task, load_task
 from jumar.workspace.files import trees
@@ -282,7 +282,7 @@ def _task(root: Path, environ: Mapping[str, str], gate: Gate | None) -> Task:
     if confirm and not confirm.isdecimal():
         raise BadInput(f"JUMAR_HOOK_CONFIRM (or JUMAR_RUN_CONFIRM) is {confirm!r}, and must be a number of fresh runs")
     options = Options(agent=HOST, gate=gate, confirm=int(confirm) if confirm else None, sandbox=sandbox)
-    task = with_options(load_task(root), options, environ)
+    task = apply_options(load_task(root), options, environ)
     editable = ("*",) if task.editable == ANY_PYTHON else task.editable
     # An agent that could write these would choose its own gate at the next prompt.
     steering = (f"/{TASK_FILE}", f"/{DEFAULTS_FILE}")

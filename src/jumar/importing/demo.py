@@ -18,7 +18,7 @@ from jumar.importing.recipes import PlantedBug, PreparedRecipe
 from jumar.journal.writer import read_journal
 from jumar.runs.lifecycle import Begun, start
 from jumar.runs.setup.result import Result
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import load_task
 from jumar.workspace.patch import format_diff
 from jumar.workspace.store.object_store import Store
@@ -72,7 +72,7 @@ async def work_through(
         left = ends - time.monotonic()
         if one.folder is None or left < LEAST_SECONDS:
             continue
-        task = with_options(load_task(one.folder), Options(model="repair"))
+        task = apply_options(load_task(one.folder), Options(model="repair"))
         seconds = min(left, BOUNDS.seconds or left)
         task = replace(task, budget=replace(task.budget, attempts=BOUNDS.attempts, seconds=seconds))
         result = await start(task, runs, environ=environ, begun=begun)

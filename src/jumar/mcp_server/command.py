@@ -26,7 +26,7 @@ from jumar.mcp_server import server as mcp_server
 from jumar.mcp_server import tools as calls
 from jumar.runs.archive.find import RUNS, refuse_links
 from jumar.runs.setup.marks import Trust
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import Task, load_task
 
 PATH = click.Path(path_type=Path)
@@ -142,7 +142,7 @@ def _settling(chosen: dict[str, Any]) -> Callable[[Path, calls.OpenTask], Task]:
             confirm=chosen["confirm"],
             sandbox=chosen["sandbox"],
         )
-        task = with_options(load_task(path), options)
+        task = apply_options(load_task(path), options)
         for note in task.notes:
             click.echo(strip_controls(f"jumar: note: {note}"), err=True)
         return task

@@ -138,7 +138,7 @@ class Session:
             observations=tuple((e.name, e.content) for e in events if isinstance(e, ev.Observation)),
             reverted=tuple(dict.fromkeys(path for e in reverts for path in e.paths)),
             why="; ".join(dict.fromkeys(e.why for e in reverts)),
-            text=conversation.account(events, self.state.run),
+            text=conversation.describe_events(events, self.state.run),
             stop=end.stop if end else None,
         )
 

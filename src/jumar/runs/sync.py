@@ -9,7 +9,7 @@ import anyio
 
 from jumar.runs.lifecycle import start
 from jumar.runs.setup.result import Result
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import load_task
 
 
@@ -34,5 +34,5 @@ def run(
         Infra: if the machine failed before the run could be written down.
     """
     chosen = options or Options()
-    settled = with_options(load_task(Path(task)), chosen, environ or {})
+    settled = apply_options(load_task(Path(task)), chosen, environ or {})
     return anyio.run(lambda: start(settled, Path(runs), python=chosen.python, environ=environ or {}))

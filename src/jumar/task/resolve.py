@@ -32,7 +32,7 @@ from jumar.task.settings.run_settings import OFFLINE, check_model
 from jumar.task.settings.task_file import LONGEST_SECONDS
 from jumar.task.task import Task, protect_judging_files
 
-__all__ = ["OFFLINE", "Options", "asks_provider", "with_options"]
+__all__ = ["OFFLINE", "Options", "apply_options", "asks_provider"]
 
 NO_MODEL = (
     "no model is chosen: set a provider's key (ANTHROPIC_API_KEY, OPENAI_API_KEY, ...), or name a local server "
@@ -52,7 +52,7 @@ class Options(OptionValues, frozen=True, kw_only=True):
         check_options(self)
 
 
-def with_options(
+def apply_options(
     task: Task, options: Options, environ: Mapping[str, str] | None = None, *, from_environment: bool = False
 ) -> Task:
     """Return *task* with what was chosen, and a default for what was not.
@@ -64,7 +64,7 @@ def with_options(
     Raises:
         BadInput: if no model is chosen, or what was chosen does not go together.
     """
-    task = _with_plain(with_command(task, options), options)
+    task = _with_plain(apply_test_command(task, options), options)
     rows = resolve_settings(task, options, environ or {}, from_environment=from_environment)
     agent, model, policy, gate = _refuse(options, rows)
     routes, caps = _spending(task, options, rows, from_environment=from_environment)
@@ -196,7 +196,7 @@ def _narrowed(expected: tuple[str, ...], tests: Iterable[str]) -> tuple[str, ...
     return tuple(i for i in expected if any(i == t or i.startswith((f"{t}/", f"{t}::", f"{t}[")) for t in chosen))
 
 
-def with_command(task: Task, options: Options) -> Task:
+def apply_test_command(task: Task, options: Options) -> Task:
     """Return *task*, judged by the test command of *options* where they have one.
 
     Raises:

@@ -151,7 +151,7 @@ def build_write_rules(settings: Settings) -> WriteRules:
     return WriteRules(compile_patterns(settings.editable), compile_patterns(settings.protected))
 
 
-def settings_for(
+def freeze_settings(
     task: Task, test_files: Iterable[str], python: Path | None = None, context: Context | None = None
 ) -> Settings:
     """Return the settings that the journal keeps of *task*, so that a run directory is enough to resume."""

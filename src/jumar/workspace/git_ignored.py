@@ -46,7 +46,7 @@ class Ignored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def skip(self) -> Skip:
         """Return the predicate for paths that are left out (a folder's path ends with a slash)."""
-        return without_included(self._skip(), self.include) if self.include else self._skip()
+        return drop_included(self._skip(), self.include) if self.include else self._skip()
 
     def _skip(self) -> Skip:
         rule, at = compile_patterns(self.lines), self.below
@@ -65,7 +65,7 @@ class Ignored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return skips
 
 
-def without_included(skip: Skip, include: tuple[str, ...]) -> Skip:
+def drop_included(skip: Skip, include: tuple[str, ...]) -> Skip:
     """*skip* without what the globs *include* name. Folders that may hold some of that are entered."""
     wanted = compile_patterns(include)
     ways = tuple(_fixed(line) for line in include if not line.startswith("!"))

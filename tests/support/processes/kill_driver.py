@@ -28,7 +28,7 @@ from jumar.runs.lifecycle import resume, start
 from jumar.runs.setup.marks import TrustedRun
 from jumar.runtime.dependencies import RunDependencies
 from jumar.runtime.effect_runner import EffectRunner
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import load_task
 from jumar.testing import FakeVerifier
 from support.processes.interpreters import beside_it
@@ -124,7 +124,7 @@ def main(folder: Path, group: int, many: int, real: bool) -> StopReason:  # noqa
         chosen = Options(
             agent="pipeline", model=f"script:{folder / 'script.jsonl'}", attempts=5, confirm=0, sandbox="S0"
         )
-        task = with_options(load_task(folder / "task"), chosen)
+        task = apply_options(load_task(folder / "task"), chosen)
         return (await start(task, runs, environ=os.environ, begun=begun)).stop
 
     return anyio.run(work)

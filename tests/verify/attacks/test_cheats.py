@@ -21,7 +21,7 @@ from jumar.runs.archive.changes import apply_best
 from jumar.runs.lifecycle import start
 from jumar.runs.setup.marks import TrustedRun
 from jumar.runs.setup.result import Result
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.task import load_task
 from support.judging.attack_corpus import Project, attacks, lookalikes, named
 from support.judging.layers import NAMES, Ladder, Layers, without
@@ -64,7 +64,7 @@ def run_with(tmp_path: Path, files: dict[str, str], tests: dict[str, str] | None
     chosen = Options(
         agent="pipeline", model=f"script:{tmp_path / 'script.jsonl'}", timeout_seconds=30, confirm=0, sandbox="S0"
     )
-    settled = with_options(load_task(task), chosen)
+    settled = apply_options(load_task(task), chosen)
     return anyio.run(lambda: start(settled, tmp_path / "runs", environ={}))
 
 

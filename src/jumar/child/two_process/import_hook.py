@@ -20,7 +20,7 @@ class ModuleFacade(types.ModuleType):
     """Proxy of a module of the product, as the tests import it."""
 
     def __getattr__(self, name: str) -> Any:
-        peer = module_dict(self).get("_jumar_peer")
+        peer = get_module_dict(self).get("_jumar_peer")
         if peer is None or (name[:2] == "__" and name not in ("__all__", "__version__", "__author__")):
             raise AttributeError(name)
         if name == "__all__":
@@ -31,23 +31,23 @@ class ModuleFacade(types.ModuleType):
         if name[:2] == "__" or type(value) is ModuleFacade:
             types.ModuleType.__setattr__(self, name, value)
         else:
-            module_dict(self)["_jumar_peer"].ask("set", self, name, value)
+            get_module_dict(self)["_jumar_peer"].ask("set", self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        if name in module_dict(self):
+        if name in get_module_dict(self):
             types.ModuleType.__delattr__(self, name)
         else:
-            module_dict(self)["_jumar_peer"].ask("delete", self, name)
+            get_module_dict(self)["_jumar_peer"].ask("delete", self, name)
 
     def __dir__(self) -> Any:
-        return module_dict(self)["_jumar_peer"].ask("dir", self)
+        return get_module_dict(self)["_jumar_peer"].ask("dir", self)
 
     @property
     def __dict__(self) -> Any:  # type: ignore[override]  # what patches look into is the other side's
         return ProductNames(self)
 
 
-def module_dict(module: types.ModuleType) -> dict[str, Any]:
+def get_module_dict(module: types.ModuleType) -> dict[str, Any]:
     """Return the attributes that a module holds in this process itself."""
     held: dict[str, Any] = vars(types.ModuleType)["__dict__"].__get__(module)
     return held
@@ -123,7 +123,7 @@ class ProductFinder:
         roots = [inside for inside in map(self._inside, sys.path) if inside is not None]
         number = self._peer.ask("import", module.__name__, roots, module.__name__ in self._loaded)
         self._loaded.add(module.__name__)
-        module_dict(module).update(_jumar_thing=number, _jumar_peer=self._peer)
+        get_module_dict(module).update(_jumar_thing=number, _jumar_peer=self._peer)
 
 
 def _parents(path: str) -> list[str]:

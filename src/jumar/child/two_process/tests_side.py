@@ -152,7 +152,7 @@ class TestsSide:
     def form(self, value: Any) -> Any:
         """Return the form of what has a name on both sides: modules, functions and classes of the standard library."""
         if type(value) is import_hook.ModuleFacade:
-            return ["y", import_hook.module_dict(value)["_jumar_thing"]]
+            return ["y", import_hook.get_module_dict(value)["_jumar_thing"]]
         if isinstance(value, types.ModuleType):
             return ["q", value.__name__, ""] if proxies.is_standard_library(value.__name__) else None
         named = isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType))
@@ -205,7 +205,7 @@ class TestsSide:
             return there
         if number not in self.facades:
             self.facades[number] = import_hook.ModuleFacade(name)
-            import_hook.module_dict(self.facades[number]).update(_jumar_thing=number, _jumar_peer=self.peer)
+            import_hook.get_module_dict(self.facades[number]).update(_jumar_thing=number, _jumar_peer=self.peer)
         return self.facades[number]
 
     def admit_error(self, kind: type) -> None:

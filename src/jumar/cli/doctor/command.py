@@ -28,7 +28,7 @@ from jumar.models.wire.providers import PROVIDERS
 from jumar.process.model_command import check_confinable
 from jumar.runs.archive.find import RUNS, refuse_links
 from jumar.task.model_routes import find_keyed_model
-from jumar.task.resolve import Options, with_command
+from jumar.task.resolve import Options, apply_test_command
 from jumar.task.settings.precedence import format_value
 from jumar.task.task import Task, find_interpreter, load_task
 
@@ -84,7 +84,7 @@ def _python() -> GateCheck:
 
 def _tests(task: Path, flag: str | None, test_command: str | None) -> Iterator[GateCheck]:
     try:
-        loaded = with_command(load_task(task), Options(test_command=test_command))
+        loaded = apply_test_command(load_task(task), Options(test_command=test_command))
         python = find_interpreter(loaded, flag)
     except BadInput as bad:
         yield GateCheck("task", ok=False, found=str(bad), mend="name a folder with tests or a task file")

@@ -12,7 +12,7 @@ from jumar.cli.run import run
 from jumar.errors import BadInput
 from jumar.task.budget_options import resolve_caps
 from jumar.task.in_force import resolve_settings
-from jumar.task.resolve import Options, with_options
+from jumar.task.resolve import Options, apply_options
 from jumar.task.settings.precedence import SettingValue
 from jumar.task.task import Task, load_task
 
@@ -31,7 +31,7 @@ def resolve_run_settings(path: Path, environ: Mapping[str, str]) -> tuple[tuple[
         why = refused.format_message() if isinstance(refused, click.ClickException) else str(refused)
         return (), (why,)
     try:
-        settled = with_options(task, options, environ, from_environment=True)
+        settled = apply_options(task, options, environ, from_environment=True)
     except BadInput as refused:
         return _without_a_run(task, options, environ), (str(refused),)
     return settled.in_force, settled.notes

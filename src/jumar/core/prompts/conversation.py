@@ -58,7 +58,7 @@ class Conversation:
         return told.all
 
 
-def account(events: Iterable[ev.Event], run: ev.RunStart) -> str:
+def describe_events(events: Iterable[ev.Event], run: ev.RunStart) -> str:
     """Describe to a model, as one text, the *events* of *run* that one action led to."""
     told = _Told("", "", run)
     for event in events:

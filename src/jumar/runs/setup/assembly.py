@@ -32,7 +32,7 @@ from jumar.runs.tree.shadowing import forbid_shadowing
 from jumar.runs.tree.task_tree import build_skip, compute_allowed_bytes
 from jumar.sandbox.unconfined import Unconfined
 from jumar.task.prompt_context import read_context
-from jumar.task.task import Task, build_write_rules, find_interpreter, settings_for
+from jumar.task.task import Task, build_write_rules, find_interpreter, freeze_settings
 from jumar.verify.execution import HeldOut
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import EntryKind
@@ -96,7 +96,7 @@ def _counted(skip: Matches, tell: Tell) -> Matches:
 def build_settings(task: Task, store: Store, tree: str, python: str | None) -> Settings:
     """Return the settings of *task* for the journal: its rules, and which of the files in *tree* are its tests."""
     test_files = load_runner(task.suite.runner).test_files(tuple(store.manifest(tree)), task.suite.select)
-    return settings_for(task, test_files, find_interpreter(task, python), read_context(task))
+    return freeze_settings(task, test_files, find_interpreter(task, python), read_context(task))
 
 
 def protect_expected_files(settings: Settings, files: Iterable[str]) -> Settings:
