@@ -1,4 +1,4 @@
-"""Public: fakes that ship, and the contracts that every adapter must keep, fakes and real ones alike."""
+"""Public fakes, and the contract checks that every adapter must pass, fakes and real ones alike."""
 
 from __future__ import annotations
 

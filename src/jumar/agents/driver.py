@@ -1,4 +1,4 @@
-"""A loop of tool calls: the model does as it sees fit; the kernel decides what is kept and when it ends."""
+"""The default agent: a loop of tool calls. The model chooses them; the kernel decides what is kept and when it ends."""
 
 from __future__ import annotations
 

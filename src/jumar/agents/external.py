@@ -1,4 +1,4 @@
-"""An agent that is not ours, and works in the folder itself: it is told what a turn begins with, and never believed."""
+"""An external agent, which edits the folder itself: it is prompted at each turn, and its claims are not believed."""
 
 from __future__ import annotations
 

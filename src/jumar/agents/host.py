@@ -1,4 +1,4 @@
-"""An agent that is not ours: it asks for nothing, its actions come from outside, one by one."""
+"""An agent driven by a host (MCP client, hooks): it asks no model, and its actions come from outside one by one."""
 
 from __future__ import annotations
 

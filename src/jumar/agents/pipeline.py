@@ -1,4 +1,4 @@
-"""Whole files: write, have it reviewed, rewrite, then fix from the best tree. What tests say is the only feedback."""
+"""The pipeline agent writes whole files: write, review, rewrite, then fix from the best tree by what the tests say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jumar run`, `resume` and `score`: parse the options, call the harness, show the result."""
+"""`jumar run`, `resume` and `score`: parse the options, start the run, show the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jumar claim`: claims a red test for the next edit of a file, where an agent has a shell and not jumar's tools."""
+"""`jumar claim`: claims a red test for the next edit of a file, for agents that work in a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jumar escalate`: ends the run of an agent that has a shell and not jumar's tools, because a test cannot be right."""
+"""`jumar escalate`: ends the run of an agent that works in a shell, because a test cannot be right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run per repository for all hook processes: locked, begun by a person's prompt, published for the quick look.
+"""One run per repository for all hook processes: locked, begun by a person's prompt, published for the fast hook.
 
 What lies in the folder when a person sends a prompt is the person's: it is what the next run begins from. What comes
 after that, until the host stops, came from its agent.

@@ -1,4 +1,4 @@
-"""Recipes of the demo's bugs, which are never shipped.
+"""Recipes of the demo's bugs: which release to fetch and what is broken in it. The sources are not shipped.
 
 Each says what to fetch, and a planted bug says that it is planted.
 """

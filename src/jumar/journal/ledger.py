@@ -1,4 +1,4 @@
-"""Ledger of many runs in many processes: what is spent and set aside never passes its caps, kill -9 or not.
+"""Ledger of many runs in many processes: spent and reserved money never passes its caps, even after kill -9.
 
 A call takes five steps: reserve here, write `model_request`, call, write `model_call`, settle here. After a crash the
 journal tells how far it got: a row that no `model_request` names was never called and is released; one whose request

@@ -1,4 +1,4 @@
-"""The time in which runs on a ledger are at work: spans in its file, of which each moment counts once.
+"""Working time of the runs on a ledger: spans in its file; overlapping spans count once.
 
 A span begins when a process enters a run, and grows with whatever that run reads or writes in the ledger. So the time
 between a stop and a resume lies in none, and of a run that was killed only what was seen of it counts.

@@ -1,4 +1,4 @@
-"""Outline of a file in a language that tree-sitter reads: a grammar decides, never a pattern."""
+"""Outlines of files by tree-sitter: parsed by a grammar, never matched by a pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate in the words of the protocol: the SDK speaks it, the gatehouse decides, nothing is kept here."""
+"""The MCP server itself: passes tool calls from the SDK to the dispatcher, and keeps no state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of `jumar mcp`: what each is called, takes, answers and does to the world. Nothing here performs one."""
+"""Tools of `jumar mcp`: names, arguments, results and side effects. Nothing is performed here."""
 
 from __future__ import annotations
 

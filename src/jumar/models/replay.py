@@ -1,4 +1,4 @@
-"""A model that answers from a recording, as long as it is asked what was asked then."""
+"""A model that replays a recording, as long as the requests are those of the recording."""
 
 from __future__ import annotations
 

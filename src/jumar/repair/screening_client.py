@@ -1,4 +1,4 @@
-"""Parent side of screening: trials in, sightings out. A sighting is never a verdict; it says what to propose."""
+"""Parent side of screening: sends trials, receives results. They order candidates; the verifier decides."""
 
 from __future__ import annotations
 

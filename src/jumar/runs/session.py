@@ -1,4 +1,4 @@
-"""A run whose actions come from outside: each is ruled on and journalled as if a model of ours had asked for it."""
+"""A run whose actions come from a host: each is ruled on and journalled like an action of a model."""
 
 from __future__ import annotations
 

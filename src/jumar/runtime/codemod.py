@@ -1,4 +1,4 @@
-"""A codemod: one command, or one replacement, over many files. It is ruled on and judged as one edit, or not made."""
+"""A codemod: one command or one replacement over many files, ruled on and judged as one edit."""
 
 from __future__ import annotations
 

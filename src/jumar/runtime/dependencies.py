@@ -1,4 +1,4 @@
-"""Dependencies of a run: everything that touches the world, handed in."""
+"""Dependencies of a run: everything that does I/O, passed in."""
 
 from __future__ import annotations
 

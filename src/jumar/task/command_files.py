@@ -1,4 +1,4 @@
-"""The files of a tree that a command names or runs, and those that its scripts and build files run in turn.
+"""Finds the files that a command names or runs, and those that its scripts and build files run in turn.
 
 What tells a file that judges from one that is judged is where its name stands: a file that is *run* (the first word of
 a command that is a file of the tree, and what `source`, `include` or `-m` load) judges; any later argument does not.

@@ -1,4 +1,4 @@
-"""`[context]` of a task, read before anything runs: files or texts, and never what would give the answer away."""
+"""Reads `[context]` of a task before anything runs: files or texts, never ones that would give the answer away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task is settled before anything runs: what may change, what judges it, and with which interpreter."""
+"""A task, resolved before anything runs: editable files, judging tests, interpreter."""
 
 from __future__ import annotations
 

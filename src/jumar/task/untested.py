@@ -1,4 +1,4 @@
-"""A repository without tests: detection by file names, and a command that must stay green while it is edited."""
+"""Repositories without tests: detected by file names, and guarded by a command that must stay green."""
 
 from __future__ import annotations
 

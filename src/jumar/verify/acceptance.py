@@ -1,4 +1,4 @@
-"""A green is believed only after fresh runs that a forger cannot foresee: what is about to be kept is accepted here."""
+"""Accepts or refuses a green: fresh runs, in two processes or by challenge, that a forger cannot foresee."""
 
 from __future__ import annotations
 

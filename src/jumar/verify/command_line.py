@@ -1,4 +1,4 @@
-"""The command line of an invocation, for people and the journal."""
+"""Formats the command line of an invocation, for people and the journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Line coverage per test: what is asked of a traced run, and what its records say about where a fault may be."""
+"""Line coverage per test: the invocation of a traced run, and the suspicious lines in its records."""
 
 from __future__ import annotations
 

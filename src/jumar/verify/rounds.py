@@ -1,4 +1,4 @@
-"""One fresh run of a green: as it is, with falsified tests, in one process or in two."""
+"""Runs one fresh round of a green: unchanged or with falsified tests, in one process or in two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One command per test: `[tests] command_for` overrides how any runner judges, and its exit status is the evidence."""
+"""One command per test: `[tests] command_for` replaces how any runner judges; its exit status is the evidence."""
 
 from __future__ import annotations
 

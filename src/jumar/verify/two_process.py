@@ -1,4 +1,4 @@
-"""Two processes: one has the tests and judges, the other has the code under test and is asked. Neither sees the other.
+"""Runs the tests in one process and the code under test in another; neither can see the other's memory or files.
 
 The tests' process imports mirrors in place of the product's modules (`apart_tests`), the product's process serves them
 (`product_main`), over two pipes that jumar made. The product has no channel for records, no file of the tests and

@@ -1,4 +1,4 @@
-"""Judges trees: each verdict has a fresh room, and what is the machine's doing is never held against the code."""
+"""Judges trees: each verdict in a fresh room; failures of the machine are never held against the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three-way merges of texts, by git: what two sides changed in different lines is taken from both."""
+"""Merges texts three-way, by git: changes of both sides are taken if they are in different lines."""
 
 from __future__ import annotations
 

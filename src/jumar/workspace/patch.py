@@ -1,4 +1,4 @@
-"""A patch is made by git from trees alone: no file of the task, no setting of the person can take part in making it."""
+"""Makes patches by git from trees alone: no file of the task and no setting of the person takes part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder an agent works in. It is always one known tree; what lies in it can be laid out again from the objects."""
+"""The folder an agent works in: always one known tree, which can be laid out again from the objects."""
 
 from __future__ import annotations
 

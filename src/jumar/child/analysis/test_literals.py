@@ -1,4 +1,4 @@
-"""The values that tests give: which literals stand together in them, under names that equal values share.
+"""Index of the values in tests: which literals stand together. Equal values share a key.
 
 Loaded by path by `suspicions_boot`; standard library only, Python 3.8 or newer.
 """

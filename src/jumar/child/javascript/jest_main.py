@@ -1,4 +1,4 @@
-"""The envoy of jest. Standard library only."""
+"""The bridge to jest. Standard library only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vitest and jest, started from here alike: node runs them, we ask, listen, end what hangs, and say what came out.
+"""Runs vitest and jest: starts node, reads its reports, kills what hangs, and sends the results.
 
 Standard library only. A test that never gives control back is
 found by its silence: its process is killed, and what was asked besides is asked again without it.

@@ -1,4 +1,4 @@
-"""The envoy of vitest. Standard library only."""
+"""The bridge to vitest. Standard library only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of a journal that a reader wants to see."""
+"""Selects the events of a journal that `jumar log` shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences that a person reads while a run works, because something did not go as it should."""
+"""Notices to the person while a run works, when something did not go as it should."""
 
 from __future__ import annotations
 

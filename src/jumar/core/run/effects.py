@@ -1,4 +1,4 @@
-"""Effects that the core can ask the shell for: imperatives, performed one at a time."""
+"""Effects that the core asks the runtime for: imperatives, performed one at a time."""
 
 from __future__ import annotations
 

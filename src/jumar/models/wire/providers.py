@@ -1,4 +1,4 @@
-"""Table of providers: for each its wire, its key's variables and its usual models. It sends no requests."""
+"""Table of providers: the request format, the variables of the key, and the usual models of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call put around a value or taken away; arguments exchanged, dropped or added."""
+"""Mutation operators on calls: put around a value or taken away; arguments exchanged, dropped or added."""
 
 from __future__ import annotations
 

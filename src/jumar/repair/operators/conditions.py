@@ -1,4 +1,4 @@
-"""Conditions made stricter, looser or other, from what is in scope."""
+"""Mutation operators on conditions: stricter, looser or another one, from the names in scope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants to their neighbours: truth values, nothing, empty and singleton containers, strings of the unit."""
+"""Mutation operators on constants: truth values, None, empty and singleton containers, strings of the unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases that were forgotten: a statement made conditional, an early way out, an exception caught."""
+"""Mutation operators for forgotten cases: a statement made conditional, an early return, a caught exception."""
 
 from __future__ import annotations
 

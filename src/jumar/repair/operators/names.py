@@ -1,4 +1,4 @@
-"""Another name, attribute or expression of the same neighbourhood in the place of one."""
+"""Mutation operators on names: another name, attribute or expression used nearby."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small rewritings of a string's text: of a regular expression piece by piece, of any other by its ends and spaces."""
+"""Mutation operators on strings: a regular expression piece by piece, any other text at its ends and spaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements deleted, exchanged, moved, turned into others, or added from what the unit already has."""
+"""Mutation operators on statements: deleted, exchanged, moved, changed, or copied from elsewhere in the unit."""
 
 from __future__ import annotations
 

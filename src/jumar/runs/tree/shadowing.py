@@ -1,4 +1,4 @@
-"""New modules that a judging command would import in the place of the standard library's or a runner's."""
+"""Refuses new modules that a judging command would import instead of the standard library's or a runner's."""
 
 from __future__ import annotations
 

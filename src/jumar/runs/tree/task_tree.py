@@ -1,4 +1,4 @@
-"""The files of a task's folder that are its tree: all but what git ignores and nobody named."""
+"""Selects the files of a task's folder that form its tree: all except ignored ones that nobody named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function of the tests' own that compares what it is given is an assertion wherever it is called."""
+"""Finds assertion helpers: functions of the tests that compare their arguments."""
 
 from __future__ import annotations
 

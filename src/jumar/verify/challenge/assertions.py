@@ -1,4 +1,4 @@
-"""An assertion that holds is falsified by another literal where it has one, and else by a decoy or its contrary."""
+"""Falsifies an assertion: by another literal where it has one, else by type-safe negation or plain negation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every test of a suite is asked whether it can be made false; those that are chosen are, and nothing shows which.
+"""Builds the challenge of a suite: which tests can be falsified, and test files in which the chosen ones are.
 
 A test is made false where it stands: another literal in an assertion, in a table, in what an assertion names; another
 exception; and where there is nothing of the kind, a decoy in the place of what it compares, or the contrary of what it

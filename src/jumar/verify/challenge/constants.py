@@ -1,4 +1,4 @@
-"""A name stands for a literal where it was bound once and is used for nothing but to be compared."""
+"""Resolves names to literals: a name that is bound once and only compared stands for its value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A test may be falsified if it runs as it is written, once, and nothing else runs it or counts on it."""
+"""Decides which tests may be falsified: those that run once, as written, and that nothing else uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A literal becomes another of its type and shape: nobody who does not know the right one can tell, and never equal."""
+"""Replaces a literal by another of its type and shape, never equal and without a telling difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A statement is a place to falsify a test if it certainly runs, and if nothing is missed that comes after it."""
+"""Finds statements that always run and whose failure skips no side effect that later tests need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source is edited where its syntax tree says, byte for byte: lines stay where they are, and formatting as it was."""
+"""Edits a source at the byte spans of its syntax tree; lines and formatting stay as they are."""
 
 from __future__ import annotations
 

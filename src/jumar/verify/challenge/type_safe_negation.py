@@ -1,4 +1,4 @@
-"""A decoy stands where an assertion was, asks the same thing in the same way, and nothing that is right affirms it.
+"""Replaces an assertion by one with the same operator that correct code always fails ("type-safe negation").
 
 The contrary of a comparison is what a thing that lies about itself follows: it is told by another operator. A decoy
 comes by the same one. What nobody can foresee of the types that meet there is found out where they meet; a type that is

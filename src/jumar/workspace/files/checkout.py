@@ -1,4 +1,4 @@
-"""A folder becomes equal to a tree: what is right stays, the rest is removed and made anew, never written through."""
+"""Makes a folder equal to a tree: right files stay, others are removed and made anew, never written through."""
 
 from __future__ import annotations
 

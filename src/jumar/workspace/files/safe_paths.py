@@ -1,4 +1,4 @@
-"""No path leaves its root: each step is taken by descriptor, no link is followed, nothing is opened that can block."""
+"""Opens paths without leaving the root: step by step by descriptor, without following links or blocking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder is read once, whole, and nothing in it is followed: links are texts, what could block is refused."""
+"""Reads a folder once, whole: links are kept as texts, and files that could block are refused."""
 
 from __future__ import annotations
 

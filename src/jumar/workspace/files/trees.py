@@ -1,4 +1,4 @@
-"""A tree is a value: paths and what stands at each. Two trees with the same hash are the same bytes, names and bits."""
+"""Trees as values: paths and the entry at each. Equal hashes mean equal bytes, names and executable bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store that all runs in one folder share: `RUNS/.objects`, to which `objects` in each run leads."""
+"""The store shared by all runs of one folder: `RUNS/.objects`, to which `objects` of each run links."""
 
 from __future__ import annotations
 
