@@ -191,7 +191,7 @@ class Ledger(Protocol):
         ...
 
     def seconds_left(self) -> float | None:
-        """Until its cap on time is reached: a call in flight is cut off then. None is no cap."""
+        """Return the seconds until its cap on time is reached, when a call in flight is cut off. None is no cap."""
         ...
 
 

@@ -28,7 +28,7 @@ async def check_runner(
     origin: Path | None = None,
     environ: Mapping[str, str] = {},
 ) -> None:
-    """The contract of every `Runner`, held against the sample projects of its module, in processes below *into*.
+    """Check the contract of a `Runner` on the sample projects of its module, in processes below *into*.
 
     `SAMPLES` of its module maps names to projects (path -> text). Four have the same one test, in the same file:
     `passing`, `failing`, `broken_import` (its file does not import or compile) and `broken_fixture` (its set-up

@@ -102,7 +102,10 @@ class Driver:
         self.tools: tuple[Tool, ...] = () if self._text else tuple(offer.tool for offer in self._offers)
 
     def request(self, state: RunState) -> Request | None:
-        """Always one more turn: the caps, the tests or the model itself end the run. The first may be the plan's."""
+        """Return a request for one more turn: caps, tests or the model itself end the run.
+
+        The first may be the plan's.
+        """
         if is_planning_turn(state):
             return Request(FRONTIER, PLAN, optional=True)
         return Request("mid", TURN)

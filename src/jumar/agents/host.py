@@ -17,7 +17,7 @@ class HostedAgent:
     tools: tuple[Tool, ...] = ()
 
     def request(self, state: RunState) -> Request | None:  # noqa: ARG002  the port's signature
-        """Its model is its own business."""
+        """Return no request: the host asks its own model."""
         return None
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  as above

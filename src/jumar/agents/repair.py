@@ -18,7 +18,7 @@ class RepairAgent:
     note = "A patch that passes is only as right as the tests."
 
     def request(self, state: RunState) -> Request | None:  # noqa: ARG002  the port's signature
-        """Always the next candidate; the model itself says when there is none."""
+        """Return a request for the next candidate; the model itself says when there is none."""
         return Request("offline", "repair")
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  as above

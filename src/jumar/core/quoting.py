@@ -47,7 +47,7 @@ HEADER = re.compile(r"([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)")
 
 
 def remove_functions(text: str, names: Collection[str]) -> str:
-    """The Python source *text* without the functions called *names*, their decorators and what is indented below them.
+    """Remove the functions *names* from the Python source *text*, with their decorators and bodies.
 
     It goes by lines, not by syntax: the file may not parse. Each gap says how many lines are gone.
     """

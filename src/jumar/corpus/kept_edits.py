@@ -47,7 +47,7 @@ class CallSpend(msgspec.Struct, frozen=True):
     usd: float = 0.0
 
     def with_call(self, call: ev.ModelCall) -> CallSpend:
-        """This, and one more call."""
+        """Return this sum with one more call."""
         return CallSpend(
             self.calls + 1,
             self.input_tokens + call.input_tokens,

@@ -120,7 +120,7 @@ def _first(folder: Path) -> RunStart | None:
 
 
 async def replay_record(record: Record, means: ReplayResources) -> Replayed:
-    """Execute *record* again: its tree without the edit, with it, and with the edit taken back.
+    """Replay *record*: judge its tree without the edit, with it, and with the edit taken back.
 
     Raises:
         BadInput: if its run, its runner or the interpreter is not here.

@@ -127,7 +127,7 @@ class LedgerAccount:
         self._purse.settle(self._run, {seq: cost})
 
     def seconds_left(self) -> float | None:
-        """Until the cap on time is reached; None is no cap.
+        """Return the seconds until the cap on time is reached; None is no cap.
 
         Raises:
             Infra: if the ledger cannot be read.
@@ -148,7 +148,7 @@ class LedgerAccount:
 
 
 def compute_bills(entries: Iterable[ev.Entry]) -> dict[int, Cost]:
-    """Seq of each `model_request` in a journal -> what it counts for: an open one for what was reserved."""
+    """Return the bills of a journal: seq of each `model_request` -> its cost, for an open one what was reserved."""
     billed: dict[int, Cost] = {}
     asked = -1
     for entry in entries:

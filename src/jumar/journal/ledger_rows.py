@@ -121,7 +121,7 @@ class LedgerRows:
             return Path(*db.execute("SELECT folder FROM runs WHERE run = ?", (run,)).fetchone())
 
     def move(self, run: str, folder: Path) -> None:
-        """The journal of *run* lies in *folder* now."""
+        """Record that the journal of *run* lies in *folder* now."""
         with self._alone() as db:
             db.execute("UPDATE runs SET folder = ? WHERE run = ?", (str(folder), run))
 

@@ -66,7 +66,7 @@ class Journal:
 
     @classmethod
     def open(cls, folder: Path, write: Write = os.write) -> Self:
-        """Go on with the journal in *folder*. An interrupted write at its end is moved aside, whole, and reported.
+        """Open the journal in *folder* to go on. An interrupted write at its end is moved aside, whole, and reported.
 
         Raises:
             BadInput: if there is no journal, another process writes it, or a line of it is damaged.

@@ -45,7 +45,7 @@ def find_language(path: str) -> str | None:
 
 
 def get_extension(path: str) -> str:
-    """In lower case and without its dot; the name itself where there is none (`Makefile`)."""
+    """Return the extension in lower case, without its dot; the whole name where there is none (`Makefile`)."""
     return path.rpartition("/")[2].rpartition(".")[2].lower()
 
 

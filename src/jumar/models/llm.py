@@ -56,7 +56,7 @@ class LlmModel:
         self._secrets = tuple(s for s in {key: 0, **dict.fromkeys(secrets, 0)} if s != PLACEHOLDER)
 
     def worst(self, ask: Ask) -> Cost:
-        """No less than the call will cost: see `Transcript.most_tokens`; every output token, nothing from a cache."""
+        """Return an upper bound of the call's cost: see `Transcript.most_tokens`; all output tokens, nothing cached."""
         prompt, output = (
             self._transcript.most_tokens(ask.messages, ask.tools, ask.measured),
             self._route.max_output_tokens,

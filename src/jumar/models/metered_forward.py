@@ -102,7 +102,7 @@ class ForwardedModel:
         return msgspec.structs.replace(told, headers=own)
 
     def worst(self, ask: Ask) -> Cost:  # noqa: ARG002  the port's signature
-        """No less than the pending request will cost: every output token, nothing from a cache.
+        """Return an upper bound of the pending request's cost: every output token, nothing cached.
 
         A token covers at least one byte. Of a conversation that goes on, only what is new has to be estimated.
         """

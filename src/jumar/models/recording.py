@@ -164,7 +164,7 @@ def _masked(value: object) -> bytes:
 
 
 def compute_digest(ask: Ask) -> str:
-    """Sha256 of the messages and tools of *ask*; see `Digests`."""
+    """Return the sha256 of the messages and tools of *ask*; see `Digests`."""
     return Digests().of(ask)
 
 

@@ -31,7 +31,7 @@ class ResourceLimits:
 
 
 def compute_default_ceiling() -> ResourceLimits:
-    """Half of the memory that this machine, or the container around us, has; at most `MEMORY_BYTES`."""
+    """Return half of the memory of this machine, or of the container around us; at most `MEMORY_BYTES`."""
     here = min(_memory(), default=2 * MEMORY_BYTES)
     return ResourceLimits(
         memory_bytes=min(MEMORY_BYTES, here // 2),

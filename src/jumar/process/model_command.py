@@ -136,7 +136,7 @@ class ConfinedCommands:
 async def build_confined_commands(
     store: CommandTrees, folder: Path, python: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None
 ) -> ConfinedCommands:
-    """Commands that are confined by *sandbox*, or by the first bubblewrap of this machine that confines.
+    """Build the executor of commands confined by *sandbox*, or by the first bubblewrap here that confines.
 
     Args:
         store: where the trees lie.

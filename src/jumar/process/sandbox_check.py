@@ -88,7 +88,7 @@ class _Decoy:
         self.word = word
 
     def materialise(self, tree: str, dest: Path) -> None:  # noqa: ARG002  # the protocol's name for it
-        """See `room.Store`."""
+        """Lay out *tree* in *dest*; see `room.TreeStore`."""
         dest.mkdir(parents=True)
         (dest / "kept").write_text(self.word, "ascii")
 

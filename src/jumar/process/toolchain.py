@@ -46,7 +46,7 @@ class ShimAnswer(NamedTuple):
 
 
 def find_binary(program: Path, names: Sequence[str]) -> Path | None:
-    """The file that *program* leads to, if that is machine code and called one of *names*, so that it is no shim."""
+    """Return the file that *program* leads to, if it is machine code called one of *names*, and so no shim."""
     with suppress(OSError):
         real = program.resolve(strict=True)
         with real.open("rb") as file:

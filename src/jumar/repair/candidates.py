@@ -170,7 +170,7 @@ def _thinned(asked: int) -> float:
 
 
 def generate_pairs(tree: SuspectTree, first: Candidate, seed: int = 0, least: float = 0.3) -> Iterator[Candidate]:
-    """Pairs: *first* and one more change of the same unit, best first."""
+    """Yield pairs: *first* and one more change of the same unit, best first."""
     lines = dict.fromkeys(range(first.unit.first, first.unit.last + 1), 1.0)
     changed = SuspectTree({first.path: first.text}, {first.path: lines})
     for second in generate_candidates(changed, seed, least):

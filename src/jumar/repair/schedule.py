@@ -77,7 +77,7 @@ class TrialSchedule:
         """Candidates that turn some red tests green and lose none: minus the number, index, candidate."""
 
     def trial(self, index: int) -> ScreeningTrial | None:
-        """Trial number *index*; None when nothing is left to try until more is noted."""
+        """Return trial number *index*; None when nothing is left to try until more is noted."""
         if index == 0:
             return ScreeningTrial(0, None, LIMITS[2])
         if trial := self._again(index):
@@ -90,7 +90,7 @@ class TrialSchedule:
         return self._again(index, share=inf)
 
     def note(self, trial: ScreeningTrial, sighting: Sighting) -> None:
-        """Learn from what was seen of *trial*."""
+        """Record the result of *trial*."""
         if trial.candidate is None:
             self._signs = sighting.signs
             self._scale = max(1.0, ROOM * sighting.seconds / LIMITS[0])

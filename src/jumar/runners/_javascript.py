@@ -40,7 +40,7 @@ class JavaScriptRunner:
     """The runner's own names for test files."""
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """Links to the packages of *origin*, or to those that `JUMAR_NODE_MODULES` names where it has none."""
+        """Return links to the packages of *origin*, or to those that `JUMAR_NODE_MODULES` names where it has none."""
         path = environ.get("PATH", PATH)
         found = shutil.which("node", path=path)
         if found is None:
@@ -112,7 +112,7 @@ class JavaScriptRunner:
 
 
 def find_installed_packages(origin: Path) -> tuple[Mapping[str, Path], tuple[Path, ...]]:
-    """The links to the packages of *origin* and of the workspaces in it, and the folders that those are read from."""
+    """Return the links to the packages of *origin* and its workspaces, and the folders that they are read from."""
     links, seen = dict[str, Path](), list[Path]()
     for folder in (origin, *_workspaces(origin)) if (origin / "package.json").is_file() else ():
         if _is_of_packages(folder / PACKAGES):

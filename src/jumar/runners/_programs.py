@@ -43,7 +43,7 @@ def find_command_surroundings(origin: Path, environ: Mapping[str, str]) -> Surro
 
 
 def find_runner_surroundings(runner: Runner, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-    """The surroundings of *runner*, and which of them belong to the task in *origin* or were named by the person."""
+    """Return the surroundings of *runner*, and which of them are the task's own or were named by the person."""
     real = origin.resolve()
     roots = (folder for folder in (real, *real.parents) if (folder / ".git").exists())
     named = environ.get(NAMED, "")

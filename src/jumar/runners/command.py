@@ -64,7 +64,7 @@ class CommandRunner:
         return decode.build_report(records, ended, detail)
 
     def test_files(self, paths: Iterable[str], select: Sequence[str]) -> tuple[str, ...]:
-        """The test files among *paths*, by the usual names and folders of any language, and those *select* names."""
+        """Return the test files among *paths*, by usual names and folders of any language, and those *select* names."""
         chosen = {PurePosixPath(s.partition("::")[0]) for s in select}
 
         def holds_tests(path: PurePosixPath) -> bool:

@@ -156,7 +156,7 @@ async def rejoin_run(run: TrustedRun, entry: RunEntry, held: ExitStack) -> Runni
 async def resume(
     run: TrustedRun, *, limits: dict[str, float] | None = None, environ: Mapping[str, str], begun: Begun = _unattended
 ) -> Result:
-    """Go on with *run*, after a crash, an interrupt or a cap; *limits* raises caps by name.
+    """Resume *run* after a crash, an interrupt or a cap; *limits* raises caps by name.
 
     Raises:
         BadInput: if there is no run, another process writes it, or its journal is damaged.

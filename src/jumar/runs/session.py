@@ -73,7 +73,7 @@ class _ActionQueue:
         await self.idle.wait()
 
     def leave(self) -> None:
-        """The host leaves."""
+        """End the session: the host leaves."""
         self._send.close()
 
     def close(self) -> None:

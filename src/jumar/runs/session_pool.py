@@ -173,7 +173,7 @@ class SessionPool:
         return self._seats[name].session.folder if name in self._seats else self._runs / name
 
     async def leave(self, client: str) -> None:
-        """The client has gone: let go of its run, which stays as it is."""
+        """Release the run of a client that has gone; the run stays as it is."""
         seat = self._seats.get(self._at.pop(client, ""))
         if seat is not None:
             await seat.leave()

@@ -25,12 +25,12 @@ class NoLedger:
         """Count nothing."""
 
     def seconds_left(self) -> float | None:
-        """There is no end."""
+        """Return None: there is no cap."""
         return None
 
 
 async def skip_pause(_seconds: float) -> None:
-    """No pause: a file that answers has no capacity to wait for."""
+    """Skip the pause: a file that answers has no capacity to wait for."""
 
 
 class RunDependencies(msgspec.Struct, frozen=True, kw_only=True):

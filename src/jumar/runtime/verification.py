@@ -130,7 +130,7 @@ def _made_again(workspace: Workspace, state: RunState, left: Sequence[int]) -> i
 
 
 def build_repair_events(state: RunState, left: Sequence[int] | None = None) -> Sequence[ev.Repair]:
-    """For each set of claims whose edits are not *left*, that they did not turn green, once the turn is judged.
+    """Return an event for each set of claims that did not turn green and whose edits are not *left*.
 
     One for those that failed as often. *left* are those that lie in the workspace unless it is said. Where the machine
     failed, nothing was seen of them.

@@ -41,7 +41,7 @@ def find_keyed_model(environ: Mapping[str, str]) -> tuple[str, str]:
 
 
 def resolve_routes(task: Task, options: OptionValues, model: str, *, named: bool) -> dict[str, Route]:
-    """Tier -> route for a run whose `mid` model is *model*.
+    """Return the routes of a run whose `mid` model is *model*, by tier.
 
     Where somebody *named* it, it is also asked by each tier of the loop that no route names; else those ask what ships
     beside it.
@@ -115,7 +115,7 @@ def _usual(model: str, tier: str, task: Task) -> str:
 
 
 def parse_price(text: str) -> Price:
-    """`INPUT,OUTPUT[,CACHED]` in usd per million tokens, or `free`.
+    """Parse `INPUT,OUTPUT[,CACHED]` in usd per million tokens, or `free`.
 
     Raises:
         BadInput: if *text* is neither.

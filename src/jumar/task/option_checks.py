@@ -91,7 +91,7 @@ def _contradictions(options: OptionValues) -> Iterator[str]:
 
 
 def find_idle_options(options: OptionValues, model: str) -> Iterator[str]:
-    """Options that have no effect beside *model*."""
+    """Yield options that have no effect beside *model*."""
     if asks_provider(model):
         return
     if options.agent == EXTERNAL:
@@ -104,7 +104,7 @@ def find_idle_options(options: OptionValues, model: str) -> Iterator[str]:
 
 
 def find_idle_under_policy(options: OptionValues, policy: TestPolicy) -> Iterator[str]:
-    """Options that have no effect under *policy*."""
+    """Yield options that have no effect under *policy*."""
     for name in ("test_runs", "ratchet", "ties") if policy is TestPolicy.NEVER else ():
         if getattr(options, name) is not None:
             yield f"under test policy never nothing is verified, and {format_flag(name)} has no effect; leave it out"

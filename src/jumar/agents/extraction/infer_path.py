@@ -31,7 +31,7 @@ def find_candidate_paths(block: Fence, present: Names, imported: Names) -> tuple
 
 
 def collect_test_imports(tests: Mapping[str, str], targets: Sequence[str]) -> dict[str, frozenset[str]]:
-    """For each target, the names that the Python *tests* (path -> text) take from it."""
+    """Return for each target the names that the Python *tests* (path -> text) import from it."""
     taken = [pair for path, text in tests.items() if syntax.find_language(path) == "python" for pair in _taken(text)]
     modules = {path: f".{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}" for path in targets}
     return {

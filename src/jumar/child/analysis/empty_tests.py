@@ -32,7 +32,7 @@ def find_empty_tests(tree: ast.Module) -> Iterator[Finding]:
 
 
 def list_claims(function: Function, claiming: frozenset[str]) -> Iterator[bool]:
-    """For each claim in *function*, whether it could be false; *claiming* are functions that claim something."""
+    """Yield for each claim in *function* whether it could be false; *claiming* are functions that claim something."""
     for node in ast.walk(function):
         if isinstance(node, ast.Assert):
             yield not is_always_true(node.test)

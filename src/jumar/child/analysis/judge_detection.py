@@ -109,7 +109,7 @@ def is_main(test: ast.expr) -> bool:
 
 
 def read_imports(nodes: list[ast.AST]) -> dict[str, str]:
-    """Local name -> the dotted name that it was imported as."""
+    """Return the imports: local name -> the dotted name that was imported."""
     found = {}
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -121,7 +121,7 @@ def read_imports(nodes: list[ast.AST]) -> dict[str, str]:
 
 
 def get_dotted_name(node: ast.AST, aliases: dict[str, str]) -> str:
-    """`a.b.c` under its imported name; empty where it is nothing of the kind."""
+    """Return `a.b.c` under its imported name; empty if *node* is no such name."""
     words: list[str] = []
     while isinstance(node, ast.Attribute):
         words.append(node.attr)
@@ -189,7 +189,7 @@ def check_assignment(node: ast.Assign | ast.Delete, aliases: dict[str, str]) -> 
 
 
 def check_place(node: ast.AST) -> Iterator[Finding]:
-    """Reading sources from where this one lies."""
+    """Yield code that reads sources from the folder of its own file."""
     below = list(ast.walk(node)) if not isinstance(node, ast.For) else list(ast.walk(node.iter))
     here = [n for n in below if isinstance(n, ast.Name) and n.id == "__file__"]
     if not here:
@@ -204,7 +204,7 @@ def check_place(node: ast.AST) -> Iterator[Finding]:
 
 
 def check_comparisons(node: ast.ClassDef) -> Iterator[Finding]:
-    """Comparisons whose answer does not depend on what is compared."""
+    """Yield comparisons whose answer does not depend on their operands."""
     for item in node.body:
         if isinstance(item, ast.FunctionDef) and item.name in TRUE_OF:
             answers = [n.value for n in ast.walk(item) if isinstance(n, ast.Return)]

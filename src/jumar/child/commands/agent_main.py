@@ -52,7 +52,7 @@ STEPS = (
 
 
 def commit_tree(git: str) -> None:
-    """One commit of the tree as it is. Where git refuses, the agent has none: it can work without."""
+    """Commit the tree as it is. Where git refuses, the agent works without a history."""
     for step in STEPS:
         done = subprocess.run([git, *INERT, *step], stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603  our words
         if done.returncode != 0:
@@ -94,7 +94,7 @@ def serve_connection(client: socket.socket, door: str, free: threading.BoundedSe
 
 
 def copy_bytes(source: socket.socket, sink: socket.socket) -> None:
-    """Carry bytes over, and their end."""
+    """Copy bytes from *source* to *sink* until *source* ends, then end *sink*."""
     with contextlib.suppress(OSError):
         while data := source.recv(CHUNK):
             sink.sendall(data)

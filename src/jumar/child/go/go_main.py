@@ -167,7 +167,7 @@ class GoTestStream(ABC):
         self._send(record)
 
     def close(self, status: int) -> None:
-        """Account for packages that go did not tell of by events."""
+        """Account for packages that go reported no event of."""
         if status and not self._heard and not FAILED.search(self._unplaced):
             why = toolchain_main.check_go(self._go, self._unplaced) or runner_bridge.normalise_text(self._unplaced)
             self._send(["usage", why or f"go test left with status {status}"])
@@ -219,7 +219,10 @@ class GoTestRun(GoTestStream):
     """Runs the requested tests, and stops a package in which a test runs longer than it may."""
 
     def options(self) -> tuple[str, ...]:
-        """No result from a cache, no timeout of go's own, and for each package its own selection of tests."""
+        """Return the flags of `go test`.
+
+        No cached results, no timeout of its own, and a selection of tests per package.
+        """
         path = Path(os.environ["TMPDIR"], "go-exec")
         lines = ["case $PWD in"]
         for package in dict.fromkeys(self._packages.values()):

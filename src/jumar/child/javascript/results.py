@@ -44,7 +44,7 @@ class NodeTestResult(NamedTuple):
 
 
 def build_pattern(names: list[str]) -> str:
-    """One regular expression of JavaScript for the tests of *names*, whether they are joined by ` > ` or a space."""
+    """Return a JavaScript regular expression for the tests of *names*, joined by ` > ` or by a space."""
     return f"^\\s*(?:{'|'.join(map(_fitting, names))})$"
 
 
@@ -130,7 +130,7 @@ class ResultFindings:
         return [test_id for test_id in known if pattern.fullmatch(test_id.partition("::")[2])]
 
     def breaks(self) -> dict[str, NodeTestResult]:
-        """Path -> why nothing in it could be found."""
+        """Return the broken files: path -> why no test was found in it."""
         found = dict(self.broken)
         for path, names, errors in self.suites:
             if not names and not self.tests.get(path):

@@ -39,7 +39,7 @@ class OutcomeCheck:
         self._begin()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """See who may change outcomes, and which tests are plain functions, whose call goes through one hook."""
+        """Check which plug-ins may change outcomes, and which tests are plain functions, called through one hook."""
         hook = session.config.hook
         callers = [(hook.pytest_runtest_protocol, False), (hook.pytest_runtest_makereport, True)]
         callers += [(getattr(hook, f"pytest_runtest_{phase}"), True) for phase in PHASES]
@@ -55,19 +55,19 @@ class OutcomeCheck:
         self._begin()
 
     def pytest_runtest_setup(self) -> Wrapper:
-        """See whether it raises."""
+        """Observe whether the set-up raises."""
         yield from self._phase("setup")
 
     def pytest_runtest_call(self) -> Wrapper:
-        """See whether it raises."""
+        """Observe whether the call raises."""
         yield from self._phase("call")
 
     def pytest_runtest_teardown(self) -> Wrapper:
-        """See whether it raises."""
+        """Observe whether the teardown raises."""
         yield from self._phase("teardown")
 
     def pytest_pyfunc_call(self) -> Wrapper:
-        """See whether the function raises; what lies between this and the phase is pytest."""
+        """Observe whether the test function raises; what lies between it and the phase is pytest."""
         outcome = yield
         self._called += 1
         if outcome.excinfo:

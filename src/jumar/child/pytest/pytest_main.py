@@ -128,7 +128,7 @@ class CollectionRoot:
         self._folders, self._place = list(folders), place
 
     def pytest_load_initial_conftests(self) -> Iterator[None]:
-        """Before the first line of the room runs; a plug-in named in the project's own options was found at the end."""
+        """Prepare before the first line of the room runs. A plug-in named in the project's options comes last."""
         sys.path[:] = [path for path in sys.path if path not in self._folders]
         sys.path[self._place : self._place] = self._folders
         yield

@@ -55,7 +55,7 @@ class Reporter:
         self._done: list[list[object]] = []  # told with what comes next: nothing runs in between
 
     def pytest_load_initial_conftests(self) -> Wrapper:
-        """See a conftest file that does not import: pytest would stop without naming a test."""
+        """Report a conftest file that does not import: pytest would stop without naming a test."""
         outcome = yield
         if _raised(outcome) == "ConftestImportFailure":
             blamed = self._blame(outcome.excinfo[1], arranging=True)
@@ -204,7 +204,7 @@ def shuffle_items(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
 
 @contextlib.contextmanager
 def suppress_frames() -> Iterator[None]:
-    """Within the body tracebacks show no frames: to look up the lines of each takes longer than most tests."""
+    """Suppress frames in tracebacks within the body: to look up their lines takes longer than most tests."""
     before = getattr(sys, "tracebacklimit", None)
     sys.tracebacklimit = 0
     try:

@@ -72,7 +72,7 @@ class TamperCheck:
             self._first = {(s.where, name): s.values[n] for s in self._spaces for n, name in enumerate(s.names)}
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """See what the loading of conftest files and plug-ins has made of the framework, and take that for granted.
+        """Accept what the loading of conftest files and plug-ins has made of the framework as the new state.
 
         Plug-ins of pytest change it, and one that is itself the code under test is loaded to do just that.
         """
@@ -94,7 +94,7 @@ class TamperCheck:
         self._items = {item.nodeid: snapshot.snapshot_test(item) for item in session.items}
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """See that it is the collected test that is about to run, and not what an earlier test made of it."""
+        """Check that the test about to run is the collected one, and not what an earlier test made of it."""
         known, now = self._items.get(item.nodeid), snapshot.snapshot_test(item)
         if known is not None and not (snapshot.are_identical(known.parts, now.parts) and known.content == now.content):
             same_code = snapshot.are_identical(known.parts[:2], now.parts[:2])

@@ -55,7 +55,7 @@ class TimeLimit:
             _swap(_ALRM, before or 0)
 
     def rest(self) -> None:
-        """No test is going to run for a while."""
+        """Switch the time limit off until the next test."""
         self._watched = -1.0 * SLACK_SECONDS
         faulthandler.cancel_dump_traceback_later()
 

@@ -32,7 +32,7 @@ def refuse(why: str) -> NoReturn:
 
 
 def enter(order: dict[str, Any]) -> None:
-    """Carry out *order*."""
+    """Enter the sandbox as *order* says."""
     uid, own, terminals = order["uid"], [], []
     private = mounts.unshare_namespaces(uid)
     if not private and order["namespaces"]:

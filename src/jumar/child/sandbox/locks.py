@@ -85,7 +85,7 @@ def set_no_new_privileges() -> None:
 
 
 def read_landlock_version() -> int:
-    """Of the Landlock of this kernel; 0: it has none."""
+    """Return the version of Landlock in this kernel; 0 if it has none."""
     return min(max(int(LIBC.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1)), 0), NEWEST)
 
 

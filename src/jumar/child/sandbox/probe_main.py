@@ -28,7 +28,7 @@ class Slow(Exception):  # noqa: N818  # no TimeoutError, which is what an OSErro
 
 
 def hang(*_: object) -> None:
-    """Interrupt a probe."""
+    """Raise, to interrupt a probe that hangs."""
     raise Slow
 
 

@@ -63,7 +63,7 @@ class ScreeningPlugin:
         return report
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Fold the phases of a test: the first that is no pass counts."""
+        """Merge the phases of a test: the first that did not pass counts."""
         if self._outcome in ("", "passed") and report.outcome != "rerun":
             expected = hasattr(report, "wasxfail")
             outcomes = {"skipped": "xfailed" if expected else "skipped", "failed": "failed"}
@@ -88,7 +88,7 @@ class ForkedTrial:
         self._config, self._job, self._fd = config, job, fd
 
     def tell(self, *what: object) -> None:
-        """One line to the waiting parent."""
+        """Send one line to the waiting parent."""
         os.write(self._fd, json.dumps(what).encode() + b"\n")
 
     def confine(self) -> None:

@@ -85,7 +85,7 @@ class Cgroup:
         return bounds
 
     def enter(self) -> None:
-        """Bring this process in, before it becomes another program."""
+        """Move this process into the groups, before it becomes another program."""
         for group in self.groups:
             with contextlib.suppress(OSError), open(os.path.join(group, "cgroup.procs"), "w") as members:
                 members.write("0")

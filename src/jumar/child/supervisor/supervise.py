@@ -125,7 +125,7 @@ def spawn(order: dict[str, Any], output: int, group: cgroup.Cgroup) -> int:
 
 
 def open_oom_score() -> Callable[[str], None]:
-    """Sets whom the kernel ends first should the machine run out of memory all the same; children inherit it.
+    """Set which process the kernel kills first if memory runs out; children inherit it.
 
     Opened early, as the file is not ours any more once nobody may look into us.
     """
@@ -149,7 +149,7 @@ def limit(what: int, most: int) -> None:
 
 
 def raise_priority() -> None:
-    """Be served before what must be killed, where that may be asked for: a storm of processes leaves no time."""
+    """Raise the priority of this process, where allowed: a fork bomb leaves no time."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, -10)
     with contextlib.suppress(OSError):
@@ -199,7 +199,7 @@ def drain(pipe: int, sink: OutputSink) -> None:
 
 
 def main() -> None:
-    """Carry out one order."""
+    """Perform one order."""
     order_fd, status_fd = map(int, sys.argv[1:])
     with os.fdopen(order_fd, "rb") as stream:
         order = marshal.loads(stream.read())  # noqa: S302  from jumar, in the same interpreter

@@ -96,7 +96,7 @@ class Codec:
         return number
 
     def share(self, thing: Any, kind: str, number: int) -> Any:
-        """Know *thing* by *number* from now on."""
+        """Register *thing* under *number*."""
         self.numbers[id(thing)] = number
         self.shared[number] = entry = SharedContainer(thing, kind)
         return entry
@@ -109,7 +109,7 @@ class Codec:
         return number
 
     def forget(self, number: int) -> None:
-        """Know nothing of *number* any more."""
+        """Remove *number* from the tables."""
         entry = self.shared.pop(number, None)
         if entry is not None:
             self.numbers.pop(id(entry.thing), None)
@@ -126,7 +126,7 @@ class Codec:
         return found
 
     def settle(self) -> None:
-        """Accept what was encoded since `changes` as sent."""
+        """Mark what was encoded since `changes` as sent."""
         for entry, now in self._told:
             entry.seen = now
         self._new, self._told = [], []
@@ -144,7 +144,7 @@ class Codec:
             self.shared[number].fill([self.decode(item, 1) for item in items])
 
     def abandoned(self) -> Iterator[int]:
-        """Shared containers that nothing here but this table refers to: the numbers of those just forgotten.
+        """Remove shared containers that only this table refers to; their numbers.
 
         What was changed is not forgotten before that was told.
         """

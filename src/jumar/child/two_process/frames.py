@@ -33,7 +33,7 @@ class FrameConnection:
         self._reads, self._writes = _raised(reads), _raised(writes)
 
     def close(self) -> None:
-        """Hang up; doing it twice changes nothing."""
+        """Close the pipes; doing it twice changes nothing."""
         ends, self._reads, self._writes = {self._reads, self._writes} - {-1}, -1, -1
         for end in ends:
             os.close(end)

@@ -58,7 +58,7 @@ class ObjectTables:
             self._values.numbers.pop(id(thing), None)
 
     def unused(self) -> list[int]:
-        """Mirrors that nothing refers to any more: the numbers of those just forgotten. Most calls look for none."""
+        """Remove proxies that nothing refers to any more; their numbers. Most calls look for none."""
         if len(self._known) < self._enough:
             return []
         dead = []

@@ -115,7 +115,7 @@ class ProductSide:
         return TypeError(f"what came out cannot cross: {why}")
 
     def said(self, stream: Any, text: Any) -> None:
-        """The tests print for themselves."""
+        """Do nothing: the tests print for themselves."""
 
     def readable(self, name: str) -> bool:
         """Return whether an attribute of the tests' things may be read."""
@@ -148,10 +148,10 @@ class ProductSide:
         return int(known)
 
     def hand_out(self, kind: type) -> None:
-        """All classes may be called."""
+        """Do nothing: every class may be called."""
 
     def admit(self, value: Any) -> None:
-        """All may leave."""
+        """Do nothing: every value may leave."""
 
     def names(self, name: str) -> bool:
         """Return whether an attribute of a product's class is sent to the tests' process."""
@@ -162,7 +162,7 @@ class ProductSide:
         return [kind.__name__, str(kind.__module__), kind.__qualname__]
 
     def own_class(self, module: Any, qualname: Any) -> Any:
-        """No class of the tests is known here."""
+        """Return None: no class of the tests is known here."""
 
     def extras(self, name: str, module: str) -> dict[str, Any]:
         """Return a function of the tests becomes a method where it is put into a class."""
@@ -178,7 +178,7 @@ class ProductSide:
         return thing
 
     def admit_error(self, kind: type) -> None:
-        """All may come."""
+        """Do nothing: every exception may come."""
 
     def admitted(self, error: Any) -> Any:
         """Return the exception that the tests raised, unchanged."""

@@ -19,7 +19,7 @@ class RemoteOutput(io.TextIOBase):
         self._side, self._number = side, number
 
     def writable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def fileno(self) -> int:
@@ -41,7 +41,7 @@ class RemoteInput(io.TextIOBase):
         self._peer = peer
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def read(self, *size: Any) -> Any:

@@ -30,7 +30,7 @@ class RpcPeer:
         values.things, mirrors.peer, side.peer = mirrors, self, self
 
     def ask(self, op: str, *arguments: Any) -> Any:
-        """Have *op* done on the other side; its answer, or the exception it raised."""
+        """Perform *op* on the other side; its answer, or the exception it raised."""
         if self._lost:
             self.side.lost(self._lost)
         if (os.getpid(), threading.get_ident()) != self._home:

@@ -21,7 +21,7 @@ class ProductEnvironment:
         self.begin()
 
     def begin(self) -> None:
-        """The world is now as it is where nothing was arranged."""
+        """Record the present environment as the one in which nothing was arranged."""
         self._environ, self._argv = _environ(), list(sys.argv)
         self._looked: tuple[Any, ...] = ()
         self._told: tuple[Any, ...] = (self.room, {}, [], False)

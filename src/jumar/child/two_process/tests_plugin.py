@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], send: Send) -> Any:
-    """Meet the product's process as *config* says; the plug-in that stands for it."""
+    """Connect to the product's process as *config* says; the plug-in that represents it."""
     side = tests_side.TestsSide(ProductEnvironment(room), (*fatal, frames.ConnectionLost))
     known = codec.Codec(0)
     mirrors = object_tables.ObjectTables(known, side)
@@ -43,13 +43,13 @@ class DoubtPlugin:
         self._blamed = 0
 
     def pytest_load_initial_conftests(self) -> Wrapper:
-        """From here on files of the room are loaded."""
+        """Mark that files of the room are loaded from here on."""
         self._side.world.begin()
         self._guard.armed = True
         yield
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """See which tests are the product's to call."""
+        """Record which tests are the product's to call."""
         self._items = {item.nodeid for item in session.items if self._foreign(item)}
 
     def pytest_runtest_setup(self) -> Wrapper:

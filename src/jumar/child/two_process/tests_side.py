@@ -83,7 +83,7 @@ class TestsSide:
         raise ProductLost(why)
 
     def broken(self, error: BaseException) -> None:
-        """The conversation ended in its middle."""
+        """Record that the connection broke in the middle of a message."""
         self.fault(f"the conversation with the product was cut short: {error or type(error).__name__}")
 
     def gone(self, why: str) -> ProductLost:
@@ -113,7 +113,7 @@ class TestsSide:
         return self.world.news()
 
     def follow(self, state: Any) -> None:
-        """The product arranges nothing here."""
+        """Do nothing: the product arranges nothing here."""
 
     def readable(self, name: str) -> bool:
         """Return whether the tests' process asks for an attribute of that name.
@@ -125,7 +125,7 @@ class TestsSide:
         return not name.startswith(proxies.RESERVED)
 
     def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
-        """No comparison is the product's to decide, as it would know both sides; identity alone is seen here.
+        """Refuse to let the product decide a comparison, as it would know both sides; only identity is answered here.
 
         A container that the test itself made from a class of the product can be no stand-in for what it expected:
         there, `in` is a method under test like any other.
@@ -174,7 +174,7 @@ class TestsSide:
             raise ValueError(f"a {kind.__name__}")
 
     def hand_out(self, kind: type) -> None:
-        """The product may make instances of *kind*: it was given the class itself, and no instance alone."""
+        """Allow the product to make instances of *kind*: it was given the class itself, not just an instance."""
         self._handed.add(kind)
 
     def names(self, name: str) -> bool:
@@ -186,7 +186,7 @@ class TestsSide:
         return [kind.__name__, "builtins" if kind.__module__ == "builtins" else "__main__", kind.__name__]
 
     def own_class(self, module: Any, qualname: Any) -> Any:
-        """The exception of the standard library that a class of the product's process is, if this process has it."""
+        """Return the standard library's exception that a class of the product's process is, if this process has it."""
         known = proxies.find_standard_object(str(module), str(qualname))
         raised = isinstance(known, type) and issubclass(known, BaseException)
         return known if raised and type(known) is not proxies.ProxyClass else None

@@ -26,19 +26,19 @@ class Console(msgspec.Struct):
     """Is called before anything is written: takes a status line out of the way."""
 
     def say(self, text: str) -> None:
-        """A line for people; silent where a program reads."""
+        """Print a line for people; silent where a program reads."""
         if not self.json:
             self.before()
             click.echo(strip_controls(text))
 
     def note(self, text: str) -> None:
-        """A line of progress, on standard error; silent when asked to be quiet."""
+        """Print a line of progress to standard error; silent when asked to be quiet."""
         if not self.quiet:
             self.before()
             click.echo(strip_controls(text), err=True)
 
     def result(self, value: Any) -> None:
-        """The one machine-readable object, as the last line of standard output."""
+        """Print the one machine-readable object, as the last line of standard output."""
         if self.json:
             self.before()
             click.echo(json.dumps(msgspec.to_builtins(value)))

@@ -65,12 +65,12 @@ class ProgressDisplay:
         self._voice.before = _nothing
 
     def line(self, text: str) -> None:
-        """One line that stays."""
+        """Print one line that stays."""
         with self._lock:
             self._voice.note(text)
 
     def tell(self, what: Work | ProgressPart, done: int = 0, total: int = 0) -> None:
-        """See `jumar.process.progress.Tell`."""
+        """Show progress; see `jumar.process.progress.Tell`."""
         with self._lock:
             if isinstance(what, ProgressPart):
                 self._status.count(what, done, total, time.monotonic())

@@ -62,7 +62,7 @@ class SignalWatcher:
         return self._count > 0
 
     def begun(self, kernel: Kernel) -> None:
-        """From now on a signal halts *kernel*."""
+        """Let a signal halt *kernel* from now on."""
         self._kernel = kernel
         if self.interrupted:
             kernel.halt(FIRST)

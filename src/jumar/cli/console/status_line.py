@@ -48,12 +48,12 @@ class StatusLine:
     counts: dict[ProgressPart, PartCount] = field(default_factory=dict)
 
     def begin(self, work: str, now: float) -> None:
-        """Another work begins; what was counted of the one before is over."""
+        """Begin another work; the counts of the one before are over."""
         if work != self.work:
             self.work, self.since, self.counts = work, now, {}
 
     def count(self, part: ProgressPart, done: int, total: int, now: float) -> None:
-        """So many of *part* are done. A smaller number is that of another process: its rate is its own."""
+        """Count *part*. A smaller number is that of another process, which has a rate of its own."""
         known = self.counts.get(part)
         if known is None or done < known.done:
             known = self.counts[part] = PartCount(now)

@@ -32,7 +32,7 @@ NAME_BYTES, PATH_BYTES, DEEPEST = 255, 2048, 50
 
 
 def matches_nothing(_path: str) -> bool:
-    """No path at all."""
+    """Return False: the rule matches no path."""
     return False
 
 

@@ -73,7 +73,7 @@ class Transcript:
         return [*self._turns, ai.ModelRequest(parts=[*self._parts])] if self._parts else [*self._turns]
 
     def most_tokens(self, messages: Sequence[Message], tools: Sequence[Tool], measured: tuple[int, int]) -> int:
-        """No fewer tokens than the provider will count for this prompt.
+        """Return an upper bound of the tokens that the provider will count for this prompt.
 
         A token of a byte-pair encoding covers at least one byte, so there are never more of them than bytes. *measured*
         (n, tokens) is what the provider counted for the first n messages and the tools: only the rest is estimated,
@@ -107,7 +107,7 @@ def convert_history(messages: Sequence[Message]) -> list[ModelMessage]:
 
 
 def bound_tokens(messages: Sequence[Message], tools: Sequence[Tool], measured: tuple[int, int]) -> int:
-    """No fewer tokens than the provider will count for this prompt; see `Transcript`."""
+    """Return an upper bound of the tokens that the provider will count for this prompt; see `Transcript`."""
     return Transcript().most_tokens(messages, tools, measured)
 
 

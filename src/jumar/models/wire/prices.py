@@ -30,7 +30,7 @@ class PriceList(Protocol):
         ...
 
     def worst(self, input_tokens: int, output_tokens: int) -> float:
-        """The most that a call of at most so many tokens can cost, whatever is cached, written or due meanwhile."""
+        """Return the most that a call of so many tokens can cost, whatever is cached or written, and at any time."""
         ...
 
 

@@ -36,7 +36,7 @@ def clean_json(value: object, secrets: tuple[str, ...]) -> object:
 
 
 def clean_to_one_line(text: str, secrets: tuple[str, ...]) -> str:
-    """The beginning of *text* on one line, without control characters and without anything that looks like a key."""
+    """Return the beginning of *text* on one line, without control characters and anything that looks like a key."""
     plain = "".join(c if c.isprintable() else " " for c in clean(text, secrets))
     line = LOOKS_LIKE_A_KEY.sub(MASK, " ".join(plain.split()))
     return line if len(line) <= LONGEST_DETAIL else f"{line[: LONGEST_DETAIL - 1]}…"

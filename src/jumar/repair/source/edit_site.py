@@ -50,7 +50,7 @@ class EditSite:
         return id(node) in self._used
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
-        """Offsets of *node* without parentheses of its own."""
+        """Return the offsets of *node* without its own parentheses."""
         place = self._positions[node]
         return (
             self._starts[place.start.line - 1] + place.start.column,
@@ -58,7 +58,7 @@ class EditSite:
         )
 
     def lines(self, node: cst.CSTNode) -> tuple[int, int]:
-        """First and last line of *node*."""
+        """Return the first and last line of *node*."""
         place = self._positions[node]
         return place.start.line, place.end.line
 
@@ -76,7 +76,7 @@ class EditSite:
         return self._positions[node].start.line
 
     def line_offset(self, line: int) -> int:
-        """Offset of the start of *line*; one past the last line is the end of the text."""
+        """Return the offset of the start of *line*; one past the last line is the end of the text."""
         return self._starts[line - 1]
 
     def locals(self, node: cst.CSTNode) -> tuple[str, ...]:

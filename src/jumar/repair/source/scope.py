@@ -29,7 +29,7 @@ class Scope:
     """Attribute names used in the unit."""
 
     def locals(self, line: int) -> tuple[str, ...]:
-        """Local names that are bound somewhere around *line*, innermost function first."""
+        """Return the local names bound around *line*, innermost function first."""
         around = [e for e in self.extents if e.first <= line <= e.last]
         around.sort(key=lambda e: e.last - e.first)
         return tuple(dict.fromkeys(name for extent in around for name in extent.names))

@@ -46,7 +46,7 @@ class FileUnits:
 
 
 def find_line_starts(source: str) -> list[int]:
-    """Offset of the start of each line as the parser counts them, and of the end of the text."""
+    """Return the offsets of the starts of all lines, as the parser counts them, and of the end of the text."""
     starts = [match.start() for match in _LINE.finditer(source) if match.start() < len(source)]
     return [*starts, len(source)]
 

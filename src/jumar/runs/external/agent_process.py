@@ -156,7 +156,7 @@ class AgentTurn:
             self._stillness = await to_thread.run_sync(freeze_processes, self._child.family)
 
     def check(self) -> None:
-        """See to it that those who were stopped have not moved since.
+        """Check that the stopped processes have not moved since.
 
         Raises:
             Infra: if one has, so that its call or claim was perhaps answered for files that nobody looked at.

@@ -138,7 +138,7 @@ class ExternalHost:
         return visit.given
 
     async def leave(self, state: RunState) -> None:
-        """The run has ended in *state*: whoever waits is told, all processes end, and the workspace is its tree."""
+        """End the run in *state*: answer whoever waits, end all processes, and reset the workspace to its tree."""
         why = f"{state.end.stop}: {state.end.why}" if state.end else "it goes on later"
         self._over = build_error(PAYMENT_REQUIRED, "run_ended", f"the run has ended ({why.rstrip(': ')})")
         if self._visit is not None and self._turn is not None:

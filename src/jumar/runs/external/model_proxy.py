@@ -102,7 +102,7 @@ async def open_listeners(token: str, *, beside: bool = False) -> AsyncIterator[t
 
 
 async def serve(listeners: Listeners, doors: ProxyEndpoints, answering: Answering, model: str) -> None:
-    """Bring whoever has the token before *answering*, until cancelled. *model* is the name that is listed."""
+    """Serve clients that have the token, by *answering*, until cancelled. *model* is the name that is listed."""
     visits, free = _Visits(doors, answering, model), anyio.Semaphore(CONNECTIONS)
 
     async def welcome(stream: SocketStream) -> None:

@@ -100,7 +100,7 @@ def build_settings(task: Task, store: Store, tree: str, python: str | None) -> S
 
 
 def protect_expected_files(settings: Settings, files: Iterable[str]) -> Settings:
-    """*settings* that also protect the *files* in which the expected ids lie, and what could be imported instead."""
+    """Return *settings* that also protect the *files* of the expected ids, and what could be imported instead."""
     lines: list[str] = []
     for path in files:
         stem = path.removesuffix(".py")

@@ -84,7 +84,7 @@ def _asked(by_tier: ByTier, tiers: tuple[str, ...]) -> ByTier:
 
 
 def load_models(state: RunState, place: RunPlace) -> ByTier:
-    """Tier -> the model that answers the run of *state* in *place*, by what its directory holds.
+    """Return the models that answer the run of *state* in *place*, by tier, as its directory says.
 
     Raises:
         BadInput: as `prepare_model`; or if the recording that a run makes is gone.

@@ -82,7 +82,7 @@ class DowngradedSandbox:
     tier: str
 
     def wrap(self, argv: Sequence[str], room: Path, private: Path, reach: Reach) -> Wrapped:
-        """See `ports.Sandbox`."""
+        """Wrap *argv*; see `ports.Sandbox`."""
         return self.sandbox.wrap(argv, room, private, reach)
 
 

@@ -118,7 +118,7 @@ async def _untested(task: Task, place: RunPlace, settings: Settings, tree: str) 
 
 
 async def find_unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The expected ids that come out differently in fresh runs of the untouched tree, and why the others are red.
+    """Return the ids that come out differently in fresh runs of the untouched tree, and why the others are red.
 
     There are as many runs as confirm a green, and none where a single one does.
     """

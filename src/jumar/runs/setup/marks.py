@@ -49,7 +49,7 @@ class Trust(msgspec.Struct, frozen=True):
     """Option by which a person says so."""
 
     def run(self, folder: Path) -> TrustedRun:
-        """The run in *folder*, if this user began it on this machine, or it holds no event that could be believed.
+        """Return the run in *folder*, if this user began it on this machine, or its journal has no event to act on.
 
         Raises:
             BadInput: if somebody else may have made it, saying what it asks for; or its journal is damaged.

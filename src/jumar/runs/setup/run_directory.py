@@ -33,7 +33,7 @@ def leave_no_trace(runs: Path) -> None:
 
 
 def withhold_run_files(task: Task, runs: Path, model: str, environ: Mapping[str, str]) -> Task:
-    """*task*, whose tree holds neither the runs, nor the key of the person, nor the files of its model and ledger."""
+    """Return *task* with a tree without the runs, the person's key, and the files of its model and ledger."""
     inside = runs.resolve()
     if inside.is_relative_to(task.root) and runs.exists() and not (runs / ".gitignore").is_file():
         raise BadInput(f"--runs {runs} is a folder of the task's own; name one that is not there yet, or one elsewhere")

@@ -68,7 +68,7 @@ def announce_size(weight: TreeSize, runs: Path) -> str:
 
 
 def list_ignored_files(task: Task, most: int = 20_000) -> tuple[str, ...]:
-    """At most *most* files of the folder that are left out because git ignores them; no packages, no histories."""
+    """Return at most *most* files of the folder that git ignores; no packages, no histories."""
     skip, found = build_skip(task).skip(), list[str]()
     due = [""]
     while due and len(found) < most:

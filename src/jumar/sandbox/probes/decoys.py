@@ -110,7 +110,7 @@ class Decoys:
 
 @contextmanager
 def create_decoys(place: Path) -> Iterator[Decoys]:
-    """Decoys in a new folder of *place*, which is removed on leaving."""
+    """Create decoys in a new folder of *place*, which is removed on leaving."""
     token, key = secrets.token_hex(24), secrets.token_hex(24)
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix=".probes-", dir=place))

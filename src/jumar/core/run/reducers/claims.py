@@ -84,7 +84,7 @@ def keep_edits(state: RunState) -> GateState:
 
 
 def revert_edits(state: RunState, revert: ev.Revert) -> GateState:
-    """Edits went back: some for good, some to be tried again without the others, all for now if the run stops."""
+    """Revert edits: some for good, some to be tried again without the others, all for now if the run stops."""
     book = state.gate_state
     if not book.turn:
         return book
@@ -102,7 +102,7 @@ def revert_edits(state: RunState, revert: ev.Revert) -> GateState:
 
 
 def count_failure(book: GateState, repair: ev.Repair) -> GateState:
-    """Edits did not turn their tests green: too often, and the claims end."""
+    """Count edits that did not turn their tests green; too many end the claims."""
     counted = [replace(c, failures=repair.failures) if c.test_id in repair.test_ids else c for c in book.claims]
     over = {c.test_id for c in counted if c.failures >= FAILURES}
     return replace(book, claims=tuple(c for c in counted if c.test_id not in over), ended=book.ended | over)

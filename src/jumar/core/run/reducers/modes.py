@@ -51,7 +51,7 @@ def refuse_edits(state: RunState, refusal: ev.Refusal) -> RunState:
 
 
 def switch_mode(state: RunState, mode: ev.Mode) -> RunState:
-    """Another mode: what was claimed or refused in the last one is forgotten."""
+    """Switch the mode: claims and refusals of the last one are forgotten."""
     book = replace(state.gate_state, mode=mode.to, refusals=0, claims=(), codemod=False, renaming="")
     entered = mode.to is Gate.CODEMOD
     return replace(state, gate_state=replace(book, outer=mode.from_) if entered else book)
