@@ -50,7 +50,7 @@ class Fence(msgspec.Struct, frozen=True):
 
 
 def parse_fences(content: str, targets: tuple[str, ...]) -> list[Fence]:
-    r"""Parse the fences of *content*, which has `\\n` line ends; *targets* are paths that need not look like one.
+    r"""Parse the fences of *content*, which has `\n` line ends; *targets* are paths that need not look like one.
 
     Time is linear in the length of *content*.
     """
