@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -13,6 +14,9 @@ from jumar.task.settings.run_settings import SETTINGS, TYPED_ONLY
 
 Keys = Mapping[str, tuple[str, ...]]
 """Table -> its keys; the file itself is the table of an empty name."""
+
+_read_hints = functools.cache(get_type_hints)
+"""The types of a struct's fields; to read them again for each file took longer than to read the file."""
 
 
 def refuse_unknown(raw: Mapping[str, Any], whole: type[msgspec.Struct], where: str) -> None:
@@ -53,7 +57,7 @@ def _hint(key: str, table: str, keys: Keys) -> str:
 
 def _keys(struct: type[msgspec.Struct], table: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the tables of *struct*, which is called *table*, and the keys of each."""
-    hints = get_type_hints(struct)
+    hints = _read_hints(struct)
     yield table, tuple(hints)
     for name, hint in hints.items():
         if inner := _inner(hint):
@@ -65,7 +69,7 @@ def _keys(struct: type[msgspec.Struct], table: str) -> Iterator[tuple[str, tuple
 def _used(raw: Mapping[str, Any], struct: type[msgspec.Struct] | None, at: tuple[str, str]) -> Iterator[_Used]:
     """Yield the keys that *raw* has; *at* is its table, and how that is written in the file."""
     table, shown = at
-    hints = get_type_hints(struct) if struct else {}
+    hints = _read_hints(struct) if struct else {}
     for key, value in raw.items():
         yield table, shown, key, value
         inner, below = _inner(hints.get(key)), (f"{table}.{key}".lstrip("."), f"{shown}.{key}".lstrip("."))
