@@ -727,7 +727,9 @@ def test_a_comment_of_the_words_of_an_omission_takes_no_time() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["app.py", "app.js", "app.yaml"])
+@pytest.mark.parametrize(
+    "target", ["app.py", *(pytest.param(name, marks=pytest.mark.proof) for name in ("app.js", "app.yaml"))]
+)
 @pytest.mark.parametrize(
     "piece", ["- a\n", "> ", "```\n", "`a` *b* [c](d) <e>\n", "&lt;", "# ... a b c\n", "</think>\n"]
 )

@@ -37,6 +37,12 @@ pytestmark = pytest.mark.slow
 KEY = "sk-planted-0123456789abcdefghij"
 MODELS = ("openai:tiny", "anthropic:claude-sonnet-5-5")
 AGENTS = ("driver", "pipeline")
+PAIRS = [
+    (model, agent) if at == of else pytest.param(model, agent, marks=pytest.mark.proof)
+    for at, model in enumerate(MODELS)
+    for of, agent in enumerate(AGENTS)
+]
+"""Each model and each agent once; `make prove` tries them all with all."""
 PRICE = Price(input=1.0, output=2.0, cached=0.1)
 REPORTED = to_micro_usd((80 * 1.0 + 20 * 0.1 + 20 * 2.0) / 1_000_000)
 """Of `wire.Tokens(100, 20, cached=20)`, which every answer here reports."""
@@ -105,8 +111,7 @@ def over(server: wire.Server, model: str, agent: str, folder: Path, budget: Budg
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "agent"), PAIRS)
 def test_a_fault_in_the_middle(tmp_path: Path, model: str, agent: str, fault: str) -> None:
     step, error, billed = FAULTS[fault]
     steps = [*opening(agent), step, wrote(agent, TOTAL)]
@@ -130,8 +135,7 @@ def test_a_fault_in_the_middle(tmp_path: Path, model: str, agent: str, fault: st
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "agent"), PAIRS)
 def test_a_fault_that_stays(tmp_path: Path, model: str, agent: str, fault: str) -> None:
     with wire.Server(opening(agent), last=FAULTS[fault][0]) as server:
         made = over(server, model, agent, tmp_path, Budget(attempts=3, turns=9))

@@ -11,7 +11,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -46,7 +48,7 @@ def outcome(folder: Path) -> tuple[RunState, Counter[str]]:
 
 def killed_and_resumed(folder: Path, group: int, many: int, kind: str = "fake") -> None:
     """Kill at one point, resume, and compare with a run that nobody killed."""
-    whole, whole_calls = WHOLE[kind]
+    whole, whole_calls = uninterrupted(kind)
     lay_out(folder)
 
     assert drive(folder, group, many, kind) == -signal.SIGKILL
@@ -65,18 +67,13 @@ def killed_and_resumed(folder: Path, group: int, many: int, kind: str = "fake") 
     assert not verify(run_in(folder))
 
 
-WHOLE: dict[str, tuple[RunState, Counter[str]]] = {}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _whole(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> None:
-    """The uninterrupted run, once for each kind that is asked for."""
-    kinds = ["fake", "real"] if any("real" in i.name for i in request.session.items) else ["fake"]
-    for kind in kinds:
-        folder = tmp_path_factory.mktemp("whole") / "run"
-        lay_out(folder)
-        assert drive(folder, kind=kind) == 0
-        WHOLE[kind] = outcome(folder)
+@cache
+def uninterrupted(kind: str = "fake") -> tuple[RunState, Counter[str]]:
+    """The run that nobody killed, once for each kind that is asked for."""
+    with TemporaryDirectory() as folder:
+        lay_out(Path(folder))
+        assert drive(Path(folder), kind=kind) == 0
+        return outcome(Path(folder))
 
 
 def points(seed: int, per_group: int) -> list[tuple[int, int]]:
@@ -88,7 +85,7 @@ def points(seed: int, per_group: int) -> list[tuple[int, int]]:
 
 @pytest.mark.slow
 def test_the_uninterrupted_run_is_the_story(tmp_path: Path) -> None:
-    state, calls = WHOLE["fake"]
+    state, calls = uninterrupted()
 
     assert state.end
     assert state.end.stop is StopReason.ATTEMPTS
@@ -107,17 +104,11 @@ def test_a_sample_of_the_points(tmp_path: Path, group: int, many: int) -> None:
     killed_and_resumed(tmp_path / "run", group, many)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("group", "many"), [(5, -1)])
-def test_a_sample_of_the_points_with_real_tests(tmp_path: Path, group: int, many: int) -> None:
-    killed_and_resumed(tmp_path / "run", group, many, "real")
-
-
 @pytest.mark.proof
 def test_a_run_killed_again_and_again_gets_there(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     lay_out(folder)
-    whole, _ = WHOLE["fake"]
+    whole, _ = uninterrupted()
     kills = 0
     while drive(folder, 3, 50 if kills % 2 else -1) == -signal.SIGKILL:
         kills += 1
