@@ -126,6 +126,7 @@ with ProgressDisplay(voice) as live:
     for done in range(1, 13):
         live.tell(ProgressPart.TESTS, done, 60)
         threading.Event().wait(0.15)
+    threading.Event().wait(1)
     voice.say("in between")
     threading.Event().wait(0.3)
 voice.say("the end")

@@ -19,7 +19,7 @@ from jumar.runners.go import GoRunner
 from support.judging.real_verifier import Court
 
 RUNNER = GoRunner()
-SUITE = Suite(runner="go", timeout_seconds=60.0, test_timeout_seconds=1.0)
+SUITE = Suite(runner="go", timeout_seconds=60.0, test_timeout_seconds=2.0)
 MODULE = "module example.com/m\n\ngo 1.18\n"
 IMPORT = 'import "testing"\n'
 EMPTY = "func TestIt(t *testing.T) {}\n"
@@ -112,7 +112,7 @@ def test_each_way_a_go_test_comes_out_has_its_name(tmp_path: Path, environ: Mapp
     assert "fine" not in said["ok/ok_test.go::TestSub"], "what passed says nothing"
     assert "panic: elsewhere" in said["panics/p_test.go::TestB"]
     assert "TestB ended the process" in said["panics/p_test.go::TestC"]
-    assert "ran longer than 1 s" in said["hangs/p_test.go::TestHangs"]
+    assert "ran longer than 2 s" in said["hangs/p_test.go::TestHangs"]
     assert "hangs/p_test.go:" in said["hangs/p_test.go::TestHangs"], "where it hangs"
     assert "TestHangs ran longer" in said["hangs/p_test.go::TestLater"]
     assert str(tmp_path) not in json.dumps(said), "an excerpt is the same in every room"
