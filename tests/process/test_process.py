@@ -123,6 +123,33 @@ def test_a_hostile_test_gets_a_typed_verdict_in_time(tmp_path: Path, what: str, 
     assert list((tmp_path / "run" / "rooms").iterdir()) == []
 
 
+CHAINS = """\
+import os, sys
+from jumar.child.supervisor import process_tree, supervise
+supervise.adopt_orphans()
+for _ in range(10):
+    for _ in range(3):
+        if os.fork() == 0:
+            while True:
+                os.setsid()
+                if os.fork():
+                    os._exit(0)
+    left = process_tree.destroy("no room", os.getpid())
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        print(left, "and the kernel knows of none")
+"""
+
+
+@pytest.mark.slow
+def test_who_starts_another_process_and_ends_faster_than_one_can_look_is_caught() -> None:
+    """One of a hundred outlived its room on a busy machine, unseen, when looks through /proc were all there was."""
+    done = subprocess.run([sys.executable, "-c", CHAINS], capture_output=True, text=True, check=True, timeout=60)
+
+    assert done.stdout.splitlines() == ["0 and the kernel knows of none"] * 10
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "ended", "outcome"),

@@ -63,10 +63,13 @@ class Court:
         return (self.folder / "run" / "output" / done.output).read_text("utf-8", "replace")
 
     def survivors(self) -> list[str]:
-        """The command lines of living processes that were started for a room below *folder*."""
+        """The command lines of living processes that were started for a room below *folder*.
+
+        It is looked three times: who starts another process and ends while a look lasts is not seen by that one.
+        """
         mark = str(self.folder).encode()
         found = []
-        for process in Path("/proc").glob("[0-9]*"):
+        for process in (entry for _ in range(3) for entry in Path("/proc").glob("[0-9]*")):
             with suppress(OSError):
                 if mark in (process / "environ").read_bytes() and b"JUMAR_ROOM=" in (process / "environ").read_bytes():
                     found.append((process / "cmdline").read_text("utf-8", "replace"))
