@@ -175,7 +175,7 @@ class TestAReplay:
         assert jumar([*arguments, "no-such-python"]) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_test_that_has_a_name_of_its_own_is_found_and_reproduced(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

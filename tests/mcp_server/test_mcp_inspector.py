@@ -57,6 +57,7 @@ def test_over_standard_input_the_tools_are_portable_and_a_task_opens(tmp_path: P
     assert inspector.call("open_task", path=".")[1]["tests"]["red"] == [ADD, HALF]
 
 
+@pytest.mark.proof
 def test_a_whole_session_over_http(tmp_path: Path) -> None:
     root = repository(tmp_path / "repo")
     right = SOURCE.replace("a - b", "a + b")

@@ -167,7 +167,7 @@ IMPORTS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_what_does_not_build_is_blamed_on_the_code_its_absence_or_the_test(
     tmp_path: Path, environ: Mapping[str, str]
 ) -> None:

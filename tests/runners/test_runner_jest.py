@@ -44,7 +44,7 @@ def test_each_way_a_test_comes_out_has_its_name_and_its_blame(tmp_path: Path) ->
     assert "noise" in court.output(done)
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_what_breaks_a_file_is_told_from_what_it_tests(tmp_path: Path) -> None:
     court = NodeCourt(tmp_path, RUNNER)
     tests = {path: node_projects.as_jest(source) for path, (source, _) in node_projects.BROKEN.items()}
@@ -59,7 +59,7 @@ def test_what_breaks_a_file_is_told_from_what_it_tests(tmp_path: Path) -> None:
     assert "lib/bad.js: Unexpected token (2:0)" in results["syntax_of_code.test.js"].excerpt
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_the_project_s_configuration_holds_but_not_what_would_steer_the_verdict(tmp_path: Path) -> None:
     court = NodeCourt(tmp_path, RUNNER)
     section = {

@@ -125,7 +125,7 @@ def test_the_project_s_configuration_holds_but_not_what_would_steer_the_verdict(
     assert [told(r)[0] for r in court.judge(tree).verdict.results.values()] == ["failed", "passed", "passed"]
 
 
-@pytest.mark.slow
+@pytest.mark.proof
 def test_a_workspace_is_judged_by_the_room_s_own_packages_and_nothing_is_kept(tmp_path: Path) -> None:
     origin = tmp_path / "origin"
     files = {

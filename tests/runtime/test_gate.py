@@ -226,7 +226,6 @@ def _halting(made: Turns, at: int) -> Watch:
 
 
 SAMPLE = (
-    "two tests claimed in one turn of which one fails, in one file",
     "a new test beside a claimed edit that stays red",
     "after three refusals in a row all edits since refactor mode was entered go back, and the run is stalled",
     "final in refactor mode with a red test is refused, the agent mends it and ends green",

@@ -206,7 +206,11 @@ WOBBLY = "from calc import wobbly\n" + "".join(f"\n\ndef test_{n}():\n    assert
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sandbox", "late"), [(Unconfined(), 1), (Alleged(), 2)], ids=["one process", "two"])
+@pytest.mark.parametrize(
+    ("sandbox", "late"),
+    [(Unconfined(), 1), pytest.param(Alleged(), 2, marks=pytest.mark.proof)],
+    ids=["one process", "two"],
+)
 def test_what_fails_only_now_and_then_when_it_must_is_flaky_and_no_forgery(
     tmp_path: Path, sandbox: Unconfined, late: int
 ) -> None:

@@ -32,13 +32,13 @@ TESTS = (
     "from gcd import gcd\n\n\ndef test_a():\n    assert gcd(4, 6) == 2\n\n\ndef test_b():\n    assert gcd(3, 0) == 3\n"
 )
 
-ONE_RUN = ("c01", "s14", "w09")
+ONE_RUN = ("c01", "s14")
 """Attacks that a single run stops, of several kinds. All of them are a proof."""
 
 KEPT_OUT = ("s20", "w05", "s36")
 """Attacks that a single run takes for green: stopped when a green is accepted."""
 
-HONEST = ("plugin_module", "mocks_for_a_module", "skips_and_xfails")
+HONEST = ("plugin_module", "mocks_for_a_module")
 
 CATALOGUE = frozenset({
     "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", "c10", "c11", "c12", "c13", "c15", "c16", "c18", "c20",
