@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from jumar.child import channel
 from jumar.core.state.stop import StopReason
 from jumar.core.state.verdict import Cause, Ended, reconcile
 from jumar.errors import BadInput
@@ -125,6 +127,19 @@ def test_tests_of_other_runners_may_run_side_by_side() -> None:
     together: list[Record] = [HELLO, A[0], B[0], A[1], FOUND, B[1], ["end", 0]]
 
     assert decode.build_report(together, Ended.NORMAL, "").anomalies == ()
+
+
+def test_white_box_attacks_name_what_is_there() -> None:
+    """Once the plug-ins had other names, what these attacks silence was not found, and they were no test of anything."""
+    folder = Path(channel.__file__).parent
+    programs = "".join(path.read_text("utf-8") for path in (folder / "channel.py", *folder.glob("pytest/*.py")))
+    written = "".join(text for project in attacks() for text in project.attack.values())
+    members = set(re.findall(r"\b(?:judge|reporter)\.(_\w+)", written))
+    classes = set(re.findall(r"\"(Reporter|\w+Check)\"", written))
+
+    assert (members >= {"_send", "_phases", "_told"}, classes) == (True, {"Reporter", "OutcomeCheck", "TamperCheck"})
+    assert [name for name in members if f"self.{name}" not in programs] == []
+    assert [name for name in classes if f"class {name}:" not in programs] == []
 
 
 @pytest.mark.slow
