@@ -130,7 +130,7 @@ def test_tests_of_other_runners_may_run_side_by_side() -> None:
 
 
 def test_white_box_attacks_name_what_is_there() -> None:
-    """Once the plug-ins had other names, what these attacks silence was not found, and they were no test of anything."""
+    """Under other names, what these attacks silence was not found, and they tested nothing."""
     folder = Path(channel.__file__).parent
     programs = "".join(path.read_text("utf-8") for path in (folder / "channel.py", *folder.glob("pytest/*.py")))
     written = "".join(text for project in attacks() for text in project.attack.values())
