@@ -55,6 +55,8 @@ Written by `python bench/cheats.py --write`; the corpus is `tests/cheats/`. F: t
 
 Readings of plain pytest: its exit status; a report in which nothing failed; a JUnit report in which every expected id
 passed. jumar: one run (grade D), a green accepted under challenge (B), in two processes (A), with held-out tests (+H).
+
+s37c_by_order and s40_lucky depend on the draw of the order of tests and on chance: their rows differ from run to run.
 """
 
 
