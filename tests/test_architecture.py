@@ -30,11 +30,11 @@ FILES_PER_FOLDER = 14
 FLOORS = (
     ("cli/doctor",),
     ("cli", "cli/archive", "hooks", "mcp_server"),
-    ("cli/console", "importing", "__init__"),
+    ("campaigns", "cli/console", "importing", "__init__"),
     ("cli/parameters", "runs"),
     ("corpus", "runs/archive", "runs/external"),
     ("runs/setup",),
-    ("runs/tree", "kernel", "testing"),
+    ("runs/judging", "runs/tree", "kernel", "testing"),
     ("agents", "models", "runtime", "task", "runner_contract"),
     ("agents/extraction", "repair", "runners", "task/settings", "verify", "workspace"),
     ("languages", "models/wire", "process", "plugins"),

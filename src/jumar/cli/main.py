@@ -18,6 +18,7 @@ from jumar.errors import JumarError
 COMMANDS = {
     "demo": ("jumar.cli.demo:demo", "repair real bugs of third-party libraries, offline"),
     "run": ("jumar.cli.run:run", "work on a task until its tests pass or a cap is reached"),
+    "batch": ("jumar.cli.batch:batch", "work on many tasks, several times each, unattended"),
     "resume": ("jumar.cli.run:resume", "go on with a run after a crash, an interrupt or a cap"),
     "score": ("jumar.cli.run:score", "judge a tree by the task's own tests alone"),
     "runs": ("jumar.cli.archive.list_runs:runs", "list runs: how they ended, what they cost"),

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import anyio
-import msgspec
 from msgspec.structs import replace
 
 from jumar import ports
@@ -31,8 +30,10 @@ from jumar.languages.test_annotations import find_known_sites
 from jumar.models.router import collect_keys
 from jumar.process.progress import Tell, get_tell, ignore_progress
 from jumar.runs.archive.find import refuse_links
-from jumar.runs.external.host import ExternalHost, build_host
-from jumar.runs.remove_workspace import leave_workspace
+from jumar.runs.external.host import build_host
+from jumar.runs.finish import Running, finish_run, store_result
+from jumar.runs.judging.rules import hash_rules
+from jumar.runs.judging.shared_judging import JudgedRun, SharedJudging
 from jumar.runs.setup.assembly import RunPlace, build_agent, build_commands, build_judges, build_workspace
 from jumar.runs.setup.choose_model import is_offline, load_models, prepare_model
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
@@ -47,8 +48,7 @@ from jumar.runtime.effect_runner import EffectRunner
 from jumar.task.budget_options import format_flag
 from jumar.task.task import Task, find_interpreter
 from jumar.verify.mutation_probe import probe
-from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
-from jumar.workspace.patch import make_best_patch
+from jumar.workspace.files.safe_paths import explain_disk_faults
 
 Begun = Callable[[Kernel], None]
 """Is handed the kernel before it runs: to watch it, or to halt it on a signal. See `jumar.process.progress.Telling`."""
@@ -67,16 +67,7 @@ async def start(
         BadInput: if it cannot be run as asked; nothing was run and nothing is left behind.
         Infra: if the machine failed before the end could be written down; the journal and the best tree are intact.
     """
-    with ExitStack() as held:
-        running = await create_run(task, runs, RunEntry(environ, python, tell=get_tell(begun)), held)
-        begun(running.kernel)
-        result = await finish_run(running)
-        if not task.probe or result.stop is not StopReason.GREEN:
-            return result
-        run = running.kernel.state.run
-        verifier = build_judges(run, running.place)[2]
-        probed = await running.kernel.conclude(probe(verifier, run.tree, result.tree, seed=task.seed))
-        return store_result(running.place, replace(result, probed=probed))
+    return await start_entered(task, runs, RunEntry(environ, python, tell=get_tell(begun)), begun)
 
 
 class RunEntry(NamedTuple):
@@ -87,16 +78,29 @@ class RunEntry(NamedTuple):
     host: ports.Host | None = None
     """Source of its actions, if not a model of ours."""
     tell: Tell = ignore_progress
+    name: str = ""
+    """Name of its directory; empty: after its task and the time."""
+    judging: SharedJudging = SharedJudging()
+    """Cores and verdicts that it shares with other runs."""
 
 
-class Running(NamedTuple):
-    """A run that is open in this process."""
+async def start_entered(task: Task, runs: Path, entry: RunEntry, begun: Begun = _unattended) -> Result:
+    """Run *task* as `start` does, in the directory and with the shared parts that *entry* names.
 
-    kernel: Kernel
-    place: RunPlace
-    journal: Journal
-    agent: ExternalHost | None = None
-    """A command-line agent: it works while the run is open."""
+    Raises:
+        BadInput: as `start`.
+        Infra: as `start`.
+    """
+    with ExitStack() as held:
+        running = await create_run(task, runs, entry, held)
+        begun(running.kernel)
+        result = await finish_run(running)
+        if not task.probe or result.stop is not StopReason.GREEN:
+            return result
+        run = running.kernel.state.run
+        verifier = build_judges(run, running.place)[2]
+        probed = await running.kernel.conclude(probe(verifier, run.tree, result.tree, seed=task.seed))
+        return store_result(running.place, replace(result, probed=probed))
 
 
 async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -> Running:
@@ -110,7 +114,7 @@ async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -
     ready = prepare_model(task, entry.environ)
     task = settle_tree(withhold_run_files(ready.task, runs, task.model, entry.environ), entry.environ)
     new = not runs.exists()  # noqa: ASYNC240  one look, before anything runs
-    place = replace(RunPlace.at(create_run_directory(runs, task.name), entry.environ), tell=entry.tell)
+    place = _enter(create_run_directory(runs, task.name, entry.name), entry)
     try:
         place.store.limit_bytes = compute_allowed_bytes(task.weight.bytes)
         around = SandboxSurroundings(place.folder, entry.environ, (task.root,), tell=entry.tell)
@@ -119,7 +123,8 @@ async def create_run(task: Task, runs: Path, entry: RunEntry, held: ExitStack) -
         with explain_disk_faults(f"cannot write to {place.folder}"):
             for name, data in ready.kept.items():
                 (place.folder / name).write_bytes(data)
-        first = await build_first_event(task, place, entry.python)
+        async with place.judging.turn():
+            first = await build_first_event(task, place, entry.python)
         now = time.time()
         with explain_disk_faults(
             f"cannot write to {place.folder}"
@@ -145,7 +150,7 @@ async def rejoin_run(run: TrustedRun, entry: RunEntry, held: ExitStack) -> Runni
         BadInput: if there is no run, another process writes it, or its journal is damaged.
     """
     folder = make_absolute(run.folder)
-    place = RunPlace.at(folder, entry.environ)
+    place = _enter(folder, entry)
     journal = held.enter_context(Journal.open(folder))
     state = replay_state(journal.entries)
     if state.start is None:
@@ -162,8 +167,20 @@ async def resume(
         BadInput: if there is no run, another process writes it, or its journal is damaged.
         Infra: as `start`.
     """
+    return await resume_entered(run, RunEntry(environ, tell=get_tell(begun)), limits=limits, begun=begun)
+
+
+async def resume_entered(
+    run: TrustedRun, entry: RunEntry, *, limits: dict[str, float] | None = None, begun: Begun = _unattended
+) -> Result:
+    """Resume *run* as `resume` does, with the shared parts that *entry* names.
+
+    Raises:
+        BadInput: as `resume`.
+        Infra: as `start`.
+    """
     folder = make_absolute(run.folder)
-    place = replace(RunPlace.at(folder, environ), tell=get_tell(begun))
+    place = _enter(folder, entry)
     with Journal.open(folder) as journal, ExitStack() as held:
         state = replay_state(journal.entries)
         if state.start is None:
@@ -182,6 +199,10 @@ async def resume(
         build_workspace(place, state.run).reset(kernel.state.tree)
         begun(kernel)
         return await finish_run(running)
+
+
+def _enter(folder: Path, entry: RunEntry) -> RunPlace:
+    return replace(RunPlace.at(folder, entry.environ), tell=entry.tell, judging=entry.judging)
 
 
 async def _confined(place: RunPlace, state: RunState) -> RunPlace:
@@ -216,7 +237,9 @@ async def _running(
     parts = RunDependencies(
         workspace=build_workspace(place, run),
         host=working or host,
-        verifier=verifier,
+        verifier=place.judging.wrap(
+            verifier, lambda: JudgedRun(place.folder, hash_rules(run, place.folder), verifier.new_output)
+        ),
         agent=agent,
         guard=guard,
         sites=lambda path, source: find_known_sites(path, source, runner),
@@ -268,33 +291,3 @@ def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...
         )
     budget = state.run.budget
     return tuple(ev.Limit(name=n, old=getattr(budget, n), new=new, by="resume") for n, new in limits.items())
-
-
-async def finish_run(running: Running) -> Result:
-    """Run to the end, and leave beside the journal what people and tools look for first."""
-    if running.agent is None:
-        return write_result(running, await running.kernel.run())
-    async with running.agent.at_work():
-        state = await running.kernel.run()
-        await running.agent.leave(state)
-    return write_result(running, state)
-
-
-def write_result(running: Running, state: RunState) -> Result:
-    """Return the result of the run that ended in *state*, written down beside its journal."""
-    place, journal = running.place, running.journal
-    shutil.rmtree(place.folder / "rooms", ignore_errors=True)  # before anything is written: the disk may be full
-    with explain_disk_faults(f"the run has ended, but {place.folder} cannot be written"):
-        replace_file(place.folder / "best.patch", make_best_patch(place.store, state.run.tree, state.tree))
-    if state.end is not None and state.end.stop is StopReason.INFRA:
-        SelftestCache(place.environ).forget()
-    leave_workspace(place, state)
-    return store_result(place, build_result(state, place.folder, journal.mark))
-
-
-def store_result(place: RunPlace, result: Result) -> Result:
-    """Return *result*, written down in *place*, where nothing is judged any more."""
-    shutil.rmtree(place.folder / "rooms", ignore_errors=True)
-    with explain_disk_faults(f"the run has ended, but {place.folder} cannot be written"):
-        replace_file(place.folder / "result.json", msgspec.json.format(msgspec.json.encode(result)) + b"\n")
-    return result

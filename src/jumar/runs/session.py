@@ -22,7 +22,8 @@ from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, JumarError
 from jumar.ports import Push
 from jumar.runs import lifecycle as entering
-from jumar.runs.lifecycle import RunEntry, Running, create_run, write_result
+from jumar.runs.finish import Running, write_result
+from jumar.runs.lifecycle import RunEntry, create_run
 from jumar.runs.setup.marks import TrustedRun, build_key_ignore_line
 from jumar.runs.tree.task_tree import list_named_files
 from jumar.task.task import Task

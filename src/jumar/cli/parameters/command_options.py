@@ -63,6 +63,14 @@ def add_verdict_options(command: Decorated) -> Decorated:
     return command
 
 
+RUN_BUDGET = (
+    *build_options("usd", "tokens"),
+    click.option("--ledger", help="A file that many runs draw on together; new, its caps are the profile's."),
+    click.option("--ledger-usd", type=float, help="The cap of a new ledger, in usd."),
+    click.option("--record", help="Keep what the model answers in this file, for replay:FILE."),
+)
+"""The options of a single run that a campaign of many has in another sense, or not at all."""
+
 CHOICES = (
     click.option("-i", "--instruction", help="What to do, beyond making the tests pass."),
     click.option("--test", "tests", multiple=True, help="A test file, folder or id; may be repeated."),
@@ -70,16 +78,13 @@ CHOICES = (
     *build_options("agent", "model"),
     click.option("--base-url", help="A server that is compatible with the model's provider."),
     click.option("--price", help="INPUT,OUTPUT[,CACHED] in usd per million tokens, or free."),
-    click.option("--record", help="Keep what the model answers in this file, for replay:FILE."),
     *build_options("test_policy", "gate"),
     click.option("--verify", help="A command that must stay green in refactor mode ([gate] verify)."),
     click.option("--allow-refactor", is_flag=True, help="The model may enter refactor mode."),
     click.option("--allow-codemod", is_flag=True, help="The model may edit all files by one command or replacement."),
     click.option("--codemod-renames", multiple=True, help="Glob of tests where a codemod may rename; may be repeated."),
-    *build_options("ratchet", "ties", "attempts", "turns", "test_runs", "usd", "tokens", "seconds"),
+    *build_options("ratchet", "ties", "attempts", "turns", "test_runs", "seconds"),
     click.option("--profile", help="workday ($10, 8 h) or overnight ($30, 12 h; S3 unless typed): caps nobody chose."),
-    click.option("--ledger", help="A file that many runs draw on together; new, its caps are the profile's."),
-    click.option("--ledger-usd", type=float, help="The cap of a new ledger, in usd."),
     click.option("--text-actions", is_flag=True, help="The driver's actions as plain text, for models without tools."),
     click.option("--model-may-run-tests", is_flag=True, help="The driver's model may run tests; not under never."),
     click.option(
@@ -103,12 +108,19 @@ CHOICES = (
     click.option("--seed", type=int, help="Same seed, same search."),
     click.option("--config", type=click.Path(path_type=Path), help="Defaults instead of the task's jumar.toml."),
 )
-"""The options that shape a run."""
+"""The options that shape a run, without its budget."""
+
+
+def add_shaping_options(command: Decorated) -> Decorated:
+    """Return the options that shape a run, without its budget."""
+    for option in reversed(CHOICES):
+        command = option(command)
+    return command
 
 
 def add_run_options(command: Decorated) -> Decorated:
     """Return the options that shape a run."""
-    for option in reversed(CHOICES):
+    for option in reversed((*CHOICES, *RUN_BUDGET)):
         command = option(command)
     return command
 

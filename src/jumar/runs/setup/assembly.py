@@ -24,6 +24,7 @@ from jumar.ports import Commands, Runner, Sandbox, Surroundings
 from jumar.process.model_command import build_confined_commands
 from jumar.process.progress import ProgressPart, Tell, Work, ignore_progress
 from jumar.runners._programs import find_command_surroundings, find_runner_surroundings, join_surroundings
+from jumar.runs.judging.shared_judging import SharedJudging
 from jumar.runs.setup.choose_sandbox import find_weakening
 from jumar.runs.setup.large_rooms import choose_room_store
 from jumar.runs.tree.missing_files import refuse_left_out
@@ -52,6 +53,8 @@ class RunPlace(msgspec.Struct, frozen=True):
     """Sandbox of its processes."""
     tell: Tell = ignore_progress
     """Is told of progress."""
+    judging: SharedJudging = SharedJudging()
+    """Cores and verdicts that it shares with other runs."""
 
     @classmethod
     def at(cls, folder: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None) -> RunPlace:

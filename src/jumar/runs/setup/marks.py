@@ -76,7 +76,7 @@ def _asked(start: Event) -> str:
 
 
 def mark(folder: Path, first_line: bytes, environ: Mapping[str, str]) -> None:
-    """Mark the new run in *folder*, whose journal begins with *first_line*; where no key can be kept there is no mark.
+    """Mark the new *folder*, whose journal or plan begins with *first_line*; without a place for a key it has no mark.
 
     Raises:
         OSError: if the run's directory cannot be written.
@@ -86,14 +86,14 @@ def mark(folder: Path, first_line: bytes, environ: Mapping[str, str]) -> None:
         (folder / MARK).write_bytes(_code(key, first_line) + b"\n")
 
 
-def is_own(folder: Path, environ: Mapping[str, str]) -> bool:
-    """Return whether the run in *folder* was begun by this user on this machine."""
+def is_own(folder: Path, environ: Mapping[str, str], name: str = EVENTS) -> bool:
+    """Return whether this user made the first line of the file *name* in *folder*, a run's journal, on this machine."""
     key = _key(folder, environ, make=False)
     if key is None or not (folder / MARK).is_file():
         return False
-    if folder.is_symlink() or (folder / MARK).is_symlink() or (folder / EVENTS).is_symlink():
+    if folder.is_symlink() or (folder / MARK).is_symlink() or (folder / name).is_symlink():
         return False  # a repository could lead to a run of the person's, beside a best tree of its own
-    with suppress(OSError), (folder / MARK).open("rb") as marked, (folder / EVENTS).open("rb") as lines:
+    with suppress(OSError), (folder / MARK).open("rb") as marked, (folder / name).open("rb") as lines:
         return hmac.compare_digest(marked.read(sha256().digest_size * 2), _code(key, lines.readline().rstrip(b"\n")))
     return False
 

@@ -51,10 +51,21 @@ def make_absolute(folder: Path) -> Path:
     return folder.resolve() if ".." in folder.parts else folder.absolute()
 
 
-def create_run_directory(runs: Path, name: str) -> Path:
-    """Return a new run directory. Git is told to leave the runs alone where they lie inside a repository."""
-    slug = "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:48]
-    folder = make_absolute(runs) / f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}-{secrets.token_hex(3)}"
+def shorten_name(name: str) -> str:
+    """Return *name* as a part of a file's name: at most 48 letters, digits, dots, dashes and underscores."""
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:48]
+
+
+def create_run_directory(runs: Path, task: str, name: str = "") -> Path:
+    """Return a new run directory, called *name*, or after its *task* and the time.
+
+    Git is told to leave the runs alone where they lie inside a repository.
+
+    Raises:
+        BadInput: if it cannot be made, or is there already.
+    """
+    name = name or f"{time.strftime('%Y%m%d-%H%M%S')}-{shorten_name(task)}-{secrets.token_hex(3)}"
+    folder = make_absolute(runs) / name
     try:
         if not runs.exists():
             runs.mkdir(parents=True)

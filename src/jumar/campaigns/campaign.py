@@ -1,0 +1,186 @@
+"""Runs a campaign: keeps its worker processes busy until every rollout has ended, or it is told to stop."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+from anyio.abc import TaskGroup
+
+from jumar.campaigns.messages import Report
+from jumar.campaigns.plan import CampaignPlan, get_run_folder, list_rollouts
+from jumar.campaigns.schedule import RolloutEnd, Schedule
+from jumar.campaigns.standing import read_standing
+from jumar.campaigns.worker_process import WorkerProcess, WorkerSettings
+from jumar.errors import BadInput
+from jumar.workspace.files.safe_paths import explain_disk_faults
+
+SESSION_LOCK, WORKER_LOCK, OUTPUT = "session.lock", "worker.lock", "output"
+"""Names in a campaign's folder."""
+
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 60.0
+"""Pauses before a rollout goes on after a fault: each is four times as long as the one before."""
+
+DEADLINE = "the deadline of the campaign"
+WAITING = "worker processes of an earlier session still end their runs; waiting for them"
+
+
+class CampaignLimits(NamedTuple):
+    """Limits of one session of a campaign, which the next one may choose anew."""
+
+    concurrency: int
+    """Rollouts at work at once."""
+    processes: int
+    """Worker processes that share them."""
+    deadline: float | None = None
+    """Time in seconds since 1970 after which nothing is begun and what is at work is halted."""
+
+
+class Campaign:
+    """One session of a campaign, in this process. *tell* is told of every rollout that ends, and of waiting."""
+
+    def __init__(
+        self, plan: CampaignPlan, settings: WorkerSettings, limits: CampaignLimits, tell: Callable[[str], None]
+    ) -> None:
+        self._plan, self._settings, self._limits, self._tell = plan, settings, limits, tell
+        known = [(r, read_standing(get_run_folder(settings.folder, plan, r))) for r in list_rollouts(plan)]
+        self._schedule = Schedule(plan, known)
+        self._total = len(known)
+        self._workers: list[WorkerProcess] = []
+        self._stopped = ""
+        self._tasks: TaskGroup
+
+    @property
+    def stopped(self) -> str:
+        """Reason that this session was told to stop; empty: it was not."""
+        return self._stopped
+
+    async def run(self) -> tuple[RolloutEnd, ...]:
+        """Work until every rollout has ended, or the session is told to stop; return how they ended, in fair order.
+
+        Raises:
+            Infra: if no worker process can be started.
+        """
+        if not self._schedule.is_over:
+            async with anyio.create_task_group() as self._tasks:
+                for number in range(self._limits.processes):
+                    self._tasks.start_soon(self._keep_worker, number + 1)
+                if self._limits.deadline is not None:
+                    self._tasks.start_soon(self._watch_deadline, self._limits.deadline)
+        self._schedule.close()
+        return tuple(self._schedule.ended[rollout.name] for rollout in list_rollouts(self._plan))
+
+    async def stop(self, why: str) -> None:
+        """Begin nothing more and halt what is at work; a second call kills the worker processes."""
+        again, self._stopped = bool(self._stopped), self._stopped or why
+        for worker in tuple(self._workers):
+            if again:
+                worker.kill()
+            else:
+                await worker.stop(why)
+        await self._go_on()
+
+    async def _watch_deadline(self, deadline: float) -> None:
+        await anyio.sleep(max(0.0, deadline - time.time()))
+        await self.stop(DEADLINE)
+
+    async def _keep_worker(self, number: int) -> None:
+        """Have one worker process, and another one should it die, as long as there is work."""
+        while not self._is_over:
+            worker = await WorkerProcess.start(self._settings, self._settings.folder / OUTPUT / f"worker-{number}.txt")
+            self._workers.append(worker)
+            try:
+                await self._go_on()
+                async for report in worker.reports():
+                    self._hear(report)
+                    await self._go_on()
+            finally:
+                self._workers.remove(worker)
+                worker.kill()
+            for rollout in tuple(worker.active):
+                self._tell(f"{rollout}: its process died")
+                self._schedule.lose(rollout)
+        await self._go_on()
+
+    @property
+    def _is_over(self) -> bool:
+        return self._schedule.is_over or (bool(self._stopped) and not self._schedule.active)
+
+    async def _go_on(self) -> None:
+        """Give work to the workers that have least, or dismiss them all where there is no more."""
+        if self._is_over:
+            for worker in tuple(self._workers):
+                await worker.dismiss()
+            if not self._workers:
+                self._tasks.cancel_scope.cancel()
+            return
+        while self._workers and not self._stopped and len(self._schedule.active) < self._limits.concurrency:
+            rollout = self._schedule.take()
+            if rollout is None:
+                break
+            await min(self._workers, key=lambda worker: len(worker.active)).give(rollout)
+
+    def _hear(self, report: Report) -> None:
+        name = report.rollout
+        if self._schedule.hear(report):
+            seconds = FIRST_PAUSE_SECONDS * 4 ** (self._schedule.count_faults(name) - 1)
+            self._tasks.start_soon(self._wake, name, min(seconds, LONGEST_PAUSE_SECONDS))
+            self._tell(f"{name}: a fault of the machine or the provider; it goes on in {seconds:g} s")
+        elif name in self._schedule.ended:
+            self._tell(format_end(self._schedule.ended[name], len(self._schedule.ended), self._total))
+
+    async def _wake(self, name: str, seconds: float) -> None:
+        await anyio.sleep(seconds)
+        self._schedule.wake(name)
+        await self._go_on()
+
+
+def format_end(end: RolloutEnd, ended: int, total: int) -> str:
+    """Return the line on a rollout that ended, of which there are *ended* of *total* now."""
+    how, result = end.stop, end.result
+    if result is not None:
+        how += f"  {result.standing}  {result.seconds:.1f} s" + (f"  ${result.usd:.4f}" if result.usd else "")
+    why = f": {end.why}" if end.why and (result is None or not result.said) else ""
+    return f"[{ended}/{total}] {end.rollout}  {how}{why}"
+
+
+@contextmanager
+def lock_campaign(folder: Path, tell: Callable[[str], None]) -> Iterator[int]:
+    """Hold the campaign in *folder*, and yield the descriptor of a lock that its worker processes inherit.
+
+    Waits for worker processes that outlived the session which started them: they end by themselves.
+
+    Raises:
+        BadInput: if the folder cannot be written, or another process runs this campaign.
+    """
+    with explain_disk_faults(f"cannot write to {folder}"):
+        session, workers = (_open_lock(folder / name) for name in (SESSION_LOCK, WORKER_LOCK))
+    try:
+        if not _lock(session):
+            raise BadInput(f"another process runs the campaign in {folder}; wait for it, or end it")
+        if not _lock(workers):
+            tell(WAITING)
+            fcntl.flock(workers, fcntl.LOCK_EX)
+        yield workers
+    finally:
+        os.close(session)
+        os.close(workers)
+
+
+def _open_lock(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _lock(fd: int) -> bool:
+    """Lock *fd* at once; False: another process holds it."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

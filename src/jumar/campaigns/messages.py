@@ -1,0 +1,49 @@
+"""Messages between a campaign and its worker processes: one JSON object a line, in both directions."""
+
+from __future__ import annotations
+
+import msgspec
+
+from jumar.runs.setup.result import Result
+
+
+class Order(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Order to a worker: to work on a rollout, or to stop."""
+
+    rollout: str = ""
+    """Name of the rollout to begin or go on with."""
+    stop: str = ""
+    """Reason to halt all runs at once; each keeps its best tree and can go on later. Empty: none."""
+
+
+class RolloutEnded(msgspec.Struct, frozen=True, tag="ended"):
+    """The run of a rollout ended."""
+
+    rollout: str
+    result: Result
+    cached: int = 0
+    """Verdicts that needed no test run."""
+
+
+class RolloutRefused(msgspec.Struct, frozen=True, tag="refused"):
+    """A rollout cannot be run as asked, and nothing was run."""
+
+    rollout: str
+    why: str
+
+
+class RolloutBroken(msgspec.Struct, frozen=True, tag="broken"):
+    """The machine failed before the end of a run could be written down."""
+
+    rollout: str
+    why: str
+
+
+class RolloutStopped(msgspec.Struct, frozen=True, tag="stopped"):
+    """A rollout was stopped before there was anything to keep."""
+
+    rollout: str
+
+
+Report = RolloutEnded | RolloutRefused | RolloutBroken | RolloutStopped
+"""Report of a worker on a rollout: exactly one for each order to work on one, unless the worker dies."""

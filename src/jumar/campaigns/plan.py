@@ -1,0 +1,126 @@
+"""Plan of a campaign: its tasks, the number of rollouts of each, and the options of the runs. Written once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from jumar.errors import BadInput
+from jumar.runs.setup.marks import Trust, is_own, mark
+from jumar.task.option_values import OptionValues
+from jumar.task.resolve import Options, apply_options
+from jumar.task.task import Task, load_task
+from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+
+PLAN, LEDGER, VERDICTS, RUNS = "campaign.json", "ledger.db", "verdicts.db", "runs"
+"""Names in a campaign's folder."""
+
+
+class CampaignTask(msgspec.Struct, frozen=True):
+    """One task of a campaign."""
+
+    name: str
+    """Unique in the campaign."""
+    path: str
+    """An absolute path: a `task.toml`, or a folder."""
+
+
+class Rollout(NamedTuple):
+    """One of the runs on a task."""
+
+    task: CampaignTask
+    number: int
+    """Counted from 1."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the campaign."""
+        return f"{self.task.name}-r{self.number:03d}"
+
+
+class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that decides what the runs of a campaign are."""
+
+    version: int = 1
+    began: str
+    """Local time of its beginning, as in the names of runs: `20261123-101500`."""
+    tasks: tuple[CampaignTask, ...]
+    rollouts: int = 1
+    """Of each task."""
+    options: OptionValues
+    """Of every run; its ledger is the campaign's."""
+    config: str = ""
+    """File of the person's defaults; empty: none was named."""
+    patience: int | None = None
+    """Rollouts of a task in a row without a better result, after which no more of it are begun; None: all are."""
+    shared_verdicts: bool = True
+    """True if a tree that one run had judged is not judged again for another one."""
+    retries: int = 2
+    """Number of times that a run goes on after a fault of the machine or the provider."""
+
+
+def list_rollouts(plan: CampaignPlan) -> tuple[Rollout, ...]:
+    """Return all rollouts in fair order: the first one of every task, then the second one of every task."""
+    return tuple(Rollout(task, number) for number in range(1, plan.rollouts + 1) for task in plan.tasks)
+
+
+def get_run_folder(folder: Path, plan: CampaignPlan, rollout: Rollout) -> Path:
+    """Return the run directory of *rollout* in the campaign's *folder*."""
+    return folder / RUNS / f"{plan.began}-{rollout.name}"
+
+
+def build_task(folder: Path, plan: CampaignPlan, rollout: Rollout, environ: Mapping[str, str]) -> Task:
+    """Return the task of *rollout* with the options of its run.
+
+    Each rollout has a seed of its own, one more than that of the rollout before. `{rollout}` and `{task}` in the name
+    of its model, a script's path, stand for its number and the name of its task.
+
+    Raises:
+        BadInput: if the task cannot be loaded, or the options do not fit it.
+    """
+    task = load_task(Path(rollout.task.path), Path(plan.config) if plan.config else None)
+    options = plan.options
+    seed = (task.seed if options.seed is None else options.seed) + rollout.number - 1
+    model = options.model and options.model.replace("{rollout}", str(rollout.number)).replace(
+        "{task}", rollout.task.name
+    )
+    chosen = replace(options, model=model, seed=seed, ledger=str(folder / LEDGER))
+    fields = {name: getattr(chosen, name) for name in chosen.__struct_fields__}
+    return replace(apply_options(task, Options(**fields), environ), unattended=True)
+
+
+def save_plan(folder: Path, plan: CampaignPlan, environ: Mapping[str, str]) -> None:
+    """Write *plan* into the new *folder*, with the mark of this user.
+
+    Raises:
+        BadInput: if the folder cannot be written.
+    """
+    line = msgspec.json.encode(plan)
+    with explain_disk_faults(f"cannot write to {folder}"):
+        mark(folder, line, environ)
+        replace_file(folder / PLAN, line + b"\n")
+
+
+def load_plan(folder: Path, trust: Trust) -> CampaignPlan:
+    """Return the plan of the campaign in *folder*: it names commands to run, so only this user's own is believed.
+
+    Raises:
+        BadInput: if there is none, it cannot be read, or somebody else may have made it.
+    """
+    try:
+        data = (folder / PLAN).read_bytes()
+    except OSError:
+        raise BadInput(f"there is no campaign in {folder}; `jumar batch TASKS` begins one") from None
+    if not trust.anyone and not is_own(folder, trust.environ, PLAN):
+        raise BadInput(
+            f"you did not begin the campaign in {folder} on this machine, and its plan names commands to run; "
+            f"add {trust.said_by} if that is what you want"
+        )
+    try:
+        return msgspec.json.decode(data, type=CampaignPlan)
+    except msgspec.MsgspecError as error:
+        raise BadInput(f"{folder / PLAN} is no plan that this jumar can read: {error}") from None

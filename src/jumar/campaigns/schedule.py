@@ -1,0 +1,167 @@
+"""Chooses which rollout of a campaign begins next, and which never will: pure bookkeeping, no clock and no process."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from jumar.campaigns.messages import Report, RolloutBroken, RolloutEnded, RolloutRefused
+from jumar.campaigns.plan import CampaignPlan, Rollout, list_rollouts
+from jumar.campaigns.standing import Progress, Standing
+from jumar.core.state.stop import StopReason
+from jumar.runs.setup.result import Result
+
+LOSSES = 3
+"""Times that the process of one rollout may die before the rollout ends as a fault of the machine."""
+
+OF_LEDGER = "of the ledger"
+"""In the reason of a run that ended because the campaign's money, tokens or time was used up."""
+
+
+class OtherEnd(StrEnum):
+    """End of a rollout that has no result of its own."""
+
+    REFUSED = "refused"
+    """It cannot be run as asked."""
+    INFRA = "infra"
+    """The machine failed before its end could be written down."""
+    PLATEAU = "plateau"
+    """It was not begun: the rollouts before it brought its task no further."""
+    INTERRUPTED = "interrupted"
+    """The campaign ended first, and it can go on."""
+    NOT_BEGUN = "not_begun"
+    """The campaign ended first."""
+
+
+class RolloutEnd(msgspec.Struct, frozen=True):
+    """End of a rollout."""
+
+    rollout: str
+    task: str
+    stop: str
+    """The run's reason to stop, or an `OtherEnd`."""
+    result: Result | None = None
+    why: str = ""
+    cached: int = 0
+    """Verdicts that needed no test run."""
+
+
+def is_out_of_budget(result: Result | None) -> bool:
+    """Return whether a run ended because a cap of the whole campaign let it make no further call."""
+    return result is not None and result.stop is StopReason.BUDGET and OF_LEDGER in result.why
+
+
+class Schedule:
+    """Rollouts of *plan* that wait, are at work, and have ended; *known* is what their journals tell."""
+
+    def __init__(self, plan: CampaignPlan, known: Iterable[tuple[Rollout, Standing]] = ()) -> None:
+        self._plan = plan
+        self._tasks = {r.name: r.task.name for r in list_rollouts(plan)}
+        self._waiting: deque[str] = deque()
+        self._standings = {rollout.name: standing for rollout, standing in known}
+        self._faults = {name: standing.faults for name, standing in self._standings.items()}
+        self._losses: dict[str, int] = {}
+        self.active: set[str] = set()
+        self.paused: dict[str, RolloutEnd] = {}
+        """Rollouts that ended for a fault and wait for it to pass, with that end."""
+        self.ended: dict[str, RolloutEnd] = {}
+        self.spent = False
+        """True if the campaign's ledger has nothing left: nothing more is begun."""
+        self._begun = {name for name, standing in self._standings.items() if standing.progress is not Progress.NEW}
+        for name in sorted(self._tasks, key=lambda name: name not in self._begun):  # what was begun goes on first
+            standing = self._standings.get(name, Standing(Progress.NEW))
+            if standing.result is not None and self._is_over(name, standing):
+                self._end(name, str(standing.result.stop), standing.result, standing.result.why, standing.cached)
+            else:
+                self._waiting.append(name)
+
+    def _is_over(self, name: str, standing: Standing) -> bool:
+        retried = standing.progress is Progress.FAULT and self._faults[name] > self._plan.retries
+        return standing.progress is Progress.ENDED or retried
+
+    def take(self) -> str | None:
+        """Return the rollout to begin next, which is at work from now on; None: there is none now."""
+        while self._waiting and not self.spent:
+            name = self._waiting.popleft()
+            if name not in self._begun and self._is_plateau(self._tasks[name]):
+                self._end(name, OtherEnd.PLATEAU)
+                continue
+            self.active.add(name)
+            self._begun.add(name)
+            return name
+        return None
+
+    def _is_plateau(self, task: str) -> bool:
+        """Return whether the last rollouts of *task* were no better than those before."""
+        if self._plan.patience is None:
+            return False
+        ended = [e for e in self.ended.values() if e.task == task and e.result is not None]
+        if len(ended) <= self._plan.patience:
+            return False
+        scores = [e.result.passed or 0 for e in ended if e.result is not None]
+        return max(scores[-self._plan.patience :]) <= max(scores[: -self._plan.patience])
+
+    def hear(self, report: Report) -> bool:
+        """Take note of *report*; True if its rollout is paused, for a fault that may pass: `wake` lets it go on."""
+        name = report.rollout
+        self.active.discard(name)
+        match report:
+            case RolloutEnded(result=result) if result.stop is StopReason.INFRA:
+                return self._retry(name, result, result.why)
+            case RolloutEnded(result=result, cached=cached):
+                self.spent = self.spent or is_out_of_budget(result)
+                self._end(name, str(result.stop), result, result.why, cached)
+            case RolloutRefused(why=why):
+                self._end(name, OtherEnd.REFUSED, why=why)
+            case RolloutBroken(why=why):
+                return self._retry(name, None, why)
+            case _:
+                self._waiting.appendleft(name)
+        return False
+
+    def _retry(self, name: str, result: Result | None, why: str) -> bool:
+        self._faults[name] = self._faults.get(name, 0) + 1
+        if self._faults[name] > self._plan.retries:
+            self._end(name, OtherEnd.INFRA, result, why)
+            return False
+        self.paused[name] = RolloutEnd(name, self._tasks[name], OtherEnd.INFRA, result, why)
+        return True
+
+    def wake(self, name: str) -> None:
+        """Let the paused rollout *name* go on, after those that wait already."""
+        if self.paused.pop(name, None) is not None:
+            self._waiting.append(name)
+
+    def count_faults(self, name: str) -> int:
+        """Return how often the rollout *name* ended for a fault."""
+        return self._faults.get(name, 0)
+
+    def lose(self, name: str) -> None:
+        """Take note that the process which worked on *name* died."""
+        self.active.discard(name)
+        self._losses[name] = self._losses.get(name, 0) + 1
+        if self._losses[name] >= LOSSES:
+            self._end(name, OtherEnd.INFRA, why=f"its process died {LOSSES} times")
+        else:
+            self._waiting.appendleft(name)
+
+    def close(self) -> None:
+        """End what waits: it was never begun, or its campaign ended before a fault had passed."""
+        self.ended |= self.paused
+        self.paused.clear()
+        for name in self._waiting:
+            standing = self._standings.get(name)
+            stop = OtherEnd.INTERRUPTED if name in self._begun else OtherEnd.NOT_BEGUN
+            self._end(name, stop, standing.result if standing else None)
+        self._waiting.clear()
+
+    def _end(self, name: str, stop: str, result: Result | None = None, why: str = "", cached: int = 0) -> None:
+        self.ended[name] = RolloutEnd(name, self._tasks[name], stop, result, why, cached)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether nothing is at work, and nothing will be."""
+        return not self.active and (self.spent or not (self._waiting or self.paused))

@@ -1,0 +1,193 @@
+"""`jumar batch`: many tasks, several rollouts of each, in one campaign that can be interrupted and go on."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+from click.core import ParameterSource
+
+from jumar.campaigns.create import (
+    CampaignBudget,
+    CampaignOrder,
+    create_campaign,
+    find_campaign,
+    name_campaign,
+)
+from jumar.campaigns.find_tasks import find_tasks
+from jumar.cli.console.output import Console
+from jumar.cli.parameters.command_options import add_output_options, add_shaping_options, read_options
+from jumar.cli.parameters.environment import read_environment
+from jumar.cli.parameters.run_argument import TRUST
+from jumar.errors import BadInput
+from jumar.runs.setup.marks import Trust
+from jumar.task.option_values import OptionValues
+
+if TYPE_CHECKING:
+    from jumar.campaigns.campaign import Campaign
+    from jumar.campaigns.summary import CampaignSummary
+
+CONCURRENCY = 8
+"""Rollouts at work at once, unless chosen: most wait for a model most of the time."""
+
+SECONDS = {"m": 60, "h": 3600, "d": 86_400}
+DAY_SECONDS = 86_400
+
+CHANGEABLE = ("concurrency", "cores", "processes", "deadline", "resumed", "trust", "as_json", "quiet")
+"""Parameters that may be typed beside --resume."""
+
+STOPPING = "stopping: what is at work is halted and keeps its best tree (press Ctrl-C again to kill it)"
+KILLING = "stopping now: what is at work goes on from its journal"
+
+
+@click.command(epilog="Example: jumar batch 'tasks/*' --rollouts 8 --model anthropic:claude-sonnet-5-5 --budget-usd 20")
+@click.argument("tasks", nargs=-1)
+@click.option("--rollouts", type=click.IntRange(1, 9999), default=1, help="Runs of each task (default 1).")
+@click.option("--campaign", type=click.Path(path_type=Path), help="Folder of the campaign; default: a new one.")
+@click.option("--resume", "resumed", metavar="CAMPAIGN", help="Go on with a campaign: its folder, its name, or last.")
+@click.option("--concurrency", type=click.IntRange(1, 1024), default=CONCURRENCY, help="Runs at once (default 8).")
+@click.option("--cores", type=click.IntRange(1), help="Runs judged at once (default: the cores of this machine).")
+@click.option("--processes", type=click.IntRange(1, 256), help="Worker processes (default: one for each core).")
+@click.option("--deadline", help="When to halt: 8h, 90m, or a time of day such as 07:30.")
+@click.option("--patience", type=click.IntRange(1), help="Begin no more of a task after N without a better result.")
+@click.option("--retries", type=click.IntRange(0, 100), default=2, help="Retries of a run after a fault (default 2).")
+@click.option("--no-verdict-cache", is_flag=True, help="Judge each run by itself: no verdict serves another run.")
+@click.option("--budget-usd", "campaign_usd", type=float, help="Cap on the money of the whole campaign.")
+@click.option("--budget-tokens", "campaign_tokens", type=int, help="Cap on the tokens of the whole campaign.")
+@click.option("--task-usd", type=float, help="Cap on the money of one task; its rollouts share it equally.")
+@click.option("--run-usd", type=float, help="Cap on the money of one run.")
+@click.option("--run-tokens", type=int, help="Cap on the tokens of one run.")
+@add_shaping_options
+@TRUST
+@add_output_options
+def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
+    """Work on TASKS: folders, task.toml files, globs, or .jsonl lists of {"path": ...}.
+
+    Several rollouts of a task are judged once, at their end, and no gate holds them, unless --test-policy and --gate
+    say otherwise.
+    """
+    from jumar.campaigns.campaign import lock_campaign  # noqa: PLC0415  it is slow to import
+
+    voice, environ = Console(json=chosen["as_json"], quiet=chosen["quiet"]), read_environment()
+    deadline = read_deadline(chosen["deadline"], time.time()) if chosen["deadline"] else None
+    trust = Trust(environ, chosen["trust"])
+    if resumed is None:
+        folder = (chosen["campaign"] or name_campaign()).absolute()
+        create_campaign(folder, _read_order(tasks, chosen), environ)
+        trust = Trust(environ, anyone=True)  # this process made it, a moment ago
+    else:
+        _refuse_changes(click.get_current_context())
+        folder = find_campaign(resumed).absolute()
+    voice.say(f"campaign {folder}")
+    with lock_campaign(folder, voice.note) as lock:
+        summary = _run(voice, folder, trust, lock, {**chosen, "deadline": deadline})
+    return _show(voice, summary)
+
+
+def _read_order(tasks: tuple[str, ...], chosen: dict[str, Any]) -> CampaignOrder:
+    budget = CampaignBudget(
+        usd=chosen["campaign_usd"], tokens=chosen["campaign_tokens"], task_usd=chosen["task_usd"],
+        run_usd=chosen["run_usd"], run_tokens=chosen["run_tokens"],
+    )  # fmt: skip
+    options = read_options(chosen)
+    return CampaignOrder(
+        tasks=find_tasks(tasks),
+        options=OptionValues(**{name: getattr(options, name) for name in OptionValues.__struct_fields__}),
+        budget=budget,
+        rollouts=chosen["rollouts"],
+        config=str(chosen["config"].absolute()) if chosen["config"] else "",
+        patience=chosen["patience"],
+        retries=chosen["retries"],
+        shared_verdicts=not chosen["no_verdict_cache"],
+    )
+
+
+def _refuse_changes(context: click.Context) -> None:
+    """Refuse what would make another campaign of the one that goes on.
+
+    Raises:
+        BadInput: naming an argument that was typed and may not change.
+    """
+    typed = [
+        parameter
+        for parameter in context.command.params
+        if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+        and parameter.name not in CHANGEABLE
+    ]
+    if typed:
+        may = ", ".join(f"--{name}" for name in CHANGEABLE[:4])
+        what = typed[0].opts[0] if isinstance(typed[0], click.Option) else "TASKS"
+        raise BadInput(
+            f"--resume goes on with a campaign as it was planned, so it takes no {what}; only {may} may change"
+        )
+
+
+def read_deadline(text: str, now: float) -> float:
+    """Return the time in seconds since 1970 that *text* means: a duration (90m, 8h, 1d), or the next HH:MM.
+
+    Raises:
+        BadInput: if it is neither.
+    """
+    if found := re.fullmatch(r"(\d+(?:\.\d+)?)([mhd])", text.strip()):
+        return now + float(found[1]) * SECONDS[found[2]]
+    if found := re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", text.strip()):
+        today = time.localtime(now)
+        at = time.mktime((*today[:3], int(found[1]), int(found[2]), 0, 0, 0, -1))
+        return at if at > now else at + DAY_SECONDS
+    raise BadInput(f"--deadline {text} is no time: say 90m, 8h, 1d, or a time of day such as 07:30")
+
+
+def _run(voice: Console, folder: Path, trust: Trust, lock: int, chosen: dict[str, Any]) -> CampaignSummary:
+    """Run one session of the campaign in *folder*."""
+    from jumar.campaigns.campaign import Campaign, CampaignLimits  # noqa: PLC0415  it is slow to import
+    from jumar.campaigns.plan import load_plan  # noqa: PLC0415  as above
+    from jumar.campaigns.summary import format_table, summarise  # noqa: PLC0415  as above
+    from jumar.campaigns.worker_process import WorkerSettings  # noqa: PLC0415  as above
+
+    plan = load_plan(folder, trust)
+    cores = chosen["cores"] or len(os.sched_getaffinity(0))
+    processes = min(chosen["processes"] or cores, chosen["concurrency"], len(plan.tasks) * plan.rollouts)
+    limits = CampaignLimits(chosen["concurrency"], processes, chosen["deadline"])
+    settings = WorkerSettings(folder, trust.environ, max(1, cores // processes), lock, trust=trust.anyone)
+    campaign = Campaign(plan, settings, limits, voice.note)
+    ends = anyio.run(_attend, campaign, voice)
+    for line in format_table(ends):
+        voice.say(line)
+    return summarise(str(folder), ends, campaign.stopped)
+
+
+async def _attend(campaign: Campaign, voice: Console) -> Any:
+    """Run *campaign* until it has ended; a signal stops it, a second one kills what is at work."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_listen, campaign, voice)
+        ends = await campaign.run()
+        tasks.cancel_scope.cancel()
+    return ends
+
+
+async def _listen(campaign: Campaign, voice: Console) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            voice.note(KILLING if campaign.stopped else STOPPING)
+            await campaign.stop("stopped by a signal")
+
+
+def _show(voice: Console, summary: CampaignSummary) -> int:
+    """Say what became of the campaign."""
+    stops = ", ".join(f"{count} {stop}" for stop, count in summary.by_stop.items())
+    voice.say(
+        f"{summary.solved} of {summary.tasks} tasks solved  {sum(summary.by_stop.values())} rollouts ({stops})  "
+        f"${summary.usd:.4f}  {summary.tokens:,} tokens  {summary.test_runs} test runs, "
+        f"{summary.verdicts_cached} of them known already"
+    )
+    voice.say(f"runs     jumar runs --runs {summary.campaign}/runs")
+    if summary.stopped or any(summary.by_stop.get(stop) for stop in ("interrupted", "not_begun")):
+        voice.say(f"go on    jumar batch --resume {summary.campaign}")
+    voice.result(summary)
+    return summary.exit

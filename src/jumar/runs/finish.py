@@ -1,0 +1,60 @@
+"""Runs an open run to its end, and leaves beside its journal what people and tools look for first."""
+
+from __future__ import annotations
+
+import shutil
+from typing import NamedTuple
+
+import msgspec
+
+from jumar.core.state.run_state import RunState
+from jumar.core.state.stop import StopReason
+from jumar.journal.writer import Journal
+from jumar.kernel import Kernel
+from jumar.runs.external.host import ExternalHost
+from jumar.runs.remove_workspace import leave_workspace
+from jumar.runs.setup.assembly import RunPlace
+from jumar.runs.setup.result import Result, build_result
+from jumar.runs.setup.selftest_cache import SelftestCache
+from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+from jumar.workspace.patch import make_best_patch
+
+
+class Running(NamedTuple):
+    """A run that is open in this process."""
+
+    kernel: Kernel
+    place: RunPlace
+    journal: Journal
+    agent: ExternalHost | None = None
+    """A command-line agent: it works while the run is open."""
+
+
+async def finish_run(running: Running) -> Result:
+    """Run to the end, and leave beside the journal what people and tools look for first."""
+    if running.agent is None:
+        return write_result(running, await running.kernel.run())
+    async with running.agent.at_work():
+        state = await running.kernel.run()
+        await running.agent.leave(state)
+    return write_result(running, state)
+
+
+def write_result(running: Running, state: RunState) -> Result:
+    """Return the result of the run that ended in *state*, written down beside its journal."""
+    place, journal = running.place, running.journal
+    shutil.rmtree(place.folder / "rooms", ignore_errors=True)  # before anything is written: the disk may be full
+    with explain_disk_faults(f"the run has ended, but {place.folder} cannot be written"):
+        replace_file(place.folder / "best.patch", make_best_patch(place.store, state.run.tree, state.tree))
+    if state.end is not None and state.end.stop is StopReason.INFRA:
+        SelftestCache(place.environ).forget()
+    leave_workspace(place, state)
+    return store_result(place, build_result(state, place.folder, journal.mark))
+
+
+def store_result(place: RunPlace, result: Result) -> Result:
+    """Return *result*, written down in *place*, where nothing is judged any more."""
+    shutil.rmtree(place.folder / "rooms", ignore_errors=True)
+    with explain_disk_faults(f"the run has ended, but {place.folder} cannot be written"):
+        replace_file(place.folder / "result.json", msgspec.json.format(msgspec.json.encode(result)) + b"\n")
+    return result
