@@ -1,0 +1,86 @@
+"""`jumar prefs`: exports preference pairs, unpaired examples or demonstrations from rollouts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jumar.cli.console.output import Console
+from jumar.cli.parameters.command_options import add_output_options
+from jumar.core.gate.challenge_rounds import Grade
+from jumar.errors import BadInput
+from jumar.preferences.completions import Target
+from jumar.preferences.export import Format, build_card, build_examples, encode_rows, split_by_task
+from jumar.preferences.pairs import PairRules
+from jumar.preferences.rollouts import Selection
+from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+
+
+@click.command(epilog="Example: jumar prefs .jumar/campaigns/20261123-101500-1a2b -o pairs.jsonl --target trajectory")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="A .jsonl or .parquet file.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice([*map(str, Format)]),
+    default=str(Format.DPO),
+    help="dpo (default), kto or sft.",
+)
+@click.option(
+    "--target",
+    type=click.Choice([*map(str, Target)]),
+    default=str(Target.PATCH),
+    help="patch (default), file or trajectory.",
+)
+@click.option(
+    "--by", type=click.Choice(["outcome", "score"]), default="outcome", help="outcome (default): pass against fail."
+)
+@click.option("--margin", type=click.FloatRange(0, 1), default=0.0, help="Least difference of the shares that passed.")
+@click.option("--max-pairs", type=click.IntRange(1), default=4, help="Pairs of one task (default 4).")
+@click.option(
+    "--min-grade",
+    type=click.Choice([*map(str, Grade)]),
+    help="Weakest grade of a green (default B, where there is one).",
+)
+@click.option("--max-prompt-chars", type=click.IntRange(1), default=200_000, help="Longest prompt (default 200000).")
+@click.option("--test-share", type=click.FloatRange(0, 1), default=0.0, help="Share of the tasks for FILE.test.")
+@add_output_options
+def prefs(runs: tuple[Path, ...], out: Path, *, as_json: bool, quiet: bool, **chosen: Any) -> int:
+    """Write preference pairs from RUNS: directories of runs, of campaigns, or folders that hold some.
+
+    Runs that ended for a fault, a cap or a guardrail, flaky, void and weak verdicts are left out, each for a reason
+    that is counted.
+    """
+    voice = Console(json=as_json, quiet=quiet)
+    if out.suffix not in (".jsonl", ".parquet"):
+        raise BadInput(f"-o {out} has no known suffix; name a .jsonl or a .parquet file")
+    wanted = Selection(
+        target=Target(chosen["target"]),
+        min_grade=chosen["min_grade"] or "",
+        max_prompt_chars=chosen["max_prompt_chars"],
+    )
+    rules = PairRules(by_score=chosen["by"] == "score", margin=chosen["margin"], max_pairs=chosen["max_pairs"])
+    found = build_examples(runs, Format(chosen["kind"]), wanted, rules)
+    train, test = split_by_task(found.rows, chosen["test_share"])
+    parts = {out: train, **({out.with_suffix(f".test{out.suffix}"): test} if chosen["test_share"] else {})}
+    files = {path: encode_rows(rows, path) for path, rows in parts.items()}
+    card = build_card(found, {p.name: (len(parts[p]), files[p]) for p in files}, chosen)
+    with explain_disk_faults(f"cannot write {out}"):
+        for path, data in files.items():
+            replace_file(path, data)
+        replace_file(out.with_suffix(".card.md"), card.encode())
+    for reason, count in found.excluded.items():
+        voice.say(f"left out {count:>5}  {reason}")
+    if found.telltale:
+        voice.note(f"warning: these words tell the label in every example: {', '.join(found.telltale)}")
+    noun = "pairs" if chosen["kind"] == Format.DPO else "examples"
+    voice.say(f"{len(found.rows)} {noun} from {found.used} of {found.rollouts} rollouts in {out}")
+    voice.result(
+        {
+            "rollouts": found.rollouts, "used": found.used, "pairs": len(found.rows), "excluded": dict(found.excluded),
+            "telltale": list(found.telltale), "file": str(out), "card": str(out.with_suffix(".card.md")),
+        }
+    )  # fmt: skip
+    return 0

@@ -1,0 +1,91 @@
+"""Finds what would let a reader tell the label of a completion without judging its code."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from jumar.core.run.strategy import Message
+
+MARKERS = (
+    re.compile(r"\b\d+ (?:passed|failed|errors?|xfailed|skipped)\b(?:,| in \d)"),
+    re.compile(r"={3,} .*\b(?:passed|failed|FAILURES|ERRORS|short test summary info)\b"),
+    re.compile(r"\btest_result\b|\bdriver\.run_tests\b|\bevents\.jsonl\b|\.jumar/"),
+    re.compile(r"\b(?:grade [ABCDX](?:\+H)?|verdict: \w+|stop: (?:green|final|attempts))\b"),
+    re.compile(r"\b\d+ of \d+ (?:tests? )?pass(?:ed)?\b"),
+    re.compile(r"<(?:chosen|rejected|label|reward)>|\b(?:reward|label) ?[:=] ?(?:-?[01]\b|true|false)", re.IGNORECASE),
+)
+"""Words of test runners, of jumar and of graders that no solution needs."""
+
+OUTCOMES = r"(?:PASSED|FAILED|ERROR|XFAIL|SKIPPED|passed|failed)"
+
+WORD = re.compile(r"[^\W\d]\w{3,}")
+"""Words that the statistic looks at."""
+
+FEWEST_TASKS = 4
+"""A word that tells the label tells it in this many tasks at least; in fewer it may be what the task is about."""
+
+
+def find_leak(completion: Iterable[Message], expected: Iterable[str]) -> str:
+    """Return the first words of *completion* that tell how tests came out; empty: there are none.
+
+    *expected* are the ids of the tests: one beside an outcome is a result.
+    """
+    tests = "|".join(re.escape(i) for i in sorted({i.rpartition("::")[2] for i in expected}, key=len, reverse=True))
+    beside = (
+        re.compile(rf"\b{OUTCOMES}\b[^\n]{{0,80}}(?:{tests})|(?:{tests})[^\n]{{0,80}}\b{OUTCOMES}\b") if tests else None
+    )
+    patterns = (*MARKERS, beside) if beside else MARKERS
+    found = (pattern.search(text) for text in _texts(completion) for pattern in patterns)
+    return next((str(each.group()) for each in found if each is not None), "")
+
+
+def _texts(messages: Iterable[Message]) -> Iterator[str]:
+    for message in messages:
+        yield message.content
+        for call in message.tool_calls:
+            yield from _strings(call.arguments)
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _strings(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _strings(each)
+
+
+class LabelledText(msgspec.Struct, frozen=True):
+    """A completion as the statistic sees it."""
+
+    task: str
+    chosen: bool
+    completion: tuple[Message, ...]
+
+
+def find_telltale_words(examples: Sequence[LabelledText]) -> tuple[str, ...]:
+    """Return words that stand in the completions of one label alone, in all of them, in several tasks.
+
+    A trainer would learn the word in the place of the work. What every task asks for stands on both sides.
+    """
+    sides = {side: [e for e in examples if e.chosen is side] for side in (True, False)}
+    if not all(sides.values()) or len({e.task for e in examples}) < FEWEST_TASKS:
+        return ()
+    counted = {
+        side: Counter(word for e in found for word in set(WORD.findall("\n".join(_texts(e.completion)))))
+        for side, found in sides.items()
+    }
+    return tuple(
+        sorted(
+            word
+            for side, words in counted.items()
+            for word, count in words.items()
+            if count == len(sides[side]) and not counted[not side][word]
+        )
+    )

@@ -1,0 +1,193 @@
+"""Reads what a finished rollout says about its agent: its prompt, its completion, and whether that passed.
+
+Ends that say nothing about the agent (faults, caps, interruptions), and outcomes that nobody can rely on (void, flaky,
+weak evidence) are left out, each for a reason that is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from jumar.core.gate.challenge_rounds import Grade
+from jumar.core.run.strategy import Message
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import Phase, RunState
+from jumar.core.state.settings import Settings
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import TestPolicy
+from jumar.errors import BadInput, Infra
+from jumar.journal.writer import read_journal
+from jumar.preferences.completions import Completion, Target, TooLong, build_completion
+from jumar.preferences.leaks import find_leak
+from jumar.runs.setup.result import replay_state
+
+
+class Reason(StrEnum):
+    """Reason why a rollout is in no example."""
+
+    DAMAGED = "damaged"
+    """Its journal or its files cannot be read."""
+    UNFINISHED = "unfinished"
+    """It has no end, or was interrupted."""
+    INFRA = "infra"
+    BUDGET = "budget"
+    GUARDRAIL = "guardrail"
+    ESCALATED = "escalated"
+    UNSCORED = "unscored"
+    """No test judged it."""
+    VOID = "void"
+    FLAKY = "flaky"
+    GRADE = "grade"
+    """The evidence for its green is weaker than asked for."""
+    UNCHANGED = "unchanged"
+    """It changed nothing, so there is no completion."""
+    NO_CONVERSATION = "no_conversation"
+    """Its agent has no tool-calling conversation, or not all of it led to the tree that was judged."""
+    RESULTS_SHOWN = "results_shown"
+    """Its conversation shows test results: it holds the label."""
+    LEAK = "leak"
+    """Its completion holds words that tell the label."""
+    TOO_LONG = "too_long"
+    """Its prompt is longer than asked for."""
+    DUPLICATE = "duplicate"
+    """Another rollout has the same completion for the same prompt."""
+    UNPAIRED = "unpaired"
+    """No rollout of the same task and prompt came out otherwise."""
+    SURPLUS = "surplus"
+    """There are as many pairs of its task as were asked for."""
+    FAILED = "failed"
+    """Only what passed is a demonstration."""
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Rules by which rollouts are read."""
+
+    target: Target = Target.PATCH
+    min_grade: str = ""
+    """Weakest grade of a green; empty: B where the runner can have one."""
+    max_prompt_chars: int = 200_000
+
+
+class Rollout(msgspec.Struct, frozen=True, kw_only=True):
+    """A rollout whose outcome says something about its agent."""
+
+    folder: str
+    """Its run directory, which names it: two campaigns may have runs of one name."""
+    run: str
+    task: str
+    group: str
+    """Hash of what two rollouts must share to be compared: task, tests, prompt, agent, policy, gate, caps."""
+    passed: bool
+    score: float
+    """Share of the expected tests that passed."""
+    stop: str
+    grade: str
+    completion: Completion
+
+    @property
+    def digest(self) -> str:
+        """Hash of the completion."""
+        return sha256(msgspec.json.encode(self.completion.completion)).hexdigest()
+
+
+ENDS = {
+    StopReason.INFRA: Reason.INFRA,
+    StopReason.BUDGET: Reason.BUDGET,
+    StopReason.GUARDRAIL: Reason.GUARDRAIL,
+    StopReason.ESCALATED: Reason.ESCALATED,
+    StopReason.UNTESTED: Reason.UNSCORED,
+    StopReason.INTERRUPTED: Reason.UNFINISHED,
+}
+"""Ends that say nothing about the quality of what an agent wrote."""
+
+ORDER = tuple(grade.value for grade in Grade)
+
+
+def read_rollout(folder: Path, wanted: Selection) -> Rollout | Reason:
+    """Return the rollout in the run directory *folder*, or the reason why it is in no example."""
+    try:
+        entries = read_journal(folder)
+        state = replay_state(entries)
+        if state.start is None:
+            return Reason.UNFINISHED
+        tests = [entry.event for entry in entries if isinstance(entry.event, ev.Tests)]
+        return find_reason(state, tests, wanted) or _complete(folder, state, wanted)
+    except (BadInput, Infra, OSError):
+        return Reason.DAMAGED
+
+
+def find_reason(state: RunState, tests: Iterable[ev.Tests], wanted: Selection) -> Reason | None:
+    """Return why the outcome of the run that ended in *state* says nothing about its agent; None: it does."""
+    if state.phase is not Phase.ENDED or state.end is None:
+        return Reason.UNFINISHED
+    judged = [event for event in tests if event.trigger != "baseline"]
+    reason = ENDS.get(state.end.stop) or (Reason.VOID if judged and judged[-1].void is not None else None)
+    if reason is not None:
+        return reason
+    if state.best is None or not state.expected or not judged or state.run.test_policy is TestPolicy.NEVER:
+        return Reason.UNSCORED
+    return _doubt(state, judged[-1], wanted)
+
+
+def _doubt(state: RunState, last: ev.Tests, wanted: Selection) -> Reason | None:
+    """Return why the evidence of a scored run is too weak; *last* is its last verification."""
+    evidence = state.evidence or last
+    if evidence.void is not None:
+        return Reason.VOID
+    if state.wavering or last.flaky or evidence.flaky:
+        return Reason.FLAKY
+    green = state.end is not None and state.end.stop is StopReason.GREEN
+    weakest = wanted.min_grade or (Grade.B if state.run.settings.suite.runner == "pytest" else Grade.X)
+    if green and ORDER.index(evidence.grade.partition("+")[0]) > ORDER.index(weakest):
+        return Reason.GRADE
+    all_passed = state.best is not None and state.best.score.passed == len(state.expected)
+    return Reason.VOID if all_passed and not green else None  # it was not accepted, so nobody knows
+
+
+def _complete(folder: Path, state: RunState, wanted: Selection) -> Rollout | Reason:
+    if wanted.target is Target.TRAJECTORY and state.run.test_policy is TestPolicy.ON_WRITE:
+        return Reason.RESULTS_SHOWN
+    try:
+        built = build_completion(folder, state, wanted.target, wanted.max_prompt_chars)
+    except TooLong:
+        return Reason.TOO_LONG
+    if built is None:
+        return Reason.NO_CONVERSATION if wanted.target is Target.TRAJECTORY else Reason.UNCHANGED
+    if find_leak(built.completion, state.expected):
+        return Reason.LEAK
+    assert state.best is not None  # noqa: S101  `find_reason` has seen it
+    return Rollout(
+        folder=str(folder),
+        run=state.run.run,
+        task=state.run.task,
+        group=hash_group(state.run, built.prompt),
+        passed=state.end is not None and state.end.stop is StopReason.GREEN,
+        score=state.best.score.passed / len(state.expected),
+        stop=str(state.end.stop) if state.end else "",
+        grade=state.evidence.grade if state.evidence else "",
+        completion=built,
+    )
+
+
+def hash_group(run: ev.RunStart, prompt: tuple[Message, ...]) -> str:
+    """Return the hash of everything that two rollouts must share to be compared.
+
+    Seeds differ between them, and so do the files that stand for a model.
+    """
+    kind, _, name = run.model.partition(":")
+    plain = Settings()
+    settings = replace(
+        run.settings, seed=plain.seed, ledger=plain.ledger, notes=plain.notes, flaky=plain.flaky,
+        tree_bytes=plain.tree_bytes, needed=plain.needed,
+    )  # fmt: skip
+    facts = (
+        run.task, run.tree, run.expected, run.agent, kind if kind in ("script", "replay") else (kind, name),
+        run.test_policy, run.gate, run.budget, settings, prompt,
+    )  # fmt: skip
+    return sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()
