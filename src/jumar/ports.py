@@ -92,7 +92,7 @@ class Runner(Protocol):
     """Of the evidence it gives: `D` authenticated by a plug-in of ours inside it, `X` what the runner itself says."""
 
     def surroundings(self, origin: Path, environ: Mapping[str, str]) -> Surroundings:
-        """Return the needs of the runner, from the task's folder and the person's *environ*; asks a shim on PATH."""
+        """Return paths, variables and programs that the runner needs for the task in a folder, with *environ*."""
         ...
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
@@ -166,7 +166,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model(Protocol):
-    """Source of completions."""
+    """Source of completions: a provider, a script, a recording or a search."""
 
     name: str
 

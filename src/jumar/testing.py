@@ -84,7 +84,7 @@ class FakeVerifier:
         return _verification(reconcile(ids, report, own if accepted is None else accepted), Ended.NORMAL)
 
     def with_tests(self, tests: str) -> FakeVerifier:
-        """Itself; remembered."""
+        """Return this verifier, and remember the tests."""
         self.tests = tests
         return self
 
@@ -96,7 +96,7 @@ class FakeVerifier:
         return done
 
     async def check(self, tree: str, command: str, seconds: float) -> Checked:  # noqa: ARG002  as above
-        """`true` succeeds, everything else fails."""
+        """Succeed for the command `true`, and fail for every other one."""
         return Checked(ok=command == "true", output=command, duration_ms=1)
 
     async def localise(

@@ -29,9 +29,9 @@ TESTS = (
 
 
 class Place:
-    """A folder with tasks, and a script for each rollout: the odd ones are wrong, the even ones right."""
+    """A folder with tasks, and a script for each rollout: odd ones are wrong, even ones right if *solved*."""
 
-    def __init__(self, root: Path, tasks: int, rollouts: int, writes: int = 1) -> None:
+    def __init__(self, root: Path, tasks: int, rollouts: int, writes: int = 1, *, solved: bool = True) -> None:
         self.root, self.rollouts = root, rollouts
         for number in range(tasks):
             folder = root / "tasks" / f"t{number}"
@@ -39,7 +39,9 @@ class Place:
             (folder / "gcd.py").write_text("def gcd(a, b):\n    return 0\n")
             (folder / "test_gcd.py").write_text(TESTS)
         for number in range(1, rollouts + 1):
-            texts = [(RIGHT if number % 2 == 0 else WRONG).format(f"{number // 4}.{n}") for n in range(writes)]
+            texts = [
+                (RIGHT if solved and number % 2 == 0 else WRONG).format(f"{number // 4}.{n}") for n in range(writes)
+            ]
             lines = [
                 {"tool_calls": [{"name": "write_file", "arguments": {"path": "gcd.py", "text": text}}], "usd": 0.01}
                 for text in texts
@@ -194,7 +196,7 @@ def test_a_hundred_runs_in_four_processes_killed_twenty_times(
 @pytest.mark.proof
 @pytest.mark.parametrize(("policy", "runs"), [("on_write", 960), ("on_final", 240), ("never", 0)])
 def test_thirty_tasks_eight_rollouts_four_writes(tmp_path: Path, policy: str, runs: int) -> None:
-    place = Place(tmp_path, tasks=30, rollouts=8, writes=4)
+    place = Place(tmp_path, tasks=30, rollouts=8, writes=4, solved=False)
 
     _, told, stderr = place.batch(*place.plan("c", "--test-policy", policy))
 

@@ -111,7 +111,7 @@ class Driver:
         return Request("mid", TURN)
 
     def messages(self, state: RunState, files: dict[str, str]) -> tuple[Message, ...]:  # noqa: ARG002  it reads for itself
-        """Return the conversation so far."""
+        """Return the messages that the model was sent and has answered so far."""
         system = [
             SYSTEM,
             GATES.get(state.run.gate) or POLICIES[state.run.test_policy],

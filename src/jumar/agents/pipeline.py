@@ -47,7 +47,7 @@ class _Kept:
 
 
 class Pipeline:
-    """Asks for whole files.
+    """Agent that asks a model for whole files: write, review, then fix until the tests pass.
 
     Args:
         targets: The paths it may be answered with.

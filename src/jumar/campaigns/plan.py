@@ -38,7 +38,7 @@ class Rollout(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in the campaign."""
+        """Name of the rollout in its campaign, such as `gcd-r003`."""
         return f"{self.task.name}-r{self.number:03d}"
 
 

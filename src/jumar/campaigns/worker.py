@@ -34,7 +34,7 @@ ORPHANED = "the campaign ended without a word"
 
 
 class OpenRollout(NamedTuple):
-    """A rollout at work."""
+    """A rollout that this process works on now."""
 
     scope: anyio.CancelScope
     kernels: list[Kernel]

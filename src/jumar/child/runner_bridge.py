@@ -45,7 +45,7 @@ def serve(job: Job) -> None:
 
 
 def collect(send: Send, ids: Sequence[str]) -> None:
-    """Send *ids* in batches."""
+    """Report the collected test *ids* in batches."""
     for start in range(0, len(ids), BATCH):
         send(["collected", list(ids[start : start + BATCH])])
 

@@ -40,7 +40,7 @@ _SEEN = {hidden: chr(char) for char, hidden in _HIDDEN.items()}
 
 
 class WordPiece(msgspec.Struct, frozen=True):
-    """A part of a word."""
+    """A part of a shell word: plain text, or an expansion."""
 
     text: str
     quoted: bool = False

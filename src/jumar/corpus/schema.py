@@ -40,7 +40,7 @@ class TextRecord(msgspec.Struct, frozen=True):
 
     @property
     def bytes(self) -> tuple[bytes, ...]:
-        """The pieces again.
+        """Content of the file, joined from the pieces of the record.
 
         Raises:
             ValueError: if they are not in that encoding.
@@ -68,7 +68,7 @@ class RedRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The `edit_claim`."""
+    """The claim of an edit: which test it is for."""
 
     seq: int
     edit_target: str
@@ -83,7 +83,7 @@ class GreenRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class RecordedTest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A claimed test."""
+    """A claimed test and its outcomes before and after the edit."""
 
     __test__ = False
 

@@ -129,7 +129,7 @@ class RepositorySession:
 
     @asynccontextmanager
     async def gone_on(self) -> AsyncIterator[Session]:
-        """Yield the newest run again."""
+        """Open the newest run of the repository again and yield it."""
         with _ungrouped():
             async with rejoin_session(TrustedRun(self.run()), environ=self.environ) as session:
                 yield session

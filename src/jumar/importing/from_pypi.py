@@ -53,7 +53,7 @@ REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]+\])?(==[
 
 
 class Release(msgspec.Struct, frozen=True):
-    """One source distribution."""
+    """One source distribution of a package."""
 
     name: str
     version: str
@@ -62,7 +62,7 @@ class Release(msgspec.Struct, frozen=True):
 
     @property
     def called(self) -> str:
-        """The release in words."""
+        """Name and version of the release, for people."""
         return f"{self.name} {self.version}"
 
 

@@ -62,7 +62,7 @@ class TaskSides(msgspec.Struct, frozen=True):
 
 
 class TaskLayout(msgspec.Struct, frozen=True, kw_only=True):
-    """Contents of a task folder."""
+    """Files and folders of a task that is written."""
 
     start: Tree
     """The old source under the new tests."""
@@ -148,7 +148,7 @@ def find_python_path(tree: Tree) -> str:
 
 
 def write_tree(tree: Tree, folder: Path) -> None:
-    """Lay *tree* out in *folder*.
+    """Write the files of *tree* into *folder*.
 
     Raises:
         BadInput: if a path or a link would lead outside.

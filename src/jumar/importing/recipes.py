@@ -50,7 +50,7 @@ class FixedBug(RecipeEntry, frozen=True, kw_only=True):
 
     @property
     def task_name(self) -> str:
-        """The folder's name."""
+        """Name of the task's folder."""
         return f"{self.name}-{self.old.version}-{self.new.version}"
 
 
@@ -73,7 +73,7 @@ Recipe = FixedBug | PlantedBug
 
 
 class Recipes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Shipped recipes, most telling first."""
+    """Recipes that ship with jumar, the most telling first."""
 
     fixed: tuple[FixedBug, ...]
     planted: tuple[PlantedBug, ...]

@@ -38,7 +38,7 @@ class TaskChecks(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def expected(self) -> tuple[str, ...]:
-        """The ids that judge."""
+        """Test ids that will judge the task."""
         return (*self.fail_to_pass, *self.pass_to_pass)
 
 

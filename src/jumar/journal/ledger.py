@@ -91,7 +91,7 @@ class SqliteLedger:
         return self._purse.total()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database file."""
         self._purse.close()
 
     def __enter__(self) -> Self:

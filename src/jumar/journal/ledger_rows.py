@@ -169,7 +169,7 @@ class LedgerRows:
             return LedgerTotals(paid, paid_tokens, held, held_tokens, self._worked(self._db), runs)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database file."""
         with suppress(Infra):  # what cannot be written now was written with the last call
             if self._span is not None:
                 with self._alone():

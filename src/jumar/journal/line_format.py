@@ -25,7 +25,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class JournalLine(msgspec.Struct, frozen=True):
-    """A decoded line."""
+    """A decoded line of a journal."""
 
     entry: Entry
     more: int
@@ -75,7 +75,7 @@ def _body(event: Event) -> bytes:
 
 
 def parse(line: bytes) -> JournalLine:
-    """Parse *line* (without its newline).
+    """Parse one journal *line*, without its newline.
 
     Raises:
         ValueError: one clause on why it is no line of a journal.

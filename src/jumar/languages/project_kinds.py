@@ -9,7 +9,7 @@ import msgspec
 
 
 class ProjectKind(msgspec.Struct, frozen=True):
-    """One kind of project."""
+    """A kind of project, such as Python or Go, and how it is recognised."""
 
     runner: str
     sources: tuple[str, ...]

@@ -66,7 +66,7 @@ async def serve(server: Server[Any], at: socket.socket, token: str, left: Callab
     )
 
     class Quiet(uvicorn.Server):
-        """Leaves the signals to us."""
+        """HTTP server that installs no signal handlers."""
 
         @contextmanager
         def capture_signals(self) -> Generator[None, None, None]:

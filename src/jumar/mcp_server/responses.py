@@ -24,7 +24,7 @@ class ToolResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Acted(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
-    """Of an action of the gate."""
+    """Response to an action that the gate decided on."""
 
     shown: Annotated[str, Meta(description="What there is to see: test results, what was kept.")] = ""
     reverted: Annotated[tuple[str, ...], Meta(description="Files that went back to what they were.")] = ()
@@ -41,7 +41,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Tested(Acted, frozen=True, kw_only=True, omit_defaults=True):
-    """Of a test run, and of what ends a turn."""
+    """Response to a test run, and to what ends a turn."""
 
     tests: Standing | UnsetType = UNSET
 
@@ -63,7 +63,7 @@ class StepStands(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Stood(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
-    """State of a run."""
+    """Response with the state of a run."""
 
     workspace: Annotated[str, Meta(description="The copy that is worked on: read there, edit with the tools.")] = ""
     tests: Standing | UnsetType = UNSET
@@ -76,7 +76,7 @@ class Stood(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Finished(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
-    """Of a run that was ended."""
+    """Response to `finish`: how the run ended."""
 
     tests: Standing | UnsetType = UNSET
     applied: Annotated[tuple[str, ...], Meta(description="Files of the original folder that were written.")] = ()
@@ -84,21 +84,21 @@ class Finished(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FileList(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
-    """Names of files."""
+    """Response to `list_files`: names of files."""
 
     files: tuple[str, ...] = ()
     more: Annotated[int, Meta(description="How many there was no room for.")] = 0
 
 
 class FileLines(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
-    """Lines of a file."""
+    """Response to `read_file`: lines of a file."""
 
     lines: Annotated[str, Meta(description="Which lines these are, of how many.")] = ""
     text: str = ""
 
 
 class SearchHits(ToolResponse, frozen=True, kw_only=True, omit_defaults=True):
-    """Lines that match."""
+    """Response to `search`: lines that match."""
 
     matches: Annotated[tuple[str, ...], Meta(description="`path:line: text`.")] = ()
     more: Annotated[bool, Meta(description="Whether there was no room for all.")] = False
@@ -131,7 +131,7 @@ def list_steps(state: RunState) -> tuple[StepStands, ...]:
 
 
 def encode_fields(answer: ToolResponse) -> dict[str, Any]:
-    """*answer* as plain JSON."""
+    """Return *answer* as plain JSON values."""
     fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(answer))
     return fields
 

@@ -54,7 +54,7 @@ ERROR_STATUS = {"timeout": 504, "connection": 502, "malformed": 502}
 
 
 class ForwardedReply(msgspec.Struct, frozen=True):
-    """HTTP answer to an agent."""
+    """HTTP response that the proxy hands to an agent."""
 
     status: int
     headers: Mapping[str, str]

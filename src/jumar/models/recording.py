@@ -91,7 +91,7 @@ class Recorder:
             self._asked = take
 
     def write(self, line: RecordingHeader | RecordedCall) -> None:
-        """Append *line*.
+        """Append *line* to the recording.
 
         Raises:
             Infra: if the disk refuses it: a recording with a gap would mislead whoever replays it.
@@ -105,7 +105,7 @@ class Recorder:
 
 
 class RecordingModel:
-    """Records the calls of *model*."""
+    """Model that records the calls of another *model*."""
 
     def __init__(self, model: Model, recorder: Recorder) -> None:
         self.name = model.name
@@ -147,7 +147,7 @@ class Digests:
         self._begun, self._read = sha256(b"[["), 0
 
     def of(self, ask: Ask) -> str:
-        """Return the digest of *ask*."""
+        """Return the digest under which *ask* is recorded."""
         if not is_continuation(self._newest, ask.messages):
             self._begun, self._read = sha256(b"[["), 0
         self._newest = ask.messages

@@ -15,7 +15,7 @@ from jumar.ports import Answer, Ask
 
 
 class ScriptedUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Tokens of one reply."""
+    """Token counts that a scripted reply reports."""
 
     input_tokens: Tokens = 0
     cached_tokens: Tokens = 0

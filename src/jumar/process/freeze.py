@@ -47,7 +47,7 @@ class FrozenTree(msgspec.Struct, frozen=True):
         return same
 
     def end(self) -> None:
-        """Let them go on."""
+        """Let the stopped processes go on."""
         for target in self.stopped:
             process_tree.send_signal(target, signal.SIGCONT)
 

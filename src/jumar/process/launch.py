@@ -86,13 +86,13 @@ class Pipes:
             os.close(fd)
 
     def cut(self) -> None:
-        """End the lifeline."""
+        """Close the pipe whose end tells the reaper to kill everything."""
         if self._lifeline >= 0:
             os.close(self._lifeline)
             self._lifeline = -1
 
     def close(self) -> None:
-        """Close what is left."""
+        """Close the pipes that are still open."""
         self.cut()
         self.selector.close()
         for fd in (self.records, self.status, self.requests):

@@ -15,7 +15,7 @@ from anyio import to_thread
 
 
 class TreeStore(Protocol):
-    """Store of trees."""
+    """Store from which the files of a tree are read."""
 
     def materialise(self, tree: str, dest: Path) -> None:
         """Write the files of *tree* into the new directory *dest*."""
@@ -68,5 +68,5 @@ def replace_files(room: Path, files: Mapping[str, bytes]) -> None:
 
 
 def list_paths(room: Path) -> list[str]:
-    """Return the files in *room*, in order."""
+    """Return the files in *room*, the fresh copy of a tree for one verification, in order."""
     return sorted(path.relative_to(room).as_posix() for path in room.rglob("*") if path.is_file())

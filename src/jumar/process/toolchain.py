@@ -37,7 +37,7 @@ VERSIONS = re.compile(r"[\w.+\s-]*")
 
 
 class ShimAnswer(NamedTuple):
-    """Answer of a program."""
+    """Answer of a version manager's shim about the real program."""
 
     said: str = ""
     """The last line of its standard output."""

@@ -36,7 +36,7 @@ class Sources:
         return MARK + text if path in self.marked else text
 
     def culprits(self, output: str) -> tuple[str, ...]:
-        """Return reasons of files that do not parse and that the *output* of the red tests names: they come first."""
+        """Return reasons of the files that do not parse; those that the *output* of the red tests names come first."""
         if not _FAULT.search(output):
             return ()
         there = (re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(path)}\b", output) for path in self.unparsable)

@@ -90,7 +90,7 @@ class TrialSchedule:
         return self._again(index, share=inf)
 
     def note(self, trial: ScreeningTrial, sighting: Sighting) -> None:
-        """Record the result of *trial*."""
+        """Record the result of *trial* for the order of the next ones."""
         if trial.candidate is None:
             self._signs = sighting.signs
             self._scale = max(1.0, ROOM * sighting.seconds / LIMITS[0])

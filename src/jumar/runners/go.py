@@ -31,7 +31,7 @@ OUTPUT = re.compile(r"^(?://|/\*)\s*(?:unordered\s+)?output:", re.IGNORECASE)
 
 
 class GoRunner:
-    """The adapter of `go test`.
+    """Runner adapter for `go test`.
 
     An id is `path/of/file_test.go::TestName`, for tests, examples with an output comment, and fuzz tests (their seeds).
     Subtests come into being as their test runs, so they are no ids by themselves: a test's excerpt tells which of its

@@ -12,7 +12,7 @@ PATTERNS = r"(^|/)__tests__/.*\.[cm]?[jt]sx?$|(^|/)([^/]*\.)?(test|spec)\.[cm]?[
 
 
 class JestRunner(JavaScriptRunner):
-    """The adapter of jest."""
+    """Runner adapter for jest."""
 
     name = "jest"
     program = jest_main

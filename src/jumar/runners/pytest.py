@@ -22,7 +22,7 @@ _Bodies = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 class PytestRunner:
-    """The adapter of pytest."""
+    """Runner adapter for pytest."""
 
     name = "pytest"
     grade = "D"

@@ -12,7 +12,7 @@ PATTERNS = r"(^|/)[^/]*\.(test|spec)\.[cm]?[jt]sx?$"
 
 
 class VitestRunner(JavaScriptRunner):
-    """The adapter of vitest."""
+    """Runner adapter for vitest."""
 
     name = "vitest"
     program = vitest_main

@@ -22,7 +22,7 @@ class NoLedger:
         return ""
 
     def settle(self, seq: int, cost: Cost) -> None:
-        """Count nothing."""
+        """Ignore the cost: no budget is shared."""
 
     def seconds_left(self) -> float | None:
         """Return None: there is no cap."""

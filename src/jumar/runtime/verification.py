@@ -130,7 +130,7 @@ def _made_again(workspace: Workspace, state: RunState, left: Sequence[int]) -> i
 
 
 def build_repair_events(state: RunState, left: Sequence[int] | None = None) -> Sequence[ev.Repair]:
-    """Return an event for each set of claims that did not turn green and whose edits are not *left*.
+    """Return an event for each group of edits that go back, as the tests claimed for them did not turn green.
 
     One for those that failed as often. *left* are those that lie in the workspace unless it is said. Where the machine
     failed, nothing was seen of them.

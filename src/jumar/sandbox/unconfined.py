@@ -14,7 +14,7 @@ async def report_unchanged() -> str:
 
 
 class Unconfined:
-    """No sandbox (see `ports.Sandbox`)."""
+    """Runs processes without a sandbox; see `ports.Sandbox`."""
 
     tier = "S0"
 

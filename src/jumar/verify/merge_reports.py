@@ -11,7 +11,7 @@ from jumar.core.state.verdict import Cause, Ended, Outcome, Report, Void
 
 
 class ReportPart(NamedTuple):
-    """Ids that one process judges."""
+    """Test ids that are judged by one process."""
 
     ids: Sequence[str]
     beside: str | None = None

@@ -51,12 +51,12 @@ class Seeds(NamedTuple):
 
 
 def draw_seeds(*, shuffled: bool) -> Seeds:
-    """Chances that nobody can foresee."""
+    """Return random seeds that nobody can foresee."""
     return Seeds(secrets.randbits(32) if shuffled else None, secrets.randbits(64))
 
 
 def toss_coins() -> Iterator[bool]:
-    """Fair ones, without end."""
+    """Yield fair random bits without end."""
     while True:
         yield bool(secrets.randbits(1))
 

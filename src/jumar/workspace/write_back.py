@@ -19,7 +19,7 @@ from jumar.workspace.store.object_store import Store
 
 
 class Change(msgspec.Struct, frozen=True):
-    """New content of one path."""
+    """New content of one path of the original."""
 
     path: str
     old: Node | None

@@ -27,7 +27,7 @@ class FenceName(msgspec.Struct, frozen=True):
 
 
 class Fence(msgspec.Struct, frozen=True):
-    """One fenced block."""
+    """One fenced code block of a reply."""
 
     label: str
     """The first word of the info string in lower case, if it is no path: what language the block claims to be."""

@@ -37,7 +37,7 @@ class Argument(msgspec.Struct, frozen=True):
 
     @property
     def schema(self) -> dict[str, object]:
-        """Its JSON schema."""
+        """JSON schema of the argument."""
         items: dict[str, dict[str, object]] = {"array": {"type": "string"}, "steps": STEP}
         kind = "array" if self.kind in items else self.kind
         return {"type": kind, "description": self.about} | ({"items": items[self.kind]} if self.kind in items else {})

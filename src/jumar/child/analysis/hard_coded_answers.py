@@ -125,7 +125,7 @@ def is_for_a_test(asked: list[Any], answered: list[Any]) -> bool:
 
 
 def format_warning(kind: str, asked: list[Any], answered: list[Any]) -> str:
-    """Return the warning."""
+    """Return the warning about an answer that looks hard-coded, with its place."""
     if kind == "return":
         return f"returns, whatever it is asked, what a test expects: {test_literals.shorten_value(asked[0])}"
     if answered:

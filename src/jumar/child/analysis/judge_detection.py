@@ -152,7 +152,7 @@ def check_text(text: str, line: int, names: set[str], stems: set[str]) -> Iterat
 
 
 def check_import(node: ast.Import | ast.ImportFrom, stems: set[str]) -> Iterator[Finding]:
-    """Yield findings in an import."""
+    """Yield findings in an import of a test framework by product code."""
     module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
     whole = [f"{module}.{a.name}" if module else a.name for a in node.names]
     level = node.level if isinstance(node, ast.ImportFrom) else 0

@@ -70,7 +70,7 @@ def find_untouched(tree: ast.AST) -> Iterator[int]:
 
 
 def place(node: Any) -> Place:
-    """Return the position of *node*."""
+    """Return the line and column of *node*."""
     return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 

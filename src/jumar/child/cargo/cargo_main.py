@@ -281,5 +281,5 @@ def _rendered(line: str) -> str:
 
 
 def main() -> None:
-    """Serve one order."""
+    """Run the cargo tests that one order on standard input asks for."""
     runner_bridge.serve(run_job)

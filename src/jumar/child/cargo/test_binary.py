@@ -40,7 +40,7 @@ FAILED_STATUS = 101
 
 
 class BinaryRun(NamedTuple):
-    """One process."""
+    """One process of a compiled test binary."""
 
     out: str
     err: str
@@ -64,7 +64,7 @@ class BinaryRun(NamedTuple):
 
 
 class LibtestBinary:
-    """One test binary."""
+    """One test binary that cargo compiled."""
 
     def __init__(self, path: str, root: str, cwd: str, env: Mapping[str, str], limit: float) -> None:
         self.root = root

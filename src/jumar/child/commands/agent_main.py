@@ -73,7 +73,7 @@ def bridge(port: int, door: str) -> None:
 
 
 def serve_connections(listener: socket.socket, door: str) -> None:
-    """Serve all connections."""
+    """Serve all connections of the agent to the model proxy until they end."""
     free = threading.BoundedSemaphore(CONNECTIONS)
     while True:
         free.acquire()
@@ -121,7 +121,7 @@ def run_job(config: dict[str, Any], send: Callable[[list[object]], None]) -> int
 
 
 def main() -> None:
-    """Serve one order."""
+    """Run the external agent that one order on standard input names."""
     forbid_inspection()
     with contextlib.suppress(BrokenPipeError):
         serve(run_job)

@@ -26,5 +26,5 @@ def run_job(config: dict[str, Any], send: Callable[[list[object]], None]) -> int
 
 
 def main() -> None:
-    """Serve one order."""
+    """Run the command that one order on standard input names."""
     serve(run_job)

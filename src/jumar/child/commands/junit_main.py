@@ -59,7 +59,7 @@ class UnreadableReport(Exception):  # noqa: N818  it says what is wrong with the
 
 
 class JunitCase(NamedTuple):
-    """One reported test."""
+    """One test in a JUnit report."""
 
     id: str
     names: tuple[str, ...]

@@ -88,7 +88,7 @@ class GoWorkspace:
             os.environ["GOWORK"] = "off"
 
     def packages(self) -> list[str]:
-        """Return the packages as arguments."""
+        """Return the packages as arguments of `go test`."""
         return [f"./{os.path.relpath(folder, self.base)}" for folder in self.homes]
 
     def names(self, folder: str) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ class GoTestStream(ABC):
         """Do nothing: this session was not watched."""
 
     def hear(self, line: str) -> None:
-        """Take a line."""
+        """Decode one line that `go test -json` printed."""
         event = _event(line)
         if event is None:
             self._unplaced += line
@@ -291,5 +291,5 @@ def _text(line: str) -> str:
 
 
 def main() -> None:
-    """Serve one order."""
+    """Run the Go tests that one order on standard input asks for."""
     runner_bridge.serve(run_job)

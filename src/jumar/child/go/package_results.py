@@ -38,13 +38,13 @@ VARYING = (
 
 
 class BoundedText:
-    """Printed text, head and tail."""
+    """Printed text of which only the beginning and the end are kept."""
 
     def __init__(self) -> None:
         self._head, self._tail = "", ""
 
     def add(self, text: str) -> None:
-        """Take *text*."""
+        """Add *text*, dropping what no longer fits from the middle."""
         room = TEXT_CHARS - len(self._head)
         self._head += text[:room] if room > 0 else ""
         self._tail = (self._tail + (text[room:] if room > 0 else text))[-TEXT_CHARS:]

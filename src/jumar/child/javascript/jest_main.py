@@ -9,5 +9,5 @@ CONFIGURATIONS = r"jest\.config\.([cm]?[jt]s|json)"
 
 
 def main() -> None:
-    """Serve one order."""
+    """Run the jest tests that one order on standard input asks for."""
     serve(NodeRunner("jest", "jest_run.cjs", CONFIGURATIONS, "jest", 28))

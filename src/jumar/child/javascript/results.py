@@ -34,7 +34,7 @@ LINES = 8
 
 
 class NodeTestResult(NamedTuple):
-    """One test, or one id."""
+    """Result of one test, or of several with one id."""
 
     outcome: str
     ms: int

@@ -9,5 +9,5 @@ CONFIGURATIONS = r"vite(st)?\.config\.[cm]?[jt]s|vitest\.workspace\.([cm]?[jt]s|
 
 
 def main() -> None:
-    """Serve one order."""
+    """Run the vitest tests that one order on standard input asks for."""
     serve(NodeRunner("vitest", "vitest_run.mjs", CONFIGURATIONS, "", 3))

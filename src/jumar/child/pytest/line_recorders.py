@@ -55,7 +55,7 @@ class Monitored:
         monitoring.register_callback(tool, events.LINE, self._ran)
 
     def start(self) -> None:
-        """Begin a recording."""
+        """Begin to record the lines that a test runs."""
         self._lines = {}
         self._monitoring.set_events(self._tool, self._monitoring.events.PY_START)
         self._monitoring.restart_events()
@@ -87,7 +87,7 @@ class Traced:
         """The lines of each entered code object that did not run in this recording."""
 
     def start(self) -> None:
-        """Begin a recording."""
+        """Begin to record the lines that a test runs."""
         self._unseen = {}
         threading.settrace(self._entered)
         sys.settrace(self._entered)

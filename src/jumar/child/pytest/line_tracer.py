@@ -34,7 +34,7 @@ class Tracer:
         self._send = send
 
     def pytest_collection(self) -> Wrapper:
-        """Measure the imports."""
+        """Record the lines that run when test files are imported."""
         self._recorder.start()
         yield
         self._report(IMPORTING)

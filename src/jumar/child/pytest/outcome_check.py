@@ -51,7 +51,7 @@ class OutcomeCheck:
         self._plain = {item.nodeid for item in items if "runtest" not in vars(item)}
 
     def pytest_runtest_logstart(self) -> None:
-        """Forget the test before."""
+        """Reset what was observed of the test before."""
         self._begin()
 
     def pytest_runtest_setup(self) -> Wrapper:

@@ -135,7 +135,7 @@ class CollectionRoot:
 
 
 def add_room_to_path(room: Path, extra: Sequence[str]) -> CollectionRoot:
-    """Put the room on sys.path: it shadows no standard library module, and no installed package shadows it.
+    """Put the tested tree on sys.path, after the standard library and before installed packages.
 
     Source folders come along: *extra* (the task's PYTHONPATH), `src`, and what an editable installation of the
     original points to; else that original would be judged. The room stands last until the plug-in that comes back,

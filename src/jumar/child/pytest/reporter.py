@@ -105,7 +105,7 @@ class Reporter:
             items[:] = shuffle_items(items, self._shuffle)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Say what was found."""
+        """Report the test ids that were collected."""
         ids = [item.nodeid for item in session.items]
         for start in range(0, len(ids), BATCH):
             self._send(["collected", ids[start : start + BATCH]])
@@ -118,17 +118,17 @@ class Reporter:
         self._tell(["start", nodeid])
 
     def pytest_runtest_setup(self) -> Wrapper:
-        """Limit the set-up."""
+        """Apply the time limit to the set-up of a test."""
         with self._limit.limit():
             yield
 
     def pytest_runtest_call(self) -> Wrapper:
-        """Limit the test."""
+        """Apply the time limit to the test itself."""
         with self._limit.limit():
             yield
 
     def pytest_runtest_teardown(self) -> Wrapper:
-        """Limit the clean-up."""
+        """Apply the time limit to the clean-up of a test."""
         with self._limit.limit():
             yield
 

@@ -63,7 +63,7 @@ def truncate_outside(aims: Aims) -> str:
 
 
 def remove_outside(aims: Aims) -> str:
-    """Remove a file."""
+    """Probe: remove a file outside the sandbox."""
     os.unlink(aims["removed"])
     return str(aims["removed"])
 

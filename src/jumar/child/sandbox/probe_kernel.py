@@ -86,7 +86,7 @@ def load_bpf(aims: Aims) -> str:  # noqa: ARG001  # as the others
 
 
 def watch_performance(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """Probe: counters of the processor."""
+    """Probe: read performance counters of the processor."""
     event = ctypes.create_string_buffer(struct.pack("<IIQQQQQ", 1, 64, 0, 0, 0, 0, 0b1100001), 128)
     _checked(_call("perf_event_open", event, 0, -1, -1, 0))
     return "a counter"
@@ -134,7 +134,7 @@ def run_setuid(aims: Aims) -> str:  # noqa: ARG001  # as the others
 
 
 def hold_capabilities(aims: Aims) -> str:  # noqa: ARG001  # as the others
-    """Probe: powers of root."""
+    """Probe: use capabilities that root has."""
     with open("/proc/self/status", encoding="ascii") as file:
         held = [line.split()[1] for line in file if line.startswith(("CapEff", "CapPrm", "CapAmb"))]
     return f"capabilities {held[0]}" if any(int(each, 16) for each in held) else ""

@@ -64,7 +64,7 @@ def run_probe_forked(probe: Probe, aims: dict[str, Any]) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Join the channel, try, leave."""
+    """Try every probe in the sandbox and report which succeeded."""
     _, send, requests = join()
     send(["hello"])
     aims: Any = next(iter(requests))

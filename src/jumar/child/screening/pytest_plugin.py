@@ -47,7 +47,7 @@ class ScreeningPlugin:
                 self.items.setdefault(name, []).append(item)
 
     def pytest_runtestloop(self) -> bool:
-        """Hand over."""
+        """Run the screening of candidates in the place of pytest's own loop."""
         self._ready(self)
         return True
 

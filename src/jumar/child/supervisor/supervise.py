@@ -199,7 +199,7 @@ def drain(pipe: int, sink: OutputSink) -> None:
 
 
 def main() -> None:
-    """Perform one order."""
+    """Start and supervise the process that one order on standard input describes."""
     order_fd, status_fd = map(int, sys.argv[1:])
     with os.fdopen(order_fd, "rb") as stream:
         order = marshal.loads(stream.read())  # noqa: S302  from jumar, in the same interpreter

@@ -96,7 +96,7 @@ class Codec:
         return number
 
     def share(self, thing: Any, kind: str, number: int) -> Any:
-        """Register *thing* under *number*."""
+        """Register the object *thing* under *number*, so that the other process can refer to it."""
         self.numbers[id(thing)] = number
         self.shared[number] = entry = SharedContainer(thing, kind)
         return entry
@@ -109,7 +109,7 @@ class Codec:
         return number
 
     def forget(self, number: int) -> None:
-        """Remove *number* from the tables."""
+        """Drop the object with *number*, which the other process no longer refers to."""
         entry = self.shared.pop(number, None)
         if entry is not None:
             self.numbers.pop(id(entry.thing), None)

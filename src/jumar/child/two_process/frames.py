@@ -39,7 +39,7 @@ class FrameConnection:
             os.close(end)
 
     def send(self, message: object) -> None:
-        """Send *message*.
+        """Send *message* to the other process.
 
         Raises:
             ValueError: if it is too long; nothing was sent then.
@@ -56,7 +56,7 @@ class FrameConnection:
             raise ConnectionLost("the other process does not read any more") from error
 
     def receive(self) -> list[Any]:
-        """Wait for a message.
+        """Wait for the next message of the other process and return it.
 
         Raises:
             ConnectionLost: if there comes none, or something that is none.

@@ -115,7 +115,7 @@ class ProductFinder:
         return spec
 
     def create_module(self, spec: Any) -> Any:
-        """Return an empty facade."""
+        """Return an empty module that stands for one of the other process."""
         return ModuleFacade(spec.name)
 
     def exec_module(self, module: Any) -> None:

@@ -52,7 +52,7 @@ class ObjectTables:
         return number in self._known or number in self.own
 
     def forget(self, number: int) -> None:
-        """Keep *number* no longer."""
+        """Drop the object with *number* from the table."""
         thing = self.own.pop(number, None)
         if thing is not None:
             self._values.numbers.pop(id(thing), None)

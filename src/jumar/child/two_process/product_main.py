@@ -98,7 +98,7 @@ class ProductSide:
         return self.peer.ask("input", prompt)
 
     def lost(self, why: str) -> None:
-        """Give up."""
+        """Exit, as the connection to the tests is lost."""
         raise RuntimeError(why)
 
     unable = lost

@@ -19,15 +19,15 @@ class RemoteOutput(io.TextIOBase):
         self._side, self._number = side, number
 
     def writable(self) -> bool:
-        """Return True."""
+        """Return True: the stream can be written to."""
         return True
 
     def fileno(self) -> int:
-        """Return the descriptor below it."""
+        """Return the descriptor of the stream below it."""
         return self._number
 
     def write(self, text: str) -> int:
-        """Hand *text* over soon."""
+        """Send *text* to the tests' process, buffered."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         self._side.print(self._number, text)
@@ -41,13 +41,13 @@ class RemoteInput(io.TextIOBase):
         self._peer = peer
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True: the stream can be read."""
         return True
 
     def read(self, *size: Any) -> Any:
-        """Ask for text."""
+        """Read text from the tests' process."""
         return self._peer.ask("stdin", "read", *size)
 
     def readline(self, *size: Any) -> Any:
-        """Ask for a line."""
+        """Read one line from the tests' process."""
         return self._peer.ask("stdin", "readline", *size)

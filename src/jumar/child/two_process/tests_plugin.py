@@ -53,7 +53,7 @@ class DoubtPlugin:
         self._items = {item.nodeid for item in session.items if self._foreign(item)}
 
     def pytest_runtest_setup(self) -> Wrapper:
-        """Look at it afterwards."""
+        """Check after the set-up whether the connection answered truthfully."""
         yield from self._watched("")
 
     def pytest_runtest_call(self, item: pytest.Item) -> Wrapper:
@@ -61,7 +61,7 @@ class DoubtPlugin:
         yield from self._watched("the product calls functions of this test" if item.nodeid in self._items else "")
 
     def pytest_runtest_teardown(self) -> Wrapper:
-        """Look at it afterwards."""
+        """Check after the clean-up whether the connection answered truthfully."""
         yield from self._watched("")
 
     def close(self) -> None:

@@ -162,7 +162,7 @@ class TestsSide:
         return None
 
     def admit(self, value: Any) -> None:
-        """Let *value* leave.
+        """Decide whether *value* of the tests may be sent to the product's process.
 
         Raises:
             ValueError: if the product could reach the tests through it.
@@ -209,7 +209,7 @@ class TestsSide:
         return self.facades[number]
 
     def admit_error(self, kind: type) -> None:
-        """Let an exception in.
+        """Rebuild an exception that the product's process raised.
 
         Raises:
             ValueError: if it would excuse or end a test instead of failing it.

@@ -40,7 +40,7 @@ def runs(folder: Path | None, runs: Path, *, stops: tuple[str, ...], as_json: bo
 
 
 def format_cells(row: RunRow) -> tuple[str, ...]:
-    """Return the row as texts."""
+    """Return the cells of a table row as texts."""
     passed = "-" if row.passed is None else f"{row.passed}/{row.total}"
     cost = f"${row.usd:.4f}" if row.usd else "-"
     return (row.run, row.task, row.stop, passed, cost, f"{row.seconds:.1f} s", format_size(row.bytes))

@@ -65,7 +65,7 @@ class ProgressDisplay:
         self._voice.before = _nothing
 
     def line(self, text: str) -> None:
-        """Print one line that stays."""
+        """Print one line that stays above the status line."""
         with self._lock:
             self._voice.note(text)
 

@@ -47,7 +47,7 @@ class Action(msgspec.Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files it would change."""
+        """Paths of the files that the action would change."""
         return (*self.files, *((self.edit.path,) if self.edit else ()))
 
     @property

@@ -74,7 +74,7 @@ def plan_rounds(strengths: Mapping[str, Strength], confirm: int, heads: Iterable
 
 
 class RoundResult(msgspec.Struct, frozen=True):
-    """Result of one round."""
+    """Result of one challenge round."""
 
     forged: tuple[str, ...] = ()
     """Tests that had to fail and did not: a report that is not made by running the tests."""

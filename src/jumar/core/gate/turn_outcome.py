@@ -36,7 +36,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """In one sentence, why they may not."""
+        """Reason, in one sentence, why the edits may not stay."""
         said = [f"no usable evidence: {self.void}"] if self.void else []
         said += [f"still red: {format_ids(self.red)}"] if self.red else []
         said += [f"it cost what was green: {format_ids(self.lost)}"] if self.lost else []

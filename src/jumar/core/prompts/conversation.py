@@ -43,7 +43,7 @@ class Conversation:
         self._told: _Told | None = None
 
     def messages(self, state: RunState, system: str, task: str) -> tuple[Message, ...]:
-        """Return the next prompt.
+        """Return the messages of the next prompt.
 
         *system*, *task* with the test results of before the first question, and all that followed.
 

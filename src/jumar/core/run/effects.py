@@ -23,7 +23,7 @@ class Halt(msgspec.Struct, frozen=True):
 
 
 class Verify(msgspec.Struct, frozen=True):
-    """Judge the workspace's tree."""
+    """Run the tests on the workspace's tree."""
 
     trigger: Trigger
 

@@ -209,7 +209,7 @@ class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plan(EventBase, frozen=True, kw_only=True, tag="plan"):
-    """A plan that was submitted."""
+    """Plan that the model submitted."""
 
     steps: tuple[PlanStep, ...]
 

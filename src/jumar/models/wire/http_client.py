@@ -27,7 +27,7 @@ ONLY_COMPLETION_TOKENS = ("gpt-5", "gpt-6", "o1", "o3", "o4")
 
 
 class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Destination of one call."""
+    """URL, headers and limits of a call to a model."""
 
     provider: Provider
     model: str

@@ -26,7 +26,7 @@ class PriceList(Protocol):
     """Price of tokens, in usd. Cached and written tokens are part of the input."""
 
     def cost(self, input_tokens: int, cached_tokens: int, output_tokens: int, written_tokens: int = 0) -> float:
-        """Of a call that was made now."""
+        """Return the cost of a call that was made now."""
         ...
 
     def worst(self, input_tokens: int, output_tokens: int) -> float:
@@ -41,7 +41,7 @@ class OwnPrices:
         self._price, self._surcharge = price, surcharge
 
     def cost(self, input_tokens: int, cached_tokens: int, output_tokens: int, written_tokens: int = 0) -> float:
-        """Of a call that was made now."""
+        """Return the cost of a call that was made now."""
         price, cached = self._price, min(cached_tokens, input_tokens)
         written = min(written_tokens, input_tokens - cached)
         plain = input_tokens - cached - written
@@ -62,7 +62,7 @@ class TablePrices:
         self._model = model
 
     def cost(self, input_tokens: int, cached_tokens: int, output_tokens: int, written_tokens: int = 0) -> float:
-        """Of a call that was made now."""
+        """Return the cost of a call that was made now."""
         cached = min(cached_tokens, input_tokens)
         written = min(written_tokens, input_tokens - cached)
         price = self._model.get_prices(datetime.now(UTC))
@@ -83,7 +83,7 @@ class PriceRise:
         self._tariffs = tariffs
 
     def cost(self, input_tokens: int, cached_tokens: int, output_tokens: int, written_tokens: int = 0) -> float:
-        """Of a call that was made now."""
+        """Return the cost of a call that was made now."""
         return max(t.cost(input_tokens, cached_tokens, output_tokens, written_tokens) for t in self._tariffs)
 
     def worst(self, input_tokens: int, output_tokens: int) -> float:

@@ -26,7 +26,7 @@ SHARED = "model stream tools tool_choice temperature top_p metadata"
 
 
 class RequestFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """One request format."""
+    """Format of requests of one provider's API."""
 
     name: Literal["chat", "responses", "messages"]
     wire: Wire

@@ -155,7 +155,7 @@ def _is_value(node: cst.CSTNode) -> bool:
 
 
 def copy_statements(site: EditSite, line: StatementLines) -> Iterator[TextEdit]:
-    """Yield changes.
+    """Yield changes that copy a statement to another place.
 
     Another simple statement of the unit put before or after *line*, as it is or with one name replaced.
     """

@@ -18,7 +18,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The names of one unit."""
+    """Names that one function or class can see."""
 
     extents: tuple[Extent, ...]
     variables: tuple[str, ...]

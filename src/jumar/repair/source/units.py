@@ -36,7 +36,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class FileUnits:
-    """The units of a file and the names its top level binds."""
+    """Functions and classes of a file, and the names that its top level binds."""
 
     units: tuple[Unit, ...]
     variables: tuple[str, ...]

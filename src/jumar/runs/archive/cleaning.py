@@ -55,7 +55,7 @@ class Cleaned(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bytes(self) -> int:
-        """Return the bytes freed."""
+        """Return the bytes that were freed."""
         return self.runs_bytes + self.objects_bytes
 
 

@@ -46,7 +46,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def folder(self) -> Path:
-        """The workspace."""
+        """Path of the workspace."""
         return self.place.folder / "workspace"
 
     def invocation(self, prompt: str, prompt_file: Path) -> Invocation:
@@ -84,7 +84,7 @@ class AgentWorkplace(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def search(self) -> str:
-        """The agent's PATH."""
+        """PATH of the agent's process."""
         own = (str(Path(self.python).parent), str(Path(sys.executable).parent))
         return f"{own[0]}:{self.place.environ.get('PATH') or PATH}:{own[1]}"
 

@@ -46,7 +46,7 @@ class PendingRequest:
         self.done = anyio.Event()
 
     def leave_with(self, given: ForwardedReply) -> None:
-        """Answer."""
+        """Answer the request."""
         self.given = given
         self.done.set()
 

@@ -69,7 +69,7 @@ class ProxyEndpoints(msgspec.Struct, frozen=True):
 
     @property
     def root(self) -> str:
-        """Its base URL."""
+        """Base URL of the proxy."""
         return f"http://{HOST}:{self.port}"
 
     @property

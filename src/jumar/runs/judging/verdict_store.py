@@ -77,7 +77,7 @@ class VerdictStore:
         return cls(path, db)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database file."""
         self._db.close()
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Assembles the parts of a run. Runs, scores and imports judge with the same parts."""
+"""Builds the parts of a run (workspace, runner, verifier, agent), which scores and imports use, too."""
 
 from __future__ import annotations
 

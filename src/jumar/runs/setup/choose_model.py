@@ -1,4 +1,4 @@
-"""Chooses the model of a run: a search, a file, or a provider. Refuses what can be refused before anything is made."""
+"""Chooses the model that a run asks: mutation search, a script or recording, or a provider's; refuses it early."""
 
 from __future__ import annotations
 

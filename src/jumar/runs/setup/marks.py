@@ -49,7 +49,7 @@ class Trust(msgspec.Struct, frozen=True):
     """Option by which a person says so."""
 
     def run(self, folder: Path) -> TrustedRun:
-        """Return the run in *folder*, if this user began it on this machine, or its journal has no event to act on.
+        """Return the run in *folder* if this user began it on this machine, or its journal asks for nothing.
 
         Raises:
             BadInput: if somebody else may have made it, saying what it asks for; or its journal is damaged.

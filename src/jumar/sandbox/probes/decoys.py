@@ -35,7 +35,7 @@ class Decoys:
 
     @property
     def room(self) -> Path:
-        """The prober's room."""
+        """Folder that the probing process may use."""
         return self.folder / "rooms" / "probed"
 
     @property
@@ -50,7 +50,7 @@ class Decoys:
 
     @property
     def lure(self) -> Mapping[str, str]:
-        """Return the values that the decoy is told."""
+        """Return paths and addresses that the probing process is given to try."""
         return {
             "token": self.token,
             "abstract": f"jumar-{self.token[:16]}",

@@ -57,7 +57,7 @@ class SettingValue(msgspec.Struct, frozen=True):
         return f"{self.name} is {format_value(self.value)} ({self.source}), not {', nor '.join(self.overridden)}"
 
     def yields(self, value: Value | None, why: str) -> SettingValue:
-        """This setting at its default *value*, since what it was contradicts *why*."""
+        """Return this setting at its default *value*, as its value contradicts *why*."""
         lost = f"{format_value(self.value)} of {self.source}"
         return SettingValue(self.name, value, why, overridden=(*self.overridden, lost))
 

@@ -27,7 +27,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class TaskTable(Table, frozen=True, kw_only=True):
-    """`[task]`."""
+    """The table `[task]` of a task file."""
 
     name: str = ""
     instruction: str = ""
@@ -38,7 +38,7 @@ class TaskTable(Table, frozen=True, kw_only=True):
 
 
 class FilesTable(Table, frozen=True, kw_only=True):
-    """`[files]`: globs with gitignore semantics."""
+    """The table `[files]` of a task file: globs with gitignore semantics."""
 
     editable: tuple[str, ...] | None = None
     protected: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class FilesTable(Table, frozen=True, kw_only=True):
 
 
 class TestsTable(Table, frozen=True, kw_only=True):
-    """`[tests]`."""
+    """The table `[tests]` of a task file."""
 
     __test__ = False
 
@@ -84,20 +84,20 @@ class ContextTable(Table, frozen=True, kw_only=True):
 
 
 class GateTable(Table, frozen=True, kw_only=True):
-    """`[gate]`."""
+    """The table `[gate]` of a task file."""
 
     verify: str = ""
 
 
 class PipelineTable(Table, frozen=True, kw_only=True):
-    """`[pipeline]`."""
+    """The table `[pipeline]` of a task file."""
 
     review: bool | None = None
     """Absent: yes, but for a script that holds no review."""
 
 
 class RouteTable(Table, frozen=True, kw_only=True):
-    """`[routes.TIER]`."""
+    """A table `[routes.TIER]` of a task file."""
 
     model: str = ""
     max_output_tokens: int | None = None

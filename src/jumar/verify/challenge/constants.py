@@ -26,7 +26,7 @@ ROWED = 2
 
 
 class Binding(NamedTuple):
-    """Value of a name."""
+    """A name that is bound once at the top of a module, and its value."""
 
     literals: tuple[ast.expr, ...]
     every: bool

@@ -62,7 +62,7 @@ class ParsedSource:
 
     @property
     def whole(self) -> str:
-        """All of it."""
+        """The whole source text."""
         return self._utf8.decode()
 
     def segment(self, node: ast.expr | ast.stmt) -> str:

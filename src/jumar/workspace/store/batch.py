@@ -60,7 +60,7 @@ class ObjectBatch:
             self._written.known |= self._seen
 
     def put(self, data: bytes) -> str:
-        """Keep *data*; its hash."""
+        """Store *data* and return its hash."""
         digest = sha256(data).hexdigest()
         if not self._is_known(digest) and (size := self._found(digest)) is None:
             self._write(digest, data)

@@ -31,7 +31,7 @@ class Lease:
         """Of the file; its parts in `tmp/` begin with it."""
 
     def take(self) -> None:
-        """Have the lease.
+        """Take the lease: from now on no object is swept away.
 
         Raises:
             OSError: if the disk refuses.

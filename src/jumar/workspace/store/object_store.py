@@ -37,7 +37,7 @@ class Store:
         self._cloner = Cloner()
 
     def put(self, data: bytes) -> str:
-        """Keep *data*; its hash.
+        """Store *data* and return its hash.
 
         Raises:
             Infra: if the disk refuses; nothing half-written has a name.

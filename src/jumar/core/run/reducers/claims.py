@@ -29,7 +29,7 @@ def count_action(book: GateState, *, last: bool) -> GateState:
 
 
 def add_write(state: RunState, write: ev.Write) -> GateState:
-    """Return an edit waits for its verdict. In refactor mode nothing waits.
+    """Return the state with one more edit that waits for its verdict; in refactor mode none waits.
 
     The mode is judged as a whole, with its tests.
     """

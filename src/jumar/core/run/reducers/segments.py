@@ -12,7 +12,7 @@ from jumar.core.state.test_policy import TestPolicy
 
 
 def set_limit(state: RunState, limit: ev.Limit) -> RunState:
-    """Record a changed cap."""
+    """Return the state with a changed cap."""
     new = limit.new if limit.new is None or limit.name in ("usd", "seconds") else int(limit.new)
     budget = replace(state.run.budget, **{limit.name: new})
     return replace(state, start=replace(state.run, budget=budget))
