@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 from fcntl import ioctl
 from pathlib import Path
 
@@ -163,6 +164,18 @@ def test_on_a_terminal_the_line_moves_each_second_and_leaves_nothing_behind(tmp_
     assert "\x1b[3" not in said, "no colour"
     assert "\r\x1b[Kin between\n" in said, "what is written takes the place of the status line"
     assert said.endswith("\r\x1b[Kthe end\n")
+
+
+def test_the_status_line_is_not_drawn_while_another_line_is_written() -> None:
+    """It was, once in some hundred lines of a busy machine: both stood in one line then."""
+    voice = Console(quiet=True)
+    with ProgressDisplay(voice) as live:
+        drawing = threading.Thread(target=live.tell, args=(ProgressPart.TESTS, 1, 2))
+        with voice.aside():
+            drawing.start()
+            drawing.join(0.1)
+            assert drawing.is_alive()
+        drawing.join()
 
 
 def test_a_fault_of_the_disk_reaches_the_command_as_itself() -> None:

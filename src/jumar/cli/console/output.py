@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import click
@@ -22,26 +23,26 @@ class Console(msgspec.Struct):
 
     json: bool = False
     quiet: bool = False
-    before: Callable[[], None] = lambda: None
-    """Is called before anything is written: takes a status line out of the way."""
+    aside: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Returns a context in which a line is written: it takes a status line out of the way for as long."""
 
     def say(self, text: str) -> None:
         """Print a line for people; silent where a program reads."""
         if not self.json:
-            self.before()
-            click.echo(strip_controls(text))
+            with self.aside():
+                click.echo(strip_controls(text))
 
     def note(self, text: str) -> None:
         """Print a line of progress to standard error; silent when asked to be quiet."""
         if not self.quiet:
-            self.before()
-            click.echo(strip_controls(text), err=True)
+            with self.aside():
+                click.echo(strip_controls(text), err=True)
 
     def result(self, value: Any) -> None:
         """Print the one machine-readable object, as the last line of standard output."""
         if self.json:
-            self.before()
-            click.echo(json.dumps(msgspec.to_builtins(value)))
+            with self.aside():
+                click.echo(json.dumps(msgspec.to_builtins(value)))
 
     def interrupted(self) -> int:
         """Say that a signal came before there was anything to keep; the exit code."""

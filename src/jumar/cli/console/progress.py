@@ -6,7 +6,8 @@ import os
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import Self
 
@@ -51,7 +52,7 @@ class ProgressDisplay:
         self._notices = NoticePrinter()
 
     def __enter__(self) -> Self:
-        self._voice.before = self._clear
+        self._voice.aside = self._step_aside
         self.tell(Work.STARTING)
         if not self._voice.quiet:
             self._thread.start()
@@ -62,7 +63,7 @@ class ProgressDisplay:
         if self._thread.is_alive():
             self._thread.join()
         self._clear()
-        self._voice.before = _nothing
+        self._voice.aside = nullcontext
 
     def line(self, text: str) -> None:
         """Print one line that stays above the status line."""
@@ -132,6 +133,13 @@ class ProgressDisplay:
             self.line(self._status.text(now, PLAIN_COLUMNS))
             self._due, self._pause = now + self._pause, 2 * self._pause
 
+    @contextmanager
+    def _step_aside(self) -> Iterator[None]:
+        """Take the status line away while something else is written; the thread that draws it waits."""
+        with self._lock:
+            self._clear()
+            yield
+
     def _clear(self) -> None:
         """Take the status line away: something else is about to be written."""
         with self._lock, suppress(OSError, ValueError):
@@ -139,10 +147,6 @@ class ProgressDisplay:
                 sys.stderr.write("\r\x1b[K")
                 sys.stderr.flush()
                 self._shown = ""
-
-
-def _nothing() -> None:
-    """No status line stands in the way."""
 
 
 def _doing(effect: effects.Effect) -> str:

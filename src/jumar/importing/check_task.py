@@ -1,0 +1,208 @@
+"""Checks whether a task can be worked on: red untouched, green with its reference, tests that depend on the code."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from jumar.core.state.settings import Settings
+from jumar.core.state.verdict import Verdict
+from jumar.errors import BadInput, Infra
+from jumar.ports import Sandbox
+from jumar.runs.setup.assembly import (
+    RunPlace,
+    build_settings,
+    build_verifier,
+    find_files_of_tests,
+    find_targets,
+    load_runner,
+    protect_expected_files,
+    store_tree,
+)
+from jumar.runs.tree.task_tree import settle_tree
+from jumar.task.task import Task
+from jumar.verify.verifier import TrustedVerifier
+from jumar.workspace.files.trees import EntryKind, Node
+
+ROUNDS = 3
+"""Times that the untouched tree is judged: a test that does not come out the same each time cannot judge."""
+
+
+class TaskCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """Findings on one task."""
+
+    task: str
+    valid: bool
+    problems: tuple[str, ...]
+    """Reasons why it is not valid, one sentence each."""
+    warnings: tuple[str, ...] = ()
+    """Weaknesses that leave it valid."""
+    tests: int = 0
+    """Number of tests that judge it."""
+    red: tuple[str, ...] = ()
+    """Tests that are red on the untouched tree, in every round."""
+    flaky: tuple[str, ...] = ()
+    """Tests that came out differently on one and the same tree."""
+    vacuous: tuple[str, ...] = ()
+    """Tests that pass although the code is gone."""
+    reference: str = "none"
+    """`green`, `red` or `void` with the reference solution; `none`: there is none."""
+    grade: str = ""
+    """Grade of the reference's green."""
+    seconds: float = 0.0
+
+
+class CheckResources(NamedTuple):
+    """Parts of the machine that a check may use."""
+
+    sandbox: Sandbox
+    environ: Mapping[str, str]
+    python: str | None = None
+
+
+class TaskOutcomes(NamedTuple):
+    """Outcomes of the trees of a task."""
+
+    ids: tuple[str, ...]
+    rounds: tuple[Verdict, ...]
+    """Of the untouched tree."""
+    emptied: Verdict
+    """Of the tree without code."""
+    solved: Verdict | None
+    """With the reference, accepted as a run's green is; None: there is no reference."""
+    grade: str
+
+
+async def check_task(task: Task, means: CheckResources) -> TaskCheck:
+    """Judge *task* untouched, without its code, and with its reference, and return what was found."""
+    began = time.monotonic()
+    try:
+        with TemporaryDirectory(prefix="jumar-check-") as scratch:
+            found = await _judge(settle_tree(task, means.environ), Path(scratch), means)
+    except (BadInput, Infra) as fault:
+        return TaskCheck(task=task.name, valid=False, problems=(str(fault),), seconds=_since(began))
+    return replace(judge_outcomes(task.name, found), seconds=_since(began))
+
+
+def _since(began: float) -> float:
+    return round(time.monotonic() - began, 2)
+
+
+async def _judge(task: Task, scratch: Path, means: CheckResources) -> TaskOutcomes:
+    place = RunPlace.at(scratch, means.environ, means.sandbox)
+    store, start = place.store, store_tree(place.store, task)
+    fix = store.manifest(store.capture(task.reference)) if task.reference else {}
+    fixed = store.keep({**store.manifest(start), **fix})
+    settings = build_settings(task, store, start, means.python)
+    verifier = build_verifier(place, settings, start, task.expected)
+    ids = await _collect(task, verifier, fixed)
+    own = find_files_of_tests(ids, place, fixed, load_runner(settings.suite.runner))
+    settings = protect_expected_files(settings, own)
+    verifier = build_verifier(place, settings, start, ids)
+    once = build_verifier(place, replace(settings, suite=replace(settings.suite, confirm=0)), start, ids)
+    rounds = [(await once.verify(start, None)).verdict for _ in range(ROUNDS)]
+    emptied = (await once.verify(_empty(place, settings, fixed), None)).verdict
+    solved = await verifier.verify(fixed, None) if task.reference else None
+    return TaskOutcomes(ids, tuple(rounds), emptied, solved.verdict if solved else None, solved.grade if solved else "")
+
+
+async def _collect(task: Task, verifier: TrustedVerifier, fixed: str) -> tuple[str, ...]:
+    """Return the test ids of *task*: those it names, else those its suite has with the reference."""
+    found = await verifier.collect(fixed)
+    if found.anomaly or not found.ids:
+        broken = next((b.why.strip().splitlines()[-1] for b in found.broken.values() if b.why.strip()), "")
+        raise BadInput(f"no test can be found: {found.anomaly or broken or f'there is none in {task.root}'}")
+    return found.ids
+
+
+def _empty(place: RunPlace, settings: Settings, tree: str) -> str:
+    """Return *tree* with every file that may be edited emptied; in Python, with functions that only raise."""
+    store = place.store
+    manifest = dict(store.manifest(tree))
+    for path in find_targets(settings, manifest):
+        if path in manifest and manifest[path].kind is EntryKind.FILE:
+            left = remove_bodies(store.get(manifest[path].sha256)) if path.endswith(".py") else b""
+            manifest[path] = Node(EntryKind.FILE, store.put(left), manifest[path].executable)
+    return store.keep(manifest)
+
+
+def remove_bodies(source: bytes) -> bytes:
+    """Return Python *source* in which every function only raises; what is imported can be imported still.
+
+    What does not parse comes back empty.
+    """
+    try:
+        module = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return b""
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = ast.parse("raise NotImplementedError").body
+    return ast.unparse(module).encode()
+
+
+def judge_outcomes(name: str, found: TaskOutcomes) -> TaskCheck:
+    """Return what the outcomes say of the task called *name*."""
+    problems = []
+    void = next((v.void for v in found.rounds if v.void is not None), None)
+    if void is not None:
+        problems.append(f"the untouched tree cannot be judged: {void.reason}")
+    greens = [v.green_ids for v in found.rounds if v.void is None]
+    always, ever = (
+        (frozenset.intersection(*greens), frozenset[str]().union(*greens)) if greens else (frozenset(), frozenset())
+    )
+    flaky = tuple(i for i in found.ids if i in ever - always)
+    red = tuple(i for i in found.ids if i not in ever)
+    vacuous = tuple(i for i in found.ids if found.emptied.void is None and i in found.emptied.green_ids)
+    if flaky:
+        problems.append(f"{len(flaky)} tests are flaky on the untouched tree: {_name(flaky)}")
+    if void is None and not red:
+        problems.append("nothing is red before any work: an agent that does nothing solves it")
+    if len(vacuous) == len(found.ids):
+        problems.append(f"every test passes although the code is gone: {_name(vacuous)}")
+    return TaskCheck(
+        task=name,
+        valid=not (problems := [*problems, *_judge_reference(found.solved)]),
+        problems=tuple(problems),
+        warnings=_warn(found, vacuous),
+        tests=len(found.ids),
+        red=red,
+        flaky=flaky,
+        vacuous=vacuous,
+        reference="none" if found.solved is None else _outcome(found.solved),
+        grade=found.grade if found.solved is not None and found.solved.green else "",
+    )
+
+
+def _judge_reference(solved: Verdict | None) -> list[str]:
+    if solved is None or solved.green:
+        return []
+    if solved.void is not None:
+        return [f"with the reference it cannot be judged: {solved.void.reason}"]
+    flaky = f", {len(solved.flaky_ids)} of them flaky" if solved.flaky_ids else ""
+    red = (*solved.red_ids, *solved.flaky_ids)
+    return [f"{len(red)} tests fail with the reference{flaky}: {_name(red)}"]
+
+
+def _warn(found: TaskOutcomes, vacuous: tuple[str, ...]) -> tuple[str, ...]:
+    warnings = []
+    if 0 < len(vacuous) < len(found.ids):
+        warnings.append(f"{len(vacuous)} tests pass although the code is gone: {_name(vacuous)}")
+    if found.solved is None:
+        warnings.append("no reference: nobody knows whether it can be solved ([task] reference, or --references)")
+    return tuple(warnings)
+
+
+def _outcome(verdict: Verdict) -> str:
+    return "void" if verdict.void is not None else "green" if verdict.green else "red"
+
+
+def _name(ids: tuple[str, ...]) -> str:
+    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")  # noqa: PLR2004  a few, for people

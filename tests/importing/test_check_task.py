@@ -1,0 +1,111 @@
+"""A task that nobody can work on is found before an agent is paid to try."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jumar.cli.main import call
+from jumar.core.state.verdict import Cause, Outcome, TestResult, Verdict, Void
+from jumar.importing.check_task import TaskOutcomes, judge_outcomes
+from support.processes.interpreters import PLAIN_PYTHON
+from support.worlds.real_task_scripts import laid_out, tasks
+
+IDS = ("t::a", "t::b")
+
+
+def verdict(*green: str) -> Verdict:
+    results = {i: TestResult(i, Outcome.PASSED if i in green else Outcome.FAILED) for i in IDS}
+    return Verdict(results, frozenset(green))
+
+
+VOID = Verdict({}, void=Void(Cause.HARNESS, "no disk"))
+RED, HALF, GREEN = verdict(), verdict("t::a"), verdict(*IDS)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "emptied", "solved", "problems"),
+    [
+        ((RED, RED), RED, GREEN, []),
+        ((HALF, HALF), HALF, GREEN, []),
+        ((RED, RED), VOID, None, []),
+        ((HALF, RED), RED, GREEN, ["flaky on the untouched tree: t::a"]),
+        ((GREEN, GREEN), RED, GREEN, ["nothing is red before any work"]),
+        ((GREEN, GREEN), GREEN, GREEN, ["nothing is red", "every test passes although the code is gone"]),
+        ((RED, RED), RED, HALF, ["1 tests fail with the reference: t::b"]),
+        ((RED, VOID), RED, VOID, ["the untouched tree cannot be judged: no disk", "with the reference it cannot be"]),
+    ],
+)
+def test_each_fault_has_its_sentence(
+    rounds: tuple[Verdict, ...], emptied: Verdict, solved: Verdict | None, problems: list[str]
+) -> None:
+    found = judge_outcomes("t", TaskOutcomes(IDS, rounds, emptied, solved, "B"))
+
+    assert found.valid is (not problems)
+    assert len(found.problems) == len(problems)
+    assert all(part in said for part, said in zip(problems, found.problems, strict=True))
+
+
+def test_what_is_weak_is_a_warning() -> None:
+    found = judge_outcomes("t", TaskOutcomes(IDS, (HALF, HALF), HALF, None, ""))
+
+    assert (found.valid, found.vacuous, found.reference) == (True, ("t::a",), "none")
+    assert [w.partition(":")[0] for w in found.warnings] == ["1 tests pass although the code is gone", "no reference"]
+
+
+PLANTED = {
+    "good": ("def test_f():\n    assert f() == 1\n", "1"),
+    "vacuous": ("def test_f():\n    assert True\n", "1"),
+    "badly_solved": ("def test_f():\n    assert f() == 1\n", "2"),
+    "moody": (
+        """\
+import pathlib
+
+
+def test_f():
+    assert f() == 1
+
+
+def test_g():
+    seen = pathlib.Path({seen!r})
+    seen.write_text(seen.read_text() + 'x' if seen.exists() else '')
+    assert len(seen.read_text()) % 2
+""",
+        "1",
+    ),
+}
+
+
+@pytest.mark.slow
+def test_planted_faults_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, (tests, answer) in PLANTED.items():
+        for folder, value in (("tasks", "0"), ("solutions", answer)):
+            (tmp_path / folder / name).mkdir(parents=True)
+            (tmp_path / folder / name / "app.py").write_text(f"def f():\n    return {value}\n")
+        source = "from app import f\n\n\n" + tests.replace("{seen!r}", repr(str(tmp_path / "seen")))
+        (tmp_path / "tasks" / name / "test_app.py").write_text(source)
+    words = ["check", str(tmp_path / "tasks" / "*"), "--references", str(tmp_path / "solutions")]
+
+    code = call([*words, "--sandbox", "S0", "--confirm", "0", "--python", PLAIN_PYTHON, "--json"])
+
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    found = {each["task"]: each for each in told["tasks"]}
+    assert (code, told["valid"], told["invalid"]) == (1, 1, 3)
+    assert found["good"]["valid"]
+    assert (found["good"]["reference"], found["good"]["red"]) == ("green", ["test_app.py::test_f"])
+    assert found["vacuous"]["vacuous"] == ["test_app.py::test_f"]
+    assert found["badly_solved"]["reference"] == "red"
+    assert found["moody"]["flaky"] == ["test_app.py::test_g"]
+
+
+@pytest.mark.proof
+def test_real_tasks_are_valid(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for task in tasks(data):
+        laid_out(data, task, tmp_path)
+
+    call(["check", f"{tmp_path}/*", "--references", str(data / "solutions"), "--sandbox", "S0", "--json"])
+
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert {each["task"]: each["problems"] for each in told["tasks"] if not each["valid"]} == {}
