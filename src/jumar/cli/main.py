@@ -21,6 +21,7 @@ COMMANDS = {
     "batch": ("jumar.cli.batch:batch", "work on many tasks, several times each, unattended"),
     "resume": ("jumar.cli.run:resume", "go on with a run after a crash, an interrupt or a cap"),
     "score": ("jumar.cli.run:score", "judge a tree by the task's own tests alone"),
+    "rescore": ("jumar.cli.rescore:rescore", "judge stored runs again: other tests, a newer judge"),
     "check": ("jumar.cli.check:check", "check that tasks are red untouched, green when solved, and stable"),
     "runs": ("jumar.cli.archive.list_runs:runs", "list runs: how they ended, what they cost"),
     "diff": ("jumar.cli.archive.diff:diff", "show what a run changed"),

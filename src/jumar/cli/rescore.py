@@ -1,0 +1,65 @@
+"""`jumar rescore`: judges stored runs again and shows what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+
+from jumar.cli.console.output import Console
+from jumar.cli.parameters.command_options import add_output_options, add_verdict_options, read_options
+from jumar.cli.parameters.environment import read_environment
+from jumar.cli.parameters.run_argument import TRUST
+from jumar.core.state.stop import EXIT_CODES, StopReason
+from jumar.corpus.export import find_run_directories
+from jumar.errors import BadInput
+from jumar.runs.rescoring import Rescored, RescoreRules, rescore_run
+from jumar.runs.setup.marks import Trust
+from jumar.task.option_values import OptionValues
+
+
+@click.command(epilog="Example: jumar rescore .jumar/campaigns/20261123-101500-1a2b --hidden ~/hidden/gcd")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--task", type=click.Path(path_type=Path), help="Judge by this task, not by those that the runs came from."
+)
+@click.option("--hidden", type=click.Path(path_type=Path), help="Held-out tests in the place of the task's own.")
+@click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
+@click.option("--timeout", type=float, help="Seconds for one verification (default 120).")
+@click.option("--test-timeout", type=float, help="Seconds for one test (default 30).")
+@add_verdict_options
+@TRUST
+@add_output_options
+def rescore(runs: tuple[Path, ...], *, as_json: bool, quiet: bool, **chosen: Any) -> int:
+    """Judge the best trees of RUNS again: directories of runs, of campaigns, or folders that hold some.
+
+    No agent runs and no journal changes; `score.json` beside each journal has the new score.
+    """
+    voice = Console(json=as_json, quiet=quiet)
+    if chosen["hidden"] is not None and not chosen["hidden"].is_dir():
+        raise BadInput(f"there is no folder {chosen['hidden']}; name the folder of the held-out tests")
+    options = read_options({name: value for name, value in chosen.items() if name not in ("task", "hidden")})
+    values = OptionValues(**{name: getattr(options, name) for name in OptionValues.__struct_fields__})
+    rules = RescoreRules(values, chosen["task"], chosen["hidden"], chosen["python"])
+    trust = Trust(read_environment(), chosen["trust"])
+    found = anyio.run(_rescore_all, voice, find_run_directories(runs), rules, trust)
+    changed = sum(each.changed for each in found)
+    void = sum(not each.after for each in found)
+    voice.say(f"{changed} of {len(found)} runs changed" + (f", {void} could not be judged" if void else ""))
+    voice.result({"runs": found, "changed": changed, "void": void})
+    return EXIT_CODES[StopReason.INFRA] if void else 0
+
+
+async def _rescore_all(voice: Console, folders: Sequence[Path], rules: RescoreRules, trust: Trust) -> list[Rescored]:
+    found = []
+    for folder in folders:
+        each = await rescore_run(folder.absolute(), rules, trust)
+        mark = "CHANGED" if each.changed else "same   " if each.after else "VOID   "
+        why = f"  ({each.why})" if each.why else ""
+        grade = f"  grade {each.score.grade}" if each.score and each.after else ""
+        voice.say(f"{mark}  {each.run}  {each.before} -> {each.after or 'not judged'}{grade}{why}")
+        found.append(each)
+    return found

@@ -1,0 +1,97 @@
+"""Scores stored runs again without an agent: with other held-out tests, more confirmation, or a newer judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from jumar.core.state.run_state import HOST, RunState
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Gate
+from jumar.core.state.verdict import Cause
+from jumar.errors import BadInput, Infra
+from jumar.runs.scoring import Scored, score_tree
+from jumar.runs.setup.marks import Trust
+from jumar.runs.setup.result import read_state
+from jumar.task.option_values import OptionValues
+from jumar.task.resolve import Options, apply_options
+from jumar.task.task import Task, load_task
+
+
+class RescoreRules(NamedTuple):
+    """Rules by which runs are scored again."""
+
+    options: OptionValues
+    """Confirmation, sandbox and limits; what is not chosen is as the task says."""
+    task: Path | None = None
+    """Judges all runs, in the place of the task that each run came from."""
+    hidden: Path | None = None
+    """Folder of held-out tests, in the place of the task's own."""
+    python: str | None = None
+
+
+class Rescored(msgspec.Struct, frozen=True, kw_only=True):
+    """Scores of one run, as it ended and as it is judged now."""
+
+    run: str
+    task: str
+    before: str
+    """Standing as the run ended: `green 3/3`, `red 2/3`, or `unscored`."""
+    after: str = ""
+    """Standing now; empty: it could not be judged."""
+    changed: bool = False
+    """True if it is green now and was not, or the other way round, or another number of tests passes."""
+    why: str = ""
+    """Reason why it could not be judged."""
+    score: Scored | None = None
+
+
+async def rescore_run(folder: Path, rules: RescoreRules, trust: Trust) -> Rescored:
+    """Return the scores of the run in *folder*, whose best tree is judged again.
+
+    Raises:
+        BadInput: if somebody else may have made the run: its journal says which commands judge it.
+    """
+    trusted = trust.run(folder)
+    state = read_state(trusted.folder)
+    if state.start is None:
+        return Rescored(run=folder.name, task="", before="unscored", why="it was killed before its first event")
+    before = describe_end(state)
+    told = Rescored(run=state.run.run, task=state.run.task, before=before)
+    try:
+        task = _load(Path(state.run.settings.origin), rules, trust.environ)
+        scored = await score_tree(task, folder, python=rules.python, environ=trust.environ)
+    except (BadInput, Infra) as fault:
+        return replace(told, why=str(fault))
+    after = describe_score(scored)
+    return replace(told, after=after, changed=after not in ("", before), why=scored.void, score=scored)
+
+
+def describe_score(scored: Scored) -> str:
+    """Return a new score as `describe_end` says an old one; empty: nothing is known about the tree.
+
+    A void that the tree itself caused, by tampering or by answers for the visible tests alone, is red.
+    """
+    cause = scored.void.partition(":")[0]
+    if cause == Cause.HARNESS:
+        return ""
+    return f"red ({cause})" if cause else f"{'green' if scored.ok else 'red'} {scored.passed}/{scored.total}"
+
+
+def describe_end(state: RunState) -> str:
+    """Return how the run that ended in *state* stood: `green 3/3`, `red 2/3`, or `unscored`."""
+    if state.best is None or not state.expected:
+        return "unscored"
+    green = state.end is not None and state.end.stop is StopReason.GREEN
+    return f"{'green' if green else 'red'} {state.best.score.passed}/{len(state.expected)}"
+
+
+def _load(origin: Path, rules: RescoreRules, environ: Mapping[str, str]) -> Task:
+    given = {name: getattr(rules.options, name) for name in OptionValues.__struct_fields__}
+    options = Options(**{**given, "agent": HOST, "model": HOST, "gate": str(Gate.OFF)})
+    task = apply_options(load_task(rules.task or origin), options, environ)
+    return replace(task, hidden=rules.hidden.resolve()) if rules.hidden else task
