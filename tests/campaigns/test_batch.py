@@ -205,6 +205,21 @@ def test_thirty_tasks_eight_rollouts_four_writes(tmp_path: Path, policy: str, ru
         assert told["executions"] == len({(run["task"], run["tree"]) for run in told["runs"]})
 
 
+def test_a_folder_of_campaigns_that_a_repository_brings_as_a_link_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place = Place(tmp_path, tasks=1, rollouts=1)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".jumar").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".jumar" / "campaigns").symlink_to(tmp_path / "elsewhere")
+
+    assert call(["batch", "tasks/t0", "--model", "repair"]) == 2
+    assert call(["batch", "--resume", "last"]) == 2
+    assert capfd.readouterr().err.count("no link is followed there") == 2
+    assert list((place.root / "elsewhere").iterdir()) == []
+
+
 def test_a_plan_names_commands_so_the_worker_believes_only_its_owner(tmp_path: Path) -> None:
     (tmp_path / "campaign.json").write_text("{}")
 

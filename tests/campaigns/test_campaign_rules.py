@@ -225,6 +225,14 @@ class TestPlan:
         assert third.model == f"script:{tmp_path}/task-3.jsonl"
         assert (third.test_policy, third.gate, third.ledger) == ("on_final", "off", tmp_path / "c" / "ledger.db")
 
+    def test_a_campaign_within_its_task_is_no_part_of_the_task(self, task: CampaignTask) -> None:
+        order = CampaignOrder(tasks=(task,), options=OptionValues(model="repair"))
+
+        plan = create_campaign(Path(task.path) / "night", order, {})
+        built = build_task(Path(task.path) / "night", plan, list_rollouts(plan)[0], {})
+
+        assert "night/" in [line.lstrip("/") for line in built.withheld]
+
     def test_of_somebody_else_or_changed_by_them_is_not_believed(self, tmp_path: Path, task: CampaignTask) -> None:
         environ = {"XDG_STATE_HOME": str(tmp_path / "state")}
         options = OptionValues(model="repair")

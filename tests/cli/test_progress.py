@@ -166,6 +166,7 @@ def test_on_a_terminal_the_line_moves_each_second_and_leaves_nothing_behind(tmp_
     assert said.endswith("\r\x1b[Kthe end\n")
 
 
+@pytest.mark.slow
 def test_the_status_line_is_not_drawn_while_another_line_is_written() -> None:
     """It was, once in some hundred lines of a busy machine: both stood in one line then."""
     voice = Console(quiet=True)

@@ -186,6 +186,7 @@ def counted(folder: Path, wanted: Selection = ANY, kind: Format = Format.DPO) ->
     return len(found.rows), found.excluded
 
 
+@pytest.mark.slow
 def test_twenty_three_passes_and_a_crash_are_no_pair(tmp_path: Path) -> None:
     for n in range(23):
         work(tmp_path / f"p{n}", (write(TOTAL, str(n)),))
@@ -211,6 +212,7 @@ def test_one_pass_and_one_fail_are_exactly_one_pair_and_hold_no_result(tmp_path:
     assert {t["function"]["name"] for t in json.loads(row["tools"])} >= {"write_file", "final"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
     [
@@ -269,6 +271,7 @@ def test_interrupted_damaged_weak_and_long_ones_too(tmp_path: Path) -> None:
     assert read_rollout(weak, ANY) == Reason.DAMAGED
 
 
+@pytest.mark.slow
 def test_unpaired_examples_and_demonstrations(tmp_path: Path) -> None:
     for n in range(3):
         work(tmp_path / f"p{n}", (write(TOTAL, str(n)),))

@@ -130,17 +130,14 @@ def _build_caps(budget: CampaignBudget, profile: Budget | None) -> Caps:
 def _make_folder(folder: Path) -> None:
     refuse_linked_campaigns(folder)
     with explain_disk_faults(f"cannot make {folder}"):
-        new = not folder.parent.exists()
         folder.parent.mkdir(parents=True, exist_ok=True)
-        if new:
-            with (folder.parent / ".gitignore").open("x") as file:  # no link is followed
-                file.write("*\n")
         try:
             folder.mkdir()
         except FileExistsError:
             raise BadInput(f"{folder} is there already; go on with it by --resume, or name another folder") from None
         (folder / RUNS).mkdir()
-        (folder / RUNS / ".gitignore").write_text("*\n")
+        for place in (folder, folder / RUNS):
+            (place / ".gitignore").write_text("*\n")
         (folder / OUTPUT).mkdir()
 
 
@@ -175,6 +172,7 @@ def refuse_linked_campaigns(folder: Path) -> None:
     Raises:
         BadInput: if `.jumar` or `.jumar/campaigns` is a link, and it lies there.
     """
-    link = find_link(CAMPAIGNS.parent, CAMPAIGNS) if folder.parent == CAMPAIGNS else None
+    there = folder.absolute().parent == CAMPAIGNS.absolute()
+    link = find_link(CAMPAIGNS.parent, CAMPAIGNS) if there else None
     if link is not None:
         raise BadInput(f"{link} is a link to {link.resolve()}, and no link is followed there; remove it")

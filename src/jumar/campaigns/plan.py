@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jumar.errors import BadInput
+from jumar.languages.gitignore_globs import escape_path
 from jumar.runs.setup.marks import Trust, is_own, mark
 from jumar.task.option_values import OptionValues
 from jumar.task.resolve import Options, apply_options
@@ -90,7 +91,16 @@ def build_task(folder: Path, plan: CampaignPlan, rollout: Rollout, environ: Mapp
     )
     chosen = replace(options, model=model, seed=seed, ledger=str(folder / LEDGER))
     fields = {name: getattr(chosen, name) for name in chosen.__struct_fields__}
-    return replace(apply_options(task, Options(**fields), environ), unattended=True)
+    return replace(_withhold(apply_options(task, Options(**fields), environ), folder), unattended=True)
+
+
+def _withhold(task: Task, folder: Path) -> Task:
+    """Return *task* with a tree without the campaign's *folder*, where that lies in the task's own."""
+    place = folder.resolve()
+    if not place.is_relative_to(task.root.resolve()):
+        return task
+    line = escape_path(place.relative_to(task.root.resolve()).as_posix()) + "/"
+    return replace(task, withheld=(*task.withheld, line))
 
 
 def save_plan(folder: Path, plan: CampaignPlan, environ: Mapping[str, str]) -> None:
