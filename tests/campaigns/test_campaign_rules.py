@@ -252,6 +252,8 @@ class TestPlan:
         [
             (OptionValues(model="repair", test_policy="never"), "task: the repair agent lives on test results"),
             (OptionValues(model="nobody:x"), "task: unknown model"),
+            (OptionValues(model="script:/no/such/file"), "task: .*/no/such/file"),
+            (OptionValues(model="openai:no-such"), "task: nobody knows what openai:no-such costs"),
         ],
     )
     def test_that_cannot_work_is_refused_before_anything_is_made(

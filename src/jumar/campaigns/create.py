@@ -18,6 +18,7 @@ from jumar.core.state.test_policy import Gate, TestPolicy
 from jumar.errors import BadInput
 from jumar.journal.ledger import Caps, SqliteLedger
 from jumar.runs.archive.find import find_link
+from jumar.runs.setup.choose_model import prepare_model
 from jumar.task.budget_options import USUAL_PROFILE, read_profile
 from jumar.task.option_values import OptionValues
 from jumar.workspace.files.safe_paths import explain_disk_faults
@@ -116,7 +117,7 @@ def _try_task(folder: Path, plan: CampaignPlan, task: CampaignTask, environ: Map
         BadInput: if it cannot be worked on with the options of *plan*.
     """
     try:
-        built = build_task(folder, plan, Rollout(task, 1), environ)
+        built = prepare_model(build_task(folder, plan, Rollout(task, 1), environ), environ).task
     except BadInput as error:
         raise BadInput(f"{task.name}: {error}") from None
     return bool(built.chosen_routes) or plan.options.allow_unmetered
