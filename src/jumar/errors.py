@@ -29,3 +29,10 @@ class Stopped(BaseException):
 def is_stopped(group: BaseExceptionGroup[BaseException]) -> bool:
     """Return whether *group* holds only `Stopped`, at any depth."""
     return group.split(Stopped)[1] is None
+
+
+def find_cause(error: BaseException) -> BaseException:
+    """Return *error* itself, or the first exception in it that is no group: tasks raise in groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

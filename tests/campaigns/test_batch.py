@@ -62,7 +62,7 @@ class Place:
             )  # fmt: skip
 
     def end(self, process: subprocess.Popen[str]) -> tuple[dict[str, Any], str]:
-        """What *process* said when it had ended: its object, and the rest of its progress."""
+        """The object that *process* printed when it had ended, and the rest of its progress."""
         _, stderr = process.communicate(timeout=500)
         return json.loads(((self.root / "out.json").read_text().splitlines() or ["{}"])[-1]), stderr
 
@@ -160,8 +160,10 @@ def test_what_would_change_the_plan_is_refused_and_so_is_a_second_session(
     for words in (["--resume", "x", "--seed", "3"], ["x", "--resume", "x"], ["--resume", "x", "--budget-usd", "9"]):
         assert call(["batch", *words]) == 2
         assert "goes on with a campaign as it was planned" in capfd.readouterr().err
-    assert call(["batch", "--resume", str(tmp_path)]) == 2
+    (tmp_path / "other").mkdir()
+    assert call(["batch", "--resume", str(tmp_path / "other")]) == 2
     assert "there is no campaign" in capfd.readouterr().err
+    assert list((tmp_path / "other").iterdir()) == [], "nothing is made there"
 
 
 @pytest.mark.proof

@@ -91,6 +91,8 @@ def test_a_spent_ledger_begins_nothing_more() -> None:
     assert (schedule.take(), schedule.is_over) == (None, True)
     schedule.close()
     assert [end.stop for end in schedule.ended.values()] == ["budget", *["not_begun"] * 5]
+    known = [(Rollout(TASKS[0], 1), Standing(Progress.ENDED, schedule.ended["a-r001"].result))]
+    assert Schedule(PLAN, known).is_over, "nor does the next session"
 
 
 def test_a_cap_of_one_run_stops_no_other() -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from jumar.core.state.verdict import Cause, Ended, Outcome, TestResult, Verdict, Void
 from jumar.errors import Infra
 from jumar.ports import Verification
-from jumar.runs.judging.shared_judging import JudgedRun, QueuedVerifier, SharedJudging
+from jumar.runs.judging.shared_judging import CoreLimit, JudgedRun, QueuedVerifier, SharedJudging
 from jumar.runs.judging.verdict_store import VerdictStore
 from jumar.testing import FakeVerifier
 
@@ -62,7 +62,7 @@ def asked(folder: Path, judge: Judge, *questions: tuple[str, str, tuple[str, ...
 
     async def all_of_them() -> None:
         store = VerdictStore.open(folder / "verdicts.db")
-        shared = SharedJudging(anyio.CapacityLimiter(2), store)
+        shared = SharedJudging(CoreLimit(folder / "cores.lock", 2), store)
         async with anyio.create_task_group() as tasks:
             for number in range(len(questions)):
                 tasks.start_soon(ask, number, shared)

@@ -304,5 +304,9 @@ def test_the_command_writes_pairs_and_a_card(tmp_path: Path, capsys: pytest.Capt
     assert (told["rollouts"], told["pairs"], told["excluded"]) == (4, 4, {})
     assert [json.loads(line)["task"] for line in out.read_text().splitlines()] == ["app"] * 4
     assert "4 examples of 1 tasks, from 4 of 4 rollouts." in (tmp_path / "pairs.card.md").read_text()
+    journal = tmp_path / "runs" / "p0" / "events.jsonl"
+    before = journal.read_bytes()
+    assert call(["prefs", str(tmp_path / "runs"), "-o", str(journal)]) == 2
+    assert (journal.read_bytes(), "lies in the run" in capsys.readouterr().err) == (before, True)
     assert call(["prefs", str(tmp_path / "runs"), "-o", str(tmp_path / "x.csv")]) == 2
     assert "name a .jsonl or a .parquet file" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from jumar.campaigns.plan import CampaignPlan, get_run_folder, list_rollouts
 from jumar.campaigns.schedule import RolloutEnd, Schedule
 from jumar.campaigns.standing import read_standing
 from jumar.campaigns.worker_process import WorkerProcess, WorkerSettings
+from jumar.core.quoting import make_one_line
 from jumar.errors import BadInput
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
@@ -146,7 +147,7 @@ def format_end(end: RolloutEnd, ended: int, total: int) -> str:
     how, result = end.stop, end.result
     if result is not None:
         how += f"  {result.standing}  {result.seconds:.1f} s" + (f"  ${result.usd:.4f}" if result.usd else "")
-    why = f": {end.why}" if end.why and (result is None or not result.said) else ""
+    why = f": {make_one_line(end.why)}" if end.why and (result is None or not result.said) else ""
     return f"[{ended}/{total}] {end.rollout}  {how}{why}"
 
 

@@ -17,7 +17,7 @@ from jumar.task.resolve import Options, apply_options
 from jumar.task.task import Task, load_task
 from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
 
-PLAN, LEDGER, VERDICTS, RUNS = "campaign.json", "ledger.db", "verdicts.db", "runs"
+PLAN, LEDGER, VERDICTS, CORES, RUNS = "campaign.json", "ledger.db", "verdicts.db", "cores.lock", "runs"
 """Names in a campaign's folder."""
 
 

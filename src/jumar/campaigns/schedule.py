@@ -68,7 +68,7 @@ class Schedule:
         self.paused: dict[str, RolloutEnd] = {}
         """Rollouts that ended for a fault and wait for it to pass, with that end."""
         self.ended: dict[str, RolloutEnd] = {}
-        self.spent = False
+        self.spent = any(is_out_of_budget(standing.result) for standing in self._standings.values())
         """True if the campaign's ledger has nothing left: nothing more is begun."""
         self._begun = {name for name, standing in self._standings.items() if standing.progress is not Progress.NEW}
         for name in sorted(self._tasks, key=lambda name: name not in self._begun):  # what was begun goes on first
@@ -144,7 +144,9 @@ class Schedule:
         self.active.discard(name)
         self._losses[name] = self._losses.get(name, 0) + 1
         if self._losses[name] >= LOSSES:
-            self._end(name, OtherEnd.INFRA, why=f"its process died {LOSSES} times")
+            self._end(
+                name, OtherEnd.INFRA, why=f"its process died {LOSSES} times; the campaign's output/ has its last words"
+            )
         else:
             self._waiting.appendleft(name)
 

@@ -16,13 +16,22 @@ import anyio
 import msgspec
 
 from jumar.campaigns.messages import Order, Report, RolloutBroken, RolloutEnded, RolloutRefused, RolloutStopped
-from jumar.campaigns.plan import VERDICTS, CampaignPlan, Rollout, build_task, get_run_folder, list_rollouts, load_plan
+from jumar.campaigns.plan import (
+    CORES,
+    VERDICTS,
+    CampaignPlan,
+    Rollout,
+    build_task,
+    get_run_folder,
+    list_rollouts,
+    load_plan,
+)
 from jumar.campaigns.standing import Progress, read_standing
 from jumar.core.run.effects import Halt
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput, Infra
 from jumar.kernel import Kernel
-from jumar.runs.judging.shared_judging import SharedJudging
+from jumar.runs.judging.shared_judging import CoreLimit, SharedJudging
 from jumar.runs.judging.verdict_store import VerdictStore
 from jumar.runs.lifecycle import RunEntry, resume_entered, start_entered
 from jumar.runs.setup.marks import Trust
@@ -42,14 +51,14 @@ class OpenRollout(NamedTuple):
 
 
 class Worker:
-    """Works on rollouts of the campaign in *folder*; at most *cores* of its runs are judged at once."""
+    """Works on rollouts of the campaign in *folder*, of which all workers together judge at most *cores* at once."""
 
     def __init__(self, folder: Path, trust: Trust, cores: int, tell: Tell) -> None:
         self._folder, self._trust, self._tell = folder, trust, tell
         self._plan: CampaignPlan = load_plan(folder, trust)
         self._rollouts = {rollout.name: rollout for rollout in list_rollouts(self._plan)}
         store = VerdictStore.open(folder / VERDICTS) if self._plan.shared_verdicts else None
-        self._judging = SharedJudging(anyio.CapacityLimiter(cores), store)
+        self._judging = SharedJudging(CoreLimit(folder / CORES, cores), store)
         self._open: dict[str, OpenRollout] = {}
         self._stop: Halt | None = None
 

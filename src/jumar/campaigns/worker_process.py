@@ -28,7 +28,7 @@ class WorkerSettings(NamedTuple):
     folder: Path
     environ: Mapping[str, str]
     cores: int
-    """Runs that one worker judges at once."""
+    """Runs that all workers together judge at once."""
     lock: int
     """A descriptor that holds the campaign's lock: every worker keeps it until it has ended."""
     trust: bool = False

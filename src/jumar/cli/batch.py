@@ -25,7 +25,7 @@ from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options, add_shaping_options, read_options
 from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import TRUST
-from jumar.errors import BadInput
+from jumar.errors import BadInput, find_cause
 from jumar.runs.setup.marks import Trust
 from jumar.task.option_values import OptionValues
 
@@ -73,6 +73,7 @@ def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
     say otherwise.
     """
     from jumar.campaigns.campaign import lock_campaign  # noqa: PLC0415  it is slow to import
+    from jumar.campaigns.plan import load_plan  # noqa: PLC0415  as above
 
     voice, environ = Console(json=chosen["as_json"], quiet=chosen["quiet"]), read_environment()
     deadline = read_deadline(chosen["deadline"], time.time()) if chosen["deadline"] else None
@@ -84,6 +85,7 @@ def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
     else:
         _refuse_changes(click.get_current_context())
         folder = find_campaign(resumed).absolute()
+    load_plan(folder, trust)  # before anything is made there
     voice.say(f"campaign {folder}")
     with lock_campaign(folder, voice.note) as lock:
         summary = _run(voice, folder, trust, lock, {**chosen, "deadline": deadline})
@@ -154,7 +156,7 @@ def _run(voice: Console, folder: Path, trust: Trust, lock: int, chosen: dict[str
     cores = chosen["cores"] or len(os.sched_getaffinity(0))
     processes = min(chosen["processes"] or cores, chosen["concurrency"], len(plan.tasks) * plan.rollouts)
     limits = CampaignLimits(chosen["concurrency"], processes, chosen["deadline"])
-    settings = WorkerSettings(folder, trust.environ, max(1, cores // processes), lock, trust=trust.anyone)
+    settings = WorkerSettings(folder, trust.environ, cores, lock, trust=trust.anyone)
     campaign = Campaign(plan, settings, limits, voice.note)
     ends = anyio.run(_attend, campaign, voice)
     for line in format_table(ends):
@@ -164,10 +166,13 @@ def _run(voice: Console, folder: Path, trust: Trust, lock: int, chosen: dict[str
 
 async def _attend(campaign: Campaign, voice: Console) -> Any:
     """Run *campaign* until it has ended; a signal stops it, a second one kills what is at work."""
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_listen, campaign, voice)
-        ends = await campaign.run()
-        tasks.cancel_scope.cancel()
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_listen, campaign, voice)
+            ends = await campaign.run()
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:  # a person reads one sentence, not the groups that it came through
+        raise find_cause(group) from group
     return ends
 
 

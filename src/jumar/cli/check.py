@@ -15,13 +15,14 @@ from msgspec.structs import replace
 from jumar.campaigns.find_tasks import find_tasks
 from jumar.campaigns.plan import CampaignTask
 from jumar.cli.console.output import Console
+from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import TEST_COMMAND, add_output_options, add_verdict_options, read_options
 from jumar.cli.parameters.environment import read_environment
 from jumar.core.state.run_state import HOST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate
 from jumar.errors import BadInput
-from jumar.importing.check_task import CheckResources, TaskCheck, check_task
+from jumar.importing.check_task import CheckResources, TaskValidity, examine_task
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 from jumar.sandbox.request import AUTO
 from jumar.task.resolve import apply_options
@@ -34,8 +35,6 @@ from jumar.task.task import Task, load_task
     "--references", type=click.Path(path_type=Path), help="A folder with the solution of each task, by its name."
 )
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
-@click.option("--timeout", type=float, help="Seconds for one verification (default 120).")
-@click.option("--test-timeout", type=float, help="Seconds for one test (default 30).")
 @click.option("--cores", type=click.IntRange(1), help="Tasks checked at once (default: the cores of this machine).")
 @TEST_COMMAND
 @add_verdict_options
@@ -47,16 +46,19 @@ def check(tasks: tuple[str, ...], *, as_json: bool, quiet: bool, **chosen: Any) 
     pass with the code gone, and its reference solution, where it has one, is accepted as a green.
     """
     voice = Console(json=as_json, quiet=quiet)
-    checks = anyio.run(_check_all, voice, find_tasks(tasks), chosen)
+    named = find_tasks(tasks)
+    checks = SignalWatcher(voice.note, quiet=quiet).run(lambda: _check_all(voice, named, chosen))
+    if checks is None:
+        return voice.interrupted()
     valid = sum(each.valid for each in checks)
     voice.say(f"{valid} of {len(checks)} tasks are valid")
     voice.result({"tasks": checks, "valid": valid, "invalid": len(checks) - valid})
     return 0 if valid == len(checks) else EXIT_CODES[StopReason.FINAL]
 
 
-async def _check_all(voice: Console, tasks: Sequence[CampaignTask], chosen: dict[str, Any]) -> list[TaskCheck]:
+async def _check_all(voice: Console, tasks: Sequence[CampaignTask], chosen: dict[str, Any]) -> list[TaskValidity]:
     environ = read_environment()
-    found: dict[str, TaskCheck] = {}
+    found: dict[str, TaskValidity] = {}
     limiter = anyio.CapacityLimiter(chosen["cores"] or len(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory(prefix="jumar-check-") as scratch:
         around = SandboxSurroundings(Path(scratch), environ, tuple(Path(task.path) for task in tasks))
@@ -74,12 +76,12 @@ async def _check_all(voice: Console, tasks: Sequence[CampaignTask], chosen: dict
     return [found[task.name] for task in tasks]
 
 
-async def _check(named: CampaignTask, chosen: dict[str, Any], means: CheckResources) -> TaskCheck:
+async def _check(named: CampaignTask, chosen: dict[str, Any], means: CheckResources) -> TaskValidity:
     try:
         task = _load(named, chosen)
     except BadInput as error:
-        return TaskCheck(task=named.name, valid=False, problems=(str(error),))
-    return replace(await check_task(task, means), task=named.name)
+        return TaskValidity(task=named.name, valid=False, problems=(str(error),))
+    return replace(await examine_task(task, means), task=named.name)
 
 
 def _load(named: CampaignTask, chosen: dict[str, Any]) -> Task:
@@ -94,7 +96,7 @@ def _load(named: CampaignTask, chosen: dict[str, Any]) -> Task:
     return replace(task, reference=folder.resolve())
 
 
-def _show(voice: Console, found: TaskCheck) -> None:
+def _show(voice: Console, found: TaskValidity) -> None:
     """Say what was found, a line or more for each task."""
     about = f"{found.tests} tests, {len(found.red)} red at the start, reference {found.reference}"
     voice.say(f"{'valid  ' if found.valid else 'INVALID'}  {found.task}  {about}  {found.seconds:.1f} s")

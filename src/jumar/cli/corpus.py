@@ -18,7 +18,7 @@ from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import TRUST
 from jumar.core.state.stop import EXIT_CODES, StopReason
-from jumar.corpus.export import Corpus, build_corpus, keep_bases
+from jumar.corpus.export import Corpus, build_corpus, keep_bases, refuse_inside_runs
 from jumar.corpus.replay import Replayed, ReplayResources, ReplayStatus, build_source_lookup, replay_record
 from jumar.corpus.schema import encode_record, parse_records
 from jumar.errors import BadInput
@@ -60,7 +60,9 @@ def export(runs: tuple[Path, ...], out: Path, objects: Path | None, *, as_json: 
     if as_json and str(out) == STANDARD:
         raise BadInput("-o - writes the records to standard output, where --json would add a line: name a file")
     found = build_corpus(runs)
-    _outside(found, *([] if str(out) == STANDARD else [out]), *([objects] if objects else []))
+    refuse_inside_runs(
+        found.folders.values(), *([] if str(out) == STANDARD else [out]), *([objects] if objects else [])
+    )
     data = b"".join(map(encode_record, found.records))
     if objects is not None:
         keep_bases(found, objects)
@@ -73,14 +75,6 @@ def export(runs: tuple[Path, ...], out: Path, objects: Path | None, *, as_json: 
     voice.say("" if str(out) == STANDARD else said)
     voice.result(_exported(found, out, data))
     return 0 if found.records else 1
-
-
-def _outside(found: Corpus, *places: Path) -> None:
-    """Refuse to write to one of *places* that lies in a run: its journal would be gone."""
-    for place in places:
-        for folder in found.folders.values():
-            if place.resolve().is_relative_to(folder.resolve()):
-                raise BadInput(f"{place} lies in the run {folder}, which nothing is written to; name another place")
 
 
 def _exported(found: Corpus, out: Path, data: bytes) -> dict[str, object]:

@@ -10,6 +10,7 @@ import click
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.core.gate.challenge_rounds import Grade
+from jumar.corpus.export import find_run_directories, refuse_inside_runs
 from jumar.errors import BadInput
 from jumar.preferences.completions import Target
 from jumar.preferences.export import Format, build_card, build_examples, encode_rows, split_by_task
@@ -56,6 +57,7 @@ def prefs(runs: tuple[Path, ...], out: Path, *, as_json: bool, quiet: bool, **ch
     voice = Console(json=as_json, quiet=quiet)
     if out.suffix not in (".jsonl", ".parquet"):
         raise BadInput(f"-o {out} has no known suffix; name a .jsonl or a .parquet file")
+    refuse_inside_runs(find_run_directories(runs), out)
     wanted = Selection(
         target=Target(chosen["target"]),
         min_grade=chosen["min_grade"] or "",

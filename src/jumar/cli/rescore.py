@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import anyio
 import click
 
 from jumar.cli.console.output import Console
+from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import add_output_options, add_verdict_options, read_options
 from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import TRUST
@@ -28,8 +28,6 @@ from jumar.task.option_values import OptionValues
 )
 @click.option("--hidden", type=click.Path(path_type=Path), help="Held-out tests in the place of the task's own.")
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
-@click.option("--timeout", type=float, help="Seconds for one verification (default 120).")
-@click.option("--test-timeout", type=float, help="Seconds for one test (default 30).")
 @add_verdict_options
 @TRUST
 @add_output_options
@@ -45,7 +43,10 @@ def rescore(runs: tuple[Path, ...], *, as_json: bool, quiet: bool, **chosen: Any
     values = OptionValues(**{name: getattr(options, name) for name in OptionValues.__struct_fields__})
     rules = RescoreRules(values, chosen["task"], chosen["hidden"], chosen["python"])
     trust = Trust(read_environment(), chosen["trust"])
-    found = anyio.run(_rescore_all, voice, find_run_directories(runs), rules, trust)
+    folders = find_run_directories(runs)
+    found = SignalWatcher(voice.note, quiet=quiet).run(lambda: _rescore_all(voice, folders, rules, trust))
+    if found is None:
+        return voice.interrupted()
     changed = sum(each.changed for each in found)
     void = sum(not each.after for each in found)
     voice.say(f"{changed} of {len(found)} runs changed" + (f", {void} could not be judged" if void else ""))

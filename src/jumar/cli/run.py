@@ -114,8 +114,6 @@ def resume(run_dir: Path, *, apply: bool, trust: bool, as_json: bool, quiet: boo
 @click.argument("task", type=click.Path(path_type=Path))
 @click.argument("tree", type=click.Path(path_type=Path))
 @click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours.")
-@click.option("--timeout", type=float, help="Seconds for the verification (default 120).")
-@click.option("--test-timeout", type=float, help="Seconds for one test (default 30).")
 @TEST_COMMAND
 @add_verdict_options
 @PROBE

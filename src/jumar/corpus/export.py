@@ -50,6 +50,18 @@ def find_run_directories(places: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(found)
 
 
+def refuse_inside_runs(runs: Iterable[Path], *places: Path) -> None:
+    """Refuse to write to one of *places* that lies in one of *runs*: its journal would be gone.
+
+    Raises:
+        BadInput: naming both.
+    """
+    for folder in runs:
+        for place in places:
+            if place.resolve().is_relative_to(folder.resolve()):
+                raise BadInput(f"{place} lies in the run {folder}, which nothing is written to; name another place")
+
+
 def _below(place: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(place):
         if EVENTS in files:

@@ -21,7 +21,7 @@ from jumar.core.gate.admission import rule_on_write
 from jumar.core.gate.write_rules import WriteRules, matches_nothing
 from jumar.core.state.run_state import HOST, Phase, RunState
 from jumar.core.state.test_policy import Gate
-from jumar.errors import BadInput, Infra, JumarError
+from jumar.errors import BadInput, Infra, JumarError, find_cause
 from jumar.hooks.session_folder import acquire, prune
 from jumar.runs.archive.find import find_link, find_runs
 from jumar.runs.session import Session, open_session, rejoin_session
@@ -262,10 +262,7 @@ def _ungrouped() -> Iterator[None]:
     try:
         yield
     except BaseExceptionGroup as many:
-        one: BaseException = many
-        while isinstance(one, BaseExceptionGroup):
-            one = one.exceptions[0]
-        raise one from many
+        raise find_cause(many) from many
 
 
 def _guard(state: RunState, store: Store) -> WriteRules:

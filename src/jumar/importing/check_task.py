@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from jumar.core.gate.write_rules import WriteRules
 from jumar.core.state.settings import Settings
 from jumar.core.state.verdict import Verdict
 from jumar.errors import BadInput, Infra
@@ -27,7 +28,7 @@ from jumar.runs.setup.assembly import (
     store_tree,
 )
 from jumar.runs.tree.task_tree import settle_tree
-from jumar.task.task import Task
+from jumar.task.task import Task, build_write_rules
 from jumar.verify.verifier import TrustedVerifier
 from jumar.workspace.files.trees import EntryKind, Node
 
@@ -35,7 +36,7 @@ ROUNDS = 3
 """Times that the untouched tree is judged: a test that does not come out the same each time cannot judge."""
 
 
-class TaskCheck(msgspec.Struct, frozen=True, kw_only=True):
+class TaskValidity(msgspec.Struct, frozen=True, kw_only=True):
     """Findings on one task."""
 
     task: str
@@ -80,14 +81,14 @@ class TaskOutcomes(NamedTuple):
     grade: str
 
 
-async def check_task(task: Task, means: CheckResources) -> TaskCheck:
+async def examine_task(task: Task, means: CheckResources) -> TaskValidity:
     """Judge *task* untouched, without its code, and with its reference, and return what was found."""
     began = time.monotonic()
     try:
         with TemporaryDirectory(prefix="jumar-check-") as scratch:
             found = await _judge(settle_tree(task, means.environ), Path(scratch), means)
     except (BadInput, Infra) as fault:
-        return TaskCheck(task=task.name, valid=False, problems=(str(fault),), seconds=_since(began))
+        return TaskValidity(task=task.name, valid=False, problems=(str(fault),), seconds=_since(began))
     return replace(judge_outcomes(task.name, found), seconds=_since(began))
 
 
@@ -98,9 +99,8 @@ def _since(began: float) -> float:
 async def _judge(task: Task, scratch: Path, means: CheckResources) -> TaskOutcomes:
     place = RunPlace.at(scratch, means.environ, means.sandbox)
     store, start = place.store, store_tree(place.store, task)
-    fix = store.manifest(store.capture(task.reference)) if task.reference else {}
-    fixed = store.keep({**store.manifest(start), **fix})
     settings = build_settings(task, store, start, means.python)
+    fixed = _solve(place, task, start, build_write_rules(settings))
     verifier = build_verifier(place, settings, start, task.expected)
     ids = await _collect(task, verifier, fixed)
     own = find_files_of_tests(ids, place, fixed, load_runner(settings.suite.runner))
@@ -111,6 +111,15 @@ async def _judge(task: Task, scratch: Path, means: CheckResources) -> TaskOutcom
     emptied = (await once.verify(_empty(place, settings, fixed), None)).verdict
     solved = await verifier.verify(fixed, None) if task.reference else None
     return TaskOutcomes(ids, tuple(rounds), emptied, solved.verdict if solved else None, solved.grade if solved else "")
+
+
+def _solve(place: RunPlace, task: Task, start: str, rules: WriteRules) -> str:
+    """Return the tree *start* with the reference laid over: only files that may be edited, and no test."""
+    if task.reference is None:
+        return start
+    store = place.store
+    fix = store.keep({**store.manifest(start), **store.manifest(store.capture(task.reference))})
+    return store.overlay(start, fix, lambda path: rules.editable(path) and not rules.protected(path))
 
 
 async def _collect(task: Task, verifier: TrustedVerifier, fixed: str) -> tuple[str, ...]:
@@ -148,7 +157,7 @@ def remove_bodies(source: bytes) -> bytes:
     return ast.unparse(module).encode()
 
 
-def judge_outcomes(name: str, found: TaskOutcomes) -> TaskCheck:
+def judge_outcomes(name: str, found: TaskOutcomes) -> TaskValidity:
     """Return what the outcomes say of the task called *name*."""
     problems = []
     void = next((v.void for v in found.rounds if v.void is not None), None)
@@ -167,7 +176,7 @@ def judge_outcomes(name: str, found: TaskOutcomes) -> TaskCheck:
         problems.append("nothing is red before any work: an agent that does nothing solves it")
     if len(vacuous) == len(found.ids):
         problems.append(f"every test passes although the code is gone: {_name(vacuous)}")
-    return TaskCheck(
+    return TaskValidity(
         task=name,
         valid=not (problems := [*problems, *_judge_reference(found.solved)]),
         problems=tuple(problems),

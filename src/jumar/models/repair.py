@@ -9,7 +9,7 @@ from jumar.core.gate.admission import Action
 from jumar.core.state.budget import Cost
 from jumar.core.state.reply import Reply, ToolCall
 from jumar.core.state.settings import Suite
-from jumar.errors import Infra
+from jumar.errors import Infra, find_cause
 from jumar.ports import Answer, Ask, Runner
 from jumar.process.progress import ProgressPart, Tell, ignore_progress
 from jumar.process.room import TreeStore
@@ -120,7 +120,4 @@ async def _unwrapped(work: Awaitable[Candidate | None]) -> Candidate | None:
         broken = several.subgroup(Infra)
         if broken is None:
             raise
-        leaf: BaseException = broken
-        while isinstance(leaf, BaseExceptionGroup):
-            leaf = leaf.exceptions[0]
-        raise leaf from None
+        raise find_cause(broken) from None

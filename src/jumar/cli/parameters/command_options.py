@@ -49,6 +49,11 @@ EVIDENCE = (
 )
 """The options that say what a green is worth."""
 
+LIMITS = (
+    click.option("--timeout", type=float, help="Seconds for one verification (default 120)."),
+    click.option("--test-timeout", type=float, help="Seconds for one test (default 30)."),
+)
+
 TEST_COMMAND = click.option(
     "--test-command", help="Command that runs all tests, such as 'make check': exit 0 is a pass."
 )
@@ -57,8 +62,8 @@ PROBE = click.option("--probe", is_flag=True, help="Mutate the lines that a gree
 
 
 def add_verdict_options(command: Decorated) -> Decorated:
-    """Return the options that say what a green is worth."""
-    for option in reversed(EVIDENCE):
+    """Return the options that say how a tree is judged, and what a green is worth."""
+    for option in reversed((*LIMITS, *EVIDENCE)):
         command = option(command)
     return command
 
@@ -100,8 +105,7 @@ CHOICES = (
     click.option(
         "--allow-unmetered", is_flag=True, help="An external agent may bypass the proxy; its spend is then unknown."
     ),
-    click.option("--timeout", type=float, help="Seconds for one verification (default 120)."),
-    click.option("--test-timeout", type=float, help="Seconds for one test (default 30)."),
+    *LIMITS,
     *EVIDENCE,
     PROBE,
     click.option("--python", help="The interpreter that runs the tests; default: the task's .venv, else ours."),

@@ -7,13 +7,14 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-import anyio
 from msgspec.structs import replace
 
 from jumar.core.state.events import Localisation
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Checked, Verification, Verifier
+from jumar.runs.judging.byte_locks import hold_byte
 from jumar.runs.judging.verdict_store import StoredVerdict, VerdictStore, hash_question
+from jumar.workspace.files.safe_paths import explain_disk_faults
 
 
 class JudgedRun(NamedTuple):
@@ -29,21 +30,29 @@ class JudgedRun(NamedTuple):
     """The tree whose test files are the task's own; empty: the first one."""
 
 
+class CoreLimit(NamedTuple):
+    """Limit on the runs that all processes of a campaign judge at once."""
+
+    path: Path
+    """A file in which each core has a byte."""
+    cores: int
+
+
 class SharedJudging(NamedTuple):
     """Parts that judge several runs."""
 
-    cores: anyio.CapacityLimiter | None = None
+    limit: CoreLimit | None = None
     """Limits how many judge at once; None: there is no limit."""
     store: VerdictStore | None = None
     """Verdicts of all runs; None: each run judges for itself."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Return a context that is entered when a core is free; no time limit runs before that."""
-        return self.cores or nullcontext()
+        return hold_byte(self.limit.path, range(self.limit.cores)) if self.limit else nullcontext()
 
     def wrap(self, verifier: Verifier, run: Callable[[], JudgedRun]) -> Verifier:
         """Return *verifier*, of *run*, which waits for its turn and asks the store first."""
-        return verifier if self.cores is None and self.store is None else QueuedVerifier(verifier, self, run())
+        return verifier if self.limit is None and self.store is None else QueuedVerifier(verifier, self, run())
 
 
 class QueuedVerifier:
@@ -77,7 +86,8 @@ class QueuedVerifier:
         """Return the verdict of another run; its output says where the tests ran."""
         output = self._run.new_output()
         source = Path(known.run, "output", known.done.output)
-        output.write_text(f"This tree was judged before; no test ran here. What they printed is in {source}\n")
+        with explain_disk_faults(f"cannot write {output}"):
+            output.write_text(f"This tree was judged before; no test ran here. What they printed is in {source}\n")
         return replace(known.done, executions=0, duration_ms=0, output=output.name)
 
     def with_tests(self, tests: str) -> Verifier:

@@ -6,22 +6,19 @@ any moment loses at most the verdict it was writing.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sqlite3
-import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Self
 
-import anyio
 import msgspec
 
 from jumar.core.state.verdict import Ended
 from jumar.errors import Infra
 from jumar.ports import Verification
+from jumar.runs.judging.byte_locks import hold_byte
 
 MARK, LAYOUT = 0x6A756D76, 1
 """SQLite's application id (`jumv`) and user version of such a file."""
@@ -30,12 +27,6 @@ PATIENCE_SECONDS = 30.0
 """Seconds to wait for others to let go of the file; they hold it for about a millisecond."""
 
 TABLE = "CREATE TABLE IF NOT EXISTS verdicts (key BLOB PRIMARY KEY, verdict BLOB, run TEXT) WITHOUT ROWID"
-
-POLL_SECONDS = 0.02
-"""Interval at which it is looked whether another one has the answer."""
-
-_FLOCK = struct.Struct("hhqqi")
-"""Type, whence, start, length and process of a lock. Format: `struct flock`, fcntl_locking(2)."""
 
 STRIPES = 4096
 """Bytes of the lock file, one for each group of questions that wait for each other."""
@@ -89,13 +80,8 @@ class VerdictStore:
         if (found := self._get(key)) is not None:
             yield found
             return
-        fd = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            while not _try_lock(fd, int.from_bytes(key[:4], "big") % STRIPES):  # noqa: ASYNC110  as it says
-                await anyio.sleep(POLL_SECONDS)  # another process may hold it, which tells nobody
+        async with hold_byte(self._path.with_suffix(".lock"), (int.from_bytes(key[:4], "big") % STRIPES,)):
             yield self._get(key)
-        finally:
-            os.close(fd)
 
     def keep(self, key: bytes, done: Verification, run: Path) -> None:
         """Keep the verdict *done*, made in the run directory *run*, if it says something for sure."""
@@ -104,7 +90,7 @@ class VerdictStore:
             return
         with suppress(sqlite3.Error):  # the verdict holds; the next one who asks runs the tests
             self._db.execute(
-                "INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?)", (key, msgspec.json.encode(done), str(run))
+                "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (key, msgspec.json.encode(done), str(run))
             )
 
     def _get(self, key: bytes) -> StoredVerdict | None:
@@ -113,17 +99,6 @@ class VerdictStore:
             return StoredVerdict(msgspec.json.decode(row[0], type=Verification), row[1]) if row else None
         except (sqlite3.Error, msgspec.MsgspecError):
             return None
-
-
-def _try_lock(fd: int, stripe: int) -> bool:
-    """Lock byte *stripe* of the open file *fd* for its description; False: another one has it."""
-    # An open file description lock: unlike those of POSIX, two tasks of one process exclude each other, too.
-    lock = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, stripe, 1, 0)
-    try:
-        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, lock)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
 
 
 def hash_question(*facts: object) -> bytes:
