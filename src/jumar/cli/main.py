@@ -29,6 +29,7 @@ COMMANDS = {
     "clean": ("jumar.cli.archive.clean:clean", "remove runs by age, size or reason to stop"),
     "import": ("jumar.cli.import_task:import_", "make a task from a real past bug (git, pypi)"),
     "prefs": ("jumar.cli.prefs:prefs", "export preference pairs from rollouts"),
+    "export": ("jumar.cli.export:export", "write runs for other tools (ATIF, SWE-bench, OpenTelemetry, JUnit)"),
     "corpus": ("jumar.cli.corpus:corpus", "export kept edits as (red, edit, green) records, and replay them"),
     "log": ("jumar.cli.archive.log:log", "read the journal of a run (show, verify, stats)"),
     "mcp": ("jumar.mcp_server.command:mcp", "serve the gate to other agents as an MCP server"),
