@@ -27,7 +27,7 @@ COMMANDS = {
     "diff": ("jumar.cli.archive.diff:diff", "show what a run changed"),
     "apply": ("jumar.cli.archive.apply:apply", "write the best tree of a run onto the original"),
     "clean": ("jumar.cli.archive.clean:clean", "remove runs by age, size or reason to stop"),
-    "import": ("jumar.cli.import_task:import_", "make a task from a real past bug (git, pypi)"),
+    "import": ("jumar.cli.import_task:import_", "make a task from a real past bug (git, pypi) or a Harbor task"),
     "prefs": ("jumar.cli.prefs:prefs", "export preference pairs from rollouts"),
     "export": ("jumar.cli.export:export", "write runs for other tools (ATIF, SWE-bench, OpenTelemetry, JUnit)"),
     "corpus": ("jumar.cli.corpus:corpus", "export kept edits as (red, edit, green) records, and replay them"),
