@@ -10,6 +10,8 @@ READY := .venv/.ready
 # What the tests run and that comes from no Python registry: each part is skipped, with a reason, where npm is missing.
 JAVASCRIPT := .venv/tools/javascript
 INSPECTOR := .venv/tools/inspector
+# Drives the Chromium that is on PATH, for `make prove`.
+BROWSER := .venv/tools/browser
 MINI := .venv/mini/.ready
 BARE := .venv/bare/.ready
 TOOLS := $(JAVASCRIPT)/.ready $(INSPECTOR)/.ready $(MINI) $(BARE)
@@ -54,7 +56,7 @@ fast: $(READY)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not proof" -q
 
-prove: $(READY) $(TOOLS)
+prove: $(READY) $(TOOLS) $(BROWSER)/.ready
 	@$(COMPILED)
 	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data=$(DATA))
 
@@ -65,7 +67,7 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
-bench: $(READY)
+bench: $(READY) $(BROWSER)/.ready
 	@test -n "$(DATA)" || { echo "make bench needs real tasks: make bench DATA=DIR (index.json, tasks/, solutions/)"; exit 2; }
 	$(BIN)/python bench/repair.py --data=$(DATA)
 	$(BIN)/python bench/prompts.py --data=$(DATA)
@@ -75,6 +77,7 @@ bench: $(READY)
 	$(BIN)/python bench/flat.py
 	$(BIN)/python bench/start.py
 	$(BIN)/python bench/cheats.py
+	$(BIN)/python bench/report.py
 
 docs: $(READY)
 	$(BIN)/python docs/draw_kernel.py --write

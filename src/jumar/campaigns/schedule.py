@@ -109,26 +109,26 @@ class Schedule:
         name = report.rollout
         self.active.discard(name)
         match report:
-            case RolloutEnded(result=result) if result.stop is StopReason.INFRA:
-                return self._retry(name, result, result.why)
+            case RolloutEnded(result=result, cached=cached) if result.stop is StopReason.INFRA:
+                return self._retry(RolloutEnd(name, self._tasks[name], OtherEnd.INFRA, result, result.why, cached))
             case RolloutEnded(result=result, cached=cached):
                 self.spent = self.spent or is_out_of_budget(result)
                 self._end(name, str(result.stop), result, result.why, cached)
             case RolloutRefused(why=why):
                 self._end(name, OtherEnd.REFUSED, why=why)
             case RolloutBroken(why=why):
-                return self._retry(name, None, why)
+                return self._retry(RolloutEnd(name, self._tasks[name], OtherEnd.INFRA, None, why))
             case _:
                 self._waiting.appendleft(name)
         return False
 
-    def _retry(self, name: str, result: Result | None, why: str) -> bool:
+    def _retry(self, end: RolloutEnd) -> bool:
+        """Pause the rollout that a fault ended so; False: it was one too many, and it stays its end."""
+        name = end.rollout
         self._faults[name] = self._faults.get(name, 0) + 1
-        if self._faults[name] > self._plan.retries:
-            self._end(name, OtherEnd.INFRA, result, why)
-            return False
-        self.paused[name] = RolloutEnd(name, self._tasks[name], OtherEnd.INFRA, result, why)
-        return True
+        again = self._faults[name] <= self._plan.retries
+        (self.paused if again else self.ended)[name] = end
+        return again
 
     def wake(self, name: str) -> None:
         """Let the paused rollout *name* go on, after those that wait already."""

@@ -28,6 +28,7 @@ from jumar.cli.parameters.run_argument import TRUST
 from jumar.errors import BadInput, find_cause
 from jumar.runs.setup.marks import Trust
 from jumar.task.option_values import OptionValues
+from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
 
 if TYPE_CHECKING:
     from jumar.campaigns.campaign import Campaign
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 CONCURRENCY = 8
 """Rollouts at work at once, unless chosen: most wait for a model most of the time."""
+
+PAGE = "report.html"
+"""Name of the report in a campaign's folder."""
 
 SECONDS = {"m": 60, "h": 3600, "d": 86_400}
 DAY_SECONDS = 86_400
@@ -89,7 +93,8 @@ def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
     voice.say(f"campaign {folder}")
     with lock_campaign(folder, voice.note) as lock:
         summary = _run(voice, folder, trust, lock, {**chosen, "deadline": deadline})
-    return _show(voice, summary)
+        page = _write_page(folder)
+    return _show(voice, summary, page)
 
 
 def _read_order(tasks: tuple[str, ...], chosen: dict[str, Any]) -> CampaignOrder:
@@ -183,7 +188,18 @@ async def _listen(campaign: Campaign, voice: Console) -> None:
             await campaign.stop("stopped by a signal")
 
 
-def _show(voice: Console, summary: CampaignSummary) -> int:
+def _write_page(folder: Path) -> Path:
+    """Write the report on the campaign in *folder* into it."""
+    from jumar.report.build_report import build_report  # noqa: PLC0415  it is slow to import
+    from jumar.report.render import render_page  # noqa: PLC0415  as above
+
+    page = folder / PAGE
+    with explain_disk_faults(f"cannot write {page}"):
+        replace_file(page, render_page(build_report([folder])).encode())
+    return page
+
+
+def _show(voice: Console, summary: CampaignSummary, page: Path) -> int:
     """Say what became of the campaign."""
     stops = ", ".join(f"{count} {stop}" for stop, count in summary.by_stop.items())
     voice.say(
@@ -191,6 +207,7 @@ def _show(voice: Console, summary: CampaignSummary) -> int:
         f"${summary.usd:.4f}  {summary.tokens:,} tokens  {summary.test_runs} test runs, "
         f"{summary.verdicts_cached} of them known already"
     )
+    voice.say(f"report   {page}")
     voice.say(f"runs     jumar runs --runs {summary.campaign}/runs")
     if summary.stopped or any(summary.by_stop.get(stop) for stop in ("interrupted", "not_begun")):
         voice.say(f"go on    jumar batch --resume {summary.campaign}")
