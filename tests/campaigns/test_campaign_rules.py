@@ -227,6 +227,18 @@ class TestPlan:
         assert third.model == f"script:{tmp_path}/task-3.jsonl"
         assert (third.test_policy, third.gate, third.ledger) == ("on_final", "off", tmp_path / "c" / "ledger.db")
 
+    def test_the_temperatures_take_turns(self, tmp_path: Path, task: CampaignTask) -> None:
+        options = OptionValues(model="openai:tiny", base_url="http://127.0.0.1:9/v1", sandbox="S0")
+        order = CampaignOrder(tasks=(task,), options=options, rollouts=3, temperatures=(0.0, 0.8))
+
+        plan = create_campaign(tmp_path / "c", order, {})
+        built = [build_task(tmp_path / "c", plan, rollout, {}) for rollout in list_rollouts(plan)]
+
+        assert [task.chosen_routes["mid"].temperature for task in built] == [0.0, 0.8, 0.0]
+        repair = replace(order, options=OptionValues(model="repair"))
+        with pytest.raises(BadInput, match="--temperature is for a provider's model"):
+            create_campaign(tmp_path / "d", repair, {})
+
     def test_a_campaign_within_its_task_is_no_part_of_the_task(self, task: CampaignTask) -> None:
         order = CampaignOrder(tasks=(task,), options=OptionValues(model="repair"))
 

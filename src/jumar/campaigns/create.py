@@ -63,6 +63,7 @@ class CampaignOrder(msgspec.Struct, frozen=True, kw_only=True):
     budget: CampaignBudget = CampaignBudget()
     rollouts: int = 1
     config: str = ""
+    temperatures: tuple[float, ...] = ()
     patience: int | None = None
     retries: int = 2
     shared_verdicts: bool = True
@@ -82,6 +83,7 @@ def create_campaign(folder: Path, order: CampaignOrder, environ: Mapping[str, st
         rollouts=order.rollouts,
         options=_settle_options(order),
         config=order.config,
+        temperatures=order.temperatures,
         patience=order.patience,
         retries=order.retries,
         shared_verdicts=order.shared_verdicts,

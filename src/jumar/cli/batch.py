@@ -26,6 +26,7 @@ from jumar.cli.parameters.command_options import add_output_options, add_shaping
 from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import TRUST
 from jumar.errors import BadInput, find_cause
+from jumar.models.wire.providers import check_temperature
 from jumar.runs.setup.marks import Trust
 from jumar.task.option_values import OptionValues
 from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
@@ -59,6 +60,7 @@ KILLING = "stopping now: what is at work goes on from its journal"
 @click.option("--cores", type=click.IntRange(1), help="Runs judged at once (default: the cores of this machine).")
 @click.option("--processes", type=click.IntRange(1, 256), help="Worker processes (default: one for each core).")
 @click.option("--deadline", help="When to halt: 8h, 90m, or a time of day such as 07:30.")
+@click.option("--temperatures", help="Temperatures of the rollouts of a task, in turn, such as 0.2,0.6,1.0.")
 @click.option("--patience", type=click.IntRange(1), help="Begin no more of a task after N without a better result.")
 @click.option("--retries", type=click.IntRange(0, 100), default=2, help="Retries of a run after a fault (default 2).")
 @click.option("--no-verdict-cache", is_flag=True, help="Judge each run by itself: no verdict serves another run.")
@@ -103,12 +105,15 @@ def _read_order(tasks: tuple[str, ...], chosen: dict[str, Any]) -> CampaignOrder
         run_usd=chosen["run_usd"], run_tokens=chosen["run_tokens"],
     )  # fmt: skip
     options = read_options(chosen)
+    if options.temperature is not None and chosen["temperatures"]:
+        raise BadInput("--temperature is for all rollouts and --temperatures for one after the other; leave one out")
     return CampaignOrder(
         tasks=find_tasks(tasks),
         options=OptionValues(**{name: getattr(options, name) for name in OptionValues.__struct_fields__}),
         budget=budget,
         rollouts=chosen["rollouts"],
         config=str(chosen["config"].absolute()) if chosen["config"] else "",
+        temperatures=read_temperatures(chosen["temperatures"]) if chosen["temperatures"] else (),
         patience=chosen["patience"],
         retries=chosen["retries"],
         shared_verdicts=not chosen["no_verdict_cache"],
@@ -148,6 +153,21 @@ def read_deadline(text: str, now: float) -> float:
         at = time.mktime((*today[:3], int(found[1]), int(found[2]), 0, 0, 0, -1))
         return at if at > now else at + DAY_SECONDS
     raise BadInput(f"--deadline {text} is no time: say 90m, 8h, 1d, or a time of day such as 07:30")
+
+
+def read_temperatures(text: str) -> tuple[float, ...]:
+    """Return the temperatures in *text*, separated by commas.
+
+    Raises:
+        BadInput: if one of them is none.
+    """
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise BadInput(f"--temperatures {text} are none: give numbers and commas, such as 0.2,0.6,1.0") from None
+    for temperature in found:
+        check_temperature(temperature, "each of --temperatures")
+    return found
 
 
 def _run(voice: Console, folder: Path, trust: Trust, lock: int, chosen: dict[str, Any]) -> CampaignSummary:
