@@ -12,6 +12,7 @@ JAVASCRIPT := .venv/tools/javascript
 INSPECTOR := .venv/tools/inspector
 MINI := .venv/mini/.ready
 BARE := .venv/bare/.ready
+RAY := .venv/ray/.ready
 TOOLS := $(JAVASCRIPT)/.ready $(INSPECTOR)/.ready $(MINI) $(BARE)
 
 $(READY): pyproject.toml constraints.txt
@@ -42,6 +43,12 @@ $(BARE): constraints.txt | $(READY)
 	.venv/bare/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pytest
 	@touch $(BARE)
 
+# Ray, which brings much and is wanted by few: the proofs of `jumar batch --executor ray` run in it.
+$(RAY): constraints-ray.txt pyproject.toml | $(READY)
+	$(BIN)/python -m venv .venv/ray
+	.venv/ray/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-ray.txt -e '.[ray]'
+	@touch $(RAY)
+
 demo: $(READY)
 	$(BIN)/jumar demo
 
@@ -54,7 +61,7 @@ fast: $(READY)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not proof" -q
 
-prove: $(READY) $(TOOLS)
+prove: $(READY) $(TOOLS) $(RAY)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data=$(DATA))
 
