@@ -14,6 +14,7 @@ INSPECTOR := .venv/tools/inspector
 BROWSER := .venv/tools/browser
 MINI := .venv/mini/.ready
 BARE := .venv/bare/.ready
+RAY := .venv/ray/.ready
 TOOLS := $(JAVASCRIPT)/.ready $(INSPECTOR)/.ready $(MINI) $(BARE)
 
 $(READY): pyproject.toml constraints.txt
@@ -44,6 +45,12 @@ $(BARE): constraints.txt | $(READY)
 	.venv/bare/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pytest
 	@touch $(BARE)
 
+# Ray, which brings much and is wanted by few: the proofs of `jumar batch --executor ray` run in it.
+$(RAY): constraints-ray.txt pyproject.toml | $(READY)
+	$(BIN)/python -m venv .venv/ray
+	.venv/ray/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-ray.txt -e '.[ray]'
+	@touch $(RAY)
+
 demo: $(READY)
 	$(BIN)/jumar demo
 
@@ -56,7 +63,7 @@ fast: $(READY)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not proof" -q
 
-prove: $(READY) $(TOOLS) $(BROWSER)/.ready
+prove: $(READY) $(TOOLS) $(BROWSER)/.ready $(RAY)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data=$(DATA))
 

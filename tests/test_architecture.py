@@ -30,7 +30,7 @@ FILES_PER_FOLDER = 14
 FLOORS = (
     ("cli/doctor",),
     ("cli", "cli/archive", "hooks", "mcp_server"),
-    ("report",),
+    ("executors", "report"),
     ("campaigns", "cli/console", "importing", "preferences", "__init__"),
     ("cli/parameters", "runs"),
     ("corpus", "runs/archive", "runs/external"),

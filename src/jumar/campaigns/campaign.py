@@ -5,24 +5,24 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
-from jumar.campaigns.messages import Report
+from jumar.campaigns.messages import Report, RolloutLost
 from jumar.campaigns.plan import CampaignPlan, get_run_folder, list_rollouts
 from jumar.campaigns.schedule import RolloutEnd, Schedule
 from jumar.campaigns.standing import read_standing
-from jumar.campaigns.worker_process import WorkerProcess, WorkerSettings
 from jumar.core.quoting import make_one_line
 from jumar.errors import BadInput
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
-SESSION_LOCK, WORKER_LOCK, OUTPUT = "session.lock", "worker.lock", "output"
+SESSION_LOCK, WORKER_LOCK = "session.lock", "worker.lock"
 """Names in a campaign's folder."""
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 60.0
@@ -43,17 +43,50 @@ class CampaignLimits(NamedTuple):
     """Time in seconds since 1970 after which nothing is begun and what is at work is halted."""
 
 
+class CampaignWorker(Protocol):
+    """Something that works on rollouts: a process of this machine, or a cluster."""
+
+    @property
+    def active(self) -> AbstractSet[str]:
+        """Rollouts that it works on."""
+        ...
+
+    async def give(self, rollout: str) -> None:
+        """Order it to work on *rollout*."""
+        ...
+
+    async def stop(self, why: str) -> None:
+        """Order it to halt its runs."""
+        ...
+
+    async def dismiss(self) -> None:
+        """Tell it that no order comes any more: it ends when it has nothing to do."""
+        ...
+
+    def reports(self) -> AsyncIterator[Report]:
+        """Yield its reports until it has ended; what is active then is lost."""
+        ...
+
+    def kill(self) -> None:
+        """Kill it, if it has not ended; its runs go on from their journals."""
+        ...
+
+
+StartWorker = Callable[[int], Awaitable[CampaignWorker]]
+"""Starts the worker of a number, counted from 1."""
+
+
 class Campaign:
-    """One session of a campaign, in this process. *tell* is told of every rollout that ends, and of waiting."""
+    """One session of the campaign in *folder*. *tell* is told of every rollout that ends, and of waiting."""
 
     def __init__(
-        self, plan: CampaignPlan, settings: WorkerSettings, limits: CampaignLimits, tell: Callable[[str], None]
+        self, plan: CampaignPlan, folder: Path, start: StartWorker, limits: CampaignLimits, tell: Callable[[str], None]
     ) -> None:
-        self._plan, self._settings, self._limits, self._tell = plan, settings, limits, tell
-        known = [(r, read_standing(get_run_folder(settings.folder, plan, r))) for r in list_rollouts(plan)]
+        self._plan, self._start, self._limits, self._tell = plan, start, limits, tell
+        known = [(r, read_standing(get_run_folder(folder, plan, r))) for r in list_rollouts(plan)]
         self._schedule = Schedule(plan, known)
         self._total = len(known)
-        self._workers: list[WorkerProcess] = []
+        self._workers: list[CampaignWorker] = []
         self._stopped = ""
         self._tasks: TaskGroup
 
@@ -94,7 +127,7 @@ class Campaign:
     async def _keep_worker(self, number: int) -> None:
         """Have one worker process, and another one should it die, as long as there is work."""
         while not self._is_over:
-            worker = await WorkerProcess.start(self._settings, self._settings.folder / OUTPUT / f"worker-{number}.txt")
+            worker = await self._start(number)
             self._workers.append(worker)
             try:
                 await self._go_on()
@@ -105,8 +138,7 @@ class Campaign:
                 self._workers.remove(worker)
                 worker.kill()
             for rollout in tuple(worker.active):
-                self._tell(f"{rollout}: its process died")
-                self._schedule.lose(rollout)
+                self._lose(rollout)
         await self._go_on()
 
     @property
@@ -129,12 +161,18 @@ class Campaign:
 
     def _hear(self, report: Report) -> None:
         name = report.rollout
-        if self._schedule.hear(report):
+        if isinstance(report, RolloutLost):
+            self._lose(name)
+        elif self._schedule.hear(report):
             seconds = FIRST_PAUSE_SECONDS * 4 ** (self._schedule.count_faults(name) - 1)
             self._tasks.start_soon(self._wake, name, min(seconds, LONGEST_PAUSE_SECONDS))
             self._tell(f"{name}: a fault of the machine or the provider; it goes on in {seconds:g} s")
         elif name in self._schedule.ended:
             self._tell(format_end(self._schedule.ended[name], len(self._schedule.ended), self._total))
+
+    def _lose(self, name: str) -> None:
+        self._tell(f"{name}: its process died")
+        self._schedule.lose(name)
 
     async def _wake(self, name: str, seconds: float) -> None:
         await anyio.sleep(seconds)

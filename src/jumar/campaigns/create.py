@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.campaigns.campaign import OUTPUT
 from jumar.campaigns.plan import LEDGER, RUNS, CampaignPlan, CampaignTask, Rollout, build_task, save_plan
+from jumar.campaigns.worker_process import OUTPUT
 from jumar.core.run.strategy import REPAIR
 from jumar.core.state.budget import PROFILES, Budget
 from jumar.core.state.test_policy import Gate, TestPolicy

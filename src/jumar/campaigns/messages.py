@@ -45,5 +45,11 @@ class RolloutStopped(msgspec.Struct, frozen=True, tag="stopped"):
     rollout: str
 
 
-Report = RolloutEnded | RolloutRefused | RolloutBroken | RolloutStopped
+class RolloutLost(msgspec.Struct, frozen=True, tag="lost"):
+    """A rollout was at work where a process or a machine died; the other rollouts go on."""
+
+    rollout: str
+
+
+Report = RolloutEnded | RolloutRefused | RolloutBroken | RolloutStopped | RolloutLost
 """Report of a worker on a rollout: exactly one for each order to work on one, unless the worker dies."""

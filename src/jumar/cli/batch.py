@@ -44,7 +44,10 @@ PAGE = "report.html"
 SECONDS = {"m": 60, "h": 3600, "d": 86_400}
 DAY_SECONDS = 86_400
 
-CHANGEABLE = ("concurrency", "cores", "processes", "deadline", "resumed", "trust", "as_json", "quiet")
+CHANGEABLE = (
+    "concurrency", "cores", "processes", "deadline", "executor", "ray_address", "collect", "resumed", "trust",
+    "as_json", "quiet",
+)  # fmt: skip
 """Parameters that may be typed beside --resume."""
 
 STOPPING = "stopping: what is at work is halted and keeps its best tree (press Ctrl-C again to kill it)"
@@ -56,8 +59,13 @@ KILLING = "stopping now: what is at work goes on from its journal"
 @click.option("--rollouts", type=click.IntRange(1, 9999), default=1, help="Runs of each task (default 1).")
 @click.option("--campaign", type=click.Path(path_type=Path), help="Folder of the campaign; default: a new one.")
 @click.option("--resume", "resumed", metavar="CAMPAIGN", help="Go on with a campaign: its folder, its name, or last.")
-@click.option("--concurrency", type=click.IntRange(1, 1024), default=CONCURRENCY, help="Runs at once (default 8).")
+@click.option("--concurrency", type=click.IntRange(1, 65_536), default=CONCURRENCY, help="Runs at once (default 8).")
 @click.option("--cores", type=click.IntRange(1), help="Runs judged at once (default: the cores of this machine).")
+@click.option("--executor", type=click.Choice(["local", "ray"]), default="local", help="Where runs run: local or ray.")
+@click.option("--ray-address", help="Ray cluster: auto, local, HOST:PORT or ray://HOST:PORT (default: as ray.init).")
+@click.option(
+    "--collect", metavar="URL", default="", help="With ray: where the archive of each run is stored, too (fsspec)."
+)
 @click.option("--processes", type=click.IntRange(1, 256), help="Worker processes (default: one for each core).")
 @click.option("--deadline", help="When to halt: 8h, 90m, or a time of day such as 07:30.")
 @click.option("--temperatures", help="Temperatures of the rollouts of a task, in turn, such as 0.2,0.6,1.0.")
@@ -80,8 +88,11 @@ def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
     """
     from jumar.campaigns.campaign import lock_campaign  # noqa: PLC0415  it is slow to import
     from jumar.campaigns.plan import load_plan  # noqa: PLC0415  as above
+    from jumar.executors.choose import ExecutorChoice  # noqa: PLC0415  as above
 
     voice, environ = Console(json=chosen["as_json"], quiet=chosen["quiet"]), read_environment()
+    where = ExecutorChoice(*(chosen[name] for name in ExecutorChoice._fields))
+    where.check()
     deadline = read_deadline(chosen["deadline"], time.time()) if chosen["deadline"] else None
     trust = Trust(environ, chosen["trust"])
     if resumed is None:
@@ -94,7 +105,7 @@ def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
     load_plan(folder, trust)  # before anything is made there
     voice.say(f"campaign {folder}")
     with lock_campaign(folder, voice.note) as lock:
-        summary = _run(voice, folder, trust, lock, {**chosen, "deadline": deadline})
+        summary = _run(voice, folder, trust, lock, {**chosen, "deadline": deadline, "where": where})
         page = _write_page(folder)
     return _show(voice, summary, page)
 
@@ -176,14 +187,17 @@ def _run(voice: Console, folder: Path, trust: Trust, lock: int, chosen: dict[str
     from jumar.campaigns.plan import load_plan  # noqa: PLC0415  as above
     from jumar.campaigns.summary import format_table, summarise  # noqa: PLC0415  as above
     from jumar.campaigns.worker_process import WorkerSettings  # noqa: PLC0415  as above
+    from jumar.executors.choose import open_executor  # noqa: PLC0415  as above
 
     plan = load_plan(folder, trust)
     cores = chosen["cores"] or len(os.sched_getaffinity(0))
     processes = min(chosen["processes"] or cores, chosen["concurrency"], len(plan.tasks) * plan.rollouts)
-    limits = CampaignLimits(chosen["concurrency"], processes, chosen["deadline"])
+    workers = 1 if chosen["where"].executor == "ray" else processes
+    limits = CampaignLimits(chosen["concurrency"], workers, chosen["deadline"])
     settings = WorkerSettings(folder, trust.environ, cores, lock, trust=trust.anyone)
-    campaign = Campaign(plan, settings, limits, voice.note)
-    ends = anyio.run(_attend, campaign, voice)
+    with open_executor(chosen["where"], plan, settings, voice.note) as start:
+        campaign = Campaign(plan, folder, start, limits, voice.note)
+        ends = anyio.run(_attend, campaign, voice)
     for line in format_table(ends):
         voice.say(line)
     return summarise(str(folder), ends, campaign.stopped)
