@@ -74,6 +74,22 @@ def test_a_fault_is_retried_with_a_bound_and_ends_as_one() -> None:
     assert (schedule.ended["a-r001"].stop, schedule.ended["a-r001"].why) == ("infra", "disk full")
 
 
+def test_a_limit_of_the_provider_is_waited_for_however_often() -> None:
+    schedule = Schedule(PLAN)
+    for _ in range(PLAN.retries + 3):
+        assert schedule.take() == "a-r001"
+        assert schedule.hear(replace(ended("a-r001", StopReason.INFRA), limit_seconds=0.0))
+        while schedule.take():
+            pass
+        schedule.wake("a-r001")
+
+    assert schedule.count_faults("a-r001") == 0
+    schedule.close()
+    assert schedule.ended["a-r001"].stop == "interrupted", "it can go on"
+    standing = Standing(Progress.FAULT, ended("a-r001", StopReason.INFRA).result, limit_seconds=0.0)
+    assert "a-r001" in taken(Schedule(PLAN, [(Rollout(TASKS[0], 1), standing)]))
+
+
 def test_a_process_that_dies_again_and_again_ends_its_rollout_as_a_fault() -> None:
     schedule = Schedule(PLAN)
     for _ in range(LOSSES):

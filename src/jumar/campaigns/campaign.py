@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from jumar.campaigns.messages import Report, RolloutLost
+from jumar.campaigns.messages import Report, RolloutEnded, RolloutLost
 from jumar.campaigns.plan import CampaignPlan, get_run_folder, list_rollouts
 from jumar.campaigns.schedule import RolloutEnd, Schedule
 from jumar.campaigns.standing import read_standing
@@ -27,6 +27,9 @@ SESSION_LOCK, WORKER_LOCK = "session.lock", "worker.lock"
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 60.0
 """Pauses before a rollout goes on after a fault: each is four times as long as the one before."""
+
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 15.0, 900.0
+"""Waits at a limit of the provider that does not say how long: each is twice as long as the one before."""
 
 DEADLINE = "the deadline of the campaign"
 WAITING = "worker processes of an earlier session still end their runs; waiting for them"
@@ -88,6 +91,8 @@ class Campaign:
         self._total = len(known)
         self._workers: list[CampaignWorker] = []
         self._stopped = ""
+        self._held_until = 0.0
+        """Nothing is begun before this time: the provider has had enough of calls."""
         self._tasks: TaskGroup
 
     @property
@@ -153,22 +158,38 @@ class Campaign:
             if not self._workers:
                 self._tasks.cancel_scope.cancel()
             return
-        while self._workers and not self._stopped and len(self._schedule.active) < self._limits.concurrency:
+        while self._may_begin:
             rollout = self._schedule.take()
             if rollout is None:
                 break
             await min(self._workers, key=lambda worker: len(worker.active)).give(rollout)
+
+    @property
+    def _may_begin(self) -> bool:
+        busy = len(self._schedule.active) >= self._limits.concurrency
+        return bool(self._workers) and not self._stopped and not busy and anyio.current_time() >= self._held_until
 
     def _hear(self, report: Report) -> None:
         name = report.rollout
         if isinstance(report, RolloutLost):
             self._lose(name)
         elif self._schedule.hear(report):
-            seconds = FIRST_PAUSE_SECONDS * 4 ** (self._schedule.count_faults(name) - 1)
-            self._tasks.start_soon(self._wake, name, min(seconds, LONGEST_PAUSE_SECONDS))
-            self._tell(f"{name}: a fault of the machine or the provider; it goes on in {seconds:g} s")
+            self._pause(name, report.limit_seconds if isinstance(report, RolloutEnded) else None)
         elif name in self._schedule.ended:
             self._tell(format_end(self._schedule.ended[name], len(self._schedule.ended), self._total))
+
+    def _pause(self, name: str, limit_seconds: float | None) -> None:
+        """Let the rollout go on later; at a limit of the provider, nothing else is begun before that either."""
+        if limit_seconds is None:
+            why = "a fault of the machine or the provider"
+            seconds = min(FIRST_PAUSE_SECONDS * 4 ** (self._schedule.count_faults(name) - 1), LONGEST_PAUSE_SECONDS)
+        else:
+            why = "a limit of the provider"
+            grown = FIRST_WAIT_SECONDS * 2 ** (self._schedule.count_limits(name) - 1)
+            seconds = max(limit_seconds, min(grown, LONGEST_WAIT_SECONDS))
+            self._held_until = max(self._held_until, anyio.current_time() + seconds)
+        self._tasks.start_soon(self._wake, name, seconds)
+        self._tell(f"{name}: {why}; it goes on in {seconds:g} s")
 
     def _lose(self, name: str) -> None:
         self._tell(f"{name}: its process died")

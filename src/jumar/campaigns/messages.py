@@ -23,6 +23,8 @@ class RolloutEnded(msgspec.Struct, frozen=True, tag="ended"):
     result: Result
     cached: int = 0
     """Verdicts that needed no test run."""
+    limit_seconds: float | None = None
+    """Seconds to wait as the provider asked, where the run ended at one of its limits; None: it did not."""
 
 
 class RolloutRefused(msgspec.Struct, frozen=True, tag="refused"):

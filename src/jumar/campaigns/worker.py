@@ -114,8 +114,8 @@ class Worker:
             self._open[rollout.name] = OpenRollout(scope, [])
             try:
                 result = await self._run(rollout, self._open[rollout.name].kernels)
-                cached = read_standing(get_run_folder(self._parts.place, self._parts.plan, rollout)).cached
-                self._tell(RolloutEnded(rollout.name, result, cached))
+                standing = read_standing(get_run_folder(self._parts.place, self._parts.plan, rollout))
+                self._tell(RolloutEnded(rollout.name, result, standing.cached, standing.limit_seconds))
             except BadInput as error:
                 self._tell(RolloutRefused(rollout.name, str(error)))
             except Infra as error:
