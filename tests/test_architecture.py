@@ -30,8 +30,8 @@ FILES_PER_FOLDER = 14
 FLOORS = (
     ("cli/doctor",),
     ("cli", "cli/archive", "hooks", "mcp_server"),
-    ("executors", "report"),
-    ("campaigns", "cli/console", "importing", "preferences", "__init__"),
+    ("cli/console", "executors", "report"),
+    ("campaigns", "importing", "preferences", "__init__"),
     ("cli/parameters", "runs"),
     ("corpus", "runs/archive", "runs/external"),
     ("runs/setup",),

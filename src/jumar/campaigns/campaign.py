@@ -19,6 +19,7 @@ from jumar.campaigns.plan import CampaignPlan, get_run_folder, list_rollouts
 from jumar.campaigns.schedule import RolloutEnd, Schedule
 from jumar.campaigns.standing import read_standing
 from jumar.core.quoting import make_one_line
+from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
@@ -44,6 +45,22 @@ class CampaignLimits(NamedTuple):
     """Worker processes that share them."""
     deadline: float | None = None
     """Time in seconds since 1970 after which nothing is begun and what is at work is halted."""
+
+
+class CampaignProgress(NamedTuple):
+    """Progress of a campaign."""
+
+    ended: int
+    known: int
+    """Rollouts that had ended before this session; the rest is as a whole."""
+    total: int
+    active: int
+    paused: int
+    """Rollouts that wait for a fault or a limit to pass."""
+    green: int
+    usd: float
+    """Cost of the rollouts that have ended; so are the test runs."""
+    test_runs: int
 
 
 class CampaignWorker(Protocol):
@@ -88,17 +105,33 @@ class Campaign:
         self._plan, self._start, self._limits, self._tell = plan, start, limits, tell
         known = [(r, read_standing(get_run_folder(folder, plan, r))) for r in list_rollouts(plan)]
         self._schedule = Schedule(plan, known)
-        self._total = len(known)
+        self._total, self._known = len(known), len(self._schedule.ended)
         self._workers: list[CampaignWorker] = []
         self._stopped = ""
         self._held_until = 0.0
-        """Nothing is begun before this time: the provider has had enough of calls."""
+        """Time before which nothing is begun: the provider has had enough of calls."""
         self._tasks: TaskGroup
 
     @property
     def stopped(self) -> str:
         """Reason that this session was told to stop; empty: it was not."""
         return self._stopped
+
+    @property
+    def progress(self) -> CampaignProgress:
+        """Return how far the campaign is now. It may be asked from another thread."""
+        ended = tuple(self._schedule.ended.values())
+        results = [end.result for end in ended if end.result is not None]
+        return CampaignProgress(
+            ended=len(ended),
+            known=self._known,
+            total=self._total,
+            active=len(self._schedule.active),
+            paused=len(self._schedule.paused),
+            green=sum(end.stop == StopReason.GREEN for end in ended),
+            usd=sum(result.usd for result in results),
+            test_runs=sum(result.test_runs for result in results),
+        )
 
     async def run(self) -> tuple[RolloutEnd, ...]:
         """Work until every rollout has ended, or the session is told to stop; return how they ended, in fair order.

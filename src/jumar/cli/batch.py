@@ -187,6 +187,8 @@ def _run(voice: Console, folder: Path, trust: Trust, lock: int, chosen: dict[str
     from jumar.campaigns.plan import load_plan  # noqa: PLC0415  as above
     from jumar.campaigns.summary import format_table, summarise  # noqa: PLC0415  as above
     from jumar.campaigns.worker_process import WorkerSettings  # noqa: PLC0415  as above
+    from jumar.cli.console.campaign_status import CampaignStatus  # noqa: PLC0415  as above
+    from jumar.cli.console.progress import ProgressDisplay  # noqa: PLC0415  as above
     from jumar.executors.choose import open_executor  # noqa: PLC0415  as above
 
     plan = load_plan(folder, trust)
@@ -197,7 +199,8 @@ def _run(voice: Console, folder: Path, trust: Trust, lock: int, chosen: dict[str
     settings = WorkerSettings(folder, trust.environ, cores, lock, trust=trust.anyone)
     with open_executor(chosen["where"], plan, settings, voice.note) as start:
         campaign = Campaign(plan, folder, start, limits, voice.note)
-        ends = anyio.run(_attend, campaign, voice)
+        with ProgressDisplay(voice, status=CampaignStatus(look=lambda: campaign.progress)):
+            ends = anyio.run(_attend, campaign, voice)
     for line in format_table(ends):
         voice.say(line)
     return summarise(str(folder), ends, campaign.stopped)
