@@ -72,7 +72,7 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
-bench: $(READY)
+bench: $(READY) $(RAY)
 	@test -n "$(DATA)" || { echo "make bench needs real tasks: make bench DATA=DIR (index.json, tasks/, solutions/)"; exit 2; }
 	$(BIN)/python bench/repair.py --data=$(DATA)
 	$(BIN)/python bench/prompts.py --data=$(DATA)
@@ -82,6 +82,7 @@ bench: $(READY)
 	$(BIN)/python bench/flat.py
 	$(BIN)/python bench/start.py
 	$(BIN)/python bench/cheats.py
+	$(BIN)/python bench/scale.py --data=$(DATA)
 
 docs: $(READY)
 	$(BIN)/python docs/draw_kernel.py --write
