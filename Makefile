@@ -74,7 +74,7 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
-bench: $(READY) $(BROWSER)/.ready
+bench: $(READY) $(BROWSER)/.ready $(RAY)
 	@test -n "$(DATA)" || { echo "make bench needs real tasks: make bench DATA=DIR (index.json, tasks/, solutions/)"; exit 2; }
 	$(BIN)/python bench/repair.py --data=$(DATA)
 	$(BIN)/python bench/prompts.py --data=$(DATA)
@@ -84,6 +84,9 @@ bench: $(READY) $(BROWSER)/.ready
 	$(BIN)/python bench/flat.py
 	$(BIN)/python bench/start.py
 	$(BIN)/python bench/cheats.py
+	$(BIN)/python bench/ratchet.py --data=$(DATA)
+	$(BIN)/python bench/concurrency.py
+	$(BIN)/python bench/scale.py --data=$(DATA)
 	$(BIN)/python bench/report.py
 
 docs: $(READY)

@@ -133,9 +133,8 @@ def main() -> None:
     bound = max(tests, models)
     print(f"{done} of {count} rollouts ended as planned, {server.calls} model calls")
     print(f"bound {bound:.1f} s: model time {models:.1f} s, plain test runs {tests:.1f} s on {cores} cores")
-    print(
-        f"took {seconds:.1f} s, {seconds / bound:.2f} times the bound; processors busy {processor / seconds / cores:.0%}"
-    )
+    busy = processor / seconds / cores
+    print(f"took {seconds:.1f} s, {seconds / bound:.2f} times the bound; processors busy {busy:.0%}")
     print(
         f"processor time of a verification: {processor / (VERIFICATIONS * count) / median(plain):.2f} plain test runs"
     )

@@ -60,12 +60,12 @@ def main() -> None:
 def show_measured(measured: Measured) -> Iterator[str]:
     """Yield the table of what was measured."""
     services = measured.services or {"ledger_calls": 0.0, "verdict_calls": 0.0, "tasks": 0.0}
-    yield f"| measured on {measured.cores} cores | |"
+    yield f"| measured on {measured.cores} cores, at a load of {measured.load:g} for each | |"
     yield "| --- | --- |"
-    count = len(measured.machine_seconds)
+    count = len(measured.core_seconds)
     yield f"| rollouts | {count}, of {measured.tasks} Python tasks, {measured.calls} calls each |"
-    yield f"| a rollout, all of it, with a model that answers at once | {describe(measured.machine_seconds)} |"
-    yield f"| its last verification | {describe(measured.test_seconds)} |"
+    yield f"| processor time of a whole rollout, start of jumar included | {describe(measured.core_seconds)} |"
+    yield f"| its last verification, by the clock | {describe(measured.test_seconds)} |"
     yield f"| ledger: calls of its actor | {services['ledger_calls']:,.0f} a second |"
     yield f"| store of verdicts: calls of its actor | {services['verdict_calls']:,.0f} a second |"
     yield f"| empty tasks that one driver starts | {services['tasks']:,.0f} a second |"
@@ -83,7 +83,7 @@ def simulate(measured: Measured, rollouts: int) -> Iterator[str]:
     requests, read, written = LIMITS_PER_MINUTE
     limit = min(requests, read / INPUT_TOKENS, written / OUTPUT_TOKENS) / 60
     services = measured.services or {"ledger_calls": 1000.0, "verdict_calls": 1000.0}
-    work = Work(rollouts, CALLS, measured.machine_seconds)
+    work = Work(rollouts, CALLS, measured.core_seconds)
     yield f"| nodes | provider | {rollouts:,} rollouts take | first bottleneck | next | machines | models |"
     yield "| --: | --- | --: | --- | --- | --: | --: |"
     for provider in (Provider(f"{limit:.0f} calls a second", limit, answers), Provider("no limit", 1e9, answers)):

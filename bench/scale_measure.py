@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -19,8 +17,10 @@ import msgspec
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
+from jumar.core.state.budget import Cost
 from jumar.core.state.events import Tests
 from jumar.executors.archives import pack_run, unpack_run
+from jumar.journal.ledger_rows import Caps, LedgerRows
 from jumar.journal.writer import EVENTS, read_journal
 from jumar.runs.judging.verdict_store import VerdictStore, hash_question
 from jumar.runs.setup.marks import mark
@@ -29,20 +29,27 @@ from support.processes.interpreters import PLAIN_PYTHON
 from support.worlds.real_task_scripts import laid_out, tasks
 
 HERE = Path(__file__).parent
+RUNS = 2
+"""Of each task."""
+
+ROWS = 5000
+
 RAY = HERE.parent / ".venv" / "ray" / "bin" / "python"
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """Measurements of one machine."""
 
+    load: float
+    """Processes that wanted a core, for each core: above 1 the rates are lower than the machine's own."""
     cores: int
     tasks: int
     calls: int
     """Model calls of each run that was measured."""
-    machine_seconds: tuple[float, ...]
-    """Of each run: all time of its process, with a model that answers at once, one run after another."""
+    core_seconds: tuple[float, ...]
+    """Of each run: the processor time of all its processes, whatever else the machine did."""
     test_seconds: tuple[float, ...]
-    """Of each run: its last verification alone."""
+    """Of each run: its last verification, by the clock."""
     run_bytes: int
     """Of an average run directory on the disk, with the objects of its own; so are the next two."""
     run_files: float
@@ -78,42 +85,51 @@ def write_script(solution: Path, path: Path) -> int:
 def measure(data: Path, sandbox: str) -> Measured:
     """Return the measurements with the Python tasks below *data*."""
     with tempfile.TemporaryDirectory(prefix="jumar-scale-") as name:
-        folder = Path(name)
-        (folder / "scripts").mkdir()
-        calls = 0
+        folder, calls, seconds = Path(name), 0, list[float]()
         for task in (known := list(tasks(data))):
-            laid_out(data, task, folder / "tasks")
-            calls = write_script(data / "solutions" / task["id"], folder / "scripts" / f"{task['id']}.jsonl")
-        subprocess.run(  # noqa: S603  it is ours
-            [
-                sys.executable, "-m", "jumar.cli.main", "batch", "tasks/*", "--rollouts", "2", "--model",
-                "script:scripts/{task}.jsonl", "--sandbox", sandbox, "--concurrency", "1", "--no-verdict-cache",
-                "--campaign", "c", "--confirm", "0", "--python", PLAIN_PYTHON, "-q",
-            ],
-            cwd=folder, check=False, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-        return _read(folder / "c", len(known), calls)
+            place, script = laid_out(data, task, folder / "tasks"), folder / f"{task['id']}.jsonl"
+            calls = write_script(data / "solutions" / task["id"], script)
+            for _ in range(RUNS):
+                seconds.append(_run(place, script, folder / "runs", sandbox))
+        return _read(folder / "runs", len(known), calls, seconds)
 
 
-def _read(campaign: Path, count: int, calls: int) -> Measured:
-    runs = sorted(path for path in (campaign / "runs").iterdir() if (path / EVENTS).is_file())
-    journals = sorted((read_journal(run) for run in runs), key=lambda entries: entries[-1].ts)
-    spans = [after[-1].ts - before[-1].ts for before, after in pairwise(journals)]
-    tests = [e.event.duration_ms / 1000 for entries in journals for e in entries if isinstance(e.event, Tests)]
-    archives = [pack_run(run) for run in runs]
-    objects = campaign / "runs" / ".objects"
-    whole = sum(_count_bytes(run) for run in runs) + _count_bytes(objects)
-    files = sum(len([p for p in place.rglob("*") if p.is_file()]) for place in (*runs, objects))
-    ledger = sqlite3.connect(campaign / "ledger.db").execute("SELECT count(*) FROM calls").fetchone()[0]
-    return Measured(
-        cores=len(os.sched_getaffinity(0)), tasks=count, calls=calls,
-        machine_seconds=tuple(round(s, 3) for s in spans), test_seconds=tuple(tests),
-        run_bytes=whole // len(runs), run_files=round(files / len(runs), 1),
-        archive_bytes=round(mean(map(len, archives))),
-        ledger_row_bytes=round((campaign / "ledger.db").stat().st_size / ledger, 1),
-        verdict_bytes=_measure_verdict_bytes(), collected=round(_measure_collecting(runs, archives), 1),
-        services=_measure_services(),
+def _run(task: Path, script: Path, runs: Path, sandbox: str) -> float:
+    """Run *task* as a rollout does by default, judged once, and return the processor time of all its processes."""
+    process = subprocess.Popen(  # noqa: S603  it is ours
+        [
+            sys.executable, "-m", "jumar.cli.main", "run", str(task), "--model", f"script:{script}",
+            "--runs", str(runs), "--test-policy", "on_final", "--gate", "off", "--sandbox", sandbox,
+            "--python", PLAIN_PYTHON, "-q",
+        ],
+        stdout=subprocess.DEVNULL,
     )  # fmt: skip
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return used.ru_utime + used.ru_stime
+
+
+def _read(folder: Path, count: int, calls: int, seconds: Sequence[float]) -> Measured:
+    runs = sorted(path for path in folder.iterdir() if (path / EVENTS).is_file())
+    entries = [entry for run in runs for entry in read_journal(run)]
+    archives = [pack_run(run) for run in runs]
+    objects = folder / ".objects"
+    files = sum(len([p for p in place.rglob("*") if p.is_file()]) for place in (*runs, objects))
+    return Measured(
+        load=round(os.getloadavg()[1] / len(os.sched_getaffinity(0)), 1),
+        cores=len(os.sched_getaffinity(0)),
+        tasks=count,
+        calls=calls,
+        core_seconds=tuple(seconds),
+        test_seconds=tuple(e.event.duration_ms / 1000 for e in entries if isinstance(e.event, Tests)),
+        run_bytes=(sum(map(_count_bytes, runs)) + _count_bytes(objects)) // len(runs),
+        run_files=files / len(runs),
+        archive_bytes=round(mean(map(len, archives))),
+        ledger_row_bytes=_measure_row_bytes(),
+        verdict_bytes=_measure_verdict_bytes(),
+        collected=_measure_collecting(runs, archives),
+        services=_measure_services(),
+    )
 
 
 def _count_bytes(folder: Path) -> int:
@@ -130,6 +146,17 @@ def _measure_collecting(runs: list[Path], archives: list[bytes]) -> float:
             folder = unpack_run(archive, place, run.name)
             mark(folder, (folder / EVENTS).read_bytes().partition(b"\n")[0], os.environ)
         return len(runs) / (time.perf_counter() - began)
+
+
+def _measure_row_bytes() -> float:
+    """Return the bytes that a call takes in the ledger."""
+    with tempfile.TemporaryDirectory(prefix="jumar-scale-") as name:
+        rows = LedgerRows(Path(name, "ledger.db"), Caps())
+        with rows.together():
+            for number in range(ROWS):
+                rows.settle(f"20261123-142655-some-task-r{number // 5:03d}", {number % 5: Cost(0.1, 10)})
+        rows.close()
+        return Path(name, "ledger.db").stat().st_size / ROWS
 
 
 def _measure_verdict_bytes() -> float:

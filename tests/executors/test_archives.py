@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import io
+import json
 import tarfile
 from pathlib import Path
 
@@ -19,14 +20,17 @@ from jumar.runs.setup.marks import is_own, mark
 from jumar.workspace.store.lease import open_locked
 
 
+@pytest.mark.slow
 def test_what_is_unpacked_is_the_run_with_all_its_objects(tmp_path: Path) -> None:
     (tmp_path / "task").mkdir()
     (tmp_path / "task" / "add.py").write_text("def add(a, b):\n    return a - b\n")
     (tmp_path / "task" / "test_add.py").write_text(
         "from add import add\n\n\ndef test_it():\n    assert add(1, 2) == 3\n"
     )
-    words = ["run", str(tmp_path / "task"), "--model", "repair", "--sandbox", "S0", "--confirm", "0", "-q"]
-    assert call([*words, "--runs", str(tmp_path / "here")]) == 0
+    reply = {"name": "write_file", "arguments": {"path": "add.py", "text": "def add(a, b):\n    return a + b\n"}}
+    (tmp_path / "script.jsonl").write_text(json.dumps({"tool_calls": [reply]}) + "\n")
+    words = ["run", str(tmp_path / "task"), "--model", f"script:{tmp_path}/script.jsonl", "--gate", "off", "-q"]
+    assert call([*words, "--test-policy", "on_final", "--runs", str(tmp_path / "here")]) == 0
     (run,) = [path for path in (tmp_path / "here").iterdir() if (path / EVENTS).is_file()]
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

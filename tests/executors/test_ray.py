@@ -108,7 +108,7 @@ class RayCampaign(ScriptedCampaign):
 def cluster(
     campaign: RayCampaign, nodes: int, cores: int, modules: str = "-"
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """The address of a cluster, and what removes its last node."""
+    """Both addresses of a cluster, and what removes its last node."""
     words = [str(RAY), str(Path(__file__).parent / "cluster.py"), str(nodes), str(cores), modules]
     process = subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=campaign.environ, stderr=subprocess.DEVNULL
@@ -205,7 +205,7 @@ def test_a_node_that_is_removed_loses_nothing(tmp_path: Path) -> None:
     campaign.wait_in_tests()
 
     with cluster(campaign, nodes=2, cores=1) as (address, remove):
-        process = campaign.begin(*campaign.plan("there"), address=address)
+        process = campaign.begin(*campaign.plan("there"), address=address.split()[0])
         campaign.wait_for_tests(2, process)  # each node judges one at once
         remove()
         campaign.let_go()
@@ -213,6 +213,15 @@ def test_a_node_that_is_removed_loses_nothing(tmp_path: Path) -> None:
 
     here, _ = campaign.end(campaign.start(*campaign.plan("here")))
     assert stderr.count("its process died") >= 1
+    assert get_outcomes(there) == get_outcomes(here), stderr
+
+
+def test_a_client_of_a_cluster_comes_to_the_same_end(tmp_path: Path) -> None:
+    campaign = RayCampaign(tmp_path, tasks=1, rollouts=2)
+    with cluster(campaign, nodes=1, cores=2) as (address, _):
+        there, stderr = campaign.end(campaign.begin(*campaign.plan("there"), address=address.split()[1]))
+
+    here, _ = campaign.end(campaign.start(*campaign.plan("here")))
     assert get_outcomes(there) == get_outcomes(here), stderr
 
 
@@ -250,7 +259,7 @@ def test_other_code_on_a_node_is_refused_in_one_sentence(tmp_path: Path, differe
             file.write("# another build\n")
 
     with cluster(campaign, nodes=2, cores=1, modules=str(other)) as (address, _):
-        process = campaign.begin(*campaign.plan("c"), address=address)
+        process = campaign.begin(*campaign.plan("c"), address=address.split()[0])
         told, stderr = campaign.end(process)
 
     assert process.returncode == 2, stderr

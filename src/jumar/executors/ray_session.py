@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import socket
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from jumar.campaigns.campaign import StartWorker
 from jumar.campaigns.plan import LEDGER, PLAN, RUNS, VERDICTS, CampaignPlan
-from jumar.errors import BadInput
+from jumar.errors import BadInput, Infra
 from jumar.executors.archives import finish_unpacking
 from jumar.executors.builds import NodeBuild, describe_build, explain_skew, make_describe
 from jumar.executors.ray_worker import RaySession, RayWorker
@@ -25,6 +27,10 @@ ROLLOUTS_PER_CORE = 4
 
 CALLS_AT_ONCE = 100_000
 """Calls that an actor may have open: each rollout has one that waits for the order to stop."""
+
+
+CONNECT_SECONDS = 10.0
+"""Seconds in which a cluster that is named by its address takes a connection."""
 
 
 class RaySettings(NamedTuple):
@@ -67,8 +73,10 @@ def _connect(address: str | None) -> None:
     import ray  # noqa: PLC0415  it is heavy, and an extra
 
     try:
+        if found := re.fullmatch(r"(?:ray://)?(.+):(\d+)", address or ""):  # Ray itself tries for minutes
+            socket.create_connection((found[1], int(found[2])), CONNECT_SECONDS).close()
         ray.init(address, log_to_driver=False, logging_level="error")
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         where = f"--ray-address {address}" if address else "Ray"
         raise BadInput(f"{where} cannot be connected to: {get_first_line(error)}") from None
 
@@ -111,6 +119,11 @@ def _at(node: str) -> Any:
     return NodeAffinitySchedulingStrategy(node, soft=False)
 
 
+def _close(ledger: Any) -> None:
+    with suppress(Infra):  # all it knows is on the disk
+        wait_for(ledger.close.remote())
+
+
 def _begin(settings: RaySettings, node: str, held: ExitStack) -> RaySession:
     """Return a session whose services run on *node*; *held* ends them."""
     import ray  # noqa: PLC0415  it is heavy, and an extra
@@ -119,7 +132,7 @@ def _begin(settings: RaySettings, node: str, held: ExitStack) -> RaySession:
     usual = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1, "scheduling_strategy": _at(node)}
     many = {**usual, "max_concurrency": CALLS_AT_ONCE}
     ledger = ray.remote(LedgerService).options(**many).remote(str(folder / LEDGER))
-    held.callback(lambda: wait_for(ledger.close.remote()))
+    held.callback(_close, ledger)
     shared = plan.shared_verdicts
     verdicts = ray.remote(VerdictService).options(**many).remote(str(folder / VERDICTS)) if shared else None
     stop = ray.remote(StopService).options(**many).remote()
