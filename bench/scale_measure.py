@@ -82,11 +82,13 @@ def write_script(solution: Path, path: Path) -> int:
     return len(lines)
 
 
-def measure(data: Path, sandbox: str) -> Measured:
-    """Return the measurements with the Python tasks below *data*."""
+def measure(data: Path, sandbox: str, most: int) -> Measured:
+    """Return the measurements with at most *most* of the Python tasks below *data*, evenly chosen."""
+    known = list(tasks(data))
+    known = known[:: -(-len(known) // most)]
     with tempfile.TemporaryDirectory(prefix="jumar-scale-") as name:
         folder, calls, seconds = Path(name), 0, list[float]()
-        for task in (known := list(tasks(data))):
+        for task in known:
             place, script = laid_out(data, task, folder / "tasks"), folder / f"{task['id']}.jsonl"
             calls = write_script(data / "solutions" / task["id"], script)
             for _ in range(RUNS):
