@@ -2,8 +2,8 @@
 
 Run as `python bench/scale.py --data DIR [--rollouts N] [--tasks N] [--write]`; DIR has real tasks. It runs them twice
 with scripted replies and measures test times, sizes of runs, and, where `.venv/ray` is (`make prove` makes it), the
-rates of the real actors. Then it simulates each number of nodes with and without the limits of a provider. `--write` puts the
-tables into `docs/scale.md`. Times and prices of models are assumptions, named below and on that page.
+rates of the real actors. Then it simulates each number of nodes with and without the limits of a provider. `--write`
+puts the tables into `docs/scale.md`. Times and prices of models are assumptions, named below and on that page.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def show_measured(measured: Measured) -> Iterator[str]:
     yield f"| measured on {measured.cores} cores, at a load of {measured.load:g} for each | |"
     yield "| --- | --- |"
     count = len(measured.core_seconds)
-    yield f"| rollouts | {count}, of {measured.tasks} Python tasks, {measured.calls} calls each |"
+    yield f"| rollouts | {count}, of {measured.tasks} Python tasks, {measured.calls} calls each, sandbox {measured.sandbox} |"
     yield f"| processor time of a whole rollout, start of jumar included | {describe(measured.core_seconds)} |"
     yield f"| its last verification, by the clock | {describe(measured.test_seconds)} |"
     yield f"| ledger: calls of its actor | {services['ledger_calls']:,.0f} a second |"
