@@ -1,9 +1,9 @@
 """A campaign of a million rollouts, simulated on what one machine measures: time, first bottleneck, money, storage.
 
-Run as `python bench/scale.py --data DIR [--rollouts N] [--write]`; DIR has real tasks. It runs 23 of them twice with
-scripted replies and measures test times, sizes of runs, and, where `.venv/ray` is (`make prove` makes it), the rates of
-the real actors. Then it simulates each number of nodes with and without the limits of a provider. `--write` puts the
-tables into `docs/scale.md`. Times and prices of models are assumptions, named below and on that page.
+Run as `python bench/scale.py --data DIR [--rollouts N] [--tasks N] [--write]`; DIR has real tasks. It runs them twice
+with scripted replies and measures test times, sizes of runs, and, where `.venv/ray` is (`make prove` makes it), the
+rates of the real actors. Then it simulates each number of nodes with and without the limits of a provider. `--write`
+puts the tables into `docs/scale.md`. Times and prices of models are assumptions, named below and on that page.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from scale_measure import Measured, describe, measure
@@ -21,6 +22,7 @@ BEGIN, END = "<!-- bench/scale.py writes from here -->", "<!-- to here -->"
 
 ROLLOUTS = 1_000_000
 NODES = (1, 10, 100, 1000)
+TASKS = 23
 CORES, SLOTS = 16, 64
 """Of a node: as many rollouts at once as `ROLLOUTS_PER_CORE` of `jumar.executors.ray_session` lets Ray place there."""
 
@@ -45,9 +47,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--rollouts", type=int, default=ROLLOUTS)
     parser.add_argument("--sandbox", default="S3")
+    parser.add_argument("--tasks", type=int, default=TASKS, help="run every nth task, so that so many are run at most")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    measured = measure(options.data, options.sandbox)
+    measured = measure(options.data, options.sandbox, options.tasks)
     lines = [*show_measured(measured), "", *simulate(measured, options.rollouts), "", *show_storage(measured)]
     text = "\n".join(lines)
     print(text)
@@ -63,7 +66,7 @@ def show_measured(measured: Measured) -> Iterator[str]:
     yield f"| measured on {measured.cores} cores, at a load of {measured.load:g} for each | |"
     yield "| --- | --- |"
     count = len(measured.core_seconds)
-    yield f"| rollouts | {count}, of {measured.tasks} Python tasks, {measured.calls} calls each |"
+    yield f"| rollouts | {count}, of {measured.tasks} Python tasks, {measured.calls} calls each, sandbox {measured.sandbox} |"
     yield f"| processor time of a whole rollout, start of jumar included | {describe(measured.core_seconds)} |"
     yield f"| its last verification, by the clock | {describe(measured.test_seconds)} |"
     yield f"| ledger: calls of its actor | {services['ledger_calls']:,.0f} a second |"
@@ -86,18 +89,18 @@ def simulate(measured: Measured, rollouts: int) -> Iterator[str]:
     work = Work(rollouts, CALLS, measured.core_seconds)
     yield f"| nodes | provider | {rollouts:,} rollouts take | first bottleneck | next | machines | models |"
     yield "| --: | --- | --: | --- | --- | --: | --: |"
-    for provider in (Provider(f"{limit:.0f} calls a second", limit, answers), Provider("no limit", 1e9, answers)):
-        for nodes in NODES:
-            cluster = Cluster(
-                nodes,
-                CORES,
-                SLOTS,
-                LEDGER_CALLS,
-                services["ledger_calls"],
-                services["verdict_calls"],
-                measured.collected,
-            )
-            yield format_row(cluster, provider, Simulation(work, cluster, provider).run(), rollouts)
+    rates = (services["ledger_calls"], services["verdict_calls"], measured.collected)
+    providers = (Provider(f"{limit:.0f} calls a second", limit, answers), Provider("no limit", 1e9, answers))
+    all_of_them = [(Cluster(nodes, CORES, SLOTS, LEDGER_CALLS, *rates), one) for one in providers for nodes in NODES]
+    with ProcessPoolExecutor(len(all_of_them)) as processes:
+        begun = [processes.submit(run_simulation, work, *one) for one in all_of_them]
+        for (cluster, provider), outcome in zip(all_of_them, begun, strict=True):
+            yield format_row(cluster, provider, outcome.result(), rollouts)
+
+
+def run_simulation(work: Work, cluster: Cluster, provider: Provider) -> Outcome:
+    """Return the outcome of one simulation, in a process of its own."""
+    return Simulation(work, cluster, provider).run()
 
 
 def format_row(cluster: Cluster, provider: Provider, outcome: Outcome, rollouts: int) -> str:

@@ -34,12 +34,15 @@ RUNS = 2
 
 ROWS = 5000
 
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  the disk decides neither processor time nor size
+
 RAY = HERE.parent / ".venv" / "ray" / "bin" / "python"
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """Measurements of one machine."""
 
+    sandbox: str
     load: float
     """Processes that wanted a core, for each core: above 1 the rates are lower than the machine's own."""
     cores: int
@@ -82,16 +85,18 @@ def write_script(solution: Path, path: Path) -> int:
     return len(lines)
 
 
-def measure(data: Path, sandbox: str) -> Measured:
-    """Return the measurements with the Python tasks below *data*."""
-    with tempfile.TemporaryDirectory(prefix="jumar-scale-") as name:
+def measure(data: Path, sandbox: str, most: int) -> Measured:
+    """Return the measurements with at most *most* of the Python tasks below *data*, evenly chosen."""
+    known = list(tasks(data))
+    known = known[:: -(-len(known) // most)]
+    with tempfile.TemporaryDirectory(prefix="jumar-scale-", dir=MEMORY) as name:
         folder, calls, seconds = Path(name), 0, list[float]()
-        for task in (known := list(tasks(data))):
+        for task in known:
             place, script = laid_out(data, task, folder / "tasks"), folder / f"{task['id']}.jsonl"
             calls = write_script(data / "solutions" / task["id"], script)
             for _ in range(RUNS):
                 seconds.append(_run(place, script, folder / "runs", sandbox))
-        return _read(folder / "runs", len(known), calls, seconds)
+        return msgspec.structs.replace(_read(folder / "runs", len(known), calls, seconds), sandbox=sandbox)
 
 
 def _run(task: Path, script: Path, runs: Path, sandbox: str) -> float:
@@ -116,6 +121,7 @@ def _read(folder: Path, count: int, calls: int, seconds: Sequence[float]) -> Mea
     objects = folder / ".objects"
     files = sum(len([p for p in place.rglob("*") if p.is_file()]) for place in (*runs, objects))
     return Measured(
+        sandbox="",
         load=round(os.getloadavg()[1] / len(os.sched_getaffinity(0)), 1),
         cores=len(os.sched_getaffinity(0)),
         tasks=count,

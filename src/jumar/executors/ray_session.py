@@ -76,7 +76,7 @@ def _connect(address: str | None) -> None:
         if found := re.fullmatch(r"(?:ray://)?(.+):(\d+)", address or ""):  # Ray itself tries for minutes
             socket.create_connection((found[1], int(found[2])), CONNECT_SECONDS).close()
         ray.init(address, log_to_driver=False, logging_level="error")
-    except (OSError, RuntimeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001  Ray has many, some of no class of their own
         where = f"--ray-address {address}" if address else "Ray"
         raise BadInput(f"{where} cannot be connected to: {get_first_line(error)}") from None
 
