@@ -10,8 +10,11 @@ READY := .venv/.ready
 # What the tests run and that comes from no Python registry: each part is skipped, with a reason, where npm is missing.
 JAVASCRIPT := .venv/tools/javascript
 INSPECTOR := .venv/tools/inspector
+# Drives the Chromium that is on PATH, for `make prove`.
+BROWSER := .venv/tools/browser
 MINI := .venv/mini/.ready
 BARE := .venv/bare/.ready
+RAY := .venv/ray/.ready
 INTEROP := .venv/interop/.ready
 TOOLS := $(JAVASCRIPT)/.ready $(INSPECTOR)/.ready $(MINI) $(BARE)
 
@@ -54,6 +57,12 @@ $(BARE): constraints.txt | $(READY)
 	.venv/bare/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pytest
 	@touch $(BARE)
 
+# Ray, which brings much and is wanted by few: the proofs of `jumar batch --executor ray` run in it.
+$(RAY): constraints-ray.txt pyproject.toml | $(READY)
+	$(BIN)/python -m venv .venv/ray
+	.venv/ray/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-ray.txt -e '.[ray]'
+	@touch $(RAY)
+
 demo: $(READY)
 	$(BIN)/jumar demo
 
@@ -66,7 +75,7 @@ fast: $(READY)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not proof" -q
 
-prove: $(READY) $(TOOLS) $(INTEROP)
+prove: $(READY) $(TOOLS) $(BROWSER)/.ready $(RAY) $(INTEROP)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data=$(DATA))
 
@@ -77,7 +86,7 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 
-bench: $(READY)
+bench: $(READY) $(BROWSER)/.ready $(RAY)
 	@test -n "$(DATA)" || { echo "make bench needs real tasks: make bench DATA=DIR (index.json, tasks/, solutions/)"; exit 2; }
 	$(BIN)/python bench/repair.py --data=$(DATA)
 	$(BIN)/python bench/prompts.py --data=$(DATA)
@@ -87,6 +96,10 @@ bench: $(READY)
 	$(BIN)/python bench/flat.py
 	$(BIN)/python bench/start.py
 	$(BIN)/python bench/cheats.py
+	$(BIN)/python bench/ratchet.py --data=$(DATA)
+	$(BIN)/python bench/concurrency.py
+	$(BIN)/python bench/scale.py --data=$(DATA)
+	$(BIN)/python bench/report.py
 
 docs: $(READY)
 	$(BIN)/python docs/draw_kernel.py --write

@@ -30,7 +30,8 @@ FILES_PER_FOLDER = 14
 FLOORS = (
     ("cli/doctor",),
     ("cli", "cli/archive", "hooks", "mcp_server"),
-    ("campaigns", "cli/console", "importing", "interop", "preferences", "__init__"),
+    ("cli/console", "executors", "report"),
+    ("campaigns", "importing", "interop", "preferences", "__init__"),
     ("cli/parameters", "runs"),
     ("corpus", "runs/archive", "runs/external"),
     ("runs/setup",),

@@ -74,6 +74,22 @@ def test_a_fault_is_retried_with_a_bound_and_ends_as_one() -> None:
     assert (schedule.ended["a-r001"].stop, schedule.ended["a-r001"].why) == ("infra", "disk full")
 
 
+def test_a_limit_of_the_provider_is_waited_for_however_often() -> None:
+    schedule = Schedule(PLAN)
+    for _ in range(PLAN.retries + 3):
+        assert schedule.take() == "a-r001"
+        assert schedule.hear(replace(ended("a-r001", StopReason.INFRA), limit_seconds=0.0))
+        while schedule.take():
+            pass
+        schedule.wake("a-r001")
+
+    assert schedule.count_faults("a-r001") == 0
+    schedule.close()
+    assert schedule.ended["a-r001"].stop == "interrupted", "it can go on"
+    standing = Standing(Progress.FAULT, ended("a-r001", StopReason.INFRA).result, limit_seconds=0.0)
+    assert "a-r001" in taken(Schedule(PLAN, [(Rollout(TASKS[0], 1), standing)]))
+
+
 def test_a_process_that_dies_again_and_again_ends_its_rollout_as_a_fault() -> None:
     schedule = Schedule(PLAN)
     for _ in range(LOSSES):
@@ -226,6 +242,18 @@ class TestPlan:
         assert (third.seed, third.budget.usd, third.budget.tokens, third.unattended) == (9, 1.0, 90, True)
         assert third.model == f"script:{tmp_path}/task-3.jsonl"
         assert (third.test_policy, third.gate, third.ledger) == ("on_final", "off", tmp_path / "c" / "ledger.db")
+
+    def test_the_temperatures_take_turns(self, tmp_path: Path, task: CampaignTask) -> None:
+        options = OptionValues(model="openai:tiny", base_url="http://127.0.0.1:9/v1", sandbox="S0")
+        order = CampaignOrder(tasks=(task,), options=options, rollouts=3, temperatures=(0.0, 0.8))
+
+        plan = create_campaign(tmp_path / "c", order, {})
+        built = [build_task(tmp_path / "c", plan, rollout, {}) for rollout in list_rollouts(plan)]
+
+        assert [task.chosen_routes["mid"].temperature for task in built] == [0.0, 0.8, 0.0]
+        repair = replace(order, options=OptionValues(model="repair"))
+        with pytest.raises(BadInput, match="--temperature is for a provider's model"):
+            create_campaign(tmp_path / "d", repair, {})
 
     def test_a_campaign_within_its_task_is_no_part_of_the_task(self, task: CampaignTask) -> None:
         order = CampaignOrder(tasks=(task,), options=OptionValues(model="repair"))

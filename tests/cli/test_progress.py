@@ -18,6 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jumar.campaigns.campaign import CampaignProgress
+from jumar.cli.console.campaign_status import CampaignStatus
 from jumar.cli.console.output import Console
 from jumar.cli.console.progress import ProgressDisplay
 from jumar.cli.console.signals import SignalWatcher
@@ -118,6 +120,8 @@ SLOW = """
 import threading
 from jumar.process.progress import ProgressPart, Work
 from jumar.cli.console.signals import SignalWatcher
+from jumar.campaigns.campaign import CampaignProgress
+from jumar.cli.console.campaign_status import CampaignStatus
 from jumar.cli.console.output import Console
 from jumar.cli.console.progress import ProgressDisplay
 
@@ -197,3 +201,16 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         replace_file(tmp_path / "folder", b"new")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "result.json"]
+
+
+def test_a_campaign_says_how_many_have_ended_what_they_cost_and_how_long_it_may_take() -> None:
+    seen = CampaignProgress(
+        ended=14, known=2, total=50, active=8, paused=1, green=5, usd=0.125, test_runs=40,
+    )  # fmt: skip
+    status = CampaignStatus(look=lambda: seen)
+    status.begin("starting", 100.0)
+
+    assert status.text(160.0, 120) == (
+        "14/50 rollouts [##........] 8 at work, 1 wait 5 green $0.1250 40 test runs ETA 3:00 1:00"
+    )
+    assert status.text(160.0, 40) == "14/50 rollouts 8 at work, 1 wait 1:00"

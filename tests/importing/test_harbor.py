@@ -95,7 +95,8 @@ def test_the_test_scripts_of_harbors_own_template_are_understood(tmp_path: Path)
         "apt-get update\napt-get install -y curl\n"
         "curl -LsSf https://astral.sh/uv/0.9.7/install.sh | sh\nsource $HOME/.local/bin/env\n"
         'if [ "$PWD" = "/" ]; then\n  echo "Set a WORKDIR"\n  exit 1\nfi\n'
-        "if uvx \\\n  -p 3.13 \\\n  -w pytest==8.4.1 \\\n  -w numpy==2.1.0 \\\n  pytest /tests/test_adder.py -rA; then\n"
+        "if uvx \\\n  -p 3.13 \\\n  -w pytest==8.4.1 \\\n  -w numpy==2.1.0 \\\n"
+        "  pytest /tests/test_adder.py -rA; then\n"
         "  echo 1 > /logs/verifier/reward.txt\nelse\n  echo 0 > /logs/verifier/reward.txt\nfi\n"
     )
     task = read_harbor_task(write_task(tmp_path / "source", tests__test__sh=None, **{"tests/test.sh": shell}))

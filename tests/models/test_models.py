@@ -64,8 +64,10 @@ def asking(*messages: Message, **changes: Any) -> Ask:
     return msgspec.structs.replace(ask, **changes)
 
 
-def model_of(server: wire.Server, name: str, *, price: Price | None = PRICE) -> LlmModel:
-    route = Route(model=name, max_output_tokens=500, base_url=server.url, price=price)
+def model_of(
+    server: wire.Server, name: str, *, price: Price | None = PRICE, temperature: float | None = None
+) -> LlmModel:
+    route = Route(model=name, max_output_tokens=500, base_url=server.url, price=price, temperature=temperature)
     return LlmModel(route, KEY, find_tariff(route))
 
 
@@ -231,6 +233,22 @@ class TestRequests:
             {"type": "function", "function": {"name": READ.name, "description": READ.description,
                                               "parameters": READ.parameters}}
         ]  # fmt: skip
+
+    @pytest.mark.parametrize("name", [OPENAI, GOOGLE, "anthropic:claude-haiku-4-5"])
+    def test_a_temperature_is_sent_where_somebody_chose_one(self, name: str) -> None:
+        with wire.Server(()) as server:
+            anyio.run(check_model, model_of(server, name, temperature=0.3), asking())
+        body = texts(server.requests[0].body)
+        assert '"temperature":0.3' in body
+        _, plain = answered(name)
+        assert "temperature" not in texts(plain.requests[0].body)
+
+    def test_a_model_that_takes_no_temperature_is_not_asked_without_it(self) -> None:
+        with wire.Server(()) as server:
+            answer = anyio.run(model_of(server, "anthropic:claude-sonnet-5-5", temperature=0.3).complete, asking())
+
+        assert (answer.error, server.requests) == ("rejected", [])
+        assert "takes no temperature" in answer.detail
 
     def test_the_room_for_output_has_the_name_the_server_knows(self) -> None:
         for name, known in (("openai:gpt-6-luna", "max_completion_tokens"), ("ollama:qwen3", "max_tokens")):

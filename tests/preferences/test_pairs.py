@@ -6,29 +6,27 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jumar.agents.driver import Driver
 from jumar.cli.main import call
 from jumar.core.run.effects import Halt
 from jumar.core.run.strategy import Message
 from jumar.core.state.budget import Budget
 from jumar.core.state.reply import ToolCall
-from jumar.core.state.settings import Switches
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
 from jumar.core.state.verdict import Void
-from jumar.models.script import ScriptLine, ScriptModel
+from jumar.models.script import ScriptLine
 from jumar.preferences.completions import Completion, Target
 from jumar.preferences.export import Format, build_examples, split_by_task
 from jumar.preferences.leaks import LabelledText, find_leak, find_telltale_words
 from jumar.preferences.pairs import Pair, PairRules, choose_pairs
 from jumar.preferences.rollouts import Reason, Rollout, Selection, read_rollout
-from support.worlds.run_world import IDS, TOTAL, Terms, judge, program, world
+from support.worlds.rollout_world import CRASH, work, write_passing
+from support.worlds.run_world import IDS, TOTAL, Terms, judge
 
 ANY = Selection(min_grade="X")
 
@@ -160,26 +158,6 @@ class TestLeaks:
         assert find_telltale_words(texts(2, "zanzibar")) == (), "in two tasks it may be what they are about"
 
 
-def write(passing: int, note: str = "") -> ScriptLine:
-    call = ToolCall("write_file", {"path": "app.py", "text": program(passing, note)})
-    return ScriptLine(tool_calls=(call,), usd=0.01)
-
-
-CRASH = ScriptLine(error="server")
-
-
-def work(folder: Path, lines: tuple[ScriptLine, ...], terms: Terms | None = None, halt: Halt | None = None) -> Path:
-    """A rollout of the driver that answers *lines*, at its end."""
-    usual = Terms(policy=TestPolicy.ON_FINAL, budget=Budget(attempts=None))
-    agent = Driver(("app.py", "test_app.py"), ("test_app.py",), Switches())
-    made = world(folder, (), replace(terms or usual, model=ScriptModel(lines), agent=agent))
-    if halt:
-        made.kernel.halt(halt)
-    with made.journal:
-        anyio.run(made.kernel.run)
-    return folder
-
-
 def counted(folder: Path, wanted: Selection = ANY, kind: Format = Format.DPO) -> tuple[int, Mapping[str, int]]:
     found = build_examples([folder], kind, wanted, PairRules())
     assert found.used + sum(found.excluded.values()) == found.rollouts
@@ -189,15 +167,15 @@ def counted(folder: Path, wanted: Selection = ANY, kind: Format = Format.DPO) ->
 @pytest.mark.slow
 def test_twenty_three_passes_and_a_crash_are_no_pair(tmp_path: Path) -> None:
     for n in range(23):
-        work(tmp_path / f"p{n}", (write(TOTAL, str(n)),))
-    work(tmp_path / "crash", (write(9), CRASH, CRASH, CRASH, CRASH, CRASH, CRASH))
+        work(tmp_path / f"p{n}", (write_passing(TOTAL, str(n)),))
+    work(tmp_path / "crash", (write_passing(9), CRASH, CRASH, CRASH, CRASH, CRASH, CRASH))
 
     assert counted(tmp_path) == (0, {"infra": 1, "unpaired": 23})
 
 
 def test_one_pass_and_one_fail_are_exactly_one_pair_and_hold_no_result(tmp_path: Path) -> None:
-    work(tmp_path / "pass", (write(TOTAL),))
-    work(tmp_path / "fail", (write(9),))
+    work(tmp_path / "pass", (write_passing(TOTAL),))
+    work(tmp_path / "fail", (write_passing(9),))
 
     for target in Target:
         found = build_examples([tmp_path], Format.DPO, replace(ANY, target=target), PairRules())
@@ -224,8 +202,8 @@ def test_one_pass_and_one_fail_are_exactly_one_pair_and_hold_no_result(tmp_path:
     ids=["policy", "prompt", "caps", "files"],
 )
 def test_runs_under_other_conditions_are_never_paired(tmp_path: Path, other: Terms) -> None:
-    work(tmp_path / "pass", (write(TOTAL),))
-    work(tmp_path / "fail", (write(9),), other)
+    work(tmp_path / "pass", (write_passing(TOTAL),))
+    work(tmp_path / "fail", (write_passing(9),), other)
 
     assert counted(tmp_path) == (0, {"unpaired": 2})
 
@@ -242,13 +220,17 @@ def unsteady(files: Mapping[str, bytes]) -> Mapping[str, str]:
 @pytest.mark.parametrize(
     ("lines", "terms", "reason"),
     [
-        ((write(9), write(10), write(11)), replace(USUAL, budget=Budget(attempts=None, usd=0.015)), Reason.BUDGET),
+        (
+            (write_passing(9), write_passing(10), write_passing(11)),
+            replace(USUAL, budget=Budget(attempts=None, usd=0.015)),
+            Reason.BUDGET,
+        ),
         ((ScriptLine(tool_calls=(ToolCall("write_file", {"path": "../x", "text": "x"}),)),), USUAL, Reason.GUARDRAIL),
-        ((write(9),), replace(USUAL, policy=TestPolicy.NEVER), Reason.UNSCORED),
-        ((write(99),), USUAL, Reason.VOID),
-        ((write(9),), replace(USUAL, judge=unsteady), Reason.FLAKY),
-        ((write(8, ""),), USUAL, Reason.UNCHANGED),
-        ((write(9, "# 3 passed, 1 failed"),), USUAL, Reason.LEAK),
+        ((write_passing(9),), replace(USUAL, policy=TestPolicy.NEVER), Reason.UNSCORED),
+        ((write_passing(99),), USUAL, Reason.VOID),
+        ((write_passing(9),), replace(USUAL, judge=unsteady), Reason.FLAKY),
+        ((write_passing(8, ""),), USUAL, Reason.UNCHANGED),
+        ((write_passing(9, "# 3 passed, 1 failed"),), USUAL, Reason.LEAK),
     ],
 )
 def test_an_end_that_says_nothing_of_the_agent_is_left_out(
@@ -258,9 +240,9 @@ def test_an_end_that_says_nothing_of_the_agent_is_left_out(
 
 
 def test_interrupted_damaged_weak_and_long_ones_too(tmp_path: Path) -> None:
-    stopped = work(tmp_path / "stopped", (write(9),), halt=Halt(StopReason.INTERRUPTED))
-    weak = work(tmp_path / "weak", (write(TOTAL),))
-    watched = work(tmp_path / "watched", (write(9),), replace(USUAL, policy=TestPolicy.ON_WRITE))
+    stopped = work(tmp_path / "stopped", (write_passing(9),), halt=Halt(StopReason.INTERRUPTED))
+    weak = work(tmp_path / "weak", (write_passing(TOTAL),))
+    watched = work(tmp_path / "watched", (write_passing(9),), replace(USUAL, policy=TestPolicy.ON_WRITE))
     assert read_rollout(stopped, ANY) == Reason.UNFINISHED
     assert read_rollout(weak, Selection()) == Reason.GRADE, "by default a pytest green needs a B"
     assert read_rollout(weak, replace(ANY, max_prompt_chars=9)) == Reason.TOO_LONG
@@ -274,8 +256,8 @@ def test_interrupted_damaged_weak_and_long_ones_too(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_unpaired_examples_and_demonstrations(tmp_path: Path) -> None:
     for n in range(3):
-        work(tmp_path / f"p{n}", (write(TOTAL, str(n)),))
-        work(tmp_path / f"f{n}", (write(9, str(n)),))
+        work(tmp_path / f"p{n}", (write_passing(TOTAL, str(n)),))
+        work(tmp_path / f"f{n}", (write_passing(9, str(n)),))
 
     kto = build_examples([tmp_path], Format.KTO, ANY, PairRules())
     assert sorted(row["label"] for row in kto.rows) == [False] * 3 + [True] * 3
@@ -294,8 +276,8 @@ def test_all_examples_of_a_task_are_on_one_side_of_the_split() -> None:
 
 def test_the_command_writes_pairs_and_a_card(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for n in range(2):
-        work(tmp_path / "runs" / f"p{n}", (write(TOTAL, str(n)),))
-        work(tmp_path / "runs" / f"f{n}", (write(9, str(n)),))
+        work(tmp_path / "runs" / f"p{n}", (write_passing(TOTAL, str(n)),))
+        work(tmp_path / "runs" / f"f{n}", (write_passing(9, str(n)),))
     out = tmp_path / "pairs.jsonl"
 
     assert call(["prefs", str(tmp_path / "runs"), "-o", str(out), "--min-grade", "D", "--json"]) == 0

@@ -54,6 +54,9 @@ BAD: list[tuple[str, Files, tuple[str, ...], str]] = [
     ("too many whole files", MANY, (*LOCAL, "--agent", "pipeline"), "--agent driver"),
     ("context that is not there", {**GOOD, "task.toml": "context.reference = 'docs/a.md'\n"}, LOCAL, "docs/a.md"),
     ("an unknown key of a route", {**GOOD, "jumar.toml": "[routes.mid]\nmodle = 'x'\n"}, LOCAL, "model"),
+    ("no temperature", GOOD, (*LOCAL, "--temperature", "3"), "between 0 and 2"),
+    ("a route's", {**GOOD, "jumar.toml": "[routes.mid]\ntemperature = 3\n"}, LOCAL, "temperature of openai:"),
+    ("a temperature for a search", GOOD, ("--model", "repair", "--temperature", "1"), "--temperature is for"),
     ("no output at all", {**GOOD, "jumar.toml": "[routes.mid]\nmax_output_tokens = 0\n"}, LOCAL, "max_output_tokens"),
 ]  # fmt: skip
 
@@ -121,13 +124,17 @@ def test_default_limits_of_output_tokens_are_those_of_the_design(task: Callable[
 
 
 def test_a_model_by_flag_sets_the_tiers_that_no_route_names(task: Callable[[str], Task]) -> None:
-    tables = "[routes.cheap]\nmodel = 'openai:small'\nmax_output_tokens = 50\n[routes.frontier]\nmodel = 'openai:big'\n"
+    cheap = "[routes.cheap]\nmodel = 'openai:small'\nmax_output_tokens = 50\ntemperature = 0\n"
+    tables = f"{cheap}[routes.frontier]\nmodel = 'openai:big'\n"
     routes = apply_options(task(tables), Options(model="openai:mine", price="1,2,0.5")).chosen_routes
+    warm = apply_options(task(tables), Options(model="openai:mine", price="1,2", temperature=0.7)).chosen_routes
 
     assert {tier: route.model for tier, route in routes.items()} == {
         "cheap": "openai:small", "mid": "openai:mine", "frontier": "openai:big",
     }  # fmt: skip
     assert routes["cheap"].max_output_tokens == 50
+    assert {tier: route.temperature for tier, route in routes.items()} == {"cheap": 0, "mid": None, "frontier": None}
+    assert {route.temperature for route in warm.values()} == {0.7}
     assert routes["cheap"].price is None
     alone = apply_options(task(""), Options(model="openai:mine")).chosen_routes
     assert {tier: route.model for tier, route in alone.items()} == {"cheap": "openai:mine", "mid": "openai:mine"}

@@ -5,28 +5,32 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
-from jumar.campaigns.messages import Report
+from jumar.campaigns.messages import Report, RolloutEnded, RolloutLost
 from jumar.campaigns.plan import CampaignPlan, get_run_folder, list_rollouts
 from jumar.campaigns.schedule import RolloutEnd, Schedule
 from jumar.campaigns.standing import read_standing
-from jumar.campaigns.worker_process import WorkerProcess, WorkerSettings
 from jumar.core.quoting import make_one_line
+from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
-SESSION_LOCK, WORKER_LOCK, OUTPUT = "session.lock", "worker.lock", "output"
+SESSION_LOCK, WORKER_LOCK = "session.lock", "worker.lock"
 """Names in a campaign's folder."""
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 60.0
 """Pauses before a rollout goes on after a fault: each is four times as long as the one before."""
+
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 15.0, 900.0
+"""Waits at a limit of the provider that does not say how long: each is twice as long as the one before."""
 
 DEADLINE = "the deadline of the campaign"
 WAITING = "worker processes of an earlier session still end their runs; waiting for them"
@@ -43,24 +47,91 @@ class CampaignLimits(NamedTuple):
     """Time in seconds since 1970 after which nothing is begun and what is at work is halted."""
 
 
+class CampaignProgress(NamedTuple):
+    """Progress of a campaign."""
+
+    ended: int
+    known: int
+    """Rollouts that had ended before this session; the rest is as a whole."""
+    total: int
+    active: int
+    paused: int
+    """Rollouts that wait for a fault or a limit to pass."""
+    green: int
+    usd: float
+    """Cost of the rollouts that have ended; so are the test runs."""
+    test_runs: int
+
+
+class CampaignWorker(Protocol):
+    """Something that works on rollouts: a process of this machine, or a cluster."""
+
+    @property
+    def active(self) -> AbstractSet[str]:
+        """Rollouts that it works on."""
+        ...
+
+    async def give(self, rollout: str) -> None:
+        """Order it to work on *rollout*."""
+        ...
+
+    async def stop(self, why: str) -> None:
+        """Order it to halt its runs."""
+        ...
+
+    async def dismiss(self) -> None:
+        """Tell it that no order comes any more: it ends when it has nothing to do."""
+        ...
+
+    def reports(self) -> AsyncIterator[Report]:
+        """Yield its reports until it has ended; what is active then is lost."""
+        ...
+
+    def kill(self) -> None:
+        """Kill it, if it has not ended; its runs go on from their journals."""
+        ...
+
+
+StartWorker = Callable[[int], Awaitable[CampaignWorker]]
+"""Starts the worker of a number, counted from 1."""
+
+
 class Campaign:
-    """One session of a campaign, in this process. *tell* is told of every rollout that ends, and of waiting."""
+    """One session of the campaign in *folder*. *tell* is told of every rollout that ends, and of waiting."""
 
     def __init__(
-        self, plan: CampaignPlan, settings: WorkerSettings, limits: CampaignLimits, tell: Callable[[str], None]
+        self, plan: CampaignPlan, folder: Path, start: StartWorker, limits: CampaignLimits, tell: Callable[[str], None]
     ) -> None:
-        self._plan, self._settings, self._limits, self._tell = plan, settings, limits, tell
-        known = [(r, read_standing(get_run_folder(settings.folder, plan, r))) for r in list_rollouts(plan)]
+        self._plan, self._start, self._limits, self._tell = plan, start, limits, tell
+        known = [(r, read_standing(get_run_folder(folder, plan, r))) for r in list_rollouts(plan)]
         self._schedule = Schedule(plan, known)
-        self._total = len(known)
-        self._workers: list[WorkerProcess] = []
+        self._total, self._known = len(known), len(self._schedule.ended)
+        self._workers: list[CampaignWorker] = []
         self._stopped = ""
+        self._held_until = 0.0
+        """Time before which nothing is begun: the provider has had enough of calls."""
         self._tasks: TaskGroup
 
     @property
     def stopped(self) -> str:
         """Reason that this session was told to stop; empty: it was not."""
         return self._stopped
+
+    @property
+    def progress(self) -> CampaignProgress:
+        """Return how far the campaign is now. It may be asked from another thread."""
+        ended = tuple(self._schedule.ended.values())
+        results = [end.result for end in ended if end.result is not None]
+        return CampaignProgress(
+            ended=len(ended),
+            known=self._known,
+            total=self._total,
+            active=len(self._schedule.active),
+            paused=len(self._schedule.paused),
+            green=sum(end.stop == StopReason.GREEN for end in ended),
+            usd=sum(result.usd for result in results),
+            test_runs=sum(result.test_runs for result in results),
+        )
 
     async def run(self) -> tuple[RolloutEnd, ...]:
         """Work until every rollout has ended, or the session is told to stop; return how they ended, in fair order.
@@ -94,7 +165,7 @@ class Campaign:
     async def _keep_worker(self, number: int) -> None:
         """Have one worker process, and another one should it die, as long as there is work."""
         while not self._is_over:
-            worker = await WorkerProcess.start(self._settings, self._settings.folder / OUTPUT / f"worker-{number}.txt")
+            worker = await self._start(number)
             self._workers.append(worker)
             try:
                 await self._go_on()
@@ -105,8 +176,7 @@ class Campaign:
                 self._workers.remove(worker)
                 worker.kill()
             for rollout in tuple(worker.active):
-                self._tell(f"{rollout}: its process died")
-                self._schedule.lose(rollout)
+                self._lose(rollout)
         await self._go_on()
 
     @property
@@ -121,20 +191,42 @@ class Campaign:
             if not self._workers:
                 self._tasks.cancel_scope.cancel()
             return
-        while self._workers and not self._stopped and len(self._schedule.active) < self._limits.concurrency:
+        while self._may_begin:
             rollout = self._schedule.take()
             if rollout is None:
                 break
             await min(self._workers, key=lambda worker: len(worker.active)).give(rollout)
 
+    @property
+    def _may_begin(self) -> bool:
+        busy = len(self._schedule.active) >= self._limits.concurrency
+        return bool(self._workers) and not self._stopped and not busy and anyio.current_time() >= self._held_until
+
     def _hear(self, report: Report) -> None:
         name = report.rollout
-        if self._schedule.hear(report):
-            seconds = FIRST_PAUSE_SECONDS * 4 ** (self._schedule.count_faults(name) - 1)
-            self._tasks.start_soon(self._wake, name, min(seconds, LONGEST_PAUSE_SECONDS))
-            self._tell(f"{name}: a fault of the machine or the provider; it goes on in {seconds:g} s")
+        if isinstance(report, RolloutLost):
+            self._lose(name)
+        elif self._schedule.hear(report):
+            self._pause(name, report.limit_seconds if isinstance(report, RolloutEnded) else None)
         elif name in self._schedule.ended:
             self._tell(format_end(self._schedule.ended[name], len(self._schedule.ended), self._total))
+
+    def _pause(self, name: str, limit_seconds: float | None) -> None:
+        """Let the rollout go on later; at a limit of the provider, nothing else is begun before that either."""
+        if limit_seconds is None:
+            why = "a fault of the machine or the provider"
+            seconds = min(FIRST_PAUSE_SECONDS * 4 ** (self._schedule.count_faults(name) - 1), LONGEST_PAUSE_SECONDS)
+        else:
+            why = "a limit of the provider"
+            grown = FIRST_WAIT_SECONDS * 2 ** (self._schedule.count_limits(name) - 1)
+            seconds = max(limit_seconds, min(grown, LONGEST_WAIT_SECONDS))
+            self._held_until = max(self._held_until, anyio.current_time() + seconds)
+        self._tasks.start_soon(self._wake, name, seconds)
+        self._tell(f"{name}: {why}; it goes on in {seconds:g} s")
+
+    def _lose(self, name: str) -> None:
+        self._tell(f"{name}: its process died")
+        self._schedule.lose(name)
 
     async def _wake(self, name: str, seconds: float) -> None:
         await anyio.sleep(seconds)

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.campaigns.campaign import OUTPUT
 from jumar.campaigns.plan import LEDGER, RUNS, CampaignPlan, CampaignTask, Rollout, build_task, save_plan
+from jumar.campaigns.worker_process import OUTPUT
 from jumar.core.run.strategy import REPAIR
 from jumar.core.state.budget import PROFILES, Budget
 from jumar.core.state.test_policy import Gate, TestPolicy
@@ -63,6 +63,7 @@ class CampaignOrder(msgspec.Struct, frozen=True, kw_only=True):
     budget: CampaignBudget = CampaignBudget()
     rollouts: int = 1
     config: str = ""
+    temperatures: tuple[float, ...] = ()
     patience: int | None = None
     retries: int = 2
     shared_verdicts: bool = True
@@ -82,6 +83,7 @@ def create_campaign(folder: Path, order: CampaignOrder, environ: Mapping[str, st
         rollouts=order.rollouts,
         options=_settle_options(order),
         config=order.config,
+        temperatures=order.temperatures,
         patience=order.patience,
         retries=order.retries,
         shared_verdicts=order.shared_verdicts,

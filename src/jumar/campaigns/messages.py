@@ -23,6 +23,8 @@ class RolloutEnded(msgspec.Struct, frozen=True, tag="ended"):
     result: Result
     cached: int = 0
     """Verdicts that needed no test run."""
+    limit_seconds: float | None = None
+    """Seconds to wait as the provider asked, where the run ended at one of its limits; None: it did not."""
 
 
 class RolloutRefused(msgspec.Struct, frozen=True, tag="refused"):
@@ -45,5 +47,11 @@ class RolloutStopped(msgspec.Struct, frozen=True, tag="stopped"):
     rollout: str
 
 
-Report = RolloutEnded | RolloutRefused | RolloutBroken | RolloutStopped
+class RolloutLost(msgspec.Struct, frozen=True, tag="lost"):
+    """A rollout was at work where a process or a machine died; the other rollouts go on."""
+
+    rollout: str
+
+
+Report = RolloutEnded | RolloutRefused | RolloutBroken | RolloutStopped | RolloutLost
 """Report of a worker on a rollout: exactly one for each order to work on one, unless the worker dies."""

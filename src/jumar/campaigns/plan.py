@@ -56,6 +56,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Of every run; its ledger is the campaign's."""
     config: str = ""
     """File of the person's defaults; empty: none was named."""
+    temperatures: tuple[float, ...] = ()
+    """Temperatures of the rollouts of a task, the first one again after the last; empty: that of the options."""
     patience: int | None = None
     """Rollouts of a task in a row without a better result, after which no more of it are begun; None: all are."""
     shared_verdicts: bool = True
@@ -77,8 +79,9 @@ def get_run_folder(folder: Path, plan: CampaignPlan, rollout: Rollout) -> Path:
 def build_task(folder: Path, plan: CampaignPlan, rollout: Rollout, environ: Mapping[str, str]) -> Task:
     """Return the task of *rollout* with the options of its run.
 
-    Each rollout has a seed of its own, one more than that of the rollout before. `{rollout}` and `{task}` in the name
-    of its model, a script's path, stand for its number and the name of its task.
+    Each rollout has a seed of its own, one more than that of the rollout before, and the next one of the plan's
+    temperatures. `{rollout}` and `{task}` in the name of its model, a script's path, stand for its number and the name
+    of its task.
 
     Raises:
         BadInput: if the task cannot be loaded, or the options do not fit it.
@@ -90,6 +93,8 @@ def build_task(folder: Path, plan: CampaignPlan, rollout: Rollout, environ: Mapp
         "{task}", rollout.task.name
     )
     chosen = replace(options, model=model, seed=seed, ledger=str(folder / LEDGER))
+    if plan.temperatures:
+        chosen = replace(chosen, temperature=plan.temperatures[(rollout.number - 1) % len(plan.temperatures)])
     fields = {name: getattr(chosen, name) for name in chosen.__struct_fields__}
     return replace(_withhold(apply_options(task, Options(**fields), environ), folder), unattended=True)
 

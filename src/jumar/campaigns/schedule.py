@@ -64,6 +64,7 @@ class Schedule:
         self._standings = {rollout.name: standing for rollout, standing in known}
         self._faults = {name: standing.faults for name, standing in self._standings.items()}
         self._losses: dict[str, int] = {}
+        self._limits: dict[str, int] = {}
         self.active: set[str] = set()
         self.paused: dict[str, RolloutEnd] = {}
         """Rollouts that ended for a fault and wait for it to pass, with that end."""
@@ -79,7 +80,8 @@ class Schedule:
                 self._waiting.append(name)
 
     def _is_over(self, name: str, standing: Standing) -> bool:
-        retried = standing.progress is Progress.FAULT and self._faults[name] > self._plan.retries
+        limited = standing.limit_seconds is not None
+        retried = standing.progress is Progress.FAULT and not limited and self._faults[name] > self._plan.retries
         return standing.progress is Progress.ENDED or retried
 
     def take(self) -> str | None:
@@ -109,25 +111,33 @@ class Schedule:
         name = report.rollout
         self.active.discard(name)
         match report:
-            case RolloutEnded(result=result) if result.stop is StopReason.INFRA:
-                return self._retry(name, result, result.why)
+            case RolloutEnded(result=result, cached=cached, limit_seconds=None) if result.stop is StopReason.INFRA:
+                return self._retry(RolloutEnd(name, self._tasks[name], OtherEnd.INFRA, result, result.why, cached))
+            case RolloutEnded(result=result, cached=cached) if result.stop is StopReason.INFRA:
+                return self._wait(RolloutEnd(name, self._tasks[name], OtherEnd.INTERRUPTED, result, result.why, cached))
             case RolloutEnded(result=result, cached=cached):
                 self.spent = self.spent or is_out_of_budget(result)
                 self._end(name, str(result.stop), result, result.why, cached)
             case RolloutRefused(why=why):
                 self._end(name, OtherEnd.REFUSED, why=why)
             case RolloutBroken(why=why):
-                return self._retry(name, None, why)
+                return self._retry(RolloutEnd(name, self._tasks[name], OtherEnd.INFRA, None, why))
             case _:
                 self._waiting.appendleft(name)
         return False
 
-    def _retry(self, name: str, result: Result | None, why: str) -> bool:
+    def _retry(self, end: RolloutEnd) -> bool:
+        """Pause the rollout that a fault ended so; False: it was one too many, and it stays its end."""
+        name = end.rollout
         self._faults[name] = self._faults.get(name, 0) + 1
-        if self._faults[name] > self._plan.retries:
-            self._end(name, OtherEnd.INFRA, result, why)
-            return False
-        self.paused[name] = RolloutEnd(name, self._tasks[name], OtherEnd.INFRA, result, why)
+        again = self._faults[name] <= self._plan.retries
+        (self.paused if again else self.ended)[name] = end
+        return again
+
+    def _wait(self, end: RolloutEnd) -> bool:
+        """Pause the rollout until the provider's limit has passed, however often: it is no fault of the rollout's."""
+        self._limits[end.rollout] = self._limits.get(end.rollout, 0) + 1
+        self.paused[end.rollout] = end
         return True
 
     def wake(self, name: str) -> None:
@@ -138,6 +148,10 @@ class Schedule:
     def count_faults(self, name: str) -> int:
         """Return how often the rollout *name* ended for a fault."""
         return self._faults.get(name, 0)
+
+    def count_limits(self, name: str) -> int:
+        """Return how often the rollout *name* came to a limit of the provider in this session."""
+        return self._limits.get(name, 0)
 
     def lose(self, name: str) -> None:
         """Take note that the process which worked on *name* died."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,9 @@ from jumar.core.state.stop import StopReason
 from jumar.journal.line_format import JournalEnd
 from jumar.journal.writer import EVENTS, read_journal
 from jumar.runs.setup.result import Result, build_result, read_head, replay_state
+
+RATE_LIMIT = "rate_limit"
+"""Error of a call that came when the provider had had enough of them."""
 
 
 class Progress(StrEnum):
@@ -33,9 +37,11 @@ class Standing(NamedTuple):
     result: Result | None = None
     """Of what was done so far; None: nothing was."""
     faults: int = 0
-    """Number of times that it ended for a fault."""
+    """Number of times that it ended for a fault; a provider's limit is none."""
     cached: int = 0
     """Verdicts that needed no test run, as another run, or itself, had had the same tree judged."""
+    limit_seconds: float | None = None
+    """Seconds to wait as the provider asked, where the rollout ended at one of its limits; None: it did not."""
 
 
 def read_standing(folder: Path) -> Standing:
@@ -50,9 +56,30 @@ def read_standing(folder: Path) -> Standing:
     state = replay_state(entries)
     if state.start is None:
         return Standing(Progress.NEW)
-    faults = sum(isinstance(e.event, ev.RunEnd) and e.event.stop is StopReason.INFRA for e in entries)
+    faults, limit_seconds = _count_faults(entries)
     cached = sum(isinstance(e.event, ev.Tests) and e.event.cached for e in entries)
-    return Standing(_progress(state), build_result(state, folder, read_head(folder) or JournalEnd()), faults, cached)
+    result = build_result(state, folder, read_head(folder) or JournalEnd())
+    return Standing(_progress(state), result, faults, cached, limit_seconds)
+
+
+def _count_faults(entries: Iterable[ev.Entry]) -> tuple[int, float | None]:
+    """Return the number of ends for a fault, and the wait that the provider asked for if the last was at its limit."""
+    faults = 0
+    wait: float | None = None
+    call: ev.ModelCall | None = None
+    for entry in entries:
+        match entry.event:
+            case ev.ModelCall() as call:
+                pass
+            case ev.RunEnd(stop=StopReason.INFRA):
+                limited = call is not None and call.error == RATE_LIMIT
+                wait = (call.retry_after or 0.0) if call is not None and limited else None
+                faults += not limited
+            case ev.RunEnd():
+                wait = None
+            case _:
+                pass
+    return faults, wait
 
 
 def _progress(state: RunState) -> Progress:

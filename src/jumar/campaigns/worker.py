@@ -36,6 +36,7 @@ from jumar.runs.judging.verdict_store import VerdictStore
 from jumar.runs.lifecycle import RunEntry, resume_entered, start_entered
 from jumar.runs.setup.marks import Trust
 from jumar.runs.setup.result import Result
+from jumar.runs.setup.shared_ledger import OpenLedger, open_ledger
 
 Tell = Callable[[Report], None]
 
@@ -50,15 +51,38 @@ class OpenRollout(NamedTuple):
     """Its kernel, once there is one."""
 
 
-class Worker:
-    """Works on rollouts of the campaign in *folder*, of which all workers together judge at most *cores* at once."""
+class WorkerParts(NamedTuple):
+    """Parts with which a worker works on rollouts."""
 
-    def __init__(self, folder: Path, trust: Trust, cores: int, tell: Tell) -> None:
-        self._folder, self._trust, self._tell = folder, trust, tell
-        self._plan: CampaignPlan = load_plan(folder, trust)
-        self._rollouts = {rollout.name: rollout for rollout in list_rollouts(self._plan)}
-        store = VerdictStore.open(folder / VERDICTS) if self._plan.shared_verdicts else None
-        self._judging = SharedJudging(CoreLimit(folder / CORES, cores), store)
+    plan: CampaignPlan
+    folder: Path
+    """Of the campaign: its ledger lies there, and tasks are kept out of it."""
+    place: Path
+    """The folder in which `runs/` lies: the campaign's, or one on this machine."""
+    judging: SharedJudging
+    open_ledger: OpenLedger = open_ledger
+
+
+def load_parts(folder: Path, trust: Trust, cores: int) -> WorkerParts:
+    """Return the parts of a worker on the machine of the campaign in *folder*.
+
+    All its workers together judge at most *cores* runs at once.
+
+    Raises:
+        BadInput: if the plan cannot be read or is not believed.
+        Infra: if the store of verdicts cannot be used.
+    """
+    plan = load_plan(folder, trust)
+    store = VerdictStore.open(folder / VERDICTS) if plan.shared_verdicts else None
+    return WorkerParts(plan, folder, folder, SharedJudging(CoreLimit(folder / CORES, cores), store))
+
+
+class Worker:
+    """Works on rollouts of a campaign, with *parts*, and hands its reports to *tell*."""
+
+    def __init__(self, parts: WorkerParts, trust: Trust, tell: Tell) -> None:
+        self._parts, self._trust, self._tell = parts, trust, tell
+        self._rollouts = {rollout.name: rollout for rollout in list_rollouts(parts.plan)}
         self._open: dict[str, OpenRollout] = {}
         self._stop: Halt | None = None
 
@@ -90,8 +114,8 @@ class Worker:
             self._open[rollout.name] = OpenRollout(scope, [])
             try:
                 result = await self._run(rollout, self._open[rollout.name].kernels)
-                cached = read_standing(get_run_folder(self._folder, self._plan, rollout)).cached
-                self._tell(RolloutEnded(rollout.name, result, cached))
+                standing = read_standing(get_run_folder(self._parts.place, self._parts.plan, rollout))
+                self._tell(RolloutEnded(rollout.name, result, standing.cached, standing.limit_seconds))
             except BadInput as error:
                 self._tell(RolloutRefused(rollout.name, str(error)))
             except Infra as error:
@@ -103,13 +127,16 @@ class Worker:
 
     async def _run(self, rollout: Rollout, kernels: list[Kernel]) -> Result:
         """Begin *rollout*, or go on with it."""
-        folder, environ = get_run_folder(self._folder, self._plan, rollout), self._trust.environ
+        parts, environ = self._parts, self._trust.environ
+        folder = get_run_folder(parts.place, parts.plan, rollout)
         standing = read_standing(folder)
         if standing.progress is Progress.ENDED and standing.result is not None:
             return standing.result
-        entry = RunEntry(environ, self._plan.options.python, name=folder.name, judging=self._judging)
+        entry = RunEntry(
+            environ, parts.plan.options.python, name=folder.name, judging=parts.judging, open_ledger=parts.open_ledger
+        )
         if standing.progress is not Progress.NEW:
             return await resume_entered(self._trust.run(folder), entry, begun=kernels.append)
         await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
-        task = build_task(self._folder, self._plan, rollout, environ)
+        task = build_task(parts.folder, parts.plan, rollout, environ)
         return await start_entered(task, folder.parent, entry, kernels.append)

@@ -18,6 +18,9 @@ from jumar.errors import Infra
 
 PROGRAM = "jumar.cli.batch_worker"
 
+OUTPUT = "output"
+"""Name in a campaign's folder: what worker processes print beside their reports."""
+
 LONGEST_LINE = 1 << 26
 """Bytes of the longest report: a result names every flaky test and every warning."""
 
@@ -46,8 +49,8 @@ class WorkerProcess:
         """Rollouts that it works on."""
 
     @classmethod
-    async def start(cls, settings: WorkerSettings, output: Path) -> Self:
-        """Return a new worker; what it prints beside its reports goes to the file *output*.
+    async def start(cls, settings: WorkerSettings, number: int) -> Self:
+        """Return a new worker; what it prints beside its reports goes to a file named after its *number*.
 
         Raises:
             Infra: if no process can be started.
@@ -55,7 +58,7 @@ class WorkerProcess:
         argv = [sys.executable, "-P", "-m", PROGRAM, str(settings.folder), str(settings.cores), str(settings.lock)]
         argv += ["--trust"] if settings.trust else []
         try:
-            with output.open("ab") as stderr:
+            with (settings.folder / OUTPUT / f"worker-{number}.txt").open("ab") as stderr:
                 process = await anyio.open_process(
                     argv, stderr=stderr, env=settings.environ, start_new_session=True, pass_fds=(settings.lock,)
                 )

@@ -26,8 +26,10 @@ from jumar.cli.parameters.command_options import add_output_options, add_shaping
 from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import TRUST
 from jumar.errors import BadInput, find_cause
+from jumar.models.wire.providers import check_temperature
 from jumar.runs.setup.marks import Trust
 from jumar.task.option_values import OptionValues
+from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
 
 if TYPE_CHECKING:
     from jumar.campaigns.campaign import Campaign
@@ -36,10 +38,16 @@ if TYPE_CHECKING:
 CONCURRENCY = 8
 """Rollouts at work at once, unless chosen: most wait for a model most of the time."""
 
+PAGE = "report.html"
+"""Name of the report in a campaign's folder."""
+
 SECONDS = {"m": 60, "h": 3600, "d": 86_400}
 DAY_SECONDS = 86_400
 
-CHANGEABLE = ("concurrency", "cores", "processes", "deadline", "resumed", "trust", "as_json", "quiet")
+CHANGEABLE = (
+    "concurrency", "cores", "processes", "deadline", "executor", "ray_address", "collect", "resumed", "trust",
+    "as_json", "quiet",
+)  # fmt: skip
 """Parameters that may be typed beside --resume."""
 
 STOPPING = "stopping: what is at work is halted and keeps its best tree (press Ctrl-C again to kill it)"
@@ -51,10 +59,16 @@ KILLING = "stopping now: what is at work goes on from its journal"
 @click.option("--rollouts", type=click.IntRange(1, 9999), default=1, help="Runs of each task (default 1).")
 @click.option("--campaign", type=click.Path(path_type=Path), help="Folder of the campaign; default: a new one.")
 @click.option("--resume", "resumed", metavar="CAMPAIGN", help="Go on with a campaign: its folder, its name, or last.")
-@click.option("--concurrency", type=click.IntRange(1, 1024), default=CONCURRENCY, help="Runs at once (default 8).")
+@click.option("--concurrency", type=click.IntRange(1, 65_536), default=CONCURRENCY, help="Runs at once (default 8).")
 @click.option("--cores", type=click.IntRange(1), help="Runs judged at once (default: the cores of this machine).")
+@click.option("--executor", type=click.Choice(["local", "ray"]), default="local", help="Where runs run: local or ray.")
+@click.option("--ray-address", help="Ray cluster: auto, local, HOST:PORT or ray://HOST:PORT (default: as ray.init).")
+@click.option(
+    "--collect", metavar="URL", default="", help="With ray: where the archive of each run is stored, too (fsspec)."
+)
 @click.option("--processes", type=click.IntRange(1, 256), help="Worker processes (default: one for each core).")
 @click.option("--deadline", help="When to halt: 8h, 90m, or a time of day such as 07:30.")
+@click.option("--temperatures", help="Temperatures of the rollouts of a task, in turn, such as 0.2,0.6,1.0.")
 @click.option("--patience", type=click.IntRange(1), help="Begin no more of a task after N without a better result.")
 @click.option("--retries", type=click.IntRange(0, 100), default=2, help="Retries of a run after a fault (default 2).")
 @click.option("--no-verdict-cache", is_flag=True, help="Judge each run by itself: no verdict serves another run.")
@@ -74,8 +88,11 @@ def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
     """
     from jumar.campaigns.campaign import lock_campaign  # noqa: PLC0415  it is slow to import
     from jumar.campaigns.plan import load_plan  # noqa: PLC0415  as above
+    from jumar.executors.choose import ExecutorChoice  # noqa: PLC0415  as above
 
     voice, environ = Console(json=chosen["as_json"], quiet=chosen["quiet"]), read_environment()
+    where = ExecutorChoice(*(chosen[name] for name in ExecutorChoice._fields))
+    where.check()
     deadline = read_deadline(chosen["deadline"], time.time()) if chosen["deadline"] else None
     trust = Trust(environ, chosen["trust"])
     if resumed is None:
@@ -88,8 +105,9 @@ def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
     load_plan(folder, trust)  # before anything is made there
     voice.say(f"campaign {folder}")
     with lock_campaign(folder, voice.note) as lock:
-        summary = _run(voice, folder, trust, lock, {**chosen, "deadline": deadline})
-    return _show(voice, summary)
+        summary = _run(voice, folder, trust, lock, {**chosen, "deadline": deadline, "where": where})
+        page = _write_page(folder)
+    return _show(voice, summary, page)
 
 
 def _read_order(tasks: tuple[str, ...], chosen: dict[str, Any]) -> CampaignOrder:
@@ -98,12 +116,15 @@ def _read_order(tasks: tuple[str, ...], chosen: dict[str, Any]) -> CampaignOrder
         run_usd=chosen["run_usd"], run_tokens=chosen["run_tokens"],
     )  # fmt: skip
     options = read_options(chosen)
+    if options.temperature is not None and chosen["temperatures"]:
+        raise BadInput("--temperature is for all rollouts and --temperatures for one after the other; leave one out")
     return CampaignOrder(
         tasks=find_tasks(tasks),
         options=OptionValues(**{name: getattr(options, name) for name in OptionValues.__struct_fields__}),
         budget=budget,
         rollouts=chosen["rollouts"],
         config=str(chosen["config"].absolute()) if chosen["config"] else "",
+        temperatures=read_temperatures(chosen["temperatures"]) if chosen["temperatures"] else (),
         patience=chosen["patience"],
         retries=chosen["retries"],
         shared_verdicts=not chosen["no_verdict_cache"],
@@ -145,20 +166,41 @@ def read_deadline(text: str, now: float) -> float:
     raise BadInput(f"--deadline {text} is no time: say 90m, 8h, 1d, or a time of day such as 07:30")
 
 
+def read_temperatures(text: str) -> tuple[float, ...]:
+    """Return the temperatures in *text*, separated by commas.
+
+    Raises:
+        BadInput: if one of them is none.
+    """
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise BadInput(f"--temperatures {text} are none: give numbers and commas, such as 0.2,0.6,1.0") from None
+    for temperature in found:
+        check_temperature(temperature, "each of --temperatures")
+    return found
+
+
 def _run(voice: Console, folder: Path, trust: Trust, lock: int, chosen: dict[str, Any]) -> CampaignSummary:
     """Run one session of the campaign in *folder*."""
     from jumar.campaigns.campaign import Campaign, CampaignLimits  # noqa: PLC0415  it is slow to import
     from jumar.campaigns.plan import load_plan  # noqa: PLC0415  as above
     from jumar.campaigns.summary import format_table, summarise  # noqa: PLC0415  as above
     from jumar.campaigns.worker_process import WorkerSettings  # noqa: PLC0415  as above
+    from jumar.cli.console.campaign_status import CampaignStatus  # noqa: PLC0415  as above
+    from jumar.cli.console.progress import ProgressDisplay  # noqa: PLC0415  as above
+    from jumar.executors.choose import open_executor  # noqa: PLC0415  as above
 
     plan = load_plan(folder, trust)
     cores = chosen["cores"] or len(os.sched_getaffinity(0))
     processes = min(chosen["processes"] or cores, chosen["concurrency"], len(plan.tasks) * plan.rollouts)
-    limits = CampaignLimits(chosen["concurrency"], processes, chosen["deadline"])
+    workers = 1 if chosen["where"].executor == "ray" else processes
+    limits = CampaignLimits(chosen["concurrency"], workers, chosen["deadline"])
     settings = WorkerSettings(folder, trust.environ, cores, lock, trust=trust.anyone)
-    campaign = Campaign(plan, settings, limits, voice.note)
-    ends = anyio.run(_attend, campaign, voice)
+    with open_executor(chosen["where"], plan, settings, voice.note) as start:
+        campaign = Campaign(plan, folder, start, limits, voice.note)
+        with ProgressDisplay(voice, status=CampaignStatus(look=lambda: campaign.progress)):
+            ends = anyio.run(_attend, campaign, voice)
     for line in format_table(ends):
         voice.say(line)
     return summarise(str(folder), ends, campaign.stopped)
@@ -183,7 +225,18 @@ async def _listen(campaign: Campaign, voice: Console) -> None:
             await campaign.stop("stopped by a signal")
 
 
-def _show(voice: Console, summary: CampaignSummary) -> int:
+def _write_page(folder: Path) -> Path:
+    """Write the report on the campaign in *folder* into it."""
+    from jumar.report.build_report import build_report  # noqa: PLC0415  it is slow to import
+    from jumar.report.render import render_page  # noqa: PLC0415  as above
+
+    page = folder / PAGE
+    with explain_disk_faults(f"cannot write {page}"):
+        replace_file(page, render_page(build_report([folder])).encode())
+    return page
+
+
+def _show(voice: Console, summary: CampaignSummary, page: Path) -> int:
     """Say what became of the campaign."""
     stops = ", ".join(f"{count} {stop}" for stop, count in summary.by_stop.items())
     voice.say(
@@ -191,6 +244,7 @@ def _show(voice: Console, summary: CampaignSummary) -> int:
         f"${summary.usd:.4f}  {summary.tokens:,} tokens  {summary.test_runs} test runs, "
         f"{summary.verdicts_cached} of them known already"
     )
+    voice.say(f"report   {page}")
     voice.say(f"runs     jumar runs --runs {summary.campaign}/runs")
     if summary.stopped or any(summary.by_stop.get(stop) for stop in ("interrupted", "not_begun")):
         voice.say(f"go on    jumar batch --resume {summary.campaign}")

@@ -12,7 +12,7 @@ import anyio
 import msgspec
 
 from jumar.campaigns.messages import Report
-from jumar.campaigns.worker import Worker
+from jumar.campaigns.worker import Worker, load_parts
 from jumar.cli.parameters.environment import read_environment
 from jumar.runs.setup.marks import Trust
 
@@ -34,7 +34,8 @@ def main(folder: str, cores: str, lock: str, *trusted: str) -> None:
         except BrokenPipeError:
             return
 
-    worker = Worker(Path(folder), Trust(read_environment(), anyone=bool(trusted)), int(cores), tell)
+    trust = Trust(read_environment(), anyone=bool(trusted))
+    worker = Worker(load_parts(Path(folder), trust, int(cores)), trust, tell)
     anyio.run(worker.serve, anyio.wrap_file(sys.stdin.buffer))
 
 

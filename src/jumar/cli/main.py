@@ -24,6 +24,7 @@ COMMANDS = {
     "rescore": ("jumar.cli.rescore:rescore", "judge stored runs again: other tests, a newer judge"),
     "check": ("jumar.cli.check:check", "check that tasks are red untouched, green when solved, and stable"),
     "runs": ("jumar.cli.archive.list_runs:runs", "list runs: how they ended, what they cost"),
+    "report": ("jumar.cli.report:report", "show what runs and campaigns came to, as text and as one page"),
     "diff": ("jumar.cli.archive.diff:diff", "show what a run changed"),
     "apply": ("jumar.cli.archive.apply:apply", "write the best tree of a run onto the original"),
     "clean": ("jumar.cli.archive.clean:clean", "remove runs by age, size or reason to stop"),

@@ -133,7 +133,7 @@ class LedgerAccount:
             Infra: if the ledger cannot be read.
         """
         cap = self._ledger.caps.seconds
-        return None if cap is None else max(0.0, cap - self._purse.total().seconds)
+        return None if cap is None else max(0.0, cap - self._purse.worked_seconds())
 
     def recover_own(self, entries: Iterable[ev.Entry]) -> None:
         """Put the run's own rows right when it goes on: *entries* is its journal, whose lock the caller holds.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
@@ -100,6 +100,8 @@ class LedgerRows:
             Infra: if it cannot be read or written; so do all methods.
         """
         self.path, self._clock = path.absolute(), clock
+        self._within = False
+        """True within `together`."""
         self._span: int | None = None
         """The time since this process entered a run, see `jumar.journal.spans`; None: it entered none."""
         _check(self.path, caps)
@@ -124,6 +126,25 @@ class LedgerRows:
         """Record that the journal of *run* lies in *folder* now."""
         with self._alone() as db:
             db.execute("UPDATE runs SET folder = ? WHERE run = ?", (str(folder), run))
+
+    def write_off(self, run: str, kept: Container[int]) -> None:
+        """Count as spent, at what was set aside, the calls of *run* that are in no journal any more: all but *kept*.
+
+        Their numbers are free again, for a journal that does not know them; the money stays under another name.
+        """
+        with self._alone() as db:
+            calls = db.execute("SELECT seq FROM calls WHERE run = ?", (run,)).fetchall()
+            lost = [seq for (seq,) in calls if seq not in kept]
+            if lost:
+                taken = "SELECT count(DISTINCT run) FROM calls WHERE substr(run, 1, ?) = ?"
+                (number,) = db.execute(taken, (len(run) + 1, f"{run}~")).fetchone()
+                rows = [(f"{run}~{number + 1}", run, seq) for seq in lost]
+                db.executemany("UPDATE calls SET run = ?, settled = 1 WHERE run = ? AND seq = ?", rows)
+
+    def folders(self) -> dict[str, Path]:
+        """Return where the journals of all runs lie."""
+        with self._told():
+            return {run: Path(folder) for run, folder in self._db.execute("SELECT run, folder FROM runs")}
 
     def holders(self) -> list[tuple[str, Path]]:
         """Return the runs that something is set aside for, and where their journals lie."""
@@ -162,11 +183,26 @@ class LedgerRows:
             self._settle(db, run, costs)
             db.execute("DELETE FROM calls WHERE run = ? AND NOT settled", (run,))
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make one transaction of all calls within the block; each that raises has changed nothing."""
+        with self._alone():
+            self._within = True
+            try:
+                yield
+            finally:
+                self._within = False
+
     def total(self) -> LedgerTotals:
         """Return what was drawn so far."""
         with self._told():
             paid, paid_tokens, held, held_tokens, runs = self._db.execute(TOTAL).fetchone()
             return LedgerTotals(paid, paid_tokens, held, held_tokens, self._worked(self._db), runs)
+
+    def worked_seconds(self) -> float:
+        """Return the seconds in which a run was at work."""
+        with self._told():
+            return self._worked(self._db)
 
     def close(self) -> None:
         """Close the database file."""
@@ -209,16 +245,18 @@ class LedgerRows:
     @contextmanager
     def _alone(self) -> Iterator[sqlite3.Connection]:
         """Yield one transaction that no other overlaps: on the disk when the block is left, or it never was."""
+        within = self._within
         with self._told():
-            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("SAVEPOINT part" if within else "BEGIN IMMEDIATE")
             try:
-                if self._span is not None:
+                if self._span is not None and not within:
                     extend_span(self._db, self._span, self._clock())
                 yield self._db
-                self._db.execute("COMMIT")
+                self._db.execute("RELEASE part" if within else "COMMIT")
             except BaseException:
                 if self._db.in_transaction:  # some faults of the disk have rolled it back already
-                    self._db.execute("ROLLBACK")
+                    for statement in ("ROLLBACK TO part", "RELEASE part") if within else ("ROLLBACK",):
+                        self._db.execute(statement)
                 raise
 
     @contextmanager

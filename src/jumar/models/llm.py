@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from jumar.core.state.budget import Cost
 from jumar.core.state.reply import Reply
 from jumar.core.state.settings import Route
-from jumar.models.wire.faults import CallFault, classify_fault
+from jumar.models.wire.faults import DROPPED, CallFault, classify_fault
 from jumar.models.wire.http_client import ModelEndpoint, check_installed, open_client
 from jumar.models.wire.jsonl import MOST_TOKENS, MOST_USD
 from jumar.models.wire.messages import Transcript, build_reply, convert_tools
@@ -96,6 +97,10 @@ class LlmModel:
     def _terms(self, ask: Ask) -> Any:
         """Return the request parameters beside the prompt. A seed is sent where the provider takes one."""
         terms: dict[str, object] = {"max_tokens": self._route.max_output_tokens}
+        if self._route.temperature is not None:
+            # The client leaves it out for models that take none, with a warning that nobody would see.
+            warnings.filterwarnings("error", message=DROPPED)
+            terms["temperature"] = self._route.temperature
         if self._provider.wire == "anthropic":
             # The breakpoint moves with the conversation and stands outside it: the messages stay as they were.
             # A further one after the rules and tools is there for the other rollouts of the same task.

@@ -8,7 +8,7 @@ from jumar.core.state.settings import Route, Settings
 from jumar.errors import BadInput
 from jumar.models.llm import LlmModel
 from jumar.models.wire.prices import PriceList, find_tariff
-from jumar.models.wire.providers import check_base_url, find_key, find_provider
+from jumar.models.wire.providers import check_base_url, check_temperature, find_key, find_provider
 from jumar.ports import Model
 
 ByTier = Callable[[str], Model]
@@ -42,12 +42,14 @@ def check_route(route: Route) -> PriceList:
     """Return the prices of calls to *route*, if it can be used at all.
 
     Raises:
-        BadInput: on an unknown provider or price, a base URL that is none, or room for no output.
+        BadInput: on an unknown provider or price, a base URL or temperature that is none, or room for no output.
     """
     if route.base_url:
         check_base_url(route.base_url)
     if route.max_output_tokens < 1:
         raise BadInput(f"max_output_tokens of {route.model} is {route.max_output_tokens}; give at least 1")
+    if route.temperature is not None:
+        check_temperature(route.temperature, f"temperature of {route.model}")
     return find_tariff(route)
 
 

@@ -178,13 +178,14 @@ def _complete(folder: Path, state: RunState, wanted: Selection) -> Rollout | Rea
 def hash_group(run: ev.RunStart, prompt: tuple[Message, ...]) -> str:
     """Return the hash of everything that two rollouts must share to be compared.
 
-    Seeds differ between them, and so do the files that stand for a model.
+    Seeds and temperatures differ between them, and so do the files that stand for a model.
     """
     kind, _, name = run.model.partition(":")
     plain = Settings()
     settings = replace(
         run.settings, seed=plain.seed, ledger=plain.ledger, notes=plain.notes, flaky=plain.flaky,
         tree_bytes=plain.tree_bytes, needed=plain.needed,
+        routes={tier: replace(route, temperature=None) for tier, route in run.settings.routes.items()},
     )  # fmt: skip
     facts = (
         run.task, run.tree, run.expected, run.agent, kind if kind in ("script", "replay") else (kind, name),

@@ -22,7 +22,6 @@ from jumar.core.state.run_state import HOST, Phase, RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.test_policy import TestPolicy
 from jumar.errors import BadInput
-from jumar.journal.ledger import Caps, SqliteLedger
 from jumar.journal.line_format import JournalEnd, format_group
 from jumar.journal.writer import Journal
 from jumar.kernel import Kernel
@@ -42,6 +41,7 @@ from jumar.runs.setup.marks import TrustedRun, mark
 from jumar.runs.setup.result import Result, build_result, replay_state
 from jumar.runs.setup.run_directory import create_run_directory, leave_no_trace, make_absolute, withhold_run_files
 from jumar.runs.setup.selftest_cache import SelftestCache
+from jumar.runs.setup.shared_ledger import OpenLedger, open_ledger
 from jumar.runs.tree.task_tree import compute_allowed_bytes, settle_tree
 from jumar.runtime.dependencies import NoLedger, RunDependencies, skip_pause
 from jumar.runtime.effect_runner import EffectRunner
@@ -82,6 +82,8 @@ class RunEntry(NamedTuple):
     """Name of its directory; empty: after its task and the time."""
     judging: SharedJudging = SharedJudging()
     """Cores and verdicts that it shares with other runs."""
+    open_ledger: OpenLedger = open_ledger
+    """Opens the ledger that its task names."""
 
 
 async def start_entered(task: Task, runs: Path, entry: RunEntry, begun: Begun = _unattended) -> Result:
@@ -202,7 +204,8 @@ async def resume_entered(
 
 
 def _enter(folder: Path, entry: RunEntry) -> RunPlace:
-    return replace(RunPlace.at(folder, entry.environ), tell=entry.tell, judging=entry.judging)
+    place = RunPlace.at(folder, entry.environ)
+    return replace(place, tell=entry.tell, judging=entry.judging, open_ledger=entry.open_ledger)
 
 
 async def _confined(place: RunPlace, state: RunState) -> RunPlace:
@@ -257,18 +260,9 @@ def _drawing(run: ev.RunStart, place: RunPlace, journal: Journal, held: ExitStac
     """Return the ledger that the run draws on beside its own budget; settle what it had set aside when it died."""
     if not run.settings.ledger:
         return NoLedger()
-    drawing = held.enter_context(open_ledger(Path(run.settings.ledger), caps)).drawn_by(run.run, place.folder)
+    drawing = held.enter_context(place.open_ledger(Path(run.settings.ledger), caps)).drawn_by(run.run, place.folder)
     drawing.recover_own(journal.entries)
     return drawing
-
-
-def open_ledger(path: Path, caps: Budget | None = None) -> SqliteLedger:
-    """Return the ledger in *path*, made with *caps* if it is not there.
-
-    Raises:
-        BadInput: as `SqliteLedger.open`.
-    """
-    return SqliteLedger.open(path, Caps(usd=caps.usd, tokens=caps.tokens, seconds=caps.seconds) if caps else None)
 
 
 def _raised(state: RunState, limits: Mapping[str, float]) -> tuple[ev.Limit, ...]:

@@ -65,6 +65,7 @@ def resolve_routes(task: Task, options: OptionValues, model: str, *, named: bool
             price=own or task.prices.get(name),
             foreign_price=own is None and name in task.prices,
             base_url=options.base_url or "",
+            temperature=row.temperature if options.temperature is None else options.temperature,
         )
     return found
 

@@ -12,7 +12,7 @@ from jumar.core.run.strategy import DRIVER, REPAIR
 from jumar.core.state.run_state import EXTERNAL, HOST
 from jumar.core.state.test_policy import Gate, TestPolicy, find_contradiction
 from jumar.errors import BadInput
-from jumar.models.wire.providers import check_base_url
+from jumar.models.wire.providers import check_base_url, check_temperature
 from jumar.task.agent_command import check_command, refuse_idle
 from jumar.task.budget_options import format_flag, read_ledger_caps, read_profile
 from jumar.task.model_routes import parse_price
@@ -49,6 +49,8 @@ def check_options(options: OptionValues) -> None:
         check_base_url(options.base_url)
     if options.price is not None:
         parse_price(options.price)
+    if options.temperature is not None:
+        check_temperature(options.temperature, "--temperature")
     read_profile(options)
     read_ledger_caps(options)
     check_command(options)
@@ -93,10 +95,12 @@ def _contradictions(options: OptionValues) -> Iterator[str]:
 def find_idle_options(options: OptionValues, model: str) -> Iterator[str]:
     """Yield options that have no effect beside *model*."""
     if asks_provider(model):
+        if options.agent == EXTERNAL and options.temperature is not None:
+            yield "an external agent chooses the temperature of its calls itself; leave --temperature out"
         return
     if options.agent == EXTERNAL:
         yield f"an external agent asks a provider's model through a proxy, and {model} is a file; name a model"
-    for name in ("base_url", "price"):
+    for name in ("base_url", "price", "temperature"):
         if getattr(options, name) is not None:
             yield f"{format_flag(name)} is for a provider's model, and {model} asks none; leave it out"
     if options.record:

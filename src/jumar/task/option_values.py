@@ -40,6 +40,8 @@ class OptionValues(msgspec.Struct, frozen=True, kw_only=True):
     """Of a server that is compatible with the model's provider; never read from a file that comes with a task."""
     price: str | None = None
     """`INPUT,OUTPUT` or `INPUT,OUTPUT,CACHED` in usd per million tokens, or `free`."""
+    temperature: float | None = None
+    """Of every call; else that of its route, else the provider's default."""
     turns: int | None = None
     test_runs: int | None = None
     profile: str | None = None

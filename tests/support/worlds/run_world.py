@@ -88,6 +88,7 @@ class Terms(msgspec.Struct, frozen=True):
     model: Model | None = None
     judge: Callable[[Mapping[str, bytes]], Mapping[str, str] | Void] = judge
     agent: Strategy | None = None
+    task: str = "app"
 
 
 def world(folder: Path, replies: tuple[str, ...], terms: Terms | None = None) -> World:
@@ -115,7 +116,7 @@ def world(folder: Path, replies: tuple[str, ...], terms: Terms | None = None) ->
     shell = EffectRunner(parts)
     first = ev.RunStart(
         run="story",
-        task="app",
+        task=terms.task,
         agent=agent.name,
         model="script",
         test_policy=terms.policy,

@@ -37,10 +37,10 @@ USUAL_COLUMNS, PLAIN_COLUMNS = 80, 200
 class ProgressDisplay:
     """Shows the progress of one run, or of several in sequence, on standard error."""
 
-    def __init__(self, voice: Console, title: str = "") -> None:
+    def __init__(self, voice: Console, title: str = "", status: StatusLine | None = None) -> None:
         self._voice, self._title = voice, title
         self._line = not voice.quiet and sys.stderr.isatty() and read_environment().get("TERM", "") not in ("", "dumb")
-        self._status = StatusLine(title=title)
+        self._status = status or StatusLine(title=title)
         self._last = ""
         self._shown = ""
         """Text of the status line."""

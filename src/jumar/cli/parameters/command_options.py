@@ -83,6 +83,7 @@ CHOICES = (
     *build_options("agent", "model"),
     click.option("--base-url", help="A server that is compatible with the model's provider."),
     click.option("--price", help="INPUT,OUTPUT[,CACHED] in usd per million tokens, or free."),
+    click.option("--temperature", type=float, help="Temperature of the sampling (default: the provider's)."),
     *build_options("test_policy", "gate"),
     click.option("--verify", help="A command that must stay green in refactor mode ([gate] verify)."),
     click.option("--allow-refactor", is_flag=True, help="The model may enter refactor mode."),

@@ -60,6 +60,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     table's."""
     base_url: str = ""
     """Of a compatible server; empty is the provider's own. It never holds a key."""
+    temperature: float | None = None
+    """Temperature of the sampling; None is the provider's default."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

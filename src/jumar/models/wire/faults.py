@@ -20,6 +20,10 @@ class CallFault(msgspec.Struct, frozen=True):
     """True if the provider may have worked on it, and charge for that."""
 
 
+DROPPED = "Sampling parameters "
+"""Beginning of the client's warning that it leaves out a temperature, as the model takes none."""
+
+
 def classify_fault(raised: Exception) -> CallFault:
     """Return the fault that the client's exception *raised* stands for.
 
@@ -36,6 +40,8 @@ def classify_fault(raised: Exception) -> CallFault:
         return CallFault("refusal", str(raised), billed=True)
     if isinstance(raised, ai.UserError):
         return CallFault("rejected", str(raised))
+    if isinstance(raised, Warning) and str(raised).startswith(DROPPED):
+        return CallFault("rejected", "the model takes no temperature; leave out --temperature and that of its route")
     return CallFault(
         "malformed", f"the answer is no valid completion: {str(raised) or type(raised).__name__}", billed=True
     )

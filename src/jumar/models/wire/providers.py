@@ -22,6 +22,9 @@ PLACEHOLDER = "no-key"
 """Sent to a server that needs no key, because the clients insist on one."""
 
 
+HIGHEST_TEMPERATURE = 2.0
+"""Highest temperature that any provider takes; some take less, and say so themselves."""
+
 OPENAI = "https://api.openai.com/v1"
 """Base URL of OpenAI itself: every other place only speaks its wire."""
 
@@ -106,6 +109,16 @@ def find_provider(model: str) -> Provider:
     if kind == "openrouter" and "/" not in name:
         raise BadInput(f"a model of openrouter is named MAKER/NAME, such as {known[kind].models['mid']}, not {name!r}")
     return known[kind]
+
+
+def check_temperature(temperature: float, said: str) -> None:
+    """Refuse a *temperature* that no provider takes; *said* is how a person gave it.
+
+    Raises:
+        BadInput: naming it.
+    """
+    if not 0 <= temperature <= HIGHEST_TEMPERATURE:
+        raise BadInput(f"{said} must be between 0 and {HIGHEST_TEMPERATURE:g}, not {temperature:g}")
 
 
 def check_base_url(base_url: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from jumar.core.state.events import Localisation
 from jumar.core.state.verdict import Outcome
 from jumar.ports import Checked, Verification, Verifier
 from jumar.runs.judging.byte_locks import hold_byte
-from jumar.runs.judging.verdict_store import StoredVerdict, VerdictStore, hash_question
+from jumar.runs.judging.verdict_store import StoredVerdict, hash_question
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
 
@@ -38,12 +38,24 @@ class CoreLimit(NamedTuple):
     cores: int
 
 
+class Verdicts(Protocol):
+    """Verdicts of many runs, by question: a `VerdictStore`, or something that stands for one."""
+
+    def ask(self, key: bytes) -> AbstractAsyncContextManager[StoredVerdict | None]:
+        """Enter with the verdict on the question *key*, or None; within it nobody else works on that question."""
+        ...
+
+    def keep(self, key: bytes, done: Verification, run: Path) -> None:
+        """Keep the verdict *done*, made in the run directory *run*, if it says something for sure."""
+        ...
+
+
 class SharedJudging(NamedTuple):
     """Parts that judge several runs."""
 
     limit: CoreLimit | None = None
     """Limits how many judge at once; None: there is no limit."""
-    store: VerdictStore | None = None
+    store: Verdicts | None = None
     """Verdicts of all runs; None: each run judges for itself."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:

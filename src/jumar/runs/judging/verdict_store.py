@@ -77,11 +77,11 @@ class VerdictStore:
 
         Who waits gets the answer that another one finds meanwhile. The kernel lets go of the lock of a dead process.
         """
-        if (found := self._get(key)) is not None:
+        if (found := self.get(key)) is not None:
             yield found
             return
         async with hold_byte(self._path.with_suffix(".lock"), (int.from_bytes(key[:4], "big") % STRIPES,)):
-            yield self._get(key)
+            yield self.get(key)
 
     def keep(self, key: bytes, done: Verification, run: Path) -> None:
         """Keep the verdict *done*, made in the run directory *run*, if it says something for sure."""
@@ -93,7 +93,8 @@ class VerdictStore:
                 "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (key, msgspec.json.encode(done), str(run))
             )
 
-    def _get(self, key: bytes) -> StoredVerdict | None:
+    def get(self, key: bytes) -> StoredVerdict | None:
+        """Return the verdict on the question *key*; None: nobody knows it."""
         try:
             row = self._db.execute("SELECT verdict, run FROM verdicts WHERE key = ?", (key,)).fetchone()
             return StoredVerdict(msgspec.json.decode(row[0], type=Verification), row[1]) if row else None

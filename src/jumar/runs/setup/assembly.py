@@ -27,6 +27,7 @@ from jumar.runners._programs import find_command_surroundings, find_runner_surro
 from jumar.runs.judging.shared_judging import SharedJudging
 from jumar.runs.setup.choose_sandbox import find_weakening
 from jumar.runs.setup.large_rooms import choose_room_store
+from jumar.runs.setup.shared_ledger import OpenLedger, open_ledger
 from jumar.runs.tree.missing_files import refuse_left_out
 from jumar.runs.tree.mode_files import add_modes, build_source_filter
 from jumar.runs.tree.shadowing import forbid_shadowing
@@ -55,6 +56,8 @@ class RunPlace(msgspec.Struct, frozen=True):
     """Is told of progress."""
     judging: SharedJudging = SharedJudging()
     """Cores and verdicts that it shares with other runs."""
+    open_ledger: OpenLedger = open_ledger
+    """Opens the ledger that the run draws on."""
 
     @classmethod
     def at(cls, folder: Path, environ: Mapping[str, str], sandbox: Sandbox | None = None) -> RunPlace:

@@ -101,6 +101,7 @@ class RouteTable(Table, frozen=True, kw_only=True):
 
     model: str = ""
     max_output_tokens: int | None = None
+    temperature: float | None = None
 
 
 class Routes(Table, frozen=True, kw_only=True):
@@ -235,7 +236,7 @@ def _words(kinds: str) -> str:
 LONGEST_SECONDS = 1_000_000
 """Eleven days: what is longer is a slip, and some clocks cannot count it."""
 
-_MAY_BE_ZERO = re.compile(r"budget\..*|run\..*|prices\..*|tests\.confirm")
+_MAY_BE_ZERO = re.compile(r"budget\..*|run\..*|prices\..*|routes\..*\.temperature|tests\.confirm")
 
 
 def _refuse_numbers(value: object, place: str, where: str) -> None:

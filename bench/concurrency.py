@@ -1,0 +1,144 @@
+"""Measures how near many rollouts at once come to what the machine allows: `python bench/concurrency.py`.
+
+64 rollouts, all at once, of five model calls of 200 ms and three verifications each, through `jumar batch` and a real
+server on loopback. The bound is the longer of one rollout's model time and the processor time that a plain `pytest` run
+of the same tests needs for all verifications, divided by the cores. It is measured before and after the campaign.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+LATENCY_SECONDS = 0.2
+CALLS, VERIFICATIONS = 5, 3
+"""Of each rollout: it looks, writes, looks, writes and ends; the untouched tree and two writes are judged."""
+
+WRONG = "def gcd(a, b):\n    return {}\n"
+TESTS = "from gcd import gcd\n\n\n" + "\n\n".join(
+    f"def test_{n}():\n    assert gcd({6 * n}, {4 * n}) == {2 * n}\n" for n in range(1, 21)
+)
+PLAIN_RUNS = 5
+PYTHON = Path(__file__).resolve().parent.parent / ".venv" / "bare" / "bin" / "python"
+
+
+def choose_action(calls: int) -> dict[str, Any]:
+    """Return the action of the model that was asked *calls* times before."""
+    if calls in (1, 3):
+        return {"name": "write_file", "arguments": {"path": "gcd.py", "text": WRONG.format(calls)}}
+    if calls == CALLS - 1:
+        return {"name": "final", "arguments": {"message": "done"}}
+    return {"name": "read_file", "arguments": {"path": "gcd.py"}}
+
+
+class Server(ThreadingHTTPServer):
+    """Answers every request after the latency."""
+
+    request_queue_size = 256
+    calls = 0
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
+        """Log nothing."""
+
+    def do_POST(self) -> None:
+        """Answer with the action that is due."""
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        time.sleep(LATENCY_SECONDS)  # it is what the server stands for
+        action = choose_action(sum(message["role"] == "assistant" for message in asked["messages"]))
+        function = {"name": action["name"], "arguments": json.dumps(action["arguments"])}
+        call = {"id": "call", "type": "function", "function": function}
+        message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+        body = {"id": "c", "object": "chat.completion", "created": 0, "model": asked["model"], "choices": [choice]}
+        data = json.dumps({**body, "usage": {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}}).encode()
+        self.server.calls += 1  # type: ignore[attr-defined]  # it is ours
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@contextmanager
+def serve() -> Iterator[Server]:
+    """Serve the model on loopback."""
+    server = Server(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def measure_children(argv: list[str], cwd: Path) -> tuple[float, float]:
+    """Return the seconds and the processor seconds of *argv* and all it starts."""
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(argv, check=False, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603  ours
+    seconds, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure_plain(python: str, task: Path) -> list[float]:
+    """Return the processor seconds of some plain test runs."""
+    argv = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    return [measure_children(argv, task)[1] for _ in range(PLAIN_RUNS)]
+
+
+def main() -> None:
+    """Print the bound, the time, and their ratio."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rollouts", type=int, default=64)
+    parser.add_argument("--sandbox", default="auto")
+    asked = parser.parse_args()
+    python = str(PYTHON if PYTHON.is_file() else sys.executable)
+    cores, count = len(os.sched_getaffinity(0)), asked.rollouts
+    with tempfile.TemporaryDirectory() as name, serve() as server:
+        task = Path(name) / "task"
+        task.mkdir()
+        (task / "gcd.py").write_text(WRONG.format(0))
+        (task / "test_gcd.py").write_text(TESTS)
+        plain = measure_plain(python, task)
+        argv = [
+            sys.executable, "-m", "jumar.cli.main", "batch", str(task), "--rollouts", str(count),
+            "--concurrency", str(count), "--model", "openai:simulated",
+            "--base-url", f"http://127.0.0.1:{server.server_port}/v1", "--agent", "driver", "--test-policy", "on_write",
+            "--gate", "off", "--confirm", "0", "--no-verdict-cache", "--sandbox", asked.sandbox, "--python", python,
+            "--campaign", str(Path(name) / "campaign"), "-q",
+        ]  # fmt: skip
+        seconds, processor = measure_children(argv, Path(name))
+        plain += measure_plain(python, task)
+        runs = [json.loads(p.read_text()) for p in (Path(name) / "campaign").glob("runs/*/result.json")]
+    done = sum(run["stop"] == "final" and run["test_runs"] + run["baseline_runs"] == VERIFICATIONS for run in runs)
+    tests, models = median(plain) * VERIFICATIONS * count / cores, CALLS * LATENCY_SECONDS
+    bound = max(tests, models)
+    print(f"{done} of {count} rollouts ended as planned, {server.calls} model calls")
+    print(f"bound {bound:.1f} s: model time {models:.1f} s, plain test runs {tests:.1f} s on {cores} cores")
+    busy = processor / seconds / cores
+    print(f"took {seconds:.1f} s, {seconds / bound:.2f} times the bound; processors busy {busy:.0%}")
+    print(
+        f"processor time of a verification: {processor / (VERIFICATIONS * count) / median(plain):.2f} plain test runs"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Builds a report from directories of runs and of campaigns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from shlex import quote
+
+import msgspec
+
+from jumar.campaigns.plan import PLAN, CampaignPlan, get_run_folder, list_rollouts, load_plan
+from jumar.core.state.stop import StopReason
+from jumar.corpus.export import find_run_directories
+from jumar.errors import BadInput
+from jumar.report.read_run import RunReport, read_run
+from jumar.report.totals import (
+    ConfigurationReport,
+    RecurringFailure,
+    TaskReport,
+    Totals,
+    add_up,
+    compare_configurations,
+    find_recurring,
+    group_by_task,
+)
+from jumar.runs.archive.listing import UNFINISHED
+from jumar.runs.setup.marks import Trust
+
+CAN_GO_ON = frozenset({StopReason.INTERRUPTED, UNFINISHED})
+
+
+class Attention(msgspec.Struct, frozen=True):
+    """Something that a person should look at."""
+
+    what: str
+    run: str
+    """Name of the run that it is about."""
+    folder: str
+    """Directory of that run."""
+
+
+class CampaignState(msgspec.Struct, frozen=True):
+    """One of the campaigns that a report is about."""
+
+    folder: str
+    rollouts: int
+    """Planned rollouts."""
+    missing: tuple[str, ...]
+    """Rollouts without a run: not begun yet, refused, or left out by --patience."""
+    resume: str
+    """Command that goes on with it; empty: there is nothing to go on with."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the page and the lines of text show."""
+
+    made: float
+    """Time in seconds since 1970."""
+    campaigns: tuple[CampaignState, ...]
+    totals: Totals
+    solved: int
+    """Tasks with a green run."""
+    attention: tuple[Attention, ...]
+    configurations: tuple[ConfigurationReport, ...]
+    failures: tuple[RecurringFailure, ...]
+    tasks: tuple[TaskReport, ...]
+    damaged: tuple[str, ...]
+    """Journals that cannot be read, one sentence each."""
+
+
+def build_report(places: Sequence[Path]) -> Report:
+    """Return the report on the runs and campaigns that *places* are or hold, at any depth.
+
+    A journal that cannot be read is named, and the others are shown.
+
+    Raises:
+        BadInput: if one of *places* holds neither a run nor a campaign.
+    """
+    plans = {folder.resolve(): plan for folder, plan in _find_plans(places)}
+    names = {
+        get_run_folder(folder, plan, rollout).name: (rollout.name, rollout.task.name)
+        for folder, plan in plans.items()
+        for rollout in list_rollouts(plan)
+    }
+    empty = [place for place in places if place.resolve() in plans and not any((place / "runs").glob("*/events.jsonl"))]
+    runs: list[RunReport] = []
+    damaged: list[str] = []
+    for folder in dict.fromkeys(find_run_directories(place for place in places if place not in empty)):
+        try:
+            if (run := read_run(folder, names)) is not None:
+                runs.append(run)
+        except BadInput as fault:
+            damaged.append(f"{folder}: {fault}")
+    tasks = tuple(group_by_task(runs))
+    return Report(
+        made=time.time(),
+        campaigns=tuple(_describe(folder, plan, runs) for folder, plan in plans.items()),
+        totals=add_up(runs),
+        solved=sum(task.totals.green > 0 for task in tasks),
+        attention=tuple(_find_attention(runs)),
+        configurations=tuple(compare_configurations(tasks)),
+        failures=find_recurring(tasks),
+        tasks=tasks,
+        damaged=tuple(damaged),
+    )
+
+
+def _find_plans(places: Iterable[Path]) -> Iterator[tuple[Path, CampaignPlan]]:
+    """Yield the campaigns in *places*. Their plans are only read, so it does not matter who made them."""
+    for place in places:
+        for plan in sorted({place / PLAN, *place.glob(f"*/{PLAN}")}):
+            if plan.is_file():
+                yield plan.parent, load_plan(plan.parent, Trust({}, anyone=True))
+
+
+def _describe(folder: Path, plan: CampaignPlan, runs: Iterable[RunReport]) -> CampaignState:
+    stops = {Path(run.folder).name: run.stop for run in runs}
+    planned = {rollout.name: get_run_folder(folder, plan, rollout).name for rollout in list_rollouts(plan)}
+    missing = tuple(name for name, directory in planned.items() if directory not in stops)
+    unfinished = any(stops.get(directory) in CAN_GO_ON for directory in planned.values())
+    resume = f"jumar batch --resume {quote(str(folder))}" if missing or unfinished else ""
+    return CampaignState(str(folder), len(planned), missing, resume)
+
+
+def _find_attention(runs: Iterable[RunReport]) -> Iterator[Attention]:
+    for run in runs:
+        yield from (Attention(what, run.rollout, run.folder) for what in _list_concerns(run))
+
+
+def _list_concerns(run: RunReport) -> Iterator[str]:
+    """Yield why a person should look at *run*: decisions that are theirs, guardrails, faults, doubtful tests."""
+    if run.result.escalated is not None:
+        yield f"escalated {run.result.escalated.test_id}: {run.result.escalated.reason}"
+    yield from (f"guardrail {hit}" for hit in run.guardrails)
+    if run.stop == StopReason.INFRA:
+        yield f"a fault of the machine or the provider: {run.why}"
+    if new := [test.id for test in run.failing if test.is_new]:
+        yield f"its best tree breaks what passed before: {', '.join(new[:3])}"
+    if run.result.flaky:
+        yield f"flaky tests: {', '.join(run.result.flaky[:3])}"
+    if run.is_green and run.result.warnings:
+        yield f"green with a warning: {run.result.warnings[0]}"

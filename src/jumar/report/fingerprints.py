@@ -1,0 +1,37 @@
+"""Fingerprints of test failures: the same for the same fault, whatever numbers, paths and addresses it came with."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+
+DIGITS = 8
+"""Hexadecimal digits of a fingerprint: among 10,000 different failures two share one with a chance of about 1 %."""
+
+VARIABLE = (
+    (re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b"), "ADDRESS"),
+    (re.compile(r"(?:[A-Za-z]:)?(?:[\w.@+~-]*[/\\])+[\w.@+-]*"), "PATH"),
+    (re.compile(r"(?<![A-Za-z_])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"), "N"),
+    (re.compile(r"\s+"), " "),
+)
+"""Parts of a message that differ from run to run, and what stands for them."""
+
+ERROR_LINE = re.compile(r"^E\s{1,}(.*)$", re.MULTILINE)
+"""A line in which pytest says what went wrong; the lines around it show code."""
+
+FRAME = re.compile(r"^\S+:\d+: in .*$|^\s+.*$", re.MULTILINE)
+"""A line of a traceback: a place, or indented code."""
+
+
+def find_message(excerpt: str) -> str:
+    """Return the lines of *excerpt*, a test's output, that say what went wrong; all of it where none can be told."""
+    said = "\n".join(ERROR_LINE.findall(excerpt)) or FRAME.sub("", excerpt).strip() or excerpt.strip()
+    return said.strip()
+
+
+def compute_fingerprint(test_id: str, message: str) -> str:
+    """Return the fingerprint of the failure of *test_id* with *message*."""
+    text = message
+    for pattern, name in VARIABLE:
+        text = pattern.sub(name, text)
+    return sha256(f"{test_id}\n{text.strip()}".encode("utf-8", "backslashreplace")).hexdigest()[:DIGITS]

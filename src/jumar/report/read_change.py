@@ -1,0 +1,66 @@
+"""Reads what a run changed, cut to what a page can hold."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from jumar.core.quoting import CONTROL
+
+LINES = 300
+"""Lines of one change that are shown."""
+
+BYTES = 200_000
+"""Bytes of a patch that are read."""
+
+KINDS = {"+": "added", "-": "removed", "@": "hunk"}
+
+
+class ChangePart(msgspec.Struct, frozen=True):
+    """Lines of a change that follow each other and are of one kind."""
+
+    kind: str
+    """`added`, `removed`, `hunk`, `file` or `same`."""
+    text: str
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Change of a run."""
+
+    parts: tuple[ChangePart, ...]
+    left_out: bool
+    """True if it has more lines than are shown."""
+
+    @property
+    def size(self) -> int:
+        """Return the number of characters."""
+        return sum(len(part.text) for part in self.parts)
+
+
+def read_change(folder: Path) -> Change | None:
+    """Return the change that the run in *folder* ended with, from its `best.patch`; None: there is none."""
+    try:
+        with (folder / "best.patch").open("rb") as file:
+            data = file.read(BYTES + 1)
+    except OSError:
+        return None
+    lines = data[:BYTES].decode("utf-8", "backslashreplace").splitlines()
+    if not lines:
+        return None
+    parts = tuple(
+        ChangePart(kind, show_controls("\n".join(group)) + "\n") for kind, group in groupby(lines[:LINES], key=_kind)
+    )
+    return Change(parts, len(lines) > LINES or len(data) > BYTES)
+
+
+def _kind(line: str) -> str:
+    if line.startswith(("diff --git ", "index ", "--- ", "+++ ", "new file", "deleted file")):
+        return "file"
+    return KINDS.get(line[:1], "same")
+
+
+def show_controls(text: str) -> str:
+    """Return *text* with every control character as an escape: what turns the order of text round must be seen."""
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

@@ -1,0 +1,220 @@
+"""Reads what a report shows of one run from its journal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from jumar.campaigns.schedule import is_out_of_budget
+from jumar.core.quoting import strip_control_sequences
+from jumar.core.state import events as ev
+from jumar.core.state.run_state import Phase, RunState
+from jumar.core.state.stop import StopReason
+from jumar.core.state.test_policy import Trigger
+from jumar.core.state.verdict import Outcome
+from jumar.journal.line_format import JournalEnd
+from jumar.journal.writer import read_journal
+from jumar.report.fingerprints import compute_fingerprint, find_message
+from jumar.runs.archive.listing import UNFINISHED
+from jumar.runs.setup.result import Result, build_result, read_head, replay_state
+
+NOT_COUNTED = frozenset({StopReason.INFRA, StopReason.INTERRUPTED, UNFINISHED})
+"""Ends that say nothing about the agent."""
+
+STANDS_FOR_A_MODEL = ("script", "replay")
+"""Kinds of model that are a file: rollouts have one each, and it is one configuration."""
+
+MESSAGE_CHARACTERS = 2000
+"""Characters shown of why a test failed."""
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """One verification of a run, as a point of its curve."""
+
+    passed: int | None
+    """Number of passed tests; None if it was void."""
+    best: int
+    """Tests that the best tree passed afterwards."""
+    total: int
+    trigger: str
+    cached: bool = False
+
+
+class FailingTest(msgspec.Struct, frozen=True):
+    """A test that the best tree does not pass."""
+
+    id: str
+    outcome: str
+    message: str
+    fingerprint: str
+    before: str
+    """Its outcome on the untouched tree; empty: not known."""
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether the test passed before the run."""
+        return self.before == Outcome.PASSED
+
+
+class Configuration(msgspec.Struct, frozen=True, order=True):
+    """Everything that rollouts must share for their pass rates to be one figure."""
+
+    agent: str
+    model: str
+    test_policy: str
+    gate: str
+    ratchet: str
+
+    @property
+    def label(self) -> str:
+        """Describe the configuration in one line."""
+        return f"{self.agent}, {self.model}, {self.test_policy}, gate {self.gate}, ratchet {self.ratchet}"
+
+
+class RunReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts of one run that a report shows."""
+
+    rollout: str
+    """Its name in its campaign; of a run of its own the name of its directory."""
+    task: str
+    base: str
+    """Tree that it began with: runs of one task share it."""
+    folder: str
+    stop: str
+    """Reason that it stopped, or `unfinished`."""
+    why: str
+    counted: bool
+    """True if its end says something about the agent."""
+    result: Result
+    configuration: Configuration
+    started: float
+    """Time in seconds since 1970; so is the next."""
+    ended: float
+    prompt_tokens: int
+    """Prompt tokens that a provider counted; so are the next."""
+    cached_tokens: int
+    cached_verdicts: int
+    """Verdicts that needed no test run."""
+    curve: tuple[Verification, ...]
+    failing: tuple[FailingTest, ...]
+    guardrails: tuple[str, ...]
+    refused_actions: int
+
+    @property
+    def is_green(self) -> bool:
+        """Return whether the run ended green."""
+        return self.stop == StopReason.GREEN
+
+
+def read_run(folder: Path, names: Mapping[str, tuple[str, str]]) -> RunReport | None:
+    """Return the facts of the run in *folder*; None: it was killed before its first event.
+
+    *names* has the rollout and the task of each run directory of a campaign, by the directory's name.
+
+    Raises:
+        BadInput: if its journal is damaged, or tells what cannot have happened.
+    """
+    entries = read_journal(folder)
+    state = replay_state(entries)
+    if state.start is None:
+        return None
+    result = build_result(state, folder, read_head(folder) or JournalEnd())
+    stop = str(state.end.stop) if state.phase is Phase.ENDED and state.end else UNFINISHED
+    calls = [e.event for e in entries if isinstance(e.event, ev.ModelCall) and not e.event.assumed]
+    rollout, task = names.get(folder.name, (folder.name, state.run.task))
+    return RunReport(
+        rollout=rollout,
+        task=task,
+        base=state.run.tree,
+        folder=str(folder),
+        stop=stop,
+        why=result.why if stop != UNFINISHED else "",
+        counted=stop not in NOT_COUNTED and not is_out_of_budget(result),
+        result=result,
+        configuration=_describe(state.run),
+        started=entries[0].ts,
+        ended=entries[-1].ts,
+        prompt_tokens=sum(call.input_tokens for call in calls),
+        cached_tokens=sum(call.cached_tokens for call in calls),
+        cached_verdicts=sum(isinstance(e.event, ev.Tests) and e.event.cached for e in entries),
+        curve=_draw_curve(entries),
+        failing=_find_failing(entries, state),
+        guardrails=tuple(f"{e.event.rule}: {e.event.what}" for e in entries if isinstance(e.event, ev.Guardrail)),
+        refused_actions=sum(isinstance(e.event, ev.ActionTaken) and not e.event.admitted for e in entries),
+    )
+
+
+def _describe(run: ev.RunStart) -> Configuration:
+    kind = run.model.partition(":")[0]
+    model = kind if kind in STANDS_FOR_A_MODEL else run.model
+    return Configuration(run.agent, model, str(run.test_policy), str(run.gate), str(run.settings.rule.ratchet))
+
+
+def _draw_curve(entries: Sequence[ev.Entry]) -> tuple[Verification, ...]:
+    """Return a point for each verification, with the best so far once the ratchet had decided on it."""
+    points: list[Verification] = []
+    best = 0
+    for entry in entries:
+        match entry.event:
+            case ev.Tests(trigger=trigger, void=void, passed=passed, total=total, cached=cached):
+                if trigger is not Trigger.SCORE:
+                    known = passed if void is None else None
+                    points.append(Verification(known, best, total, str(trigger), cached))
+            case ev.BestFound(score=score):
+                best = score.passed
+                if points:
+                    points[-1] = msgspec.structs.replace(points[-1], best=best)
+            case _:
+                pass
+    return tuple(points)
+
+
+def _find_failing(entries: Sequence[ev.Entry], state: RunState) -> tuple[FailingTest, ...]:
+    """Return the expected tests that the best tree does not pass, with why, and with what they were before."""
+    if state.best is None:
+        return ()
+    before: dict[str, str] = {}
+    on_tree: dict[str, dict[str, str]] = {}
+    open_results: dict[str, str] = {}
+    for entry in entries:
+        match entry.event:
+            case ev.TestRun(test_id=test_id, outcome=outcome):
+                open_results[test_id] = str(outcome)
+            case ev.Tests(trigger=trigger, tree=tree, void=void):
+                if void is None:
+                    on_tree[tree] = open_results
+                    before = before or (open_results if trigger is Trigger.BASELINE else {})
+                open_results = {}
+            case _:
+                pass
+    red = [test_id for test_id in state.expected if test_id not in state.best.green_ids]
+    outcomes = on_tree.get(state.best.tree, {})
+    said = split_output(str(state.best_results.get("output", "")), red)
+    return tuple(
+        FailingTest(
+            test_id,
+            outcomes.get(test_id, ""),
+            (message := find_message(said.get(test_id, "")))[:MESSAGE_CHARACTERS],
+            compute_fingerprint(test_id, message or outcomes.get(test_id, "")),
+            before.get(test_id, ""),
+        )
+        for test_id in red
+    )
+
+
+def split_output(output: str, tests: Sequence[str]) -> dict[str, str]:
+    """Return the part of *output*, as models are shown it, that is about each of *tests*; some may have none.
+
+    The form is that of `jumar.core.prompts.feedback.build_feedback`. What a test prints may look like it: the first
+    part with a name counts.
+    """
+    names = {strip_control_sequences(test): test for test in tests}
+    heads = [m for m in re.finditer(r"^[A-Z_]+ (.+)$", output, re.MULTILINE) if m[1] in names]
+    found: dict[str, str] = {}
+    for number, head in enumerate(heads):
+        end = heads[number + 1].start() if number + 1 < len(heads) else len(output)
+        found.setdefault(names[head[1]], output[head.end() : end].strip())
+    return found

@@ -1,0 +1,96 @@
+"""Renders a report as one HTML page that needs nothing else: no network, no file, and no script to be read."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from shlex import quote
+
+import msgspec
+from jinja2 import BaseLoader, Environment, StrictUndefined
+
+from jumar import __version__
+from jumar.report.build_report import Report
+from jumar.report.curve import HEIGHT, WIDTH, draw_curve
+from jumar.report.read_change import Change, read_change, show_controls
+from jumar.report.read_run import RunReport
+from jumar.report.summary import format_seconds
+
+ALL_CHANGES = 6_000_000
+"""Characters of changes on one page: those of the best run of each task come first."""
+
+POLICY = "default-src 'none'; style-src '{style}'; script-src '{script}'; img-src data:; base-uri 'none'"
+"""Content Security Policy: nothing is loaded or run but the page's own style and script, whatever a run wrote."""
+
+PARTS = files("jumar.report") / "page"
+"""The template, the style and the script."""
+
+
+class RunChange(msgspec.Struct, frozen=True):
+    """Change of a run as the page shows it."""
+
+    change: Change | None = None
+    same_as: str = ""
+    """Name of the run that has the same change, and shows it; empty: none."""
+    same_folder: str = ""
+    """Directory of that run."""
+    left_out: bool = False
+    """True if there is no room for it."""
+
+
+def render_page(report: Report) -> str:
+    """Return the page that shows *report*."""
+    style, script = _read("page.css"), _read("page.js")
+    environment = Environment(
+        loader=BaseLoader(), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
+    environment.filters |= {"seconds": format_seconds, "share": _format_share, "plain": show_controls, "quoted": quote}
+    return environment.from_string(_read("page.html.j2")).render(
+        report=report,
+        style=style,
+        script=script,
+        policy=POLICY.format(style=_hash(style), script=_hash(script)),
+        made=time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(report.made)),
+        version=__version__,
+        changes=dict(_choose_changes(report)),
+        anchors={run.folder: f"run-{number}" for number, run in enumerate(_list_runs(report), 1)},
+        draw_curve=draw_curve,
+        width=WIDTH,
+        height=HEIGHT,
+    )
+
+
+def _read(name: str) -> str:
+    return (PARTS / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _format_share(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def _list_runs(report: Report) -> list[RunReport]:
+    return [run for task in report.tasks for run in task.runs]
+
+
+def _choose_changes(report: Report) -> Iterator[tuple[str, RunChange]]:
+    """Yield the change of each run by its directory: one that another run of the task has too is shown once."""
+    room = ALL_CHANGES
+    shown: dict[tuple[str, str, str], RunReport] = {}
+    best = {task.best.folder for task in report.tasks}
+    for run in sorted(_list_runs(report), key=lambda run: run.folder not in best):
+        same = shown.setdefault((run.task, run.base, run.result.tree), run)
+        if same is not run:
+            yield run.folder, RunChange(same_as=same.rollout, same_folder=same.folder)
+            continue
+        change = read_change(Path(run.folder))
+        size = change.size if change else 0
+        yield run.folder, RunChange(change) if size <= room else RunChange(left_out=True)
+        room -= min(size, room)

@@ -1,0 +1,42 @@
+"""Ledger that several runs draw on, as a run sees it: a file on this machine, or something that stands for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from jumar import ports
+from jumar.core.state import events as ev
+from jumar.core.state.budget import Budget
+from jumar.journal.ledger import Caps, SqliteLedger
+
+
+class RunAccount(ports.Ledger, Protocol):
+    """Account of one run on a ledger."""
+
+    def recover_own(self, entries: Iterable[ev.Entry]) -> None:
+        """Put the run's rows right when it goes on; *entries* is its journal, which the caller alone writes."""
+        ...
+
+
+class SharedLedger(Protocol):
+    """Ledger that runs draw on."""
+
+    def drawn_by(self, run: str, folder: Path) -> RunAccount:
+        """Return the account of the run named *run*, whose journal the caller holds in *folder*."""
+        ...
+
+
+OpenLedger = Callable[[Path, Budget | None], AbstractContextManager[SharedLedger]]
+"""Opens the ledger of a path, which is made with the given caps if it is not there."""
+
+
+def open_ledger(path: Path, caps: Budget | None = None) -> SqliteLedger:
+    """Return the ledger in *path*, made with *caps* if it is not there.
+
+    Raises:
+        BadInput: as `SqliteLedger.open`.
+    """
+    return SqliteLedger.open(path, Caps(usd=caps.usd, tokens=caps.tokens, seconds=caps.seconds) if caps else None)

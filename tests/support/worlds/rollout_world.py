@@ -1,0 +1,37 @@
+"""Rollouts of the driver on the small world of `run_world`: journals of whole runs, in milliseconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+from msgspec.structs import replace
+
+from jumar.agents.driver import Driver
+from jumar.core.run.effects import Halt
+from jumar.core.state.budget import Budget
+from jumar.core.state.reply import ToolCall
+from jumar.core.state.settings import Switches
+from jumar.core.state.test_policy import TestPolicy
+from jumar.models.script import ScriptLine, ScriptModel
+from support.worlds.run_world import Terms, program, world
+
+
+def write_passing(passing: int, note: str = "") -> ScriptLine:
+    call = ToolCall("write_file", {"path": "app.py", "text": program(passing, note)})
+    return ScriptLine(tool_calls=(call,), usd=0.01)
+
+
+CRASH = ScriptLine(error="server")
+
+
+def work(folder: Path, lines: tuple[ScriptLine, ...], terms: Terms | None = None, halt: Halt | None = None) -> Path:
+    """A rollout of the driver that answers *lines*, at its end."""
+    usual = Terms(policy=TestPolicy.ON_FINAL, budget=Budget(attempts=None))
+    agent = Driver(("app.py", "test_app.py"), ("test_app.py",), Switches())
+    made = world(folder, (), replace(terms or usual, model=ScriptModel(lines), agent=agent))
+    if halt:
+        made.kernel.halt(halt)
+    with made.journal:
+        anyio.run(made.kernel.run)
+    return folder
