@@ -15,6 +15,7 @@ BROWSER := .venv/tools/browser
 MINI := .venv/mini/.ready
 BARE := .venv/bare/.ready
 RAY := .venv/ray/.ready
+INTEROP := .venv/interop/.ready
 TOOLS := $(JAVASCRIPT)/.ready $(INSPECTOR)/.ready $(MINI) $(BARE)
 
 $(READY): pyproject.toml constraints.txt
@@ -38,6 +39,17 @@ $(MINI): constraints-mini.txt | $(READY)
 	litellm mcp typer rich prompt_toolkit platformdirs python-dotenv jinja2 pyyaml tenacity requests
 	.venv/mini/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints-mini.txt mini-swe-agent
 	@touch $(MINI)
+
+# The validators of other tools' formats. Two come without their requirements: only the modules that read files are used,
+# and those of harbor run on Python 3.11, too, although the whole package asks for a newer one.
+$(INTEROP): constraints-interop.txt | $(READY)
+	$(BIN)/python -m venv .venv/interop
+	.venv/interop/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-interop.txt \
+	atif beautifulsoup4 datasets docker GitPython junitparser modal opentelemetry-proto opentelemetry-sdk \
+	opentelemetry-semantic-conventions pydantic python-dotenv requests rich tenacity toml tqdm typer unidiff
+	.venv/interop/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python \
+	-c constraints-interop.txt harbor swebench
+	@touch $(INTEROP)
 
 # An interpreter with pytest and no plug-in, which most rooms of our tests use: it starts twice as fast as ours.
 $(BARE): constraints.txt | $(READY)
@@ -63,7 +75,7 @@ fast: $(READY)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not proof" -q
 
-prove: $(READY) $(TOOLS) $(BROWSER)/.ready $(RAY)
+prove: $(READY) $(TOOLS) $(BROWSER)/.ready $(RAY) $(INTEROP)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data=$(DATA))
 

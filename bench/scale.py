@@ -66,7 +66,8 @@ def show_measured(measured: Measured) -> Iterator[str]:
     yield f"| measured on {measured.cores} cores, at a load of {measured.load:g} for each | |"
     yield "| --- | --- |"
     count = len(measured.core_seconds)
-    yield f"| rollouts | {count}, of {measured.tasks} Python tasks, {measured.calls} calls each, sandbox {measured.sandbox} |"
+    tried = f"{measured.tasks} Python tasks, {measured.calls} calls each, sandbox {measured.sandbox}"
+    yield f"| rollouts | {count}, of {tried} |"
     yield f"| processor time of a whole rollout, start of jumar included | {describe(measured.core_seconds)} |"
     yield f"| its last verification, by the clock | {describe(measured.test_seconds)} |"
     yield f"| ledger: calls of its actor | {services['ledger_calls']:,.0f} a second |"

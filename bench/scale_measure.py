@@ -34,8 +34,6 @@ RUNS = 2
 
 ROWS = 5000
 
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  the disk decides neither processor time nor size
-
 RAY = HERE.parent / ".venv" / "ray" / "bin" / "python"
 
 
@@ -89,7 +87,7 @@ def measure(data: Path, sandbox: str, most: int) -> Measured:
     """Return the measurements with at most *most* of the Python tasks below *data*, evenly chosen."""
     known = list(tasks(data))
     known = known[:: -(-len(known) // most)]
-    with tempfile.TemporaryDirectory(prefix="jumar-scale-", dir=MEMORY) as name:
+    with tempfile.TemporaryDirectory(prefix="jumar-scale-") as name:
         folder, calls, seconds = Path(name), 0, list[float]()
         for task in known:
             place, script = laid_out(data, task, folder / "tasks"), folder / f"{task['id']}.jsonl"

@@ -31,7 +31,7 @@ FLOORS = (
     ("cli/doctor",),
     ("cli", "cli/archive", "hooks", "mcp_server"),
     ("cli/console", "executors", "report"),
-    ("campaigns", "importing", "preferences", "__init__"),
+    ("campaigns", "importing", "interop", "preferences", "__init__"),
     ("cli/parameters", "runs"),
     ("corpus", "runs/archive", "runs/external"),
     ("runs/setup",),

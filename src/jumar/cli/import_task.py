@@ -1,4 +1,4 @@
-"""`jumar import`: makes tasks from git repositories and PyPI releases, each checked before it is kept."""
+"""`jumar import`: makes tasks from git repositories and PyPI releases, each checked before it is kept, and Harbor's."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.environment import find_cache_folder, read_environment
 from jumar.importing.from_git import read_git_sides
+from jumar.importing.from_harbor import ImportedHarborTask, import_harbor_task
 from jumar.importing.from_pypi import Release, fetch_pypi_sides
 from jumar.importing.make_task import TaskSides
 from jumar.importing.validate import Imported, ImportResources, import_task
@@ -23,7 +24,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 @click.group("import")
 def import_() -> None:
-    """Make a task from a real past bug: the source before a fix, judged by the tests after it."""
+    """Make a task: from a past bug (the source before a fix, judged by the tests after it), or from a Harbor task."""
 
 
 def add_import_options(command: Decorated) -> Decorated:
@@ -58,6 +59,31 @@ def pypi(name: str, old: str, new: str, **chosen: Any) -> int:
     return _made(
         lambda: fetch_pypi_sides(Release(name, old), Release(name, new), find_cache_folder() / "sdists"), chosen
     )
+
+
+@import_.command("harbor", epilog="Example: jumar import harbor hello-world -o tasks")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path(), help="Where the task goes.")
+@add_output_options
+def harbor(folder: Path, out: Path, *, as_json: bool, quiet: bool) -> int:
+    """A task from the Harbor task in DIR, if it runs without a container: Python files, and pytest files that judge.
+
+    What needs one is named, and nothing is written (exit 2). `jumar check` says whether the task holds.
+    """
+    voice = Console(json=as_json, quiet=quiet)
+
+    async def work() -> ImportedHarborTask:
+        return await import_harbor_task(folder, out)
+
+    made = SignalWatcher().run(work)
+    if made is None:
+        return voice.interrupted()
+    voice.say(f"{made.folder}")
+    for note in made.notes:
+        voice.say(f"  {note}")
+    voice.say(f"  try it: jumar check {made.folder}")
+    voice.result(made)
+    return 0
 
 
 def _made(sides: Callable[[], Awaitable[TaskSides]], chosen: dict[str, Any]) -> int:

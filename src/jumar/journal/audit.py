@@ -44,12 +44,17 @@ def verify(folder: Path, anchor: JournalEnd | None = None) -> tuple[Finding, ...
     """
     try:
         with (folder / EVENTS).open("rb") as lines:
-            seen, torn = _seen(lines)
+            return find_damage(lines, anchor or read_anchor(folder) or JournalEnd())
     except OSError as fault:
         raise BadInput(
             f"the journal in {folder} cannot be read: {fault.strerror}; name the directory of a run"
         ) from fault
-    findings = _Audit(seen, anchor or read_anchor(folder) or JournalEnd()).findings()
+
+
+def find_damage(lines: Iterable[bytes], anchor: JournalEnd) -> tuple[Finding, ...]:
+    """Return what is wrong with a journal that is given by its *lines*, with their newlines; see `verify`."""
+    seen, torn = _seen(lines)
+    findings = _Audit(seen, anchor).findings()
     if torn:
         findings.append(
             Finding(len(seen) + 1, f"is torn ({torn} bytes): an interrupted write, which resume moves aside")

@@ -15,6 +15,9 @@ from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.run_argument import RunPath
 from jumar.core.quoting import make_one_line
 from jumar.core.state import events as ev
+from jumar.corpus.export import refuse_inside_runs
+from jumar.interop.audit_bundle import audit_bundle
+from jumar.interop.bundle import write_bundle
 from jumar.journal.audit import verify
 from jumar.journal.writer import read_journal
 from jumar.runs.setup.result import read_head, read_state, replay_state
@@ -72,6 +75,45 @@ def verify_(run_dir: Path, *, as_json: bool, quiet: bool) -> int:
         voice.say(f"{len(read_journal(run_dir))} events, the chain is whole")
     voice.result({"ok": not findings, "findings": [msgspec.to_builtins(f) for f in findings]})
     return int(bool(findings))
+
+
+@log.command("bundle", epilog="Example: jumar log bundle last -o run.bundle.tar")
+@RUN
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="The file to write.")
+@add_output_options
+def bundle(run_dir: Path, out: Path, *, as_json: bool, quiet: bool) -> int:
+    """Write RUN as one file: journal, objects, result, environment. The same run gives the same bytes.
+
+    Sign the hash that is printed; `jumar log audit FILE` checks the file offline.
+    """
+    voice = Console(json=as_json, quiet=quiet)
+    refuse_inside_runs([run_dir], out)
+    written = write_bundle(run_dir, out)
+    voice.say(f"{written.events} events and {written.objects} objects, {written.bytes} bytes, in {out}")
+    voice.say(f"sha256 {written.sha256}")
+    voice.result(written)
+    return 0
+
+
+@log.command("audit", epilog="Example: jumar log audit run.bundle.tar")
+@click.argument("file", type=click.Path(path_type=Path))
+@add_output_options
+def audit(file: Path, *, as_json: bool, quiet: bool) -> int:
+    """Check a FILE of `jumar log bundle` with nothing but the file: every change is named, exit 1.
+
+    Bytes, hash chain, the objects of every tree, and the result, which must follow from the journal.
+    """
+    voice = Console(json=as_json, quiet=quiet)
+    found = audit_bundle(file)
+    for finding in found.findings:
+        voice.say(finding)
+    if found.ok:
+        voice.say(
+            f"{found.run} ({found.task}): {found.stop}, {found.events} events, {found.objects} objects, all whole"
+        )
+    voice.say(f"sha256 {found.sha256}")
+    voice.result(found)
+    return int(not found.ok)
 
 
 @log.command("stats", epilog="Example: jumar log stats .jumar/runs/20261121-101500-gcd-1a2b3c")

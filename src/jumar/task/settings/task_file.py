@@ -136,7 +136,8 @@ def read_tables(path: Path) -> Raw:
     """Return the tables in the TOML file at *path*, checked.
 
     Raises:
-        BadInput: if the file cannot be read, is not UTF-8 or TOML, or holds a key or value that no table has.
+        BadInput: if the file cannot be read, is not UTF-8 or TOML, or holds a key or value that no table has,
+            as that of a Harbor task does.
     """
     if path.exists() and not path.is_file():
         raise BadInput(f"{path} is not a file")
@@ -148,6 +149,10 @@ def read_tables(path: Path) -> Raw:
         raise BadInput(f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInput(f"{path} is not valid TOML: {error}") from error
+    if "schema_version" in raw or raw.keys() >= {"verifier", "environment"}:
+        raise BadInput(
+            f"{path} is that of a Harbor task; make one of jumar's: jumar import harbor {path.parent} -o DIR"
+        )
     parse(raw, str(path))
     return raw
 
