@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from jumar.campaigns.create import CampaignBudget, CampaignOrder, create_campaign
+from jumar.campaigns.create import CampaignBudget, CampaignOrder
 from jumar.campaigns.find_tasks import find_tasks
 from jumar.campaigns.messages import RolloutBroken, RolloutEnded, RolloutRefused, RolloutStopped
 from jumar.campaigns.plan import CampaignPlan, CampaignTask, Rollout, build_task, list_rollouts, load_plan
@@ -21,6 +21,7 @@ from jumar.errors import BadInput
 from jumar.runs.setup.marks import Trust
 from jumar.runs.setup.result import BestTree, Result
 from jumar.task.option_values import OptionValues
+from support.worlds.rollout_world import begin_campaign
 
 TASKS = (CampaignTask("a", "/a"), CampaignTask("b", "/b"))
 PLAN = CampaignPlan(began="20261123-101500", tasks=TASKS, rollouts=3, options=OptionValues(model="repair"), retries=1)
@@ -235,7 +236,7 @@ class TestPlan:
         budget = CampaignBudget(usd=4.0, task_usd=3.0, run_tokens=90)
         order = CampaignOrder(tasks=(task,), options=options, budget=budget, rollouts=3)
 
-        plan = create_campaign(tmp_path / "c", order, environ)
+        plan = begin_campaign(tmp_path / "c", order, environ)
         third = build_task(tmp_path / "c", plan, list_rollouts(plan)[2], environ)
 
         assert load_plan(tmp_path / "c", Trust(environ)) == plan
@@ -247,18 +248,18 @@ class TestPlan:
         options = OptionValues(model="openai:tiny", base_url="http://127.0.0.1:9/v1", sandbox="S0")
         order = CampaignOrder(tasks=(task,), options=options, rollouts=3, temperatures=(0.0, 0.8))
 
-        plan = create_campaign(tmp_path / "c", order, {})
+        plan = begin_campaign(tmp_path / "c", order, {})
         built = [build_task(tmp_path / "c", plan, rollout, {}) for rollout in list_rollouts(plan)]
 
         assert [task.chosen_routes["mid"].temperature for task in built] == [0.0, 0.8, 0.0]
         repair = replace(order, options=OptionValues(model="repair"))
         with pytest.raises(BadInput, match="--temperature is for a provider's model"):
-            create_campaign(tmp_path / "d", repair, {})
+            begin_campaign(tmp_path / "d", repair, {})
 
     def test_a_campaign_within_its_task_is_no_part_of_the_task(self, task: CampaignTask) -> None:
         order = CampaignOrder(tasks=(task,), options=OptionValues(model="repair"))
 
-        plan = create_campaign(Path(task.path) / "night", order, {})
+        plan = begin_campaign(Path(task.path) / "night", order, {})
         built = build_task(Path(task.path) / "night", plan, list_rollouts(plan)[0], {})
 
         assert "night/" in [line.lstrip("/") for line in built.withheld]
@@ -266,7 +267,7 @@ class TestPlan:
     def test_of_somebody_else_or_changed_by_them_is_not_believed(self, tmp_path: Path, task: CampaignTask) -> None:
         environ = {"XDG_STATE_HOME": str(tmp_path / "state")}
         options = OptionValues(model="repair")
-        create_campaign(tmp_path / "c", CampaignOrder(tasks=(task,), options=options), environ)
+        begin_campaign(tmp_path / "c", CampaignOrder(tasks=(task,), options=options), environ)
         plan = tmp_path / "c" / "campaign.json"
 
         with pytest.raises(BadInput, match="you did not begin the campaign"):
@@ -275,7 +276,7 @@ class TestPlan:
         with pytest.raises(BadInput, match="you did not begin the campaign"):
             load_plan(tmp_path / "c", Trust(environ))
         with pytest.raises(BadInput, match="is there already"):
-            create_campaign(tmp_path / "c", CampaignOrder(tasks=(task,), options=options), environ)
+            begin_campaign(tmp_path / "c", CampaignOrder(tasks=(task,), options=options), environ)
 
     @pytest.mark.parametrize(
         ("options", "why"),
@@ -290,7 +291,7 @@ class TestPlan:
         self, tmp_path: Path, task: CampaignTask, options: OptionValues, why: str
     ) -> None:
         with pytest.raises(BadInput, match=why):
-            create_campaign(tmp_path / "c", CampaignOrder(tasks=(task,), options=options), {})
+            begin_campaign(tmp_path / "c", CampaignOrder(tasks=(task,), options=options), {})
         assert not (tmp_path / "c").exists()
 
     @pytest.mark.parametrize("name", ["usd", "tokens", "task_usd", "run_usd", "run_tokens"])

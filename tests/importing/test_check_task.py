@@ -100,6 +100,29 @@ def test_planted_faults_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert found["moody"]["flaky"] == ["test_app.py::test_g"]
 
 
+@pytest.mark.slow
+def test_a_reference_must_pass_the_hidden_tests_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, answer in (("good", "n + 1"), ("narrow", "2")):
+        task = tmp_path / name
+        for folder, value in (("", "0"), ("solution", answer)):
+            (task / folder).mkdir(parents=True, exist_ok=True)
+            (task / folder / "app.py").write_text(f"def f(n):\n    return {value}\n")
+        (task / "hidden").mkdir()
+        (task / "test_app.py").write_text("from app import f\n\n\ndef test_f():\n    assert f(1) == 2\n")
+        hidden = "from app import f\n\n\ndef test_more():\n    assert f(2) == 3\n"
+        (task / "hidden" / "test_hidden.py").write_text(hidden)
+        (task / "task.toml").write_text('[task]\nreference = "solution"\n[tests]\nhidden = "hidden"\n')
+
+    assert (
+        call(["check", f"{tmp_path}/*", "--sandbox", "S0", "--confirm", "1", "--python", PLAIN_PYTHON, "--json"]) == 1
+    )
+
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    found = {each["task"]: each for each in told["tasks"]}
+    assert (found["good"]["problems"], found["good"]["grade"][-2:]) == ([], "+H")
+    assert "held-out tests of the same behaviour did not" in found["narrow"]["problems"][0]
+
+
 @pytest.mark.proof
 def test_real_tasks_are_valid(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for task in tasks(data):

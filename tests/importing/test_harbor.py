@@ -48,6 +48,30 @@ def test_the_task_is_judged_by_its_tests(tmp_path: Path, capsys: pytest.CaptureF
     assert call(["score", str(folder), str(folder), "--json"]) == 0
 
 
+@pytest.mark.slow
+def test_a_campaign_and_a_check_take_harbor_tasks_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, campaign = write_task(tmp_path / "tasks" / "hello"), tmp_path / "night"
+    nginx = write_task(tmp_path / "nginx", environment__Dockerfile=DOCKER + "RUN apt-get install -y nginx\n")
+    words = ["batch", f"{tmp_path}/tasks/*", "--model", "repair", "--campaign", str(campaign), "--json"]
+
+    assert call([*words, str(nginx)]) == 2
+    assert "nginx: " in (said := capsys.readouterr().err)
+    assert "does not run without a container" in said
+    assert not campaign.exists(), "nothing is left of what was refused"
+    assert call(words) == 0
+    told = capsys.readouterr()
+    assert "hello: made of a Harbor task; its tests lie in the tree, read-only" in told.err
+    assert json.loads(told.out.splitlines()[-1])["by_stop"] == {"green": 1}
+    assert (campaign / "tasks" / "hello" / "task.toml").exists()
+
+    assert call(["check", str(source), str(nginx), "--json"]) == 1
+    found = {each["task"]: each for each in json.loads(capsys.readouterr().out.splitlines()[-1])["tasks"]}
+    assert (found["hello"]["valid"], found["hello"]["reference"]) == (True, "none")
+    assert "does not run without a container" in found["nginx"]["problems"][0]
+
+
 DOCKER = ADDER["environment/Dockerfile"]
 
 OBSTACLES: dict[str, tuple[dict[str, str | None], str]] = {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -70,12 +72,12 @@ class CampaignOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create_campaign(folder: Path, order: CampaignOrder, environ: Mapping[str, str]) -> CampaignPlan:
-    """Return the plan of a new campaign in *folder*, which is made; nothing is begun.
+    """Return the plan of a new campaign in *folder*, which is there and has none; nothing is begun.
 
     Where it may cost money and nobody set a cap, its caps are those of the profile `workday`.
 
     Raises:
-        BadInput: if a task cannot be worked on with these options, or the folder is there already.
+        BadInput: if a task cannot be worked on with these options.
     """
     plan = CampaignPlan(
         began=time.strftime("%Y%m%d-%H%M%S"),
@@ -92,7 +94,6 @@ def create_campaign(folder: Path, order: CampaignOrder, environ: Mapping[str, st
     profile = read_profile(order.options)
     if any(costs) and profile is None and order.budget.usd is None:
         profile = PROFILES[USUAL_PROFILE]
-    _make_folder(folder)
     SqliteLedger.open(folder / LEDGER, _build_caps(order.budget, profile)).close()
     save_plan(folder, plan, environ)
     return plan
@@ -130,7 +131,13 @@ def _build_caps(budget: CampaignBudget, profile: Budget | None) -> Caps:
     return Caps(usd=usd, tokens=budget.tokens, seconds=profile.seconds if profile is not None else None)
 
 
-def _make_folder(folder: Path) -> None:
+@contextmanager
+def make_campaign_folder(folder: Path) -> Iterator[None]:
+    """Make the *folder* of a new campaign; if what follows fails, it is gone again.
+
+    Raises:
+        BadInput: if it is there already, or cannot be made.
+    """
     refuse_linked_campaigns(folder)
     with explain_disk_faults(f"cannot make {folder}"):
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -142,6 +149,11 @@ def _make_folder(folder: Path) -> None:
         for place in (folder, folder / RUNS):
             (place / ".gitignore").write_text("*\n")
         (folder / OUTPUT).mkdir()
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def name_campaign() -> Path:

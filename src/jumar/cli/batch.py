@@ -12,16 +12,20 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 from click.core import ParameterSource
+from msgspec.structs import replace
 
 from jumar.campaigns.create import (
     CampaignBudget,
     CampaignOrder,
     create_campaign,
     find_campaign,
+    make_campaign_folder,
     name_campaign,
 )
 from jumar.campaigns.find_tasks import find_tasks
 from jumar.cli.console.output import Console
+from jumar.cli.console.signals import SignalWatcher
+from jumar.cli.harbor_tasks import replace_harbor_tasks
 from jumar.cli.parameters.command_options import add_output_options, add_shaping_options, read_options
 from jumar.cli.parameters.environment import read_environment
 from jumar.cli.parameters.run_argument import TRUST
@@ -81,7 +85,7 @@ KILLING = "stopping now: what is at work goes on from its journal"
 @TRUST
 @add_output_options
 def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
-    """Work on TASKS: folders, task.toml files, globs, or .jsonl lists of {"path": ...}.
+    """Work on TASKS: folders, task.toml files, globs, .jsonl lists of {"path": ...}, or folders of Harbor tasks.
 
     Several rollouts of a task are judged once, at their end, and no gate holds them, unless --test-policy and --gate
     say otherwise.
@@ -97,7 +101,12 @@ def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
     trust = Trust(environ, chosen["trust"])
     if resumed is None:
         folder = (chosen["campaign"] or name_campaign()).absolute()
-        create_campaign(folder, _read_order(tasks, chosen), environ)
+        order = _read_order(tasks, chosen)
+        with make_campaign_folder(folder):
+            ready = SignalWatcher().run(lambda: replace_harbor_tasks(order.tasks, folder / "tasks", voice))
+            if ready is None:
+                raise KeyboardInterrupt
+            create_campaign(folder, replace(order, tasks=ready), environ)
         trust = Trust(environ, anyone=True)  # this process made it, a moment ago
     else:
         _refuse_changes(click.get_current_context())

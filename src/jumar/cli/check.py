@@ -16,12 +16,13 @@ from jumar.campaigns.find_tasks import find_tasks
 from jumar.campaigns.plan import CampaignTask
 from jumar.cli.console.output import Console
 from jumar.cli.console.signals import SignalWatcher
+from jumar.cli.harbor_tasks import replace_harbor_tasks
 from jumar.cli.parameters.command_options import TEST_COMMAND, add_output_options, add_verdict_options, read_options
 from jumar.cli.parameters.environment import read_environment
 from jumar.core.state.run_state import HOST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.core.state.test_policy import Gate
-from jumar.errors import BadInput
+from jumar.errors import BadInput, Infra
 from jumar.importing.check_task import CheckResources, TaskValidity, examine_task
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 from jumar.sandbox.request import AUTO
@@ -40,7 +41,7 @@ from jumar.task.task import Task, load_task
 @add_verdict_options
 @add_output_options
 def check(tasks: tuple[str, ...], *, as_json: bool, quiet: bool, **chosen: Any) -> int:
-    """Check TASKS: folders, task.toml files, globs, or .jsonl lists.
+    """Check TASKS: folders, task.toml files, globs, .jsonl lists, or folders of Harbor tasks.
 
     A task is valid if something is red on its untouched tree, its tests come out the same each time, not all of them
     pass with the code gone, and its reference solution, where it has one, is accepted as a green.
@@ -67,7 +68,11 @@ async def _check_all(voice: Console, tasks: Sequence[CampaignTask], chosen: dict
 
         async def check_one(task: CampaignTask) -> None:
             async with limiter:
-                found[task.name] = await _check(task, chosen, means)
+                try:
+                    (ready,) = await replace_harbor_tasks([task], Path(scratch) / "harbor", voice)
+                    found[task.name] = await _check(ready, chosen, means)
+                except (BadInput, Infra) as fault:
+                    found[task.name] = TaskValidity(task=task.name, valid=False, problems=(str(fault),))
                 _show(voice, found[task.name])
 
         async with anyio.create_task_group() as group:
@@ -77,11 +82,7 @@ async def _check_all(voice: Console, tasks: Sequence[CampaignTask], chosen: dict
 
 
 async def _check(named: CampaignTask, chosen: dict[str, Any], means: CheckResources) -> TaskValidity:
-    try:
-        task = _load(named, chosen)
-    except BadInput as error:
-        return TaskValidity(task=named.name, valid=False, problems=(str(error),))
-    return replace(await examine_task(task, means), task=named.name)
+    return replace(await examine_task(_load(named, chosen), means), task=named.name)
 
 
 def _load(named: CampaignTask, chosen: dict[str, Any]) -> Task:

@@ -27,6 +27,7 @@ from jumar.runs.setup.assembly import (
     protect_expected_files,
     store_tree,
 )
+from jumar.runs.setup.first_event import add_held_out_tests
 from jumar.runs.tree.task_tree import settle_tree
 from jumar.task.task import Task, build_write_rules
 from jumar.verify.verifier import TrustedVerifier
@@ -105,6 +106,8 @@ async def _judge(task: Task, scratch: Path, means: CheckResources) -> TaskOutcom
     ids = await _collect(task, verifier, fixed)
     own = find_files_of_tests(ids, place, fixed, load_runner(settings.suite.runner))
     settings = protect_expected_files(settings, own)
+    if task.hidden:
+        settings = await add_held_out_tests(settings, task, place, start)
     verifier = build_verifier(place, settings, start, ids)
     once = build_verifier(place, replace(settings, suite=replace(settings.suite, confirm=0)), start, ids)
     rounds = [(await once.verify(start, None)).verdict for _ in range(ROUNDS)]

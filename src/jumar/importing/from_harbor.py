@@ -32,8 +32,13 @@ class ImportedHarborTask(msgspec.Struct, frozen=True, kw_only=True):
     """Differences from a run in Harbor, one sentence each."""
 
 
-async def import_harbor_task(source: Path, out: Path) -> ImportedHarborTask:
+async def import_harbor_task(source: Path, out: Path, name: str = "") -> ImportedHarborTask:
     """Write the Harbor task in *source* as a task below *out*. Nothing of it is run; a venv holds what it installs.
+
+    Args:
+        source: the folder of the Harbor task.
+        out: the folder in which that of the task is made.
+        name: the name of that one; empty: the task's own.
 
     Raises:
         BadInput: if it needs a container, naming for what, or *out* holds something of that name already.
@@ -43,7 +48,8 @@ async def import_harbor_task(source: Path, out: Path) -> ImportedHarborTask:
     if task.obstacles:
         raise BadInput(f"{source} does not run without a container: {'; '.join(task.obstacles)}; run it in Harbor")
     tree = build_tree(task)
-    folder, fresh = out / task.name, out / f".{task.name}.{os.getpid()}"
+    folder = out / (name or task.name)
+    fresh = folder.with_name(f".{folder.name}.{os.getpid()}")
     if folder.exists():
         raise BadInput(f"{folder} is there already; remove it, or name another place with --out")
     try:

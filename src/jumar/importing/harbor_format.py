@@ -13,6 +13,7 @@ import msgspec
 
 from jumar.errors import BadInput
 from jumar.importing.dockerfile import Image, read_dockerfile
+from jumar.task.settings.task_file import is_harbor
 from jumar.task.settings.task_files import TASK_FILE
 
 INSTRUCTION = "instruction.md"
@@ -87,6 +88,14 @@ def read_harbor_task(folder: Path) -> HarborTask:
         agent_seconds=_read_seconds(tables, "agent"),
         obstacles=tuple(dict.fromkeys(obstacles)),
     )
+
+
+def is_harbor_task(folder: Path) -> bool:
+    """Return whether *folder* holds a Harbor task, of which jumar could make one of its own."""
+    try:
+        return is_harbor(tomllib.loads((folder / TASK_FILE).read_text("utf-8")))
+    except (OSError, ValueError, RecursionError):  # what cannot be read is said where it is loaded
+        return False
 
 
 def _read_tables(folder: Path) -> Mapping[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
 from msgspec.structs import replace
 
 from jumar.agents.driver import Driver
+from jumar.campaigns.create import CampaignOrder, create_campaign, make_campaign_folder
+from jumar.campaigns.plan import CampaignPlan
 from jumar.core.run.effects import Halt
 from jumar.core.state.budget import Budget
 from jumar.core.state.reply import ToolCall
@@ -35,3 +38,9 @@ def work(folder: Path, lines: tuple[ScriptLine, ...], terms: Terms | None = None
     with made.journal:
         anyio.run(made.kernel.run)
     return folder
+
+
+def begin_campaign(folder: Path, order: CampaignOrder, environ: Mapping[str, str]) -> CampaignPlan:
+    """The plan of a new campaign in *folder*; nothing is left of it if it is refused."""
+    with make_campaign_folder(folder):
+        return create_campaign(folder, order, environ)

@@ -55,7 +55,7 @@ async def build_first_event(task: Task, place: RunPlace, python: str | None) -> 
         _judging(settings, task.root), find_files_of_tests(found, place, tree, load_runner(settings.suite.runner))
     )
     if task.hidden:
-        settings = await _held_out(task, place, settings, tree)
+        settings = await add_held_out_tests(settings, task, place, tree)
     if task.in_place is None:
         Workspace(place.folder / "workspace", place.store).reset(tree)
     if task.gate is not Gate.REFACTOR and not find_targets(settings, place.store.manifest(tree)):
@@ -137,8 +137,12 @@ async def find_unsteady_ids(verifier: TrustedVerifier) -> tuple[tuple[str, ...],
     return tuple(i for i in verifier.expected if i in ever - always), texts
 
 
-async def _held_out(task: Task, place: RunPlace, settings: Settings, tree: str) -> Settings:
-    """Return *settings* that know the held-out tests of *task*: their files, and the ids that they have."""
+async def add_held_out_tests(settings: Settings, task: Task, place: RunPlace, tree: str) -> Settings:
+    """Return *settings* that know the held-out tests of *task*: their files, and the ids that they have.
+
+    Raises:
+        BadInput: if there is no test in their folder.
+    """
     store, hidden = place.store, place.store.capture(task.hidden) if task.hidden else ""
     files = store.manifest(hidden)
     tests = load_runner(settings.suite.runner).test_files(tuple(files), ())

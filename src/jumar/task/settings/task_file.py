@@ -149,12 +149,17 @@ def read_tables(path: Path) -> Raw:
         raise BadInput(f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadInput(f"{path} is not valid TOML: {error}") from error
-    if "schema_version" in raw or raw.keys() >= {"verifier", "environment"}:
+    if is_harbor(raw):
         raise BadInput(
             f"{path} is that of a Harbor task; make one of jumar's: jumar import harbor {path.parent} -o DIR"
         )
     parse(raw, str(path))
     return raw
+
+
+def is_harbor(raw: Raw) -> bool:
+    """Return whether *raw* are the tables of a Harbor task, which has a `task.toml` too."""
+    return "schema_version" in raw or raw.keys() >= {"verifier", "environment"}
 
 
 def parse(raw: Raw, where: str) -> TaskFile:
