@@ -16,6 +16,7 @@ MINI := .venv/mini/.ready
 BARE := .venv/bare/.ready
 RAY := .venv/ray/.ready
 INTEROP := .venv/interop/.ready
+TRL := .venv/trl/.ready
 TOOLS := $(JAVASCRIPT)/.ready $(INSPECTOR)/.ready $(MINI) $(BARE)
 
 $(READY): pyproject.toml constraints.txt
@@ -63,6 +64,13 @@ $(RAY): constraints-ray.txt pyproject.toml | $(READY)
 	.venv/ray/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-ray.txt -e '.[ray]'
 	@touch $(RAY)
 
+# A trainer, which is large (with torch, as the registry has it for this machine): one step on what `jumar prefs` writes.
+$(TRL): constraints-trl.txt pyproject.toml | $(READY)
+	$(BIN)/python -m venv .venv/trl
+	.venv/trl/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-trl.txt torch
+	.venv/trl/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-trl.txt -e '.[parquet]' trl
+	@touch $(TRL)
+
 demo: $(READY)
 	$(BIN)/jumar demo
 
@@ -75,7 +83,7 @@ fast: $(READY)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not proof" -q
 
-prove: $(READY) $(TOOLS) $(BROWSER)/.ready $(RAY) $(INTEROP)
+prove: $(READY) $(TOOLS) $(BROWSER)/.ready $(RAY) $(INTEROP) $(TRL)
 	@$(COMPILED)
 	$(BIN)/python -m pytest -m "proof" $(if $(DATA),--data=$(DATA))
 

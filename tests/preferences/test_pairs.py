@@ -180,7 +180,7 @@ def test_one_pass_and_one_fail_are_exactly_one_pair_and_hold_no_result(tmp_path:
     for target in Target:
         found = build_examples([tmp_path], Format.DPO, replace(ANY, target=target), PairRules())
         (row,) = found.rows
-        assert (row["chosen_run"], row["chosen_score"], row["rejected_score"]) == ("story", 1.0, 9 / TOTAL)
+        assert (row["chosen_run"], row["chosen_score"], row["rejected_score"]) == ("story", 1.0, round(9 / TOTAL, 6))
         assert f"PASSING = {TOTAL}" in json.dumps(row["chosen"])
         assert "PASSING = 9" in json.dumps(row["rejected"])
         assert "test_app.py::" not in json.dumps([row["chosen"], row["rejected"]]), "no result of a test"

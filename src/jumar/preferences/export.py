@@ -22,6 +22,9 @@ from jumar.preferences.rollouts import Reason, Rollout, Selection, read_rollout
 
 Row = dict[str, Any]
 
+DIGITS = 6
+"""Digits of a score: `datasets` keeps ten of a number in JSON lines, and what is loaded should be what was written."""
+
 
 class Format(StrEnum):
     """Format of an example. Source: TRL, "Dataset formats and types"."""
@@ -92,8 +95,8 @@ def _pair_row(chosen: Rollout, rejected: Rollout) -> Row:
         "rejected_run": rejected.run,
         "chosen_grade": chosen.grade,
         "rejected_grade": rejected.grade,
-        "chosen_score": chosen.score,
-        "rejected_score": rejected.score,
+        "chosen_score": round(chosen.score, DIGITS),
+        "rejected_score": round(rejected.score, DIGITS),
     }
 
 
@@ -105,7 +108,7 @@ def _single_row(rollout: Rollout, kind: Format) -> Row:
         "task": rollout.task,
         "run": rollout.run,
         "grade": rollout.grade,
-        "score": rollout.score,
+        "score": round(rollout.score, DIGITS),
     }
 
 
