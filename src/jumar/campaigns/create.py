@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,8 +21,10 @@ from jumar.errors import BadInput
 from jumar.journal.ledger import Caps, SqliteLedger
 from jumar.runs.archive.find import find_link
 from jumar.runs.setup.choose_model import prepare_model
+from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox
 from jumar.task.budget_options import USUAL_PROFILE, read_profile
 from jumar.task.option_values import OptionValues
+from jumar.task.task import Task
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
 CAMPAIGNS = Path(".jumar") / "campaigns"
@@ -124,6 +126,28 @@ def _try_task(folder: Path, plan: CampaignPlan, task: CampaignTask, environ: Map
     except BadInput as error:
         raise BadInput(f"{task.name}: {error}") from None
     return bool(built.chosen_routes) or plan.options.allow_unmetered
+
+
+async def try_sandboxes(
+    folder: Path, plan: CampaignPlan, environ: Mapping[str, str], say: Callable[[str], None]
+) -> None:
+    """Test the sandboxes that the tasks ask for, here and once: hundreds of rollouts would do so at the same time.
+
+    Raises:
+        BadInput: if there is none for some task, naming it.
+    """
+    asked: dict[str, Task] = {}
+    for task in plan.tasks:
+        built = build_task(folder, plan, Rollout(task, 1), environ)
+        asked.setdefault(built.sandbox, built)
+    place = folder / RUNS / ".sandbox"  # as deep as a run lies, and on the same file system
+    place.mkdir()
+    try:
+        for sandbox, built in asked.items():
+            around = SandboxSurroundings(place, environ, (built.root,), tell=lambda *_: say("trying the sandbox"))
+            await choose_sandbox(sandbox, around, unattended=True)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _build_caps(budget: CampaignBudget, profile: Budget | None) -> Caps:

@@ -89,14 +89,12 @@ def join() -> tuple[dict[str, Any], Send, Iterator[object]]:
     os.dup2(null, 0)
     os.close(null)
     wire = config.pop("channel")
-    sender = _sender(bytes.fromhex(wire["key"]), _raised(wire["records"]))
-    return config, sender, _requests(_raised(wire["requests"]))
-
-
-def _raised(fd: int) -> int:
-    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH_FD)
-    os.close(fd)
-    return high
+    given = (wire["records"], wire["requests"])
+    # Both before either is closed, so that no number that was handed on is taken again.
+    records, requests = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH_FD) for fd in given)
+    for fd in given:
+        os.close(fd)
+    return config, _sender(bytes.fromhex(wire["key"]), records), _requests(requests)
 
 
 def _requests(fd: int) -> Iterator[object]:

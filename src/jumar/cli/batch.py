@@ -21,6 +21,7 @@ from jumar.campaigns.create import (
     find_campaign,
     make_campaign_folder,
     name_campaign,
+    try_sandboxes,
 )
 from jumar.campaigns.find_tasks import find_tasks
 from jumar.cli.console.output import Console
@@ -106,7 +107,9 @@ def batch(tasks: tuple[str, ...], resumed: str | None, **chosen: Any) -> int:
             ready = SignalWatcher().run(lambda: replace_harbor_tasks(order.tasks, folder / "tasks", voice))
             if ready is None:
                 raise KeyboardInterrupt
-            create_campaign(folder, replace(order, tasks=ready), environ)
+            plan = create_campaign(folder, replace(order, tasks=ready), environ)
+            if where.executor == "local":
+                anyio.run(try_sandboxes, folder, plan, environ, voice.note)
         trust = Trust(environ, anyone=True)  # this process made it, a moment ago
     else:
         _refuse_changes(click.get_current_context())
