@@ -264,11 +264,13 @@ def test_held_out_tests_judge_a_score_and_enter_no_workspace(jumar: Called, tmp_
     lay(tmp_path / "task", {**GOOD, "hidden/test_more.py": hidden, "task.toml": "[tests]\nhidden = 'hidden'\n"})
     lay(tmp_path, {"script.jsonl": SCRIPT})
 
-    code, out, _ = jumar("run", "task", "--agent", "pipeline", "--model", "script:script.jsonl", "--json", "-q")
+    words = ("run", "task", "--agent", "pipeline", "--model", "script:script.jsonl", "--json", "-q")
+    assert "--confirm 0 has none" in jumar(*words)[2], "they would never run"
+    code, out, _ = jumar(*words, "--confirm", "1")
     run = Path(json.loads(out.splitlines()[-1])["events"]).parent
     scored = json.loads(jumar("score", "task", str(run), "--json")[1].splitlines()[-1])
 
-    assert code == 0
+    assert code == 1, "every visible test passed, and that was not enough"
     assert sorted(p.name for p in (run / "workspace").rglob("*.py")) == ["app.py", "test_app.py"]
     assert (scored["grade"], scored["passed"], scored["total"]) == ("D+H", 2, 3)
 

@@ -141,8 +141,12 @@ async def add_held_out_tests(settings: Settings, task: Task, place: RunPlace, tr
     """Return *settings* that know the held-out tests of *task*: their files, and the ids that they have.
 
     Raises:
-        BadInput: if there is no test in their folder.
+        BadInput: if there is no test in their folder, or they would never run.
     """
+    if not settings.suite.confirm:
+        raise BadInput(
+            "[tests] hidden runs in the runs that confirm a green, and --confirm 0 has none; say --confirm 1 or more"
+        )
     store, hidden = place.store, place.store.capture(task.hidden) if task.hidden else ""
     files = store.manifest(hidden)
     tests = load_runner(settings.suite.runner).test_files(tuple(files), ())
