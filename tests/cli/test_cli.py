@@ -268,7 +268,8 @@ def test_held_out_tests_judge_a_score_and_enter_no_workspace(jumar: Called, tmp_
     assert "--confirm 0 has none" in jumar(*words)[2], "they would never run"
     code, out, _ = jumar(*words, "--confirm", "1")
     run = Path(json.loads(out.splitlines()[-1])["events"]).parent
-    scored = json.loads(jumar("score", "task", str(run), "--json")[1].splitlines()[-1])
+    answer = lay(tmp_path / "answer", {"app.py": "def f():\n    return 2\n"})
+    scored = json.loads(jumar("score", "task", str(answer), "--json")[1].splitlines()[-1])
 
     assert code == 1, "every visible test passed, and that was not enough"
     assert sorted(p.name for p in (run / "workspace").rglob("*.py")) == ["app.py", "test_app.py"]
