@@ -1,23 +1,23 @@
-"""Finished runs of the driver in a folder, made in milliseconds: no process, no model."""
+"""Finished runs of the driver as `rollout_world` makes them, each with a prompt of its own and tokens to its calls."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import anyio
 from msgspec.structs import replace
 
-from jumar.agents.driver import Driver
 from jumar.core.run.effects import Halt
 from jumar.core.state.budget import Budget
 from jumar.core.state.reply import ToolCall
-from jumar.core.state.settings import Switches
 from jumar.core.state.test_policy import TestPolicy
-from jumar.models.script import ScriptedUsage, ScriptLine, ScriptModel
-from support.worlds.run_world import Terms, program, world
+from jumar.models.script import ScriptedUsage, ScriptLine
+from support.worlds import rollout_world
+from support.worlds.rollout_world import CRASH
+from support.worlds.run_world import Terms, program
+
+__all__ = ["CRASH", "USUAL", "work", "write"]
 
 USUAL = Terms(policy=TestPolicy.ON_FINAL, budget=Budget(attempts=None))
-CRASH = ScriptLine(error="server")
 
 
 def write(passing: int, note: str = "") -> ScriptLine:
@@ -28,11 +28,4 @@ def write(passing: int, note: str = "") -> ScriptLine:
 
 def work(folder: Path, *lines: ScriptLine, terms: Terms = USUAL, halt: Halt | None = None) -> Path:
     """A run of the driver that answers *lines*, at its end. Its instruction names *folder*, so no two are the same."""
-    agent = Driver(("app.py", "test_app.py"), ("test_app.py",), Switches())
-    varied = replace(terms, model=ScriptModel(lines), agent=agent, instruction=f"Repair {folder.name}.")
-    made = world(folder, (), varied)
-    if halt:
-        made.kernel.halt(halt)
-    with made.journal:
-        anyio.run(made.kernel.run)
-    return folder
+    return rollout_world.work(folder, lines, replace(terms, instruction=f"Repair {folder.name}."), halt)
