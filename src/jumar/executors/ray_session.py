@@ -28,9 +28,12 @@ ROLLOUTS_PER_CORE = 4
 CALLS_AT_ONCE = 100_000
 """Calls that an actor may have open: each rollout has one that waits for the order to stop."""
 
-
 CONNECT_SECONDS = 10.0
 """Seconds in which a cluster that is named by its address takes a connection."""
+
+
+CONNECT_ATTEMPTS = 3
+"""Attempts at a cluster that takes a connection and then gives it up."""
 
 
 class RaySettings(NamedTuple):
@@ -75,7 +78,14 @@ def _connect(address: str | None) -> None:
     try:
         if found := re.fullmatch(r"(?:ray://)?(.+):(\d+)", address or ""):  # Ray itself tries for minutes
             socket.create_connection((found[1], int(found[2])), CONNECT_SECONDS).close()
-        ray.init(address, log_to_driver=False, logging_level="error")
+        for attempt in range(1, CONNECT_ATTEMPTS + 1):
+            try:
+                ray.init(address, log_to_driver=False, logging_level="error")
+            except ConnectionAbortedError:  # a busy head could not start the process that serves a client in time
+                if attempt == CONNECT_ATTEMPTS:
+                    raise
+            else:
+                return
     except Exception as error:  # noqa: BLE001  Ray has many, some of no class of their own
         where = f"--ray-address {address}" if address else "Ray"
         raise BadInput(f"{where} cannot be connected to: {get_first_line(error)}") from None

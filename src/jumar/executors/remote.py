@@ -35,8 +35,12 @@ def wait_for(ref: Any) -> Any:
 
 
 def get_first_line(error: BaseException) -> str:
-    """Return the first line of what *error* says: Ray adds its advice in many more."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """Return the first line of what *error* says, and the next if that is only announced there.
+
+    Ray adds its advice in many more.
+    """
+    first, *rest = str(error).strip().splitlines() or [type(error).__name__]
+    return f"{first} {rest[0].strip()}" if first.endswith(":") and rest else first
 
 
 class RemoteLedger:

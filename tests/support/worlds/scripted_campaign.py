@@ -56,7 +56,9 @@ class ScriptedCampaign:
     def end(self, process: subprocess.Popen[str]) -> tuple[dict[str, Any], str]:
         """The object that *process* printed when it had ended, and the rest of its progress."""
         _, stderr = process.communicate(timeout=500)
-        return json.loads(((self.root / "out.json").read_text().splitlines() or ["{}"])[-1]), stderr
+        told = json.loads(((self.root / "out.json").read_text().splitlines() or ["{}"])[-1])
+        assert "runs" in told, stderr
+        return told, stderr
 
 
 def get_outcomes(told: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
