@@ -82,6 +82,9 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Reason that this runner cannot work here, and what to do, in one sentence; empty: it can."""
     probe: tuple[str, ...] = ()
     """A quick command that succeeds where a sandbox shows the toolchain; empty: there is none."""
+    prepare: tuple[str, ...] = ()
+    """A command of the toolchain's own that fills `cache`, which sandboxed processes only read; empty: none."""
+    cache: Path | None = None
 
 
 class Runner(Protocol):

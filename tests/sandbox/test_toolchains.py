@@ -166,3 +166,37 @@ def test_go_behind_a_shim_in_a_home_folder_works_in_s3(tmp_path: Path) -> None:
 
     assert done.verdict.green, done.verdict
     assert check_toolchain(court.verifier.around, environ) == ""
+
+
+def test_the_library_of_a_toolchain_is_built_once_a_day_and_only_where_it_can_be(tmp_path: Path) -> None:
+    root, cache = fake_go(tmp_path / "go"), tmp_path / "cache"
+    script(root / "bin" / "go", 'mkdir -p "$GOCACHE/00" && echo "$*" >> "$GOCACHE/built"')
+    known = around(GoRunner(), tmp_path, root / "bin", GOROOT=str(root), GOCACHE=str(cache), GOFLAGS="-race")
+
+    for _ in range(2):
+        toolchain.prepare_cache(known)
+    assert (cache / "built").read_text("utf-8") == "build std\n"
+
+    os.utime(cache / toolchain.PREPARED, (1.0, 1.0))
+    toolchain.prepare_cache(known)
+    assert (cache / "built").read_text("utf-8") == "build std\nbuild std\n", "a day later it is looked over again"
+
+    precious = tmp_path / "precious"
+    (cache / toolchain.PREPARED).unlink()
+    (cache / toolchain.PREPARED).symlink_to(precious)
+    toolchain.prepare_cache(known)
+    assert not precious.exists(), "a link in its place is not followed"
+    assert not toolchain.is_prepared(known)
+
+
+def test_an_emptied_cache_is_filled_again(tmp_path: Path) -> None:
+    root, cache = fake_go(tmp_path / "go"), tmp_path / "cache"
+    script(root / "bin" / "go", 'mkdir -p "$GOCACHE/00"')
+    known = around(GoRunner(), tmp_path, root / "bin", GOROOT=str(root), GOCACHE=str(cache))
+    toolchain.prepare_cache(known)
+
+    shutil.rmtree(cache / "00")
+
+    assert not toolchain.is_prepared(known)
+    toolchain.prepare_cache(known)
+    assert toolchain.is_prepared(known)

@@ -13,6 +13,7 @@ class Work(StrEnum):
     STARTING = "starting"
     COPYING = "copying the files"
     PROBING = "testing the sandbox"
+    PREPARING = "building the toolchain's own library, once a day"
     COLLECTING = "collecting the tests"
     STEADYING = "running the untouched tests"
     JUDGING = "running the tests"

@@ -6,11 +6,13 @@ files are. A sandbox shows the toolchain itself instead, so the shim is asked on
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,10 +20,20 @@ from typing import NamedTuple
 
 from jumar.core.quoting import make_one_line
 from jumar.errors import BadInput
+from jumar.ports import Surroundings
 from jumar.sandbox.program_files import find_installation
 
 ASK_SECONDS = 10.0
 """A shim that does not answer within this time counts as one that fails."""
+
+PREPARE_SECONDS = 180.0
+"""Most time that a cache may take to fill; what is missing then is built again in every room."""
+
+PREPARED = "jumar-prepared"
+"""File in a toolchain's cache whose age tells when it was last filled."""
+
+PREPARED_SECONDS = 24 * 3600.0
+"""Age at which a cache is looked over again: go drops what nobody has asked for in days, and a toolchain may change."""
 
 LINE = 200
 """Characters of what a program says in a reason."""
@@ -102,6 +114,43 @@ def resolve_python(python: Path, origin: Path) -> Path:
     if asked.why:
         raise BadInput(f"--python {python} does not start a Python ({asked.why}); give the interpreter's own path")
     return Path(asked.said)
+
+
+def is_prepared(around: Surroundings) -> bool:
+    """Return whether the toolchain of *around* needs nothing built before sandboxed processes use it."""
+    if not around.prepare or around.cache is None:
+        return True
+    try:
+        mark = around.cache / PREPARED
+        fresh = 0 <= time.time() - mark.lstat().st_mtime < PREPARED_SECONDS
+        return (
+            fresh and mark.read_text("utf-8") == around.prepare[0] and any(p.is_dir() for p in around.cache.iterdir())
+        )
+    except (OSError, ValueError):
+        return False
+
+
+def prepare_cache(around: Surroundings) -> None:
+    """Fill the cache of the toolchain of *around*, at most once a day on a machine; whoever comes meanwhile waits.
+
+    Only the toolchain's own code is built, outside of any task, so the cache holds nothing of a candidate's. A cache
+    that cannot be written is left alone: builds go on without it, at the price of building the same again each time.
+    """
+    if is_prepared(around) or around.cache is None:
+        return
+    with suppress(OSError, subprocess.TimeoutExpired), tempfile.TemporaryDirectory() as folder:
+        around.cache.mkdir(parents=True, exist_ok=True)
+        mark = os.open(around.cache / PREPARED, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        with os.fdopen(mark, "r+", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if is_prepared(around):
+                return
+            file.truncate(0)
+            subprocess.run(  # noqa: S603  the toolchain of the person, without a shell
+                around.prepare, cwd=folder, env={**around.env, "HOME": folder}, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PREPARE_SECONDS, check=False,
+            )  # fmt: skip
+            file.write(around.prepare[0])
 
 
 def explain_unusable(program: Path, question: str, why: str) -> str:

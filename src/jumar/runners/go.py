@@ -62,7 +62,10 @@ class GoRunner:
             return Surroundings(env=env, missing=toolchain.explain_unusable(Path(found), "go env GOROOT", why))
         env |= {"GOROOT": str(root), "PATH": toolchain.build_search_path((root / "bin",), path, own)}
         readable = (root, *toolchain.find_outside_links(root), *toolchain.find_compilers(path), *_caches(env))
-        return Surroundings(env=env, readable=readable, probe=(str(root / "bin" / "go"), "list", "fmt"))
+        go, cache = str(root / "bin" / "go"), Path(env["GOCACHE"]) if "GOCACHE" in env else None
+        return Surroundings(
+            env=env, readable=readable, probe=(go, "list", "fmt"), prepare=(go, "build", "std"), cache=cache
+        )
 
     def collection(self, suite: Suite, room: Path) -> Invocation:
         """Return the invocation that lists the tests of all packages that have test files below *room*."""

@@ -24,8 +24,9 @@ from jumar.ports import (
 )
 from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement
-from jumar.process.progress import Counter, Tell, ignore_progress
+from jumar.process.progress import Counter, Tell, Work, ignore_progress
 from jumar.process.room import lay_out, list_paths, make_links, replace_files
+from jumar.process.toolchain import is_prepared, prepare_cache
 from jumar.sandbox.request import Reach
 from jumar.sandbox.unconfined import Unconfined, report_unchanged
 from jumar.verify.command_line import format_command_line
@@ -193,6 +194,9 @@ class TreeRunner:
         records: list[Record] = []
         if self.around.missing:
             raise BadInput(self.around.missing)
+        if not is_prepared(self.around):
+            self.tell(Work.PREPARING, 0, 0)
+            await to_thread.run_sync(prepare_cache, self.around)
         await to_thread.run_sync(make_links, room, self.around.links)
         invocation = msgspec.structs.replace(invocation, env={**self.around.env, **invocation.env})
         confinement = replace(self.confinement(room, output), seconds=min(self.suite.timeout_seconds, seconds))
