@@ -83,8 +83,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     probe: tuple[str, ...] = ()
     """A quick command that succeeds where a sandbox shows the toolchain; empty: there is none."""
     prepare: tuple[str, ...] = ()
-    """A command of the toolchain's own that fills `cache`, which sandboxed processes only read; empty: none."""
     cache: Path | None = None
+    """A command of the toolchain's own, if it has one, that fills a cache which sandboxed processes only read."""
 
 
 class Runner(Protocol):
@@ -224,10 +224,8 @@ class Host(Protocol):
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a command of the model's."""
 
-    exit: int | None
-    """Exit status; None: it did not end by itself."""
-    output: str
-    """Both outputs, control sequences stripped, uncapped."""
+    exit: int | None  # None: it did not end by itself
+    output: str  # both outputs, control sequences stripped, uncapped
 
 
 class Commands(Protocol):
@@ -252,8 +250,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     output: str  # the name of a file in the run's `output/`, with all of it
     grade: str = "D"
     """Of the evidence: `A` to `D` or `X`; `+H` where held-out tests agreed (`jumar.core.gate.challenge_rounds`)."""
-    sandbox: str = "S0"
-    """The tier that the processes ran under."""
+    sandbox: str = "S0"  # the tier that the processes ran under
     bits: int = 0
     """Number of coins a forger had to guess: 0 where nothing was challenged."""
     warnings: tuple[str, ...] = ()
