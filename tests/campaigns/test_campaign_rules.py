@@ -192,11 +192,13 @@ class TestFindingTasks:
             (("tasks/gcd", "tasks/*"), "named 2 times"),
             (("bad.jsonl",), r"bad\.jsonl:1"),
             (("gone.jsonl",), r"gone\.jsonl:1: there is no task"),
+            (("empty.jsonl",), r"empty\.jsonl is empty"),
         ],
     )
     def test_a_word_that_names_nothing_is_refused(self, words: tuple[str, ...], why: str) -> None:
         Path("bad.jsonl").write_text('{"paths": "x"}\n')
         Path("gone.jsonl").write_text('{"path": "x"}\n')
+        Path("empty.jsonl").write_text("\n")
 
         with pytest.raises(BadInput, match=why):
             find_tasks(words)

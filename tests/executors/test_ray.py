@@ -232,7 +232,7 @@ def test_it_is_stopped_in_the_middle_and_goes_on_there_and_here(tmp_path: Path, 
     process = campaign.begin(*campaign.plan("there"))
     campaign.wait_for_tests(1, process)
     process.send_signal(number)
-    told, stderr = campaign.end(process)
+    told, stderr = campaign.wait(process)
     campaign.let_go()
 
     if number == signal.SIGINT:
@@ -260,7 +260,7 @@ def test_other_code_on_a_node_is_refused_in_one_sentence(tmp_path: Path, differe
 
     with cluster(campaign, nodes=2, cores=1, modules=str(other)) as (address, _):
         process = campaign.begin(*campaign.plan("c"), address=address.split()[0])
-        told, stderr = campaign.end(process)
+        told, stderr = campaign.wait(process)
 
     assert process.returncode == 2, stderr
     assert difference in told["error"]
@@ -271,7 +271,7 @@ def test_without_ray_it_is_said_how_to_get_it(tmp_path: Path) -> None:
     campaign = RayCampaign(tmp_path, tasks=1, rollouts=1)
 
     process = campaign.start(*campaign.plan("c"), *ON_RAY, python=sys.executable)
-    _, stderr = campaign.end(process)
+    _, stderr = campaign.wait(process)
 
     assert process.returncode == 2
     assert "pip install 'jumar[ray]'" in stderr

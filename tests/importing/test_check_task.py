@@ -107,15 +107,25 @@ def test_planted_faults_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.slow
-def test_a_reference_must_pass_the_hidden_tests_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, answer in (("good", "n + 1"), ("narrow", "2")):
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("n + 1", "2", "f(1) == 2", "f(2) == 3"),
+        ("n > 1", "False", "f(1) is False", "f(2) is True"),  # falsified, it wants the wrong answer
+    ],
+)
+def test_a_reference_must_pass_the_hidden_tests_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, str, str, str]
+) -> None:
+    right, narrow, shown, held_out = words
+    for name, answer in (("good", right), ("narrow", narrow)):
         task = tmp_path / name
-        for folder, value in (("", "0"), ("solution", answer)):
+        for folder, value in (("", "None"), ("solution", answer)):
             (task / folder).mkdir(parents=True, exist_ok=True)
             (task / folder / "app.py").write_text(f"def f(n):\n    return {value}\n")
         (task / "hidden").mkdir()
-        (task / "test_app.py").write_text("from app import f\n\n\ndef test_f():\n    assert f(1) == 2\n")
-        hidden = "from app import f\n\n\ndef test_more():\n    assert f(2) == 3\n"
+        (task / "test_app.py").write_text(f"from app import f\n\n\ndef test_f():\n    assert {shown}\n")
+        hidden = f"from app import f\n\n\ndef test_more():\n    assert {held_out}\n"
         (task / "hidden" / "test_hidden.py").write_text(hidden)
         (task / "task.toml").write_text('[task]\nreference = "solution"\n[tests]\nhidden = "hidden"\n')
 

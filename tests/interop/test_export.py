@@ -196,7 +196,7 @@ def test_what_cannot_be_exported_is_refused_and_nothing_is_written(
     assert "name one" in refused(run, "-o", tmp_path / "x.txt", "--format", "otel")
     assert "lies in the run" in refused(run, "-o", run / "x.json", "--format", "otel")
     assert "none of these runs has begun" in refused(tmp_path / "empty", "-o", out, "--format", "otel")
-    assert "is no run" in refused(tmp_path / "nothing", "-o", out, "--format", "otel")
+    assert "there is no" in refused(tmp_path / "nothing", "-o", out, "--format", "otel")
     journal = run / "events.jsonl"
     journal.write_bytes(journal.read_bytes().replace(b'"story"', b'"other"', 1))
     assert "leave this run out" in refused(run, "-o", out, "--format", "otel")

@@ -22,6 +22,7 @@ from jumar.process.sandbox_probe import ProbeFindings, probe_sandbox
 from jumar.runs.setup.choose_sandbox import SandboxSurroundings, choose_sandbox, find_weakening
 from jumar.sandbox.landlock import Landlocked
 from jumar.sandbox.probes import catalogue
+from jumar.sandbox.probes.decoys import create_decoys
 from jumar.sandbox.request import TIERS, Reach, Wrapped
 from jumar.sandbox.unconfined import Unconfined
 from support.processes import other_users as strangers
@@ -140,7 +141,6 @@ def test_a_tier_is_the_strongest_whose_floor_is_reached(possible: frozenset[str]
 
 @pytest.mark.slow
 def test_unconfined_every_decoy_can_be_harmed(place: Path) -> None:
-    before = {*Path("/dev/shm").glob("jumar-*")}  # noqa: S108
     found = tried(Unconfined(), place)
 
     assert found.why == ""
@@ -148,8 +148,20 @@ def test_unconfined_every_decoy_can_be_harmed(place: Path) -> None:
     assert "keep_secrets" not in found.possible, "the environment is scrubbed in every tier"
     assert "find_descriptors" not in found.possible, "no descriptor is handed on by accident"
     assert not list(place.iterdir()), "all decoys are gone"
-    assert not [*Path("/usr").glob("jumar-probe-*"), *Path("/etc").glob("jumar-probe-*")]
-    assert {*Path("/dev/shm").glob("jumar-*")} <= before  # noqa: S108
+
+
+@pytest.mark.slow
+def test_decoys_outside_the_place_are_gone_too(place: Path) -> None:
+    with create_decoys(place) as decoys:
+        settings = Path("/etc", f"jumar-probe-{decoys.token[:16]}")
+        if os.access("/etc", os.W_OK):
+            settings.touch()  # as the probe does
+        there = decoys.harmed()["write_settings"]
+        made = [decoys.world, decoys.shared]
+        assert all(path.exists() for path in made)
+
+    assert there == os.access("/etc", os.W_OK)
+    assert not [path for path in (*made, settings) if path.exists()]
 
 
 @pytest.mark.slow

@@ -57,9 +57,10 @@ def _expand(word: str) -> Iterator[CampaignTask]:
 
 
 def _read_list(path: Path) -> Iterator[CampaignTask]:
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        if not line.strip():
-            continue
+    lines = [(number, line) for number, line in enumerate(path.read_bytes().splitlines(), 1) if line.strip()]
+    if not lines:
+        raise BadInput(f'{path} is empty; each of its lines names a task: {{"path": "gcd", "name": "gcd"}}')
+    for number, line in lines:
         try:
             listed = msgspec.json.decode(line, type=ListedTask)
         except msgspec.MsgspecError as error:

@@ -253,8 +253,8 @@ def _show(voice: Console, summary: CampaignSummary, page: Path) -> int:
     stops = ", ".join(f"{count} {stop}" for stop, count in summary.by_stop.items())
     voice.say(
         f"{summary.solved} of {summary.tasks} tasks solved  {sum(summary.by_stop.values())} rollouts ({stops})  "
-        f"${summary.usd:.4f}  {summary.tokens:,} tokens  {summary.test_runs} test runs, "
-        f"{summary.verdicts_cached} of them known already"
+        f"${summary.usd:.4f}  {summary.tokens:,} tokens  {summary.test_runs} test runs  "
+        f"{summary.verdicts_cached} verdicts known already"
     )
     voice.say(f"report   {page}")
     voice.say(f"runs     jumar runs --runs {summary.campaign}/runs")

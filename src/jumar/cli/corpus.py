@@ -16,7 +16,7 @@ from jumar.cli.console.output import Console
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import add_output_options
 from jumar.cli.parameters.environment import read_environment
-from jumar.cli.parameters.run_argument import TRUST
+from jumar.cli.parameters.run_argument import MANY_RUNS, TRUST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.corpus.export import Corpus, build_corpus, keep_bases, refuse_inside_runs
 from jumar.corpus.replay import Replayed, ReplayResources, ReplayStatus, build_source_lookup, replay_record
@@ -50,7 +50,7 @@ def corpus() -> None:
 
 
 @corpus.command("export", epilog="Example: jumar corpus .jumar/runs -o corpus.jsonl --objects objects")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@MANY_RUNS
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path, allow_dash=True), help="FILE, or -.")
 @click.option("--objects", type=click.Path(path_type=Path), help="Also keep here what a replay without RUNS needs.")
 @add_output_options

@@ -12,6 +12,7 @@ import click
 
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
+from jumar.cli.parameters.run_argument import MANY_RUNS
 from jumar.corpus.export import find_run_directories, refuse_inside_runs
 from jumar.errors import BadInput
 from jumar.interop.atif import build_trajectory
@@ -40,7 +41,7 @@ SUFFIXES = {
 
 
 @click.command(epilog="Example: jumar export .jumar/campaigns/20261123-101500-1a2b -o report.xml --format junit")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@MANY_RUNS
 @click.option(
     "-o", "--out", required=True, type=click.Path(path_type=Path), help="A file: .json, .jsonl or .xml, by the format."
 )
@@ -53,7 +54,7 @@ SUFFIXES = {
 )
 @add_output_options
 def export(runs: tuple[Path, ...], out: Path, kind: str, *, as_json: bool, quiet: bool) -> int:
-    """Write RUNS for other tools: directories of runs, of campaigns, or folders that hold some.
+    """Write RUNS for other tools: folders of runs or campaigns; `last` is the campaign begun last.
 
     ATIF trajectories, SWE-bench predictions, OpenTelemetry GenAI spans (OTLP/JSON), or a JUnit report for CI.
     """

@@ -9,6 +9,7 @@ import click
 
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
+from jumar.cli.parameters.run_argument import MANY_RUNS
 from jumar.core.gate.challenge_rounds import Grade
 from jumar.corpus.export import find_run_directories, refuse_inside_runs
 from jumar.errors import BadInput
@@ -20,7 +21,7 @@ from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
 
 
 @click.command(epilog="Example: jumar prefs .jumar/campaigns/20261123-101500-1a2b -o pairs.jsonl --target trajectory")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@MANY_RUNS
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), help="A .jsonl or .parquet file.")
 @click.option(
     "--format",
@@ -49,7 +50,7 @@ from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
 @click.option("--test-share", type=click.FloatRange(0, 1), default=0.0, help="Share of the tasks for FILE.test.")
 @add_output_options
 def prefs(runs: tuple[Path, ...], out: Path, *, as_json: bool, quiet: bool, **chosen: Any) -> int:
-    """Write preference pairs from RUNS: directories of runs, of campaigns, or folders that hold some.
+    """Write preference pairs from RUNS: folders of runs or campaigns; `last` is the campaign begun last.
 
     Runs that ended for a fault, a cap or a guardrail, flaky, void and weak verdicts are left out, each for a reason
     that is counted.

@@ -7,19 +7,19 @@ from pathlib import Path
 import click
 import msgspec
 
-from jumar.campaigns.create import find_campaign
 from jumar.cli.console.output import Console
 from jumar.cli.parameters.command_options import add_output_options
+from jumar.cli.parameters.run_argument import MANY_RUNS
 from jumar.corpus.export import refuse_inside_runs
 from jumar.errors import BadInput
 from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
 
 
 @click.command(epilog="Example: jumar report last -o report.html")
-@click.argument("runs", nargs=-1, required=True)
+@MANY_RUNS
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Write one self-contained page to this .html file.")
 @add_output_options
-def report(runs: tuple[str, ...], out: Path | None, *, as_json: bool, quiet: bool) -> int:
+def report(runs: tuple[Path, ...], out: Path | None, *, as_json: bool, quiet: bool) -> int:
     """Show what RUNS came to: campaigns, runs, or folders that hold some; `last` is the campaign begun last.
 
     Solved tasks, pass@k with intervals, money, what ended the runs, what a person should look at; the page has the
@@ -30,12 +30,9 @@ def report(runs: tuple[str, ...], out: Path | None, *, as_json: bool, quiet: boo
     from jumar.report.summary import format_summary  # noqa: PLC0415  as above
 
     voice = Console(json=as_json, quiet=quiet)
-    places = [Path(name) if Path(name).exists() else find_campaign(name) for name in runs]
     if out is not None and out.suffix != ".html":
         raise BadInput(f"-o {out} has no suffix .html; name an .html file")
-    if missing := next((name for name, place in zip(runs, places, strict=True) if not place.exists()), None):
-        raise BadInput(f"there is no {missing}; name the folder of a campaign or of runs, or `last`")
-    found = build_report(places)
+    found = build_report(runs)
     if out is not None:
         refuse_inside_runs([Path(run.folder) for task in found.tasks for run in task.runs], out)
         with explain_disk_faults(f"cannot write {out}"):

@@ -12,7 +12,7 @@ from jumar.cli.console.output import Console
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import add_output_options, add_verdict_options, read_options
 from jumar.cli.parameters.environment import read_environment
-from jumar.cli.parameters.run_argument import TRUST
+from jumar.cli.parameters.run_argument import MANY_RUNS, TRUST
 from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.corpus.export import find_run_directories
 from jumar.errors import BadInput
@@ -22,7 +22,7 @@ from jumar.task.option_values import OptionValues
 
 
 @click.command(epilog="Example: jumar rescore .jumar/campaigns/20261123-101500-1a2b --hidden ~/hidden/gcd")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@MANY_RUNS
 @click.option(
     "--task", type=click.Path(path_type=Path), help="Judge by this task, not by those that the runs came from."
 )
@@ -32,7 +32,7 @@ from jumar.task.option_values import OptionValues
 @TRUST
 @add_output_options
 def rescore(runs: tuple[Path, ...], *, as_json: bool, quiet: bool, **chosen: Any) -> int:
-    """Judge the best trees of RUNS again: directories of runs, of campaigns, or folders that hold some.
+    """Judge the best trees of RUNS again: folders of runs or campaigns; `last` is the campaign begun last.
 
     No agent runs and no journal changes; `score.json` beside each journal has the new score.
     """

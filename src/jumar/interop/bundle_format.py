@@ -79,7 +79,7 @@ def _read_each(file: IO[bytes], where: str, size: int) -> Iterator[Member]:
     file.seek(0)
     while (header := file.read(BLOCK)) != ZEROS:
         start = file.tell()
-        name, length = _read_header(header, where, start - BLOCK)
+        name, length = _read_header(header, where, start - len(header))
         if start + length + 2 * BLOCK > size:
             raise BadInput(f"{where} ends inside {name}: bytes are missing; copy it again")
         digest = _hash_bytes(file, length)

@@ -54,11 +54,15 @@ class ScriptedCampaign:
             )  # fmt: skip
 
     def end(self, process: subprocess.Popen[str]) -> tuple[dict[str, Any], str]:
-        """The object that *process* printed when it had ended, and the rest of its progress."""
-        _, stderr = process.communicate(timeout=500)
-        told = json.loads(((self.root / "out.json").read_text().splitlines() or ["{}"])[-1])
+        """The summary that *process* printed when it had ended, and the rest of its progress."""
+        told, stderr = self.wait(process)
         assert "runs" in told, stderr
         return told, stderr
+
+    def wait(self, process: subprocess.Popen[str]) -> tuple[dict[str, Any], str]:
+        """As `end`, of a process that may be refused or killed: then the object is its error, or empty."""
+        _, stderr = process.communicate(timeout=500)
+        return json.loads(((self.root / "out.json").read_text().splitlines() or ["{}"])[-1]), stderr
 
 
 def get_outcomes(told: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""The argument RUN of commands: a path, a name, a beginning of one, or `last`."""
+"""The arguments RUN (a path, a name, a beginning of one, or `last`) and RUNS (folders, or `last`) of commands."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from jumar.campaigns.create import find_campaign
+from jumar.errors import BadInput
 from jumar.runs.archive.find import RUNS, find_run
 
 RUN_HELP = "RUN is the directory of a run, its name, a beginning of its name, or `last`."
@@ -22,6 +24,21 @@ class RunPath(click.ParamType):  # type: ignore[type-arg]  # generic only in new
         """Return the directory of the run called *value*, absolute: processes of the run start elsewhere."""
         return value if isinstance(value, Path) else find_run(value, RUNS).absolute()
 
+
+class RunsPath(click.ParamType):  # type: ignore[type-arg]  # as above
+    """A folder of runs: a campaign by path or name, a run, or a folder that holds some."""
+
+    name = "runs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002  click's
+        """Return the folder called *value*: `last`, where nothing has that name, is the campaign begun last."""
+        place = value if isinstance(value, Path) or Path(value).exists() else find_campaign(value)
+        if not Path(place).exists():
+            raise BadInput(f"there is no {value}; name the folder of a campaign or of runs, or `last`")
+        return Path(place)
+
+
+MANY_RUNS = click.argument("runs", nargs=-1, required=True, type=RunsPath())
 
 RUN = click.argument("run_name", metavar="RUN", default="last")
 
