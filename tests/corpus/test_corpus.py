@@ -455,7 +455,7 @@ class TestTheCommand:
     @pytest.mark.parametrize(
         ("arguments", "why"),
         [
-            (["nowhere", "-o", "c"], "is no run and holds none"),
+            (["nowhere", "-o", "c"], "there is no nowhere"),
             (["RUNS", "-o", "-", "--json"], "name a file"),
             (["RUNS", "-o", "."], "is a folder"),
             (["RUNS", "-o", "no/such/c.jsonl"], "cannot write"),
