@@ -48,13 +48,17 @@ CALLERS = frozenset(["binary_expression", "call_expression", "new_expression", "
 
 
 def load_language(name: str) -> Language:
-    """Return the grammar *name*: javascript, typescript, tsx, go or rust."""
+    """Return the grammar *name*: python, javascript, typescript, tsx, go or rust."""
     from tree_sitter import Language  # noqa: PLC0415  a run in Python alone does not load the grammars
 
     if name == "javascript":
         import tree_sitter_javascript  # noqa: PLC0415  as above
 
         return Language(tree_sitter_javascript.language())
+    if name == "python":
+        import tree_sitter_python  # noqa: PLC0415  as above
+
+        return Language(tree_sitter_python.language())
     if name == "go":
         import tree_sitter_go  # noqa: PLC0415  as above
 

@@ -1,0 +1,126 @@
+"""Scores of one run of a challenge: what the trusted verifier, the judge and the scar rules found in its tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from jumar.core.state.stop import StopReason
+from jumar.scorers.axes import (
+    DISQUALIFYING,
+    Axis,
+    AxisPoints,
+    AxisScore,
+    Composite,
+    Label,
+    add_up,
+    average,
+    score_principles,
+    score_scars,
+    score_tests,
+)
+from jumar.scorers.scars.search import Finding
+
+NOT_COUNTED = frozenset({str(StopReason.INFRA)})
+"""Ends that are nobody's fault but the machine's: such a run counts neither for nor against its agent."""
+
+
+class PrincipleMark(msgspec.Struct, frozen=True):
+    """Mark that the judge gave for one principle."""
+
+    principle: str
+    mark: int | None
+    """0, 1 or 2; None: the score is void."""
+    quotes: tuple[str, ...] = ()
+    """Lines of the code that it rests on."""
+    places: tuple[str, ...] = ()
+    """`path:line` of each quote."""
+    why: str = ""
+    """Reason that it is void."""
+
+
+class RunScore(msgspec.Struct, frozen=True, kw_only=True):
+    """Scores of one rollout of one agent on one task."""
+
+    agent: str
+    task: str
+    rollout: int
+    run: str
+    """Directory of the run, relative to its campaign's folder; empty: there is none."""
+    stop: str
+    passed: int | None
+    """Passed tests, held-out ones included; None: it was never evaluated."""
+    total: int
+    red: tuple[str, ...] = ()
+    """Tests that did not pass."""
+    label: str = ""
+    """A disqualifying `Label`, or empty."""
+    why: str = ""
+    findings: tuple[Finding, ...] = ()
+    """Scars in what the agent wrote; none that the untouched files had."""
+    marks: tuple[PrincipleMark, ...] = ()
+    usd: float = 0.0
+    seconds: float = 0.0
+    tokens: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """Return whether it says something about its agent."""
+        return self.stop not in NOT_COUNTED
+
+    @property
+    def share(self) -> float:
+        """Share of the tests that passed."""
+        usable = self.passed is not None and self.total and self.label not in DISQUALIFYING - {Label.TIMED_OUT}
+        return (self.passed or 0) / self.total if usable else 0.0
+
+
+class JudgeStanding(msgspec.Struct, frozen=True):
+    """State of the judge of a challenge: absent, fit to judge, or withheld."""
+
+    gate: float = 0.5
+    """Share of the tests that must pass, and more, before a run is judged."""
+    absent: bool = False
+    """True if there is no judge: the challenge has no principles, or was told to do without."""
+    withheld: str = ""
+    """Reason that the axis counts for nobody; empty: it counts."""
+
+
+def score_round(runs: Sequence[RunScore], points: AxisPoints, judge: JudgeStanding) -> dict[Axis, AxisScore]:
+    """Return the axes of *runs*: those of one agent, one on each task, taken together.
+
+    Tests are counted over all tasks, marks are averaged over them, and a scar takes its points once for all.
+    """
+    labels = {run.label for run in runs if run.label}
+    whole = next(iter(labels)) if labels and all(run.label for run in runs) else ""
+    passed = sum(round(run.share * run.total) for run in runs)
+    tests = score_tests(passed, sum(run.total for run in runs), points.tests, whole)
+    why = next((run.why for run in runs if run.why), "") if whole else ""
+    axes = {Axis.TESTS: msgspec.structs.replace(tests, why=why)}
+    if not judge.absent:
+        axes[Axis.PRINCIPLES] = average(_score_marks(run, points.principles, judge) for run in runs)
+    found = {finding.rule: finding.points for run in runs for finding in run.findings}
+    axes[Axis.SCARS] = score_scars(found, points.scars)
+    return axes
+
+
+def score_run(run: RunScore, points: AxisPoints, judge: JudgeStanding) -> Composite:
+    """Return the composite of one run by itself, as paired comparisons need it."""
+    return add_up(score_round([run], points, judge))
+
+
+def count_lost(findings: Sequence[Finding]) -> Mapping[str, float]:
+    """Return rule -> points for the rules in *findings*."""
+    return {finding.rule: finding.points for finding in findings}
+
+
+def _score_marks(run: RunScore, maximum: float, judge: JudgeStanding) -> AxisScore:
+    if judge.withheld:
+        return AxisScore(0, maximum, Label.WITHHELD, judge.withheld)
+    if run.share <= judge.gate:
+        return AxisScore(0, maximum, Label.NOT_JUDGED, f"at most {judge.gate:.0%} of the tests pass")
+    valid = [mark.mark for mark in run.marks if mark.mark is not None]
+    if not valid:
+        return AxisScore(0, maximum, Label.WITHHELD, "none of the judge's scores is valid")
+    return score_principles(valid, maximum)

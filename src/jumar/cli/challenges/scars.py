@@ -1,0 +1,54 @@
+"""`jumar scars`: finds known faults in source files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from jumar.cli.console.output import Console
+from jumar.cli.parameters.command_options import add_output_options
+from jumar.core.quoting import make_one_line
+from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+
+
+@click.command(epilog="Example: jumar scars src tests --sarif scars.sarif")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--rules", multiple=True, type=click.Path(path_type=Path), help="A TOML file with more rules.")
+@click.option("--no-shipped-rules", is_flag=True, help="Search by the rules of --rules alone.")
+@click.option("--sarif", type=click.Path(path_type=Path), help="Also write the findings to this file, as SARIF 2.1.0.")
+@add_output_options
+def scars(  # noqa: PLR0913  one parameter for each option
+    paths: tuple[Path, ...],
+    rules: tuple[Path, ...],
+    sarif: Path | None,
+    *,
+    no_shipped_rules: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Search PATHS, source files or folders, for known faults: swallowed exceptions, missing timeouts, keys in code.
+
+    Rules search syntax trees (Python, JavaScript, TypeScript, Go, Rust). Exit code 1: something was found.
+    """
+    from jumar.scorers.scars.rule import load_rules  # noqa: PLC0415  the grammars are slow to import
+    from jumar.scorers.scars.sarif import build_sarif  # noqa: PLC0415  as above
+    from jumar.scorers.scars.search import ScarSearch, count_points  # noqa: PLC0415  as above
+    from jumar.scorers.scars.source_files import read_source_files  # noqa: PLC0415  as above
+
+    voice = Console(json=as_json, quiet=quiet)
+    search = ScarSearch(load_rules(rules, shipped=not no_shipped_rules))
+    files = read_source_files(paths)
+    found = search.search(files)
+    if sarif is not None:
+        with explain_disk_faults(f"cannot write {sarif}"):
+            replace_file(sarif, msgspec.json.format(msgspec.json.encode(build_sarif(found, search.rules))) + b"\n")
+    for each in found:
+        voice.say(make_one_line(f"{each.path}:{each.line}: {each.rule} (-{each.points:g}) {each.message}"))
+        voice.say(f"    {make_one_line(each.text)}")
+    points = count_points(found)
+    distinct = len({each.rule for each in found})
+    voice.say(f"{len(found)} findings of {distinct} rules in {len(files)} files: -{points:g} points (each rule once)")
+    voice.result({"findings": found, "points": points, "files": len(files), "rules": len(search.rules)})
+    return 1 if found else 0

@@ -1,0 +1,1 @@
+"""Scorers: one folder for each axis on which the work of agents is compared."""

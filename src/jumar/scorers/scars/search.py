@@ -1,0 +1,257 @@
+"""Finds scars in source files: parses each once, and lets every rule of its language search the tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from jumar.errors import BadInput
+from jumar.languages.grammars import load_language
+from jumar.languages.syntax import find_language
+from jumar.scorers.scars.rule import EXTENSIONS, RuleFiles, RuleText, ScarRule, is_test, list_examples
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node, Query
+
+LARGEST_BYTES = 1_000_000
+"""Larger files are data or generated, and are not searched."""
+
+TEXTS = {
+    RuleText.COMMENTS: frozenset(["comment", "line_comment", "block_comment"]),
+    RuleText.STRINGS: frozenset({
+        "string_content", "string_fragment", "interpreted_string_literal_content", "raw_string_literal_content",
+        "char_literal", "rune_literal", "regex_pattern",
+    }),
+}  # fmt: skip
+"""Node types of comments and of the contents of strings, in all grammars."""
+UNIT = re.compile(r"^test_|_test$|[._](test|spec)$")
+
+
+class Finding(msgspec.Struct, frozen=True, order=True):
+    """A scar that a rule found."""
+
+    path: str
+    line: int
+    """Counted from 1."""
+    rule: str
+    points: float
+    message: str
+    text: str = ""
+    """The line, without its indentation."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A parsed file."""
+
+    path: str
+    data: bytes
+    language: str
+    root: Node
+
+    def get_line(self, number: int) -> str:
+        """Return the line *number*, counted from 1, without its indentation."""
+        return self._lines[number - 1].decode("utf-8", "replace").strip() if number <= len(self._lines) else ""
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
+        return self.data.split(b"\n")
+
+    @cached_property
+    def spans(self) -> tuple[tuple[RuleText, int, int], ...]:
+        """Comments and contents of strings, with their first byte and the one after the last."""
+        from tree_sitter import QueryCursor  # noqa: PLC0415  only those who look for scars load the parser
+
+        found = QueryCursor(_build_text_query(self.language)).captures(self.root)
+        return tuple((RuleText(part), n.start_byte, n.end_byte) for part, nodes in found.items() for n in nodes)
+
+
+class RuleInLanguage:
+    """The rule *rule*, compiled for *language*."""
+
+    def __init__(self, rule: ScarRule, language: str) -> None:
+        self.rule = rule
+        self._language = language
+        self._regex = re.compile(rule.regex, re.MULTILINE) if rule.regex else None
+
+    @cached_property
+    def _queries(self) -> Mapping[str, Query]:
+        from tree_sitter import Query  # noqa: PLC0415  as above
+
+        grammar = _load_grammar(self._language)
+        named = ("query", "unless", "without", "outside", "also")
+        return {name: Query(grammar, text) for name in named if (text := getattr(self.rule, name))}
+
+    def search(self, source: SourceFile) -> Iterator[int]:
+        """Yield the lines of *source* on which the fault is, counted from 1."""
+        if self.rule.files is not RuleFiles.ALL and is_test(source.path) is not (self.rule.files is RuleFiles.TESTS):
+            return
+        if self._regex is not None:
+            text = _select_text(source, self.rule.within)
+            yield from (text.count(b"\n", 0, m.start()) + 1 for m in _search_bytes(self._regex, text))
+            return
+        excused = {_span(node) for node in self._captures("unless", source.root, "scar")}
+        places = [_span(node) for node in self._captures("outside", source.root, "place")]
+        for captured in self._matches("query", source.root):
+            if not (nodes := captured.get("scar")):
+                continue
+            node, span = nodes[0], _span(nodes[0])
+            if span in excused or any(start <= span[0] and span[1] <= end for start, end, _ in places):
+                continue
+            if "without" in self._queries and any(self._matches("without", node)):
+                continue
+            if self.rule.joins and not self._is_joined(source, captured):
+                continue
+            yield node.start_point[0] + 1
+
+    def _is_joined(self, source: SourceFile, captured: Mapping[str, list[Node]]) -> bool:
+        """Return whether `@target` is what `joins` says, with the captures of `also`."""
+        target = _get_text(captured["target"][0])
+        unit = UNIT.sub("", PurePosixPath(source.path).stem)
+        also = self._matches("also", source.root) if "also" in self._queries else iter([{}])
+        for words in also:
+            named = {name: _get_text(nodes[0]) for name, nodes in words.items()}
+            joined = (text.format(**{"unit": unit, **named}) for text in self.rule.joins)
+            if all(target == text or target.endswith(f".{text}") for text in joined):
+                return True
+        return False
+
+    def _captures(self, name: str, node: Node, capture: str) -> Iterator[Node]:
+        if name in self._queries:
+            for captured in self._matches(name, node):
+                yield from captured.get(capture, ())
+
+    def _matches(self, name: str, node: Node) -> Iterator[Mapping[str, list[Node]]]:
+        from tree_sitter import QueryCursor  # noqa: PLC0415  as above
+
+        yield from (captured for _, captured in QueryCursor(self._queries[name]).matches(node))
+
+
+class ScarSearch:
+    """Searches files by *rules*, all of which hold what their examples say.
+
+    Raises:
+        BadInput: if a rule names no known language, cannot be compiled, or is wrong about one of its examples.
+    """
+
+    def __init__(self, rules: Iterable[ScarRule]) -> None:
+        self.rules = tuple(rules)
+        self._by_language: dict[str, list[RuleInLanguage]] = {}
+        for rule in self.rules:
+            _check_form(rule)
+            for language in rule.languages:
+                self._by_language.setdefault(language, []).append(_compile(rule, language))
+        for rule in self.rules:
+            _try_examples(rule)
+
+    def search(self, files: Mapping[str, bytes]) -> tuple[Finding, ...]:
+        """Return the findings in *files*, path -> content, sorted; what has no grammar or is too large is passed over.
+
+        A rule finds at most one scar on a line.
+        """
+        found = set[Finding]()
+        for path, data in files.items():
+            language = find_language(path)
+            rules = self._by_language.get(language or "")
+            if language is None or not rules or len(data) > LARGEST_BYTES:
+                continue
+            source = parse_source(path, data, language)
+            for compiled in rules:
+                rule = compiled.rule
+                for line in compiled.search(source):
+                    text = source.get_line(line)
+                    found.add(Finding(path, line, rule.id, rule.points, rule.message, text))
+        return tuple(sorted(found))
+
+
+def parse_source(path: str, data: bytes, language: str) -> SourceFile:
+    """Return the file *path* parsed by the grammar *language*; what is wrong in it is passed over by the parser."""
+    from tree_sitter import Parser  # noqa: PLC0415  as above
+
+    return SourceFile(path, data, language, Parser(_load_grammar(language)).parse(data).root_node)
+
+
+def count_points(findings: Iterable[Finding]) -> float:
+    """Return the points that *findings* take: those of each rule once."""
+    return sum({finding.rule: finding.points for finding in findings}.values())
+
+
+@cache
+def _load_grammar(language: str) -> Language:
+    return load_language(language)
+
+
+def _compile(rule: ScarRule, language: str) -> RuleInLanguage:
+    from tree_sitter import QueryError  # noqa: PLC0415  as above
+
+    try:
+        compiled = RuleInLanguage(rule, language)
+        _ = compiled._queries  # noqa: SLF001  compiled now, so that a fault is told now
+    except (QueryError, re.error, ValueError) as error:
+        raise BadInput(f"the scar rule {rule.id} cannot be compiled for {language}: {error}") from None
+    return compiled
+
+
+def _check_form(rule: ScarRule) -> None:
+    if bool(rule.query) == bool(rule.regex):
+        raise BadInput(f"the scar rule {rule.id} needs either a query or a regex")
+    if rule.query and "@scar" not in rule.query:
+        raise BadInput(f"the query of the scar rule {rule.id} captures no @scar")
+    if rule.joins and "@target" not in rule.query:
+        raise BadInput(f"the scar rule {rule.id} joins, and its query captures no @target")
+    if unknown := [language for language in rule.languages if language not in EXTENSIONS]:
+        known = ", ".join(EXTENSIONS)
+        raise BadInput(f"the scar rule {rule.id} is for {unknown[0]}, which has no grammar here; known are {known}")
+
+
+def _try_examples(rule: ScarRule) -> None:
+    compiled = {language: _compile(rule, language) for language in rule.languages}
+    for path, text, wanted in list_examples(rule):
+        language = find_language(path) or ""
+        found = any(compiled[language].search(parse_source(path, text.encode(), language)))
+        if found is not wanted:
+            what = "finds nothing in its example" if wanted else "finds something in its clean example"
+            raise BadInput(f"the scar rule {rule.id} {what} for {language}: {text.strip()!r}")
+
+
+def _search_bytes(regex: re.Pattern[str], data: bytes) -> Iterator[re.Match[str]]:
+    # A character of one byte each: positions stay those of the bytes.
+    yield from regex.finditer(data.decode("latin-1"))
+
+
+def _select_text(source: SourceFile, part: RuleText) -> bytes:
+    """Return the content of *source* with blanks in the place of all but *part*; lines stay where they are."""
+    keep = bytearray(source.data if part is RuleText.CODE else _blank(source.data))
+    for kind, start, end in source.spans:
+        here = source.data[start:end]
+        keep[start:end] = here if kind is part else _blank(here)
+    return bytes(keep)
+
+
+def _blank(data: bytes) -> bytes:
+    return re.sub(rb"[^\n]", b" ", data)
+
+
+@cache
+def _build_text_query(language: str) -> Query:
+    """Return the query for the comments and the contents of strings."""
+    from tree_sitter import Query  # noqa: PLC0415  as above
+
+    grammar = _load_grammar(language)
+    named = ((kind, part) for part, kinds in TEXTS.items() for kind in sorted(kinds))
+    known = [f"({kind}) @{part}" for kind, part in named if grammar.id_for_node_kind(kind, True)]  # noqa: FBT003  its API
+    return Query(grammar, "\n".join(known))
+
+
+def _span(node: Node) -> tuple[int, int, str]:
+    return node.start_byte, node.end_byte, node.type
+
+
+def _get_text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
