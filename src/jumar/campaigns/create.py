@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jumar.campaigns.plan import LEDGER, RUNS, CampaignPlan, CampaignTask, Rollout, build_task, save_plan
+from jumar.campaigns.plan import LEDGER, RUNS, CampaignPlan, CampaignTask, Rollout, build_task, get_options, save_plan
 from jumar.campaigns.worker_process import OUTPUT
 from jumar.core.run.strategy import REPAIR
 from jumar.core.state.budget import PROFILES, Budget
@@ -83,9 +83,9 @@ def create_campaign(folder: Path, order: CampaignOrder, environ: Mapping[str, st
     """
     plan = CampaignPlan(
         began=time.strftime("%Y%m%d-%H%M%S"),
-        tasks=order.tasks,
+        tasks=tuple(_settle_task(order, task) for task in order.tasks),
         rollouts=order.rollouts,
-        options=_settle_options(order),
+        options=_settle_options(order, order.options),
         config=order.config,
         temperatures=order.temperatures,
         patience=order.patience,
@@ -101,18 +101,23 @@ def create_campaign(folder: Path, order: CampaignOrder, environ: Mapping[str, st
     return plan
 
 
-def _settle_options(order: CampaignOrder) -> OptionValues:
+def _settle_task(order: CampaignOrder, task: CampaignTask) -> CampaignTask:
+    return task if task.options is None else replace(task, options=_settle_options(order, task.options))
+
+
+def _settle_options(order: CampaignOrder, options: OptionValues) -> OptionValues:
     """Return the options of each run: of several rollouts, each is judged once, at its end, and none is gated.
 
     The repair agent lives on test results, so it keeps its own policy.
     """
-    options, budget = order.options, order.budget
+    budget = order.budget
     if order.rollouts > 1 and REPAIR not in (options.model, options.agent):
         policy, gate = options.test_policy or TestPolicy.ON_FINAL, options.gate or Gate.OFF
         options = replace(options, test_policy=str(policy), gate=str(gate))
     share = budget.task_usd / order.rollouts if budget.task_usd is not None else None
-    caps = [cap for cap in (budget.run_usd, share) if cap is not None]
-    return replace(options, usd=min(caps, default=None), tokens=budget.run_tokens, profile=None)
+    caps = [cap for cap in (budget.run_usd, share, options.usd) if cap is not None]
+    tokens = budget.run_tokens if options.tokens is None else options.tokens
+    return replace(options, usd=min(caps, default=None), tokens=tokens, profile=None)
 
 
 def _try_task(folder: Path, plan: CampaignPlan, task: CampaignTask, environ: Mapping[str, str]) -> bool:
@@ -125,7 +130,7 @@ def _try_task(folder: Path, plan: CampaignPlan, task: CampaignTask, environ: Map
         built = prepare_model(build_task(folder, plan, Rollout(task, 1), environ), environ).task
     except BadInput as error:
         raise BadInput(f"{task.name}: {error}") from None
-    return bool(built.chosen_routes) or plan.options.allow_unmetered
+    return bool(built.chosen_routes) or get_options(plan, Rollout(task, 1)).allow_unmetered
 
 
 async def try_sandboxes(

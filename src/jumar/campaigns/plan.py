@@ -28,6 +28,17 @@ class CampaignTask(msgspec.Struct, frozen=True):
     """Unique in the campaign."""
     path: str
     """An absolute path: a `task.toml`, or a folder."""
+    agent: str = ""
+    """Agent of a challenge whose runs these are: it begins the name. Empty: all runs of the campaign are alike."""
+    options: OptionValues | None = None
+    """Options of its runs in the place of the campaign's."""
+    config: str = ""
+    """File of defaults in the place of the campaign's."""
+
+    @property
+    def own_name(self) -> str:
+        """Name of the task itself, without its agent."""
+        return self.name.removeprefix(f"{self.agent}.") if self.agent else self.name
 
 
 class Rollout(NamedTuple):
@@ -76,6 +87,11 @@ def get_run_folder(folder: Path, plan: CampaignPlan, rollout: Rollout) -> Path:
     return folder / RUNS / f"{plan.began}-{rollout.name}"
 
 
+def get_options(plan: CampaignPlan, rollout: Rollout) -> OptionValues:
+    """Return the options of *rollout*: those of its agent, or of the campaign."""
+    return rollout.task.options or plan.options
+
+
 def build_task(folder: Path, plan: CampaignPlan, rollout: Rollout, environ: Mapping[str, str]) -> Task:
     """Return the task of *rollout* with the options of its run.
 
@@ -86,11 +102,11 @@ def build_task(folder: Path, plan: CampaignPlan, rollout: Rollout, environ: Mapp
     Raises:
         BadInput: if the task cannot be loaded, or the options do not fit it.
     """
-    task = load_task(Path(rollout.task.path), Path(plan.config) if plan.config else None)
-    options = plan.options
+    config, options = rollout.task.config or plan.config, get_options(plan, rollout)
+    task = load_task(Path(rollout.task.path), Path(config) if config else None)
     seed = (task.seed if options.seed is None else options.seed) + rollout.number - 1
     model = options.model and options.model.replace("{rollout}", str(rollout.number)).replace(
-        "{task}", rollout.task.name
+        "{task}", rollout.task.own_name
     )
     chosen = replace(options, model=model, seed=seed, ledger=str(folder / LEDGER))
     if plan.temperatures:

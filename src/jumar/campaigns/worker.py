@@ -22,6 +22,7 @@ from jumar.campaigns.plan import (
     CampaignPlan,
     Rollout,
     build_task,
+    get_options,
     get_run_folder,
     list_rollouts,
     load_plan,
@@ -133,7 +134,11 @@ class Worker:
         if standing.progress is Progress.ENDED and standing.result is not None:
             return standing.result
         entry = RunEntry(
-            environ, parts.plan.options.python, name=folder.name, judging=parts.judging, open_ledger=parts.open_ledger
+            environ,
+            get_options(parts.plan, rollout).python,
+            name=folder.name,
+            judging=parts.judging,
+            open_ledger=parts.open_ledger,
         )
         if standing.progress is not Progress.NEW:
             return await resume_entered(self._trust.run(folder), entry, begun=kernels.append)
