@@ -15,7 +15,7 @@ from jumar.campaigns.plan import CampaignPlan, CampaignTask, Rollout, build_task
 from jumar.campaigns.schedule import LOSSES, Schedule
 from jumar.campaigns.standing import Progress, Standing
 from jumar.campaigns.summary import format_table, summarise
-from jumar.cli.batch import read_deadline
+from jumar.cli.campaign_session import read_deadline
 from jumar.core.state.stop import StopReason
 from jumar.errors import BadInput
 from jumar.runs.setup.marks import Trust

@@ -1,0 +1,148 @@
+"""Reads the agents of a challenge: their kinds, models by tier, prompts, or external commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from jumar.core.run.strategy import REPAIR
+from jumar.core.state.run_state import EXTERNAL
+from jumar.errors import BadInput
+from jumar.task.option_values import OptionValues
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+"""Names of agents begin the names of runs."""
+
+FILE_MODELS = ("script:", "replay:")
+"""Models whose name ends with a path."""
+
+TIERS = ("cheap", "mid", "frontier")
+
+
+class AgentEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One agent, `[[agent]]`. Its file is the person's own: it may name commands and servers."""
+
+    name: str
+    agent: str = ""
+    """Kind, as `--agent` takes it; empty: what the model asks for, or `external` if there is a command."""
+    model: str = ""
+    """As `--model` takes it. A path in it is relative to the file, and may hold `{task}` and `{rollout}`."""
+    models: Mapping[str, str] = {}
+    """Tier -> model, for the tiers that do not ask `model`."""
+    prompts: tuple[str, ...] = ()
+    """Files that stand before the task's instruction: rules, examples. They are the agent's genome."""
+    command: str = ""
+    """Of an external agent."""
+    env: tuple[str, ...] = ()
+    """Variables that an external agent is given."""
+    turn_seconds: float | None = None
+    allow_unmetered: bool = False
+    base_url: str | None = None
+    price: str | None = None
+    temperature: float | None = None
+    gate: str | None = None
+    test_policy: str | None = None
+    attempts: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    turns: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    text_actions: bool = False
+    tasks: tuple[str, ...] = ()
+    """The challenge's tasks in its own language, relative to the file; empty: those of the challenge."""
+
+
+class AgentTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file `agents.toml`."""
+
+    agent: Annotated[tuple[AgentEntry, ...], msgspec.Meta(min_length=1)]
+
+
+class ChallengeAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent whose files were read."""
+
+    entry: AgentEntry
+    folder: Path
+    """The folder that its paths are relative to."""
+    genome: str
+    """Text of its prompts."""
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+        return self.entry.name
+
+    def build_options(self, instruction: str) -> OptionValues:
+        """Return the options of its runs on a task that says *instruction*."""
+        entry = self.entry
+        chosen: dict[str, Any] = {
+            name: getattr(entry, name)
+            for name in ("base_url", "price", "temperature", "gate", "test_policy", "attempts", "turns", "turn_seconds")
+        }
+        return OptionValues(
+            **chosen,
+            agent=entry.agent or (EXTERNAL if entry.command else None),
+            model=self._locate(entry.model) if entry.model else None,
+            text_actions=entry.text_actions,
+            agent_command=entry.command or None,
+            agent_env=entry.env,
+            allow_unmetered=entry.allow_unmetered,
+            instruction="\n\n".join(part for part in (self.genome, instruction) if part) if self.genome else None,
+        )
+
+    def build_config(self) -> str:
+        """Return a file of defaults with the routes of its tiers; empty: it needs none."""
+        return "".join(
+            f"[routes.{tier}]\nmodel = {msgspec.json.encode(model).decode()}\n\n"
+            for tier, model in self.entry.models.items()
+        )
+
+    def _locate(self, model: str) -> str:
+        kind = next((kind for kind in FILE_MODELS if model.startswith(kind)), "")
+        return f"{kind}{self.folder / model.removeprefix(kind)}" if kind else model
+
+
+def load_agents(path: Path) -> tuple[ChallengeAgent, ...]:
+    """Return the agents in the file *path*.
+
+    Raises:
+        BadInput: if it, or a prompt that it names, cannot be read, or its entries contradict themselves or each other.
+    """
+    try:
+        entries = msgspec.toml.decode(path.read_bytes(), type=AgentTables).agent
+    except OSError as error:
+        raise BadInput(f"cannot read the agents in {path}: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} is no file of agents: {error}") from None
+    folder = path.resolve().parent
+    seen = set[str]()
+    for entry in entries:
+        if not NAME.fullmatch(entry.name):
+            raise BadInput(f"{path}: {entry.name!r} is no name of an agent: up to 40 letters, digits, - and _")
+        if entry.name.lower() in seen:
+            raise BadInput(f"{path}: two agents are called {entry.name}; give one of them another name")
+        seen.add(entry.name.lower())
+        _check_entry(entry, path)
+    return tuple(ChallengeAgent(entry=e, folder=folder, genome=_read_prompts(folder, e)) for e in entries)
+
+
+def _check_entry(entry: AgentEntry, path: Path) -> None:
+    where = f"{path}: agent {entry.name}"
+    if entry.command and entry.agent not in ("", EXTERNAL):
+        raise BadInput(f"{where} has a command, which is for {EXTERNAL} agents, and is to be {entry.agent}; drop one")
+    if not (entry.command or entry.model or entry.models or entry.agent):
+        raise BadInput(f"{where} has neither a model nor a command; give it one")
+    if unknown := [tier for tier in entry.models if tier not in TIERS]:
+        raise BadInput(f"{where}: there is no tier {unknown[0]!r}; they are {', '.join(TIERS)}")
+    if entry.prompts and REPAIR in (entry.agent, entry.model):
+        raise BadInput(f"{where} is {REPAIR}, which reads no prompts; leave them out")
+
+
+def _read_prompts(folder: Path, entry: AgentEntry) -> str:
+    try:
+        return "\n\n".join((folder / name).read_text("utf-8").strip() for name in entry.prompts)
+    except OSError as error:
+        raise BadInput(f"cannot read the prompt {error.filename} of agent {entry.name}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"a prompt of agent {entry.name} is no UTF-8 text") from None

@@ -1,0 +1,138 @@
+"""Orders the campaign of a challenge: every agent on every task, in turn, under one ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from jumar.campaigns.create import CampaignBudget, CampaignOrder
+from jumar.campaigns.plan import CampaignTask
+from jumar.challenges.agents_file import ChallengeAgent, load_agents
+from jumar.challenges.challenge_file import Challenge, find_tasks_below, load_challenge
+from jumar.errors import BadInput
+from jumar.task.option_values import OptionValues
+from jumar.task.task import load_task
+from jumar.workspace.files.safe_paths import explain_disk_faults
+
+ORIGIN, CONFIGS = "challenge.json", "agents"
+"""Names in the campaign's folder: where the challenge and its agents were read, and routes of the agents."""
+
+
+class ChallengeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Files that a campaign's challenge was read from: they are read again when it is scored again."""
+
+    challenge: str
+    agents: str
+
+
+class EvolveOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Choices of the person who starts a challenge."""
+
+    rollouts: int | None = None
+    """None: as many as the challenge says."""
+    options: OptionValues = OptionValues()
+    """Of all runs: sandbox, interpreter, confirmation, limits of the tests."""
+    usd: float | None = None
+    """Cap on the whole challenge."""
+
+
+def order_campaign(
+    challenge: Challenge, agents: Sequence[ChallengeAgent], folder: Path, chosen: EvolveOptions
+) -> CampaignOrder:
+    """Return the order of the campaign of *agents* on *challenge*, whose folder is *folder*.
+
+    Each run has the same share of its agent's money. Rollouts of different agents take turns.
+
+    Raises:
+        BadInput: if a task cannot be loaded, or an agent's options do not fit.
+    """
+    rollouts = chosen.rollouts or challenge.tables.rollouts
+    by_agent = [_list_tasks(challenge, agent, folder, chosen.options) for agent in agents]
+    limits = challenge.tables.limits
+    interleaved = [
+        tasks[number] for number in range(max(map(len, by_agent))) for tasks in by_agent if number < len(tasks)
+    ]
+    tasks = []
+    for task in interleaved:
+        count = sum(each.agent == task.agent for each in interleaved)
+        usd = limits.usd / (count * rollouts) if limits.usd is not None else None
+        own = replace(task.options or OptionValues(), seconds=limits.seconds, tokens=limits.tokens, usd=usd)
+        tasks.append(replace(task, options=own))
+    usd = chosen.usd if chosen.usd is not None else limits.usd * len(agents) if limits.usd is not None else None
+    return CampaignOrder(tasks=tuple(tasks), options=chosen.options, budget=CampaignBudget(usd=usd), rollouts=rollouts)
+
+
+def save_origin(folder: Path, challenge: Path, agents: Path) -> None:
+    """Write where the challenge and the agents of the campaign in *folder* were read.
+
+    Raises:
+        BadInput: if the folder cannot be written.
+    """
+    place = challenge.absolute()
+    with explain_disk_faults(f"cannot write to {folder}"):
+        origin = ChallengeOrigin(str(place), str(agents.absolute()))
+        (folder / ORIGIN).write_bytes(msgspec.json.encode(origin) + b"\n")
+
+
+def load_origin(folder: Path) -> tuple[Challenge, tuple[ChallengeAgent, ...]]:
+    """Return the challenge and the agents of the campaign in *folder*, as their files say now.
+
+    Raises:
+        BadInput: if it is the campaign of no challenge, or those files are gone.
+    """
+    try:
+        origin = msgspec.json.decode((folder / ORIGIN).read_bytes(), type=ChallengeOrigin)
+    except (OSError, msgspec.MsgspecError):
+        raise BadInput(f"{folder} is the campaign of no challenge; `jumar evolve CHALLENGE` begins one") from None
+    return load_challenge(Path(origin.challenge)), load_agents(Path(origin.agents))
+
+
+def _list_tasks(
+    challenge: Challenge, agent: ChallengeAgent, folder: Path, given: OptionValues
+) -> tuple[CampaignTask, ...]:
+    """Return the tasks that *agent* works on, each with the options of its runs; *given* are those of all agents."""
+    tasks = find_tasks_below(agent.folder, agent.entry.tasks) if agent.entry.tasks else challenge.tasks
+    names = {task.name for task in challenge.tasks}
+    if unknown := [task.name for task in tasks if task.name not in names]:
+        raise BadInput(
+            f"agent {agent.name} works on {unknown[0]}, which is no task of {challenge.name}; "
+            f"its folder must be called like one of {', '.join(sorted(names))}"
+        )
+    config = _write_config(agent, folder)
+    return tuple(_build_task(challenge, agent, replace(task, config=config), given) for task in tasks)
+
+
+def _build_task(challenge: Challenge, agent: ChallengeAgent, task: CampaignTask, given: OptionValues) -> CampaignTask:
+    loaded = load_task(Path(task.path), Path(task.config) if task.config else None)
+    options = merge_options(given, agent.build_options(loaded.instruction))
+    held = given.timeout_seconds or loaded.verify_timeout_seconds
+    if challenge.tables.limits.seconds is not None and challenge.tables.limits.seconds <= held:
+        raise BadInput(
+            f"[limits] seconds = {challenge.tables.limits.seconds:g} leaves no time for {task.name}, as {held:g} "
+            "are held for its last verification; raise it, or lower --timeout"
+        )
+    return replace(task, name=f"{agent.name}.{task.name}", agent=agent.name, options=options)
+
+
+def merge_options(given: OptionValues, own: OptionValues) -> OptionValues:
+    """Return *own* with those of *given* where it chooses nothing."""
+    return replace(given, **{name: value for name in own.__struct_fields__ if (value := getattr(own, name))})
+
+
+def _write_config(agent: ChallengeAgent, folder: Path) -> str:
+    text = agent.build_config()
+    if not text:
+        return ""
+    path = folder / CONFIGS / f"{agent.name}.toml"
+    with explain_disk_faults(f"cannot write {path}"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return str(path)
+
+
+def list_names(agents: Iterable[ChallengeAgent]) -> tuple[str, ...]:
+    """Return the names of *agents*, in their order."""
+    return tuple(agent.name for agent in agents)

@@ -1,0 +1,189 @@
+"""Scores the runs of a challenge: its tests by the trusted verifier on a clean tree, and the scars that it added."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+from msgspec.structs import replace
+
+from jumar.campaigns.plan import CampaignPlan, Rollout, get_run_folder, list_rollouts
+from jumar.campaigns.standing import Progress, Standing, read_standing
+from jumar.challenges.run_score import RunScore
+from jumar.core.state.run_state import RunState
+from jumar.core.state.stop import StopReason
+from jumar.core.state.verdict import Cause
+from jumar.runs.rescoring import RescoreRules, rescore_run
+from jumar.runs.scoring import Scored
+from jumar.runs.setup.marks import Trust
+from jumar.runs.setup.result import Result, read_state
+from jumar.scorers.axes import Label
+from jumar.scorers.scars.search import LARGEST_BYTES, Finding, ScarSearch
+from jumar.workspace.files.trees import EntryKind, find_differences
+from jumar.workspace.store.object_store import Store
+from jumar.workspace.store.shared import find_objects_folder
+
+NOT_BEGUN = "not_begun"
+
+
+class ChangedFiles(NamedTuple):
+    """Files that a run changed, path -> content, and the same files as they were; what was deleted is in neither."""
+
+    after: Mapping[str, bytes]
+    before: Mapping[str, bytes]
+
+
+class ScoringOrder(NamedTuple):
+    """Campaign whose runs are scored, and by what."""
+
+    plan: CampaignPlan
+    folder: Path
+    rules: RescoreRules
+    scars: ScarSearch
+    trust: Trust
+    cores: int
+    say: Callable[[str], None]
+
+
+class StoredRun(NamedTuple):
+    """Rollout that came to an end, by its journal."""
+
+    rollout: Rollout
+    folder: Path
+    result: Result
+    state: RunState
+
+
+async def score_runs(order: ScoringOrder) -> tuple[RunScore, ...]:
+    """Return the scores of all rollouts of a campaign, in their order. A tree that two runs came to is judged once."""
+    rollouts = list_rollouts(order.plan)
+    ended: list[StoredRun] = []
+    scores: dict[str, RunScore] = {}
+    for rollout in rollouts:
+        folder = get_run_folder(order.folder, order.plan, rollout)
+        standing = read_standing(folder)
+        if standing.progress is Progress.ENDED and standing.result is not None:
+            ended.append(StoredRun(rollout, folder, standing.result, read_state(folder)))
+        else:
+            scores[rollout.name] = _score_absent(rollout, standing, order.folder, folder)
+    groups: dict[tuple[str, str], list[StoredRun]] = {}
+    for run in ended:
+        groups.setdefault((run.rollout.task.path, run.state.tree), []).append(run)
+    limiter = anyio.CapacityLimiter(order.cores)
+
+    async def judge(group: Sequence[StoredRun]) -> None:
+        async with limiter:
+            scored, why = await _judge(group[0], order)
+        for run in group:
+            scores[run.rollout.name] = _score(run, scored, why, order)
+            told = scores[run.rollout.name]
+            counted = f"{told.passed} of {told.total}" if told.passed is not None else told.label
+            order.say(f"scored  {run.rollout.name}  {counted}")
+
+    async with anyio.create_task_group() as tasks:
+        for group in groups.values():
+            tasks.start_soon(judge, group)
+    return tuple(scores[rollout.name] for rollout in rollouts)
+
+
+def read_changed_files(folder: Path, state: RunState) -> ChangedFiles:
+    """Return the files that the run in *folder* changed or made; neither links nor what is too large to be source."""
+    store = Store(find_objects_folder(folder))
+    base, best = store.manifest(state.run.tree), store.manifest(state.tree)
+    read: list[dict[str, bytes]] = [{}, {}]
+    for path in find_differences(base, best):
+        if path not in best:
+            continue
+        for manifest, into in ((best, read[0]), (base, read[1])):
+            node = manifest.get(path)
+            if node is not None and node.kind is EntryKind.FILE:
+                data = store.get(node.sha256)
+                if len(data) <= LARGEST_BYTES:
+                    into[path] = data
+    return ChangedFiles(*read)
+
+
+def find_new_scars(search: ScarSearch, changed: ChangedFiles) -> tuple[Finding, ...]:
+    """Return the scars in the changed files that were not there before: a line that only moved is none of them."""
+    had = Counter((each.path, each.rule, each.text) for each in search.search(changed.before))
+    found = []
+    for finding in search.search(changed.after):
+        key = (finding.path, finding.rule, finding.text)
+        if had[key]:
+            had[key] -= 1
+        else:
+            found.append(finding)
+    return tuple(found)
+
+
+async def _judge(run: StoredRun, order: ScoringOrder) -> tuple[Scored | None, str]:
+    """Return the verdict on the tree of *run*, or why there is none. A fault of the harness is tried twice."""
+    why = ""
+    for _ in range(2):
+        told = await rescore_run(run.folder, order.rules, order.trust)
+        why = told.why
+        if told.score is None or not told.score.void.startswith(Cause.HARNESS):
+            return told.score, why
+    return None, why
+
+
+def _score_absent(rollout: Rollout, standing: Standing, campaign: Path, folder: Path) -> RunScore:
+    """Return the score of a rollout that did not come to an end: a fault of the machine, or it was not run."""
+    result = standing.result
+    blank = RunScore(
+        agent=rollout.task.agent,
+        task=rollout.task.own_name,
+        rollout=rollout.number,
+        run=str(folder.relative_to(campaign)) if result is not None else "",
+        stop=str(result.stop) if result is not None else NOT_BEGUN,
+        passed=None,
+        total=result.total if result is not None else 0,
+    )
+    if result is not None:
+        blank = replace(blank, usd=result.usd, seconds=result.seconds, tokens=result.tokens, why=result.why)
+    return blank if standing.progress is Progress.FAULT else replace(blank, label=Label.NOT_RUN)
+
+
+def _score(run: StoredRun, scored: Scored | None, why: str, order: ScoringOrder) -> RunScore:
+    result = run.result
+    label, reason = find_label(result, scored, why)
+    evaluated = scored is not None and label in ("", Label.TIMED_OUT)
+    return RunScore(
+        agent=run.rollout.task.agent,
+        task=run.rollout.task.own_name,
+        rollout=run.rollout.number,
+        run=str(run.folder.relative_to(order.folder)),
+        stop=str(result.stop),
+        passed=scored.passed if scored is not None and evaluated else None,
+        total=scored.total if scored is not None else result.total,
+        red=scored.red if scored is not None else (),
+        label=label,
+        why=reason,
+        findings=find_new_scars(order.scars, read_changed_files(run.folder, run.state)),
+        usd=result.usd,
+        seconds=result.seconds,
+        tokens=result.tokens,
+    )
+
+
+def find_label(result: Result, scored: Scored | None, why: str) -> tuple[str, str]:
+    """Return the label of a run that ended as *result*, whose tree was judged as *scored*, and the reason for it."""
+    if result.stop is StopReason.GUARDRAIL:
+        return Label.GUARDRAIL, result.why
+    if scored is None:
+        return Label.NEVER_EVALUATED, why
+    if scored.void:
+        return Label.CHEATED, scored.void
+    if scored.total and not scored.passed and scored.errors == scored.total:
+        return Label.NEVER_EVALUATED, "none of its tests could be run: it does not build, or cannot be imported"
+    if result.stop is StopReason.BUDGET and "seconds" in result.raises and not scored.ok:
+        return Label.TIMED_OUT, result.why
+    return "", ""
+
+
+def select_runs(runs: Iterable[RunScore], agent: str) -> tuple[RunScore, ...]:
+    """Return those of *runs* that are of *agent*."""
+    return tuple(run for run in runs if run.agent == agent)

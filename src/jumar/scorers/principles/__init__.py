@@ -1,0 +1,1 @@
+"""Principles axis: a model judges code by described principles, and is itself judged on calibration examples."""
