@@ -29,13 +29,15 @@ const found = { axe: {} };
   found.runs = await page.locator("details").count();
   await page.keyboard.press("Tab");
   found.first_focus = await page.evaluate(() => document.activeElement.textContent);
-  await page.locator("summary").first().focus();
-  await page.keyboard.press("Enter");
-  found.opened_by_key = await page.locator("details").first().evaluate((run) => run.open);
-  await page.fill("#find", "green");
-  found.green_shown = await page.locator("details:visible").count();
-  found.said = await page.locator("#found").textContent();
-  await page.fill("#find", "");
+  if (found.runs) {
+    await page.locator("summary").first().focus();
+    await page.keyboard.press("Enter");
+    found.opened_by_key = await page.locator("details").first().evaluate((run) => run.open);
+    await page.fill("#find", "green");
+    found.green_shown = await page.locator("details:visible").count();
+    found.said = await page.locator("#found").textContent();
+    await page.fill("#find", "");
+  }
   found.seen = seen;
 }
 for (const scheme of ["light", "dark"]) {
@@ -47,8 +49,8 @@ for (const scheme of ["light", "dark"]) {
   found.seen.requests.push(...seen.requests);
   if (shots) {
     await page.evaluate(() => document.querySelectorAll("details").forEach((run, n) => (run.open = n === 2)));
-    if (scheme === "dark") await page.locator("details").nth(2).evaluate((run) => run.parentElement.scrollIntoView({ behavior: "instant" }));
-    await page.screenshot({ path: `${shots}/report-${scheme}.png` });
+    if (scheme === "dark" && found.runs) await page.locator("details").nth(2).evaluate((run) => run.parentElement.scrollIntoView({ behavior: "instant" }));
+    await page.screenshot({ path: `${shots}/${found.runs ? "report" : "ranking"}-${scheme}.png` });
   }
 }
 {

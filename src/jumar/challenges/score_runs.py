@@ -13,13 +13,15 @@ from msgspec.structs import replace
 from jumar.campaigns.plan import CampaignPlan, Rollout, get_run_folder, list_rollouts
 from jumar.campaigns.standing import Progress, Standing, read_standing
 from jumar.challenges.run_score import RunScore
+from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.verdict import Cause
+from jumar.journal.writer import read_journal
 from jumar.runs.rescoring import RescoreRules, rescore_run
 from jumar.runs.scoring import Scored
 from jumar.runs.setup.marks import Trust
-from jumar.runs.setup.result import Result, read_state
+from jumar.runs.setup.result import Result, replay_state
 from jumar.scorers.axes import Label
 from jumar.scorers.scars.search import LARGEST_BYTES, Finding, ScarSearch
 from jumar.workspace.files.trees import EntryKind, find_differences
@@ -55,6 +57,8 @@ class StoredRun(NamedTuple):
     folder: Path
     result: Result
     state: RunState
+    tampering: str
+    """Reason for which a verdict of the run found one of its trees tampered with; empty: none did."""
 
 
 async def score_runs(order: ScoringOrder) -> tuple[RunScore, ...]:
@@ -66,7 +70,9 @@ async def score_runs(order: ScoringOrder) -> tuple[RunScore, ...]:
         folder = get_run_folder(order.folder, order.plan, rollout)
         standing = read_standing(folder)
         if standing.progress is Progress.ENDED and standing.result is not None:
-            ended.append(StoredRun(rollout, folder, standing.result, read_state(folder)))
+            entries = read_journal(folder)
+            state = replay_state(entries)
+            ended.append(StoredRun(rollout, folder, standing.result, state, find_tampering(entries)))
         else:
             scores[rollout.name] = _score_absent(rollout, standing, order.folder, folder)
     groups: dict[tuple[str, str], list[StoredRun]] = {}
@@ -87,6 +93,12 @@ async def score_runs(order: ScoringOrder) -> tuple[RunScore, ...]:
         for group in groups.values():
             tasks.start_soon(judge, group)
     return tuple(scores[rollout.name] for rollout in rollouts)
+
+
+def find_tampering(entries: Iterable[ev.Entry]) -> str:
+    """Return why a verdict found a tree tampered with, whether or not that tree was kept; empty: none did."""
+    voids = (e.event.void for e in entries if isinstance(e.event, ev.Tests) and e.event.void is not None)
+    return next((void.reason for void in voids if void.cause is Cause.TAMPER), "")
 
 
 def read_changed_files(folder: Path, state: RunState) -> ChangedFiles:
@@ -149,7 +161,7 @@ def _score_absent(rollout: Rollout, standing: Standing, campaign: Path, folder: 
 
 def _score(run: StoredRun, scored: Scored | None, why: str, order: ScoringOrder) -> RunScore:
     result = run.result
-    label, reason = find_label(result, scored, why)
+    label, reason = find_label(run, scored, why)
     evaluated = scored is not None and label in ("", Label.TIMED_OUT)
     return RunScore(
         agent=run.rollout.task.agent,
@@ -169,14 +181,18 @@ def _score(run: StoredRun, scored: Scored | None, why: str, order: ScoringOrder)
     )
 
 
-def find_label(result: Result, scored: Scored | None, why: str) -> tuple[str, str]:
-    """Return the label of a run that ended as *result*, whose tree was judged as *scored*, and the reason for it."""
+def find_label(run: StoredRun, scored: Scored | None, why: str) -> tuple[str, str]:
+    """Return the label of *run*, whose best tree was judged as *scored*, and the reason for it.
+
+    Who tampered once is called that, also where the ratchet shipped an honest tree in the end.
+    """
+    result = run.result
+    if refused := run.tampering or (scored.void if scored is not None else ""):
+        return Label.CHEATED, refused
     if result.stop is StopReason.GUARDRAIL:
         return Label.GUARDRAIL, result.why
     if scored is None:
         return Label.NEVER_EVALUATED, why
-    if scored.void:
-        return Label.CHEATED, scored.void
     if scored.total and not scored.passed and scored.errors == scored.total:
         return Label.NEVER_EVALUATED, "none of its tests could be run: it does not build, or cannot be imported"
     if result.stop is StopReason.BUDGET and "seconds" in result.raises and not scored.ok:

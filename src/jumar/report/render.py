@@ -44,16 +44,12 @@ class RunChange(msgspec.Struct, frozen=True):
 
 def render_page(report: Report) -> str:
     """Return the page that shows *report*."""
-    style, script = _read("page.css"), _read("page.js")
-    environment = Environment(
-        loader=BaseLoader(), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
-    )
-    environment.filters |= {"seconds": format_seconds, "share": _format_share, "plain": show_controls, "quoted": quote}
-    return environment.from_string(_read("page.html.j2")).render(
+    style, script = read_part("page.css"), read_part("page.js")
+    return build_environment().from_string(read_part("page.html.j2")).render(
         report=report,
         style=style,
         script=script,
-        policy=POLICY.format(style=_hash(style), script=_hash(script)),
+        policy=POLICY.format(style=hash_text(style), script=hash_text(script)),
         made=time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(report.made)),
         version=__version__,
         changes=dict(_choose_changes(report)),
@@ -61,14 +57,25 @@ def render_page(report: Report) -> str:
         draw_curve=draw_curve,
         width=WIDTH,
         height=HEIGHT,
+    )  # fmt: skip
+
+
+def build_environment() -> Environment:
+    """Return the environment of the templates: every value is escaped, and none may be missing."""
+    environment = Environment(
+        loader=BaseLoader(), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
+    environment.filters |= {"seconds": format_seconds, "share": _format_share, "plain": show_controls, "quoted": quote}
+    return environment
 
 
-def _read(name: str) -> str:
+def read_part(name: str) -> str:
+    """Return the text of the template, style or script *name*."""
     return (PARTS / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def hash_text(text: str) -> str:
+    """Return *text* as a source of a Content Security Policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 

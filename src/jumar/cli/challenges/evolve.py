@@ -20,6 +20,7 @@ from jumar.core.state.stop import EXIT_CODES, StopReason
 from jumar.errors import BadInput
 from jumar.runs.setup.marks import Trust
 from jumar.task.option_values import OptionValues
+from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
 
 if TYPE_CHECKING:
     from jumar.challenges.scores_file import ChallengeScores
@@ -153,10 +154,13 @@ def _show(voice: Console, scores: ChallengeScores, folder: Path) -> int:
     """Say who won, and write the page."""
     from jumar.challenges.scores_file import build_ranking  # noqa: PLC0415  it is slow to import
     from jumar.challenges.table import format_ranking  # noqa: PLC0415  as above
+    from jumar.report.ranking_page import render_ranking  # noqa: PLC0415  as above
 
     for line in format_ranking(scores.rank()):
         voice.say(line)
     ranking = build_ranking(scores, folder)
+    with explain_disk_faults(f"cannot write {ranking.page}"):
+        replace_file(Path(ranking.page), render_ranking(scores).encode())
     voice.say(f"ranking  {ranking.page}")
     voice.result(ranking)
     return 0
