@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -49,6 +49,7 @@ class JudgeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     model: str = ""
     """As `--model` takes it; empty: principles are not judged, and the axis is left out."""
+    tier: Literal["mid", "frontier"] = "mid"
     base_url: str = ""
     price: str = ""
     gate: Share = 0.5

@@ -20,24 +20,11 @@ from jumar.scorers.axes import (
     score_scars,
     score_tests,
 )
+from jumar.scorers.principles.mark import PrincipleMark
 from jumar.scorers.scars.search import Finding
 
 NOT_COUNTED = frozenset({str(StopReason.INFRA)})
 """Ends that are nobody's fault but the machine's: such a run counts neither for nor against its agent."""
-
-
-class PrincipleMark(msgspec.Struct, frozen=True):
-    """Mark that the judge gave for one principle."""
-
-    principle: str
-    mark: int | None
-    """0, 1 or 2; None: the score is void."""
-    quotes: tuple[str, ...] = ()
-    """Lines of the code that it rests on."""
-    places: tuple[str, ...] = ()
-    """`path:line` of each quote."""
-    why: str = ""
-    """Reason that it is void."""
 
 
 class RunScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +107,8 @@ def _score_marks(run: RunScore, maximum: float, judge: JudgeStanding) -> AxisSco
         return AxisScore(0, maximum, Label.WITHHELD, judge.withheld)
     if run.share <= judge.gate:
         return AxisScore(0, maximum, Label.NOT_JUDGED, f"at most {judge.gate:.0%} of the tests pass")
+    if not run.marks:
+        return AxisScore(0, maximum, Label.NOT_JUDGED, "it changed no source file")
     valid = [mark.mark for mark in run.marks if mark.mark is not None]
     if not valid:
         return AxisScore(0, maximum, Label.WITHHELD, "none of the judge's scores is valid")

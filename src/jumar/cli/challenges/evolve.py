@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--campaign", type=click.Path(path_type=Path), help="Folder of the campaign; default: a new one.")
 @click.option("--resume", "resumed", metavar="CAMPAIGN", help="Go on with it: its folder, its name, or last.")
 @click.option("--rescore", metavar="CAMPAIGN", help="Score and rank its stored runs again; no agent runs.")
+@click.option("--judge-again", is_flag=True, help="With --rescore: ask the judge anew instead of its recording.")
 @click.option("--budget-usd", "campaign_usd", type=float, help="Cap on the money of all agents together.")
 @click.option("--deadline", help="When to halt: 8h, 90m, or a time of day such as 07:30.")
 @click.option("--concurrency", type=click.IntRange(1, 65_536), default=8, help="Runs at once (default 8).")
@@ -50,6 +51,7 @@ def evolve(challenge: Path | None, agents: Path | None, resumed: str | None, **c
     from jumar.campaigns.campaign import lock_campaign  # noqa: PLC0415  it is slow to import
     from jumar.campaigns.create import find_campaign  # noqa: PLC0415  as above
     from jumar.campaigns.plan import load_plan  # noqa: PLC0415  as above
+    from jumar.challenges.score_challenge import ScoringChoices, score_challenge  # noqa: PLC0415  as above
     from jumar.executors.choose import Executor, ExecutorChoice  # noqa: PLC0415  as above
 
     voice, environ = Console(json=chosen["as_json"], quiet=chosen["quiet"]), read_environment()
@@ -76,7 +78,9 @@ def evolve(challenge: Path | None, agents: Path | None, resumed: str | None, **c
         if stopped:
             voice.say(f"stopped: {stopped}; go on with jumar evolve --resume {folder}")
             return EXIT_CODES[StopReason.INTERRUPTED]
-    scores = SignalWatcher(voice.note, quiet=chosen["quiet"]).run(lambda: _score(voice, folder, trust, chosen))
+    again = chosen["judge_again"] or chosen["rescore"] is None
+    order = ScoringChoices(_read_values(chosen), _count_cores(chosen), again=again, say=voice.note)
+    scores = SignalWatcher(voice.note, quiet=chosen["quiet"]).run(lambda: score_challenge(folder, order, trust))
     return voice.interrupted() if scores is None else _show(voice, scores, folder)
 
 
@@ -90,12 +94,14 @@ def _begin(voice: Console, challenge: Path | None, agents: Path | None, chosen: 
     )
     from jumar.challenges.agents_file import load_agents  # noqa: PLC0415  as above
     from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  as above
+    from jumar.challenges.judging import check_judge  # noqa: PLC0415  as above
     from jumar.challenges.order import EvolveOptions, order_campaign, save_origin  # noqa: PLC0415  as above
 
     if challenge is None or agents is None:
         raise BadInput("name a challenge and its agents: jumar evolve challenge.toml --agents agents.toml")
     environ = read_environment()
     read, entries = load_challenge(challenge), load_agents(agents)
+    check_judge(read, environ)
     wanted = EvolveOptions(rollouts=chosen["rollouts"], options=_read_values(chosen), usd=chosen["campaign_usd"])
     folder: Path = (chosen["campaign"] or name_campaign()).absolute()
     with make_campaign_folder(folder):
@@ -105,49 +111,15 @@ def _begin(voice: Console, challenge: Path | None, agents: Path | None, chosen: 
     return folder
 
 
+def _count_cores(chosen: dict[str, Any]) -> int:
+    return chosen["cores"] or len(os.sched_getaffinity(0))
+
+
 def _read_values(chosen: dict[str, Any]) -> OptionValues:
     """Return the options that all agents share: how trees are judged."""
     names = ("timeout", "test_timeout", "confirm", "sandbox", "include", "python")
     options = read_options({name: chosen[name] for name in names})
     return OptionValues(**{name: getattr(options, name) for name in OptionValues.__struct_fields__})
-
-
-async def _score(voice: Console, folder: Path, trust: Trust, chosen: dict[str, Any]) -> ChallengeScores:
-    """Score all runs of the campaign in *folder*, and keep the scores there."""
-    from jumar.campaigns.plan import load_plan  # noqa: PLC0415  it is slow to import
-    from jumar.challenges.order import list_names, load_origin, merge_options  # noqa: PLC0415  as above
-    from jumar.challenges.run_score import JudgeStanding  # noqa: PLC0415  as above
-    from jumar.challenges.score_runs import ScoringOrder, score_runs  # noqa: PLC0415  as above
-    from jumar.challenges.scores_file import ChallengeScores, save_scores  # noqa: PLC0415  as above
-    from jumar.runs.rescoring import RescoreRules  # noqa: PLC0415  as above
-
-    plan = load_plan(folder, trust)
-    challenge, agents = load_origin(folder)
-    values = merge_options(_keep_verdict(plan.options), _read_values(chosen))
-    rules = RescoreRules(values, python=values.python)
-    cores = chosen["cores"] or len(os.sched_getaffinity(0))
-    runs = await score_runs(ScoringOrder(plan, folder, rules, challenge.load_scars(), trust, cores, voice.note))
-    scores = ChallengeScores(
-        challenge=challenge.name,
-        agents=list_names(agents),
-        points=challenge.tables.points,
-        judge=JudgeStanding(gate=challenge.tables.judge.gate, absent=not challenge.judges),
-        runs=runs,
-    )
-    save_scores(folder, scores)
-    return scores
-
-
-def _keep_verdict(options: OptionValues) -> OptionValues:
-    """Return what of the campaign's *options* says how trees are judged."""
-    return OptionValues(
-        timeout_seconds=options.timeout_seconds,
-        test_timeout_seconds=options.test_timeout_seconds,
-        confirm=options.confirm,
-        sandbox=options.sandbox,
-        include=options.include,
-        python=options.python,
-    )
 
 
 def _show(voice: Console, scores: ChallengeScores, folder: Path) -> int:

@@ -1,0 +1,126 @@
+"""Judges the runs of a challenge by its principles; the judge is recorded, and replayed for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from jumar.challenges.challenge_file import Challenge
+from jumar.challenges.run_score import JudgeStanding, RunScore
+from jumar.challenges.score_runs import read_changed_files
+from jumar.challenges.scores_file import JudgeReport
+from jumar.core.state.settings import Route, Settings
+from jumar.errors import BadInput
+from jumar.languages.syntax import find_language
+from jumar.models.recording import start_recording
+from jumar.models.replay import parse_cassette, read_cassette
+from jumar.models.router import build_routes, collect_keys
+from jumar.models.script import parse_script, read_script
+from jumar.ports import Model
+from jumar.runs.setup.result import read_state
+from jumar.scorers.axes import is_worth_judging
+from jumar.scorers.principles.session import Case, JudgeRules, JudgeSession
+from jumar.task.model_routes import parse_price
+
+RECORDING = "judge.jsonl"
+"""Name of the judge's recording in the campaign's folder."""
+
+OUTPUT_TOKENS = 4096
+"""For one answer of the judge."""
+
+
+async def judge_runs(
+    challenge: Challenge, folder: Path, runs: Sequence[RunScore], model: Model
+) -> tuple[tuple[RunScore, ...], JudgeStanding, JudgeReport]:
+    """Return *runs*, whose campaign lies in *folder*, with the marks of *model*; its standing; and what it cost.
+
+    Runs of one tree are judged once, and those that pass too few tests, or changed no source file, are not.
+    """
+    table = challenge.tables.judge
+    cases = {run.run: case for run in runs if (case := _build_case(folder, run, table.gate)) is not None}
+    rules = JudgeRules(
+        challenge.tables.principle, table.tier, table.repeat, table.calibration, table.agreement, table.usd
+    )
+    done = await JudgeSession(model, rules).judge(tuple({case.key: case for case in cases.values()}.values()))
+    marked = tuple(
+        replace(run, marks=done.marks[cases[run.run].key]) if run.run in cases else replace(run, marks=())
+        for run in runs
+    )
+    report = JudgeReport(
+        model=model.name,
+        calls=done.calls,
+        usd=done.usd,
+        prompt_tokens=done.prompt_tokens,
+        cached_tokens=done.cached_tokens,
+        calibration=done.calibration,
+        agreement=done.agreement,
+    )
+    return marked, JudgeStanding(gate=table.gate, withheld=done.withheld), report
+
+
+def open_judge(challenge: Challenge, folder: Path, environ: Mapping[str, str], *, again: bool) -> Model:
+    """Return the model that judges the campaign in *folder*: its recording if there is one, else it is recorded.
+
+    With *again* a recording that is there is replaced.
+
+    Raises:
+        BadInput: if the model cannot be asked, or the recording cannot be read.
+    """
+    table, path = challenge.tables.judge, folder / RECORDING
+    if path.is_file() and not again:
+        return parse_cassette(read_cassette(path), str(path)).of(table.tier)
+    model, routes, secrets = _build_model(challenge, environ)
+    path.unlink(missing_ok=True)
+    return start_recording(path, model.name, routes, secrets).around(lambda _tier: model)(table.tier)
+
+
+def check_judge(challenge: Challenge, environ: Mapping[str, str]) -> None:
+    """Refuse a judge that cannot be asked, before anything is run.
+
+    Raises:
+        BadInput: if a key, a price or a file is missing.
+    """
+    if challenge.judges:
+        _build_model(challenge, environ)
+
+
+class JudgeModel(NamedTuple):
+    """Model of a judge, with what a recording of it says."""
+
+    model: Model
+    routes: Mapping[str, Route]
+    secrets: tuple[str, ...]
+
+
+def _build_model(challenge: Challenge, environ: Mapping[str, str]) -> JudgeModel:
+    table = challenge.tables.judge
+    kind, _, rest = table.model.partition(":")
+    if kind == "script":
+        path = challenge.folder / rest
+        return JudgeModel(parse_script(read_script(path), f"script:{path}"), {}, ())
+    route = Route(
+        model=table.model,
+        max_output_tokens=OUTPUT_TOKENS,
+        price=parse_price(table.price) if table.price else None,
+        base_url=table.base_url,
+    )
+    settings = Settings(routes={table.tier: route})
+    try:
+        model = build_routes(settings, environ)(table.tier)
+    except BadInput as error:
+        raise BadInput(f"[judge]: {error}") from None
+    return JudgeModel(model, settings.routes, collect_keys(settings, environ))
+
+
+def _build_case(folder: Path, run: RunScore, gate: float) -> Case | None:
+    """Return what is judged of *run*: the source files that it changed, without its name, task or messages."""
+    if not run.run or not run.counts or not is_worth_judging(run.passed, run.total, gate) or run.share <= gate:
+        return None
+    place = folder / run.run
+    state = read_state(place)
+    changed = read_changed_files(place, state).after
+    files = {path: data.decode("utf-8", "replace") for path, data in changed.items() if find_language(path)}
+    return Case(f"{run.task} {state.run.tree} {state.tree}", dict(sorted(files.items()))) if files else None

@@ -1,0 +1,68 @@
+"""Scores a whole challenge from the journals of its campaign: tests, scars, and principles where there is a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from jumar.campaigns.plan import load_plan
+from jumar.challenges.judging import judge_runs, open_judge
+from jumar.challenges.order import list_names, load_origin, merge_options
+from jumar.challenges.run_score import JudgeStanding
+from jumar.challenges.score_runs import ScoringOrder, score_runs
+from jumar.challenges.scores_file import ChallengeScores, JudgeReport, save_scores
+from jumar.runs.rescoring import RescoreRules
+from jumar.runs.setup.marks import Trust
+from jumar.task.option_values import OptionValues
+
+
+class ScoringChoices(NamedTuple):
+    """Choices of the person whose challenge is scored."""
+
+    options: OptionValues
+    """How trees are judged; what is not chosen is as when the campaign began."""
+    cores: int
+    again: bool
+    """True: the judge is asked anew where its answers are recorded."""
+    say: Callable[[str], None]
+
+
+async def score_challenge(folder: Path, chosen: ScoringChoices, trust: Trust) -> ChallengeScores:
+    """Return the scores of all runs of the campaign in *folder*, and keep them there. No agent runs.
+
+    Raises:
+        BadInput: if it is the campaign of no challenge, its files cannot be read, or its judge cannot be asked.
+    """
+    plan = load_plan(folder, trust)
+    challenge, agents = load_origin(folder)
+    options = merge_options(_keep_verdict(plan.options), chosen.options)
+    rules = RescoreRules(options, python=options.python)
+    order = ScoringOrder(plan, folder, rules, challenge.load_scars(), trust, chosen.cores, chosen.say)
+    runs = await score_runs(order)
+    standing, report = JudgeStanding(gate=challenge.tables.judge.gate, absent=True), JudgeReport()
+    if challenge.judges:
+        model = open_judge(challenge, folder, trust.environ, again=chosen.again)
+        runs, standing, report = await judge_runs(challenge, folder, runs, model)
+    scores = ChallengeScores(
+        challenge=challenge.name,
+        agents=list_names(agents),
+        points=challenge.tables.points,
+        judge=standing,
+        judged=report,
+        runs=runs,
+    )
+    save_scores(folder, scores)
+    return scores
+
+
+def _keep_verdict(options: OptionValues) -> OptionValues:
+    """Return what of the campaign's *options* says how trees are judged."""
+    return OptionValues(
+        timeout_seconds=options.timeout_seconds,
+        test_timeout_seconds=options.test_timeout_seconds,
+        confirm=options.confirm,
+        sandbox=options.sandbox,
+        include=options.include,
+        python=options.python,
+    )
