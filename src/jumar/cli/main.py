@@ -33,6 +33,7 @@ COMMANDS = {
     "export": ("jumar.cli.export:export", "write runs for other tools (ATIF, SWE-bench, OpenTelemetry, JUnit)"),
     "corpus": ("jumar.cli.corpus:corpus", "export kept edits as (red, edit, green) records, and replay them"),
     "evolve": ("jumar.cli.challenges.evolve:evolve", "rank several agents on one challenge: tests, principles, scars"),
+    "compare": ("jumar.cli.challenges.compare:compare", "compare two agents or campaigns, run by run"),
     "scars": ("jumar.cli.challenges.scars:scars", "find known faults in source files: a linter by syntax trees"),
     "log": ("jumar.cli.archive.log:log", "read the journal of a run (show, verify, stats)"),
     "mcp": ("jumar.mcp_server.command:mcp", "serve the gate to other agents as an MCP server"),

@@ -1,0 +1,159 @@
+"""A challenge from one command to its page, with real processes and a judge on loopback; and again without any."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumar.cli.main import call
+from support.processes.fake_provider import Server
+from support.worlds.challenge_world import SCARRED, ChallengeWorld, judge_recursion
+
+Called = Callable[..., tuple[int, Any, str]]
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChallengeWorld:
+    monkeypatch.chdir(tmp_path)
+    return ChallengeWorld(tmp_path)
+
+
+@pytest.fixture
+def jumar(capfd: pytest.CaptureFixture[str]) -> Called:
+    """Calls the command line: exit code, the object that it printed, and what it said of errors."""
+
+    def called(*argv: str) -> tuple[int, Any, str]:
+        capfd.readouterr()
+        code = call(argv)
+        said = capfd.readouterr()
+        lines = said.out.strip().splitlines()
+        return code, json.loads(lines[-1]) if lines else None, said.out + said.err
+
+    return called
+
+
+def by_agent(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {each["agent"]: each for each in told["ranking"]}
+
+
+def test_a_judged_challenge_and_once_more_from_its_journals(world: ChallengeWorld, jumar: Called) -> None:
+    world.agents("good", "half", "scarred", "broken", outsider=True)
+    with Server(judge_recursion) as server:
+        world.challenge(judge=server.url)
+        code, told, said = jumar(*world.words())
+        asked = len(server.requests)
+    assert code == 0, said
+    agents = by_agent(told)
+
+    assert told["ranking"][0]["agent"] in ("good", "outsider")
+    for name in ("good", "outsider"):
+        assert (agents[name]["tests"], agents[name]["principles"], agents[name]["scars"]) == (63, 20, 9)
+    assert (agents["scarred"]["tests"], agents["scarred"]["scars"]) == (63, 9 - 6)
+    assert (agents["half"]["tests"], agents["half"]["principles"]) == (31.5, 0)
+    assert agents["half"]["axes"]["principles"]["label"] == "not judged"
+    assert told["ranking"][-1]["agent"] == "broken"
+    assert agents["broken"]["labels"] == ["never evaluated", "principles not judged"]
+    assert told["judge"]["withheld"] == ""
+    # One case for each distinct tree of a task, three examples and a plea; three times each.
+    assert told["judged"]["calls"] == asked == 3 * (4 + 2 * 2)
+    assert told["judged"]["cached_tokens"] / told["judged"]["prompt_tokens"] == 0.9
+    places = [place for lost in agents["scarred"]["lost"] for place in lost["places"]]
+    assert f"gcd.py:{SCARRED.splitlines().index('        return eval(command)') + 1}" in places
+
+    scores = Path("c/scores.json").read_bytes()
+    page = Path("c/ranking.html")
+    assert "leads small" in page.read_text()
+    page.unlink()
+    code, again, said = jumar("evolve", "--rescore", "c", "--json", "-q")  # the server is gone: nobody can be asked
+
+    assert code == 0, said
+    assert again == told
+    assert Path("c/scores.json").read_bytes() == scores
+    assert page.is_file()
+
+    code, compared, said = jumar("compare", "good", "half", "--in", "c", "--json")
+    assert (code, compared["pairs"], compared["tests_a"], compared["tests_b"]) == (0, 2, 2, 0), said
+
+
+def test_a_recording_that_does_not_fit_is_no_judgement(world: ChallengeWorld, jumar: Called) -> None:
+    world.agents("good")
+    with Server(judge_recursion) as server:
+        world.challenge(judge=server.url)
+        code, _, said = jumar(*world.words())
+        assert code == 0, said
+        world.challenge(judge=server.url, more="[limits]\nseconds = 500")
+        text = Path("challenge.toml").read_text()
+        Path("challenge.toml").write_text(text.replace("calls itself", "invokes itself"))
+        _, stale, _ = jumar("evolve", "--rescore", "c", "--json", "-q")
+        _, fresh, _ = jumar("evolve", "--rescore", "c", "--judge-again", "--json", "-q")
+
+    assert "mismatch" in stale["judge"]["withheld"]
+    assert by_agent(stale)["good"]["maximum"] == 72
+    assert fresh["judge"]["withheld"] == ""
+    assert by_agent(fresh)["good"]["composite"] == 92
+
+
+def test_prompts_stand_before_the_instruction(world: ChallengeWorld, jumar: Called) -> None:
+    world.challenge()
+    world.write("tasks/t0/task.toml", '[task]\ninstruction = "Mend gcd."\n')
+    world.write(
+        "agents.toml", '[[agent]]\nname = "good"\nmodel = "script:good.jsonl"\ngate = "off"\nprompts = ["rules.md"]\n'
+    )
+    code, _, said = jumar(*world.words())
+    assert code == 0, said
+
+    plan = json.loads(Path("c/campaign.json").read_bytes())
+    assert [task["options"]["instruction"] for task in plan["tasks"]] == [
+        "Write the shortest function that is right.\n\nMend gcd.",
+        "Write the shortest function that is right.",
+    ]
+    assert [task["name"] for task in plan["tasks"]] == ["good.t0", "good.t1"]
+
+
+BAD = [
+    ('tasks = ["nowhere"]\n', "", "there is no task"),
+    ("tasks = []\n", "", "tasks"),
+    ("taks = 1\n", "", "taks"),
+    ('tasks = ["tasks/*"]\n[limits]\nseconds = 100\n', "", "120 are held"),
+    ('tasks = ["tasks/*"]\n[judge]\nmodel = "openai:x"\n', "", "no [[principle]]"),
+    ('tasks = ["tasks/*"]\n[scars]\nrules = ["none.toml"]\n', "", "none.toml"),
+    ('tasks = ["tasks/*"]\n', '[[agent]]\nname = "a b"\nmodel = "repair"\n', "'a b' is no name"),
+    ('tasks = ["tasks/*"]\n', '[[agent]]\nname = "a"\n', "neither a model nor a command"),
+    ('tasks = ["tasks/*"]\n', '[[agent]]\nname = "a"\nmodel = "repair"\nprompts = ["rules.md"]\n', "reads no prompts"),
+    ('tasks = ["tasks/*"]\n', '[[agent]]\nname = "a"\nmodel = "script:x.jsonl"\nprompts = ["no.md"]\n', "no.md"),
+    ('tasks = ["tasks/*"]\n', '[[agent]]\nname = "a"\nmodel = "gpt"\n', "unknown model"),
+    ('tasks = ["tasks/*"]\n', 2 * '[[agent]]\nname = "a"\nmodel = "repair"\n', "two agents are called a"),
+    ('tasks = ["tasks/*"]\n', '[[agent]]\nname = "a"\nmodels = {small = "x"}\n', "no tier 'small'"),
+]
+
+
+@pytest.mark.parametrize(("challenge", "agents", "sentence"), BAD, ids=[each[2] for each in BAD])
+def test_what_does_not_fit_is_one_sentence_and_nothing_is_left(
+    challenge: str, agents: str, sentence: str, *, world: ChallengeWorld, jumar: Called
+) -> None:
+    world.agents("good")
+    world.write("challenge.toml", challenge)
+    if agents:
+        world.write("agents.toml", agents)
+
+    code, _, said = jumar(*world.words())
+
+    assert code == 2
+    assert sentence in said
+    assert "Traceback" not in said
+    assert not Path("c").exists()
+
+
+def test_a_campaign_of_no_challenge_is_not_ranked(world: ChallengeWorld, jumar: Called) -> None:
+    Path("c").mkdir()
+    assert jumar("evolve", "--rescore", "c")[0] == 2
+    assert jumar("evolve")[0] == 2
+    world.challenge()
+    assert jumar("evolve", "challenge.toml", "--agents", "agents.toml", "--rescore", "c")[0] == 2
+    assert jumar("compare", "a", "b")[0] == 2
+    shutil.rmtree("c")

@@ -1,0 +1,90 @@
+"""A challenge of two small tasks, agents that end in each possible way, and a judge on loopback."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from support.processes.fake_provider import Received, Step, Tokens, reply
+from support.processes.interpreters import PLAIN_PYTHON
+
+TESTS = (
+    "from gcd import gcd\n\n\ndef test_a():\n    assert gcd(4, 6) == 2\n\n\ndef test_b():\n    assert gcd(3, 0) == 3\n"
+)
+GOOD = "def gcd(a, b):\n    return a if b == 0 else gcd(b, a % b)\n"
+HALF = "def gcd(a, b):\n    try:\n        return 3\n    except:\n        pass\n"
+SCARRED = GOOD + "\n\ndef run(command):\n    try:\n        return eval(command)\n    except:\n        pass\n"
+BROKEN = "def gcd(a, b:\n"
+WRITES = {"good": GOOD, "half": HALF, "scarred": SCARRED, "broken": BROKEN}
+
+PRINCIPLE = """
+[[principle]]
+name = "recursion"
+description = "The function calls itself until the rest is 0."
+zero = '''
+def power(base, exponent):
+    return 0
+'''
+one = '''
+def power(base, exponent):
+    return base if exponent == 1 else base * base
+'''
+two = '''
+def power(base, exponent):
+    return 1 if exponent == 0 else base * power(base, exponent - 1)
+'''
+"""
+
+
+class ChallengeWorld:
+    """Files of a challenge in *root*: `challenge.toml`, `agents.toml`, tasks and scripts."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for number in range(2):
+            self.write(f"tasks/t{number}/gcd.py", "def gcd(a, b):\n    return 0\n")
+            self.write(f"tasks/t{number}/test_gcd.py", TESTS)
+        for name, text in WRITES.items():
+            call = {"name": "write_file", "arguments": {"path": "gcd.py", "text": text}}
+            self.write(f"{name}.jsonl", json.dumps({"tool_calls": [call], "usd": 0.01}) + "\n")
+        self.write("rules.md", "Write the shortest function that is right.\n")
+        self.write("outsider.py", f"from pathlib import Path\nPath('gcd.py').write_text({GOOD!r})\n")
+
+    def write(self, path: str, text: str) -> None:
+        """Write *text* into the file *path*."""
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+
+    def challenge(self, *, judge: str = "", rollouts: int = 1, more: str = "") -> None:
+        """Write the challenge; *judge* is the URL of a server that judges, if one does."""
+        table = f'[judge]\nmodel = "openai:judge"\nbase_url = "{judge}"\nprice = "1,1"\n{PRINCIPLE}' if judge else ""
+        self.write("challenge.toml", f'name = "small"\ntasks = ["tasks/*"]\nrollouts = {rollouts}\n{more}\n{table}')
+
+    def agents(self, *names: str, outsider: bool = False) -> None:
+        """Write the agents *names*, each of which writes one thing; the *outsider* is an external command."""
+        tables = [f'[[agent]]\nname = "{name}"\nmodel = "script:{name}.jsonl"\ngate = "off"\n' for name in names]
+        if outsider:
+            command = f"{sys.executable} {self.root / 'outsider.py'}"
+            model = 'model = "openai:none"\nbase_url = "http://127.0.0.1:9/v1"\nprice = "free"\n'
+            tables.append(f'[[agent]]\nname = "outsider"\ncommand = "{command}"\n{model}')
+        self.write("agents.toml", "\n".join(tables))
+
+    def words(self, *more: str) -> tuple[str, ...]:
+        """The words of `jumar evolve` for a new campaign."""
+        return (
+            "evolve", "challenge.toml", "--agents", "agents.toml", "--campaign", "c", "--sandbox", "S0",
+            "--confirm", "0", "--python", PLAIN_PYTHON, "--json", "-q", *more,
+        )  # fmt: skip
+
+
+def judge_recursion(received: Received) -> Step:
+    """Mark code by what it does, and quote the line: an honest judge."""
+    code = received.body["messages"][-1]["content"]
+    lines = [line for line in code.splitlines() if line.strip().startswith("return")] or [" "]
+    line = lines[0]
+    name = "gcd(" if "gcd" in code else "power("
+    mark = 2 if name in line else 1 if "if" in line else 0
+    marks = [{"principle": "recursion", "mark": mark, "quotes": [line]}]
+    return reply(json.dumps({"marks": marks}), tokens=Tokens(input=1000, cached=900))
