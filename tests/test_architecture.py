@@ -28,8 +28,8 @@ CHILDREN = sorted((ROOT / "child").rglob("*.py"))
 """Programs that run in processes of their own, in the interpreter of the task."""
 FILES_PER_FOLDER = 14
 FLOORS = (
-    ("cli/doctor",),
-    ("cli", "cli/archive", "cli/challenges", "hooks", "mcp_server"),
+    ("cli/challenges", "cli/doctor"),
+    ("cli", "cli/archive", "hooks", "mcp_server"),
     ("cli/console", "executors", "report"),
     ("cli/parameters",),
     ("challenges",),

@@ -53,7 +53,7 @@ def test_a_judged_challenge_and_once_more_from_its_journals(world: ChallengeWorl
     assert told["ranking"][0]["agent"] in ("good", "outsider")
     for name in ("good", "outsider"):
         assert (agents[name]["tests"], agents[name]["principles"], agents[name]["scars"]) == (63, 20, 9)
-    assert (agents["scarred"]["tests"], agents["scarred"]["scars"]) == (63, 9 - 6)
+    assert (agents["scarred"]["tests"], agents["scarred"]["scars"]) == (63, 9 - 7)
     assert (agents["half"]["tests"], agents["half"]["principles"]) == (31.5, 0)
     assert agents["half"]["axes"]["principles"]["label"] == "not judged"
     assert told["ranking"][-1]["agent"] == "broken"

@@ -30,7 +30,7 @@ class AgentEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     agent: str = ""
     """Kind, as `--agent` takes it; empty: what the model asks for, or `external` if there is a command."""
     model: str = ""
-    """As `--model` takes it. A path in it is relative to the file, and may hold `{task}` and `{rollout}`."""
+    """Model, written like `--model`. A path in it is relative to the file, and may hold `{task}` and `{rollout}`."""
     models: Mapping[str, str] = {}
     """Tier -> model, for the tiers that do not ask `model`."""
     prompts: tuple[str, ...] = ()

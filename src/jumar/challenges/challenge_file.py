@@ -48,7 +48,7 @@ class JudgeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """`[judge]`: the model that judges principles, and how far it is believed."""
 
     model: str = ""
-    """As `--model` takes it; empty: principles are not judged, and the axis is left out."""
+    """Model, written like `--model`; empty: principles are not judged, and the axis is left out."""
     tier: Literal["mid", "frontier"] = "mid"
     base_url: str = ""
     price: str = ""

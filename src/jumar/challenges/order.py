@@ -32,7 +32,7 @@ class EvolveOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Choices of the person who starts a challenge."""
 
     rollouts: int | None = None
-    """None: as many as the challenge says."""
+    """Of each agent on each task; None: as many as the challenge says."""
     options: OptionValues = OptionValues()
     """Of all runs: sandbox, interpreter, confirmation, limits of the tests."""
     usd: float | None = None

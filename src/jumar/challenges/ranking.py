@@ -84,7 +84,7 @@ def _rate(agent: str, runs: Sequence[RunScore], points: AxisPoints, judge: Judge
         axes = {axis: average(one[axis] for one in scored) for axis in scored[0]}
         each, added = [add_up(one) for one in scored], add_up(axes)
     else:
-        axes = _score_nothing(points, judge)
+        axes = _score_nothing(points, judge, next((run.why for run in runs if run.why), ""))
         added = msgspec.structs.replace(add_up(axes), labels=(str(Label.NOT_RUN),))
         each = [added]
     low, high = _estimate_interval([one.points for one in each], added.maximum)
@@ -105,9 +105,9 @@ def _rate(agent: str, runs: Sequence[RunScore], points: AxisPoints, judge: Judge
     )
 
 
-def _score_nothing(points: AxisPoints, judge: JudgeStanding) -> dict[Axis, AxisScore]:
+def _score_nothing(points: AxisPoints, judge: JudgeStanding, why: str) -> dict[Axis, AxisScore]:
     """Return the axes of an agent of which nothing was run: no points, and the same maximum as the others."""
-    axes = {Axis.TESTS: AxisScore(0, points.tests, Label.NOT_RUN)}
+    axes = {Axis.TESTS: AxisScore(0, points.tests, Label.NOT_RUN, why)}
     if not judge.absent:
         axes[Axis.PRINCIPLES] = AxisScore(0, points.principles, Label.WITHHELD if judge.withheld else Label.NOT_JUDGED)
     axes[Axis.SCARS] = AxisScore(0, points.scars, Label.NOT_RUN)

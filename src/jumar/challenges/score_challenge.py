@@ -21,7 +21,7 @@ class ScoringChoices(NamedTuple):
     """Choices of the person whose challenge is scored."""
 
     options: OptionValues
-    """How trees are judged; what is not chosen is as when the campaign began."""
+    """Options by which trees are judged; what is not chosen is as when the campaign began."""
     cores: int
     again: bool
     """True: the judge is asked anew where its answers are recorded."""

@@ -18,6 +18,13 @@ SCARRED = GOOD + "\n\ndef run(command):\n    try:\n        return eval(command)\
 BROKEN = "def gcd(a, b:\n"
 WRITES = {"good": GOOD, "half": HALF, "scarred": SCARRED, "broken": BROKEN}
 
+UNMETERED = """
+allow_unmetered = true
+model = "openai:none"
+base_url = "http://127.0.0.1:9/v1"
+price = "free"
+"""
+
 PRINCIPLE = """
 [[principle]]
 name = "recursion"
@@ -64,11 +71,11 @@ class ChallengeWorld:
 
     def agents(self, *names: str, outsider: bool = False) -> None:
         """Write the agents *names*, each of which writes one thing; the *outsider* is an external command."""
-        tables = [f'[[agent]]\nname = "{name}"\nmodel = "script:{name}.jsonl"\ngate = "off"\n' for name in names]
+        judged = 'gate = "off"\ntest_policy = "on_final"\n'
+        tables = [f'[[agent]]\nname = "{name}"\nmodel = "script:{name}.jsonl"\n{judged}' for name in names]
         if outsider:
             command = f"{sys.executable} {self.root / 'outsider.py'}"
-            model = 'model = "openai:none"\nbase_url = "http://127.0.0.1:9/v1"\nprice = "free"\n'
-            tables.append(f'[[agent]]\nname = "outsider"\ncommand = "{command}"\n{model}')
+            tables.append(f'[[agent]]\nname = "outsider"\ncommand = "{command}"{UNMETERED}')
         self.write("agents.toml", "\n".join(tables))
 
     def words(self, *more: str) -> tuple[str, ...]:
