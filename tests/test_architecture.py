@@ -32,6 +32,7 @@ FLOORS = (
     ("cli", "cli/archive", "hooks", "mcp_server"),
     ("cli/console", "executors", "report"),
     ("cli/parameters",),
+    ("challenges/generations",),
     ("challenges",),
     ("campaigns", "importing", "interop", "preferences", "__init__"),
     ("runs",),

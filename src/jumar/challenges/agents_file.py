@@ -33,6 +33,8 @@ class AgentEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Model, written like `--model`. A path in it is relative to the file, and may hold `{task}` and `{rollout}`."""
     models: Mapping[str, str] = {}
     """Tier -> model, for the tiers that do not ask `model`."""
+    config: str = ""
+    """File of defaults, such as `[routes.TIER]` tables with limits, relative to the file. It replaces `models`."""
     prompts: tuple[str, ...] = ()
     """Files that stand before the task's instruction: rules, examples. They are the agent's genome."""
     command: str = ""
@@ -67,6 +69,8 @@ class ChallengeAgent(msgspec.Struct, frozen=True, kw_only=True):
     """The folder that its paths are relative to."""
     genome: str
     """Text of its prompts."""
+    how: str = ""
+    """Sentence on how it differs from the agent that it is a variant of; empty: it is none."""
 
     @property
     def name(self) -> str:
@@ -90,6 +94,11 @@ class ChallengeAgent(msgspec.Struct, frozen=True, kw_only=True):
             allow_unmetered=entry.allow_unmetered,
             instruction="\n\n".join(part for part in (self.genome, instruction) if part) if self.genome else None,
         )
+
+    @property
+    def config(self) -> str:
+        """Return the path of its file of defaults; empty: it has none."""
+        return str(self.folder / self.entry.config) if self.entry.config else ""
 
     def build_config(self) -> str:
         """Return a file of defaults with the routes of its tiers; empty: it needs none."""
@@ -135,6 +144,8 @@ def _check_entry(entry: AgentEntry, path: Path) -> None:
         raise BadInput(f"{where} has neither a model nor a command; give it one")
     if unknown := [tier for tier in entry.models if tier not in TIERS]:
         raise BadInput(f"{where}: there is no tier {unknown[0]!r}; they are {', '.join(TIERS)}")
+    if entry.config and entry.models:
+        raise BadInput(f"{where} has models and a config; write the models into the config")
     if entry.prompts and REPAIR in (entry.agent, entry.model):
         raise BadInput(f"{where} is {REPAIR}, which reads no prompts; leave them out")
 

@@ -125,7 +125,7 @@ def merge_options(given: OptionValues, own: OptionValues) -> OptionValues:
 def _write_config(agent: ChallengeAgent, folder: Path) -> str:
     text = agent.build_config()
     if not text:
-        return ""
+        return agent.config
     path = folder / CONFIGS / f"{agent.name}.toml"
     with explain_disk_faults(f"cannot write {path}"):
         path.parent.mkdir(exist_ok=True)
