@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ from jumar.challenges.scores_file import ChallengeScores
 from jumar.errors import BadInput
 from jumar.scorers.axes import AxisPoints, Label
 
-FIRST = ChallengeAgent(entry=AgentEntry(name="first", model="m"), folder=Path(), genome="Mend the code.")
+FIRST = ChallengeAgent(entry=AgentEntry(name="first", model="m"), folder="", genome="Mend the code.")
 LINES = ("Read the tests first.", "Think about the edge cases.", "Be brief.", "Write types.")
 TASKS, ROLLOUTS, TOTAL = 4, 3, 20
 Skill = Callable[[ChallengeAgent], float]
@@ -46,11 +45,14 @@ class Arena:
         )  # fmt: skip
 
 
-def run_search(
-    skill: Skill, seed: int, generations: int = 4, label: str = ""
-) -> tuple[ChallengeAgent, tuple[Trial, ...]]:
-    rules = GenerationRules(generations=generations, pairs=TASKS * ROLLOUTS)
-    return search(FIRST, rules, MutatedVariants(LINES, 3, seed).propose, Arena(skill, seed, label).measure)
+def run_search(skill: Skill, seed: int) -> tuple[ChallengeAgent, tuple[Trial, ...]]:
+    rules = GenerationRules(generations=4, pairs=TASKS * ROLLOUTS)
+    return search(FIRST, rules, MutatedVariants(LINES, 3, seed).propose, Arena(skill, seed).measure)
+
+
+def count_changed(seeds: int) -> int:
+    """In how many searches among variants that are no better one was kept."""
+    return sum(run_search(lambda _: 0.6, seed)[0] is not FIRST for seed in range(seeds))
 
 
 def know_edge_cases(agent: ChallengeAgent) -> float:

@@ -65,8 +65,8 @@ class ChallengeAgent(msgspec.Struct, frozen=True, kw_only=True):
     """An agent whose files were read."""
 
     entry: AgentEntry
-    folder: Path
-    """The folder that its paths are relative to."""
+    folder: str
+    """Folder that its paths are relative to."""
     genome: str
     """Text of its prompts."""
     how: str = ""
@@ -98,7 +98,7 @@ class ChallengeAgent(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def config(self) -> str:
         """Return the path of its file of defaults; empty: it has none."""
-        return str(self.folder / self.entry.config) if self.entry.config else ""
+        return str(Path(self.folder, self.entry.config)) if self.entry.config else ""
 
     def build_config(self) -> str:
         """Return a file of defaults with the routes of its tiers; empty: it needs none."""
@@ -109,7 +109,7 @@ class ChallengeAgent(msgspec.Struct, frozen=True, kw_only=True):
 
     def _locate(self, model: str) -> str:
         kind = next((kind for kind in FILE_MODELS if model.startswith(kind)), "")
-        return f"{kind}{self.folder / model.removeprefix(kind)}" if kind else model
+        return f"{kind}{Path(self.folder, model.removeprefix(kind))}" if kind else model
 
 
 def load_agents(path: Path) -> tuple[ChallengeAgent, ...]:
@@ -133,7 +133,7 @@ def load_agents(path: Path) -> tuple[ChallengeAgent, ...]:
             raise BadInput(f"{path}: two agents are called {entry.name}; give one of them another name")
         seen.add(entry.name.lower())
         _check_entry(entry, path)
-    return tuple(ChallengeAgent(entry=e, folder=folder, genome=_read_prompts(folder, e)) for e in entries)
+    return tuple(ChallengeAgent(entry=e, folder=str(folder), genome=_read_prompts(folder, e)) for e in entries)
 
 
 def _check_entry(entry: AgentEntry, path: Path) -> None:

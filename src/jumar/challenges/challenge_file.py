@@ -75,6 +75,21 @@ class LinterTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Ids of the rules that count; empty: all."""
 
 
+class GenerationTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[generations]`: how variants of the best agent are found."""
+
+    variants: Annotated[int, msgspec.Meta(ge=1, le=50)] = 3
+    """Of one generation."""
+    lines: tuple[str, ...] = ()
+    """Sentences that may be added to a genome."""
+    model: str = ""
+    """Model that proposes variants, written like `--model`; empty: lines and the temperature are changed at random."""
+    base_url: str = ""
+    price: str = ""
+    usd: Amount = 5.0
+    """Of all its answers."""
+
+
 class ChallengeTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file `challenge.toml`."""
 
@@ -86,6 +101,7 @@ class ChallengeTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     limits: LimitTable = LimitTable()
     judge: JudgeTable = JudgeTable()
     scars: ScarTable = ScarTable()
+    generations: GenerationTable = GenerationTable()
     principle: Annotated[tuple[Principle, ...], msgspec.Meta(max_length=PRINCIPLES)] = ()
     linter: tuple[LinterTable, ...] = ()
 

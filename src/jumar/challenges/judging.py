@@ -4,32 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from jumar.challenges.challenge_file import Challenge
+from jumar.challenges.choose_model import ChosenModel, ModelOrder, choose_model
 from jumar.challenges.run_score import JudgeStanding, RunScore
 from jumar.challenges.score_runs import read_changed_files
 from jumar.challenges.scores_file import JudgeReport
-from jumar.core.state.settings import Route, Settings
-from jumar.errors import BadInput
 from jumar.languages.syntax import find_language
-from jumar.models.recording import start_recording
 from jumar.models.replay import parse_cassette, read_cassette
-from jumar.models.router import build_routes, collect_keys
-from jumar.models.script import parse_script, read_script
 from jumar.ports import Model
 from jumar.runs.setup.result import read_state
 from jumar.scorers.axes import is_worth_judging
 from jumar.scorers.principles.session import Case, JudgeRules, JudgeSession
-from jumar.task.model_routes import parse_price
 
 RECORDING = "judge.jsonl"
 """Name of the judge's recording in the campaign's folder."""
-
-OUTPUT_TOKENS = 4096
-"""For one answer of the judge."""
 
 
 async def judge_runs(
@@ -72,9 +63,7 @@ def open_judge(challenge: Challenge, folder: Path, environ: Mapping[str, str], *
     table, path = challenge.tables.judge, folder / RECORDING
     if path.is_file() and not again:
         return parse_cassette(read_cassette(path), str(path)).of(table.tier)
-    model, routes, secrets = _build_model(challenge, environ)
-    path.unlink(missing_ok=True)
-    return start_recording(path, model.name, routes, secrets).around(lambda _tier: model)(table.tier)
+    return _build_judge(challenge, environ).record(path, table.tier)
 
 
 def check_judge(challenge: Challenge, environ: Mapping[str, str]) -> None:
@@ -84,35 +73,13 @@ def check_judge(challenge: Challenge, environ: Mapping[str, str]) -> None:
         BadInput: if a key, a price or a file is missing.
     """
     if challenge.judges:
-        _build_model(challenge, environ)
+        _build_judge(challenge, environ)
 
 
-class JudgeModel(NamedTuple):
-    """Model of a judge, with what a recording of it says."""
-
-    model: Model
-    routes: Mapping[str, Route]
-    secrets: tuple[str, ...]
-
-
-def _build_model(challenge: Challenge, environ: Mapping[str, str]) -> JudgeModel:
+def _build_judge(challenge: Challenge, environ: Mapping[str, str]) -> ChosenModel:
     table = challenge.tables.judge
-    kind, _, rest = table.model.partition(":")
-    if kind == "script":
-        path = challenge.folder / rest
-        return JudgeModel(parse_script(read_script(path), f"script:{path}"), {}, ())
-    route = Route(
-        model=table.model,
-        max_output_tokens=OUTPUT_TOKENS,
-        price=parse_price(table.price) if table.price else None,
-        base_url=table.base_url,
-    )
-    settings = Settings(routes={table.tier: route})
-    try:
-        model = build_routes(settings, environ)(table.tier)
-    except BadInput as error:
-        raise BadInput(f"[judge]: {error}") from None
-    return JudgeModel(model, settings.routes, collect_keys(settings, environ))
+    asked = ModelOrder("[judge]", table.model, table.tier, table.base_url, table.price)
+    return choose_model(asked, challenge.folder, environ)
 
 
 def _build_case(folder: Path, run: RunScore, gate: float) -> Case | None:

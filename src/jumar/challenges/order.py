@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 from jumar.campaigns.create import CampaignBudget, CampaignOrder
-from jumar.campaigns.plan import CampaignTask
-from jumar.challenges.agents_file import ChallengeAgent, load_agents
-from jumar.challenges.challenge_file import Challenge, find_tasks_below, load_challenge
+from jumar.campaigns.plan import CampaignPlan, CampaignTask
+from jumar.challenges.agents_file import ChallengeAgent
+from jumar.challenges.challenge_file import Challenge, find_tasks_below
 from jumar.errors import BadInput
 from jumar.task.option_values import OptionValues
 from jumar.task.task import load_task
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
 ORIGIN, CONFIGS = "challenge.json", "agents"
-"""Names in the campaign's folder: where the challenge and its agents were read, and routes of the agents."""
+"""Names in the campaign's folder: where the challenge was read, and the routes of its agents."""
 
 
 class ChallengeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Files that a campaign's challenge was read from: they are read again when it is scored again."""
+    """Origin of a campaign: the file of its challenge, which is read again when it is scored again, and its agents."""
 
     challenge: str
-    agents: str
+    agents: tuple[ChallengeAgent, ...]
+    """Agents as they were when it began."""
+    generations: int = 0
+    rollouts: int | None = None
+    """Runs of each agent on each task; None: as many as the challenge says."""
+    usd: float | None = None
+    """Cap on everything together, generations included."""
 
 
 class EvolveOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,36 +71,33 @@ def order_campaign(
     return CampaignOrder(tasks=tuple(tasks), options=chosen.options, budget=CampaignBudget(usd=usd), rollouts=rollouts)
 
 
-def save_origin(folder: Path, challenge: Path, agents: Path) -> None:
-    """Write where the challenge and the agents of the campaign in *folder* were read.
+def save_origin(folder: Path, origin: ChallengeOrigin) -> None:
+    """Write where the campaign in *folder* comes from.
 
     Raises:
         BadInput: if the folder cannot be written.
     """
-    place = challenge.absolute()
     with explain_disk_faults(f"cannot write to {folder}"):
-        origin = ChallengeOrigin(str(place), str(agents.absolute()))
-        (folder / ORIGIN).write_bytes(msgspec.json.encode(origin) + b"\n")
+        (folder / ORIGIN).write_bytes(msgspec.json.format(msgspec.json.encode(origin)) + b"\n")
 
 
-def load_origin(folder: Path) -> tuple[Challenge, tuple[ChallengeAgent, ...]]:
-    """Return the challenge and the agents of the campaign in *folder*, as their files say now.
+def load_origin(folder: Path) -> ChallengeOrigin:
+    """Return where the campaign in *folder* comes from.
 
     Raises:
-        BadInput: if it is the campaign of no challenge, or those files are gone.
+        BadInput: if it is the campaign of no challenge.
     """
     try:
-        origin = msgspec.json.decode((folder / ORIGIN).read_bytes(), type=ChallengeOrigin)
+        return msgspec.json.decode((folder / ORIGIN).read_bytes(), type=ChallengeOrigin)
     except (OSError, msgspec.MsgspecError):
         raise BadInput(f"{folder} is the campaign of no challenge; `jumar evolve CHALLENGE` begins one") from None
-    return load_challenge(Path(origin.challenge)), load_agents(Path(origin.agents))
 
 
 def _list_tasks(
     challenge: Challenge, agent: ChallengeAgent, folder: Path, given: OptionValues
 ) -> tuple[CampaignTask, ...]:
     """Return the tasks that *agent* works on, each with the options of its runs; *given* are those of all agents."""
-    tasks = find_tasks_below(agent.folder, agent.entry.tasks) if agent.entry.tasks else challenge.tasks
+    tasks = find_tasks_below(Path(agent.folder), agent.entry.tasks) if agent.entry.tasks else challenge.tasks
     names = {task.name for task in challenge.tasks}
     if unknown := [task.name for task in tasks if task.name not in names]:
         raise BadInput(
@@ -133,6 +136,6 @@ def _write_config(agent: ChallengeAgent, folder: Path) -> str:
     return str(path)
 
 
-def list_names(agents: Iterable[ChallengeAgent]) -> tuple[str, ...]:
-    """Return the names of *agents*, in their order."""
-    return tuple(agent.name for agent in agents)
+def list_names(plan: CampaignPlan) -> tuple[str, ...]:
+    """Return the names of the agents of *plan*, in their order."""
+    return tuple(dict.fromkeys(task.agent for task in plan.tasks))

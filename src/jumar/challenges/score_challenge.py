@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jumar.campaigns.plan import load_plan
+from jumar.challenges.challenge_file import load_challenge
 from jumar.challenges.judging import judge_runs, open_judge
 from jumar.challenges.order import list_names, load_origin, merge_options
 from jumar.challenges.run_score import JudgeStanding
@@ -32,10 +33,10 @@ async def score_challenge(folder: Path, chosen: ScoringChoices, trust: Trust) ->
     """Return the scores of all runs of the campaign in *folder*, and keep them there. No agent runs.
 
     Raises:
-        BadInput: if it is the campaign of no challenge, its files cannot be read, or its judge cannot be asked.
+        BadInput: if it is the campaign of no challenge, the challenge cannot be read, or its judge cannot be asked.
     """
     plan = load_plan(folder, trust)
-    challenge, agents = load_origin(folder)
+    challenge = load_challenge(Path(load_origin(folder).challenge))
     options = merge_options(_keep_verdict(plan.options), chosen.options)
     rules = RescoreRules(options, python=options.python)
     order = ScoringOrder(plan, folder, rules, challenge.load_scars(), trust, chosen.cores, chosen.say)
@@ -46,7 +47,7 @@ async def score_challenge(folder: Path, chosen: ScoringChoices, trust: Trust) ->
         runs, standing, report = await judge_runs(challenge, folder, runs, model)
     scores = ChallengeScores(
         challenge=challenge.name,
-        agents=list_names(agents),
+        agents=list_names(plan),
         points=challenge.tables.points,
         judge=standing,
         judged=report,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from jumar import __version__
 from jumar.challenges.comparison import compare
+from jumar.challenges.generations.search import Trial
 from jumar.challenges.ranking import RankedAgent
 from jumar.challenges.score_runs import select_runs
 from jumar.challenges.scores_file import ChallengeScores
+from jumar.report.lineage_picture import draw_lineage
 from jumar.report.render import POLICY, build_environment, hash_text, read_part
 from jumar.scorers.axes import Label
 
@@ -16,8 +19,8 @@ WIDTH, HEIGHT = 200, 12
 """Of the bar of an agent's axes, in its own units."""
 
 
-def render_ranking(scores: ChallengeScores) -> str:
-    """Return the page that shows the ranking of *scores*."""
+def render_ranking(scores: ChallengeScores, trials: Sequence[Trial] = ()) -> str:
+    """Return the page that shows the ranking of *scores*, and the *trials* of its generations."""
     ranked = scores.rank()
     style = read_part("page.css") + read_part("ranking.css")
     best, second = ranked[0], ranked[1] if len(ranked) > 1 else None
@@ -32,6 +35,9 @@ def render_ranking(scores: ChallengeScores) -> str:
             compare(leading, select_runs(scores.runs, other.agent), scores.points, scores.judge) for other in ranked[1:]
         ),
         bar=draw_bar,
+        trials=trials,
+        lineage=draw_lineage(trials, best.maximum) if trials else "",
+        genome=next((t.genome for t in reversed(trials) if t.kept), "(the original one)"),
         style=style,
         policy=POLICY.format(style=hash_text(style), script=hash_text("")),
         made=time.strftime("%Y-%m-%d %H:%M %Z"),

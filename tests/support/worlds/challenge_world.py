@@ -95,3 +95,12 @@ def judge_recursion(received: Received) -> Step:
     mark = 2 if name in line else 1 if "if" in line else 0
     marks = [{"principle": "recursion", "mark": mark, "quotes": [line]}]
     return reply(json.dumps({"marks": marks}), tokens=Tokens(input=1000, cached=900))
+
+
+def work_by_a_word(received: Received) -> Step:
+    """Write what is right if the prompt says how to, else what is wrong: a model whose skill is a word away."""
+    messages = received.body["messages"]
+    if any(message["role"] == "tool" for message in messages):
+        return reply("", ("final", {"message": "done"}))
+    text = GOOD if any("recursion" in str(message["content"]) for message in messages) else HALF
+    return reply("", ("write_file", {"path": "gcd.py", "text": text}))

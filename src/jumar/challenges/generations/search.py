@@ -79,9 +79,15 @@ def check_pairs(rules: GenerationRules) -> None:
 
 
 def search(
-    incumbent: ChallengeAgent, rules: GenerationRules, propose: Propose, measure: Measure
+    incumbent: ChallengeAgent,
+    rules: GenerationRules,
+    propose: Propose,
+    measure: Measure,
+    tell: Callable[[Trial], None] = lambda _: None,
 ) -> tuple[ChallengeAgent, tuple[Trial, ...]]:
     """Return the agent that is left after all generations, which is *incumbent* unless a variant proved better.
+
+    Each trial is also given to *tell*, at the end of its generation.
 
     Screening chooses, and never keeps: who looks best among many is so by luck in part. What is kept was better in runs
     that had no part in its choice.
@@ -107,6 +113,8 @@ def search(
             if any(trial.kept for trial in told):
                 incumbent = chosen
         trials += told
+        for trial in told:
+            tell(trial)
     return incumbent, tuple(trials)
 
 

@@ -22,6 +22,8 @@ class MutatedVariants:
 
     def __init__(self, lines: Sequence[str], count: int, seed: int = 0) -> None:
         self._lines, self._count, self._seed = tuple(lines), count, seed
+        self.spent = 0.0
+        """Money that variants cost: none, as no model is asked."""
 
     def propose(self, parent: ChallengeAgent, generation: int, trials: Sequence[Trial]) -> list[ChallengeAgent]:
         """Return variants of *parent* that were not tried before: fewer, if there are no more."""

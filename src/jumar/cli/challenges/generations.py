@@ -1,0 +1,137 @@
+"""Runs the generations of a challenge: the best agent's prompts are varied, and what wins on fresh runs is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from jumar.challenges.choose_model import ModelOrder, choose_model
+from jumar.challenges.generations.lineage import (
+    GENERATIONS,
+    GENOME,
+    LINEAGE,
+    Proposer,
+    RememberedVariants,
+    StoredVariants,
+    append_trial,
+)
+from jumar.challenges.generations.proposals import ProposedVariants
+from jumar.challenges.generations.search import GenerationRules, Trial, check_pairs, search
+from jumar.challenges.generations.variants import MutatedVariants
+from jumar.challenges.ranking import LAST
+from jumar.cli.challenges.session import ChallengeSession, read_left_usd
+from jumar.core.run.strategy import REPAIR
+from jumar.errors import BadInput
+from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
+
+if TYPE_CHECKING:
+    from jumar.challenges.agents_file import ChallengeAgent
+    from jumar.challenges.challenge_file import Challenge
+    from jumar.challenges.order import ChallengeOrigin
+    from jumar.challenges.ranking import Lost
+    from jumar.challenges.scores_file import ChallengeScores
+
+PROPOSALS = "proposals.jsonl"
+"""Recording of the model that proposes variants, in the campaign's folder."""
+
+
+def build_rules(challenge: Challenge, origin: ChallengeOrigin) -> GenerationRules:
+    """Return the rules of the search in *challenge*.
+
+    Raises:
+        BadInput: if it has too few runs to show anything.
+    """
+    pairs = len(challenge.tasks) * (origin.rollouts or challenge.tables.rollouts)
+    rules = GenerationRules(generations=origin.generations, pairs=pairs)
+    check_pairs(rules)
+    return rules
+
+
+def run_generations(
+    session: ChallengeSession, folder: Path, challenge: Challenge, origin: ChallengeOrigin, scores: ChallengeScores
+) -> tuple[ChallengeAgent, tuple[Trial, ...]]:
+    """Return the agent that is left after the search that begins with the winner of *scores*, and what was tried.
+
+    Its campaigns lie in `generations` below *folder*; its lineage and the genome that is left lie in *folder*.
+    """
+    first = choose_first(origin.agents, scores)
+    places = folder / GENERATIONS
+    places.mkdir(exist_ok=True)
+    (folder / LINEAGE).unlink(missing_ok=True)  # the search is told again from its beginning
+    latest = scores
+
+    def read_lost(name: str) -> Sequence[Lost]:
+        return next((agent.lost for agent in latest.rank() if agent.agent == name), ())
+
+    proposer = _choose_proposer(session, folder, challenge, read_lost)
+    remembered = RememberedVariants(proposer, places)
+    kept: list[Trial] = []
+
+    def measure(name: str, agents: Sequence[ChallengeAgent]) -> ChallengeScores:
+        nonlocal latest
+        left = read_left_usd(folder, origin.usd, proposer.spent)
+        latest = session.measure(places / name, origin, agents, left)
+        return latest
+
+    def tell(trial: Trial) -> None:
+        append_trial(folder, trial)
+        kept.append(trial)
+        session.voice.say(format_trial(trial))
+
+    try:
+        left, trials = search(first, build_rules(challenge, origin), remembered.propose, measure, tell)
+    except BadInput as fault:
+        session.voice.note(f"the search ends here: {fault}")
+        left, trials = _find_left(first, kept, places), tuple(kept)
+    with explain_disk_faults(f"cannot write {folder / GENOME}"):
+        replace_file(folder / GENOME, (left.genome + "\n").encode())
+    session.voice.say(f"genome   {folder / GENOME}  ({left.name})")
+    return left, trials
+
+
+def choose_first(agents: Sequence[ChallengeAgent], scores: ChallengeScores) -> ChallengeAgent:
+    """Return the best agent of *scores* that reads prompts.
+
+    Raises:
+        BadInput: if there is none.
+    """
+    by_name = {agent.name: agent for agent in agents}
+    for ranked in scores.rank():
+        agent = by_name.get(ranked.agent)
+        honest = not any(label in LAST for label in ranked.labels)
+        if agent is not None and honest and REPAIR not in (agent.entry.agent, agent.entry.model):
+            return agent
+    raise BadInput("no agent can be varied: none that reads prompts came to a score")
+
+
+def format_trial(trial: Trial) -> str:
+    """Return what became of a variant, in one line."""
+    screened = f"{trial.screened:.1f} against {trial.screened_parent:.1f} in the screening"
+    if trial.difference is None:
+        return f"not kept  {trial.variant}: {trial.how}  ({screened})"
+    fresh = f"{trial.difference:+.1f} on fresh runs, p = {trial.p:.3g}, at most {trial.limit:.3g}"
+    return f"{'kept    ' if trial.kept else 'not kept'}  {trial.variant}: {trial.how}  ({screened}; {fresh})"
+
+
+def _choose_proposer(
+    session: ChallengeSession, folder: Path, challenge: Challenge, read_lost: Callable[[str], Sequence[Lost]]
+) -> Proposer:
+    table = challenge.tables.generations
+    if not table.model:
+        return MutatedVariants(table.lines, table.variants)
+    order = ModelOrder("[generations]", table.model, "frontier", table.base_url, table.price)
+    model = choose_model(order, challenge.folder, session.trust.environ).record(folder / PROPOSALS, "frontier")
+    return ProposedVariants(model, table.variants, table.usd, read_lost, session.voice.note)
+
+
+def _find_left(first: ChallengeAgent, trials: Sequence[Trial], places: Path) -> ChallengeAgent:
+    """Return the agent that *trials* left: that of the last one that was kept."""
+    kept = [trial for trial in trials if trial.kept]
+    if not kept:
+        return first
+    path = places / f"g{kept[-1].generation}-variants.json"
+    stored = msgspec.json.decode(path.read_bytes(), type=StoredVariants)
+    return next(variant for variant in stored.variants if variant.name == kept[-1].variant)

@@ -1,0 +1,121 @@
+"""Runs and scores campaigns of a challenge in front of a person: the first one, and those of its generations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from msgspec.structs import replace
+
+from jumar.cli.campaign_session import run_session
+from jumar.cli.console.output import Console
+from jumar.cli.console.signals import SignalWatcher
+from jumar.cli.parameters.command_options import read_options
+from jumar.errors import BadInput
+from jumar.runs.setup.marks import Trust
+from jumar.task.option_values import OptionValues
+
+if TYPE_CHECKING:
+    from jumar.challenges.agents_file import ChallengeAgent
+    from jumar.challenges.order import ChallengeOrigin
+    from jumar.challenges.scores_file import ChallengeScores
+
+
+class ChallengeSession:
+    """Session of a person who chose *chosen* on the command line; the `deadline` in it is a time."""
+
+    def __init__(self, voice: Console, trust: Trust, chosen: dict[str, Any]) -> None:
+        self.voice, self.trust = voice, trust
+        self._chosen = chosen
+
+    def begin(self, folder: Path, origin: ChallengeOrigin, usd: float | None) -> None:
+        """Make a new campaign in *folder*, in which nothing was begun; *usd* caps its agents together.
+
+        Raises:
+            BadInput: if a file cannot be read, or an agent cannot work on a task.
+        """
+        from jumar.campaigns.create import (  # noqa: PLC0415  it is slow to import
+            create_campaign,
+            make_campaign_folder,
+            try_sandboxes,
+        )
+        from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  as above
+        from jumar.challenges.judging import check_judge  # noqa: PLC0415  as above
+        from jumar.challenges.order import EvolveOptions, order_campaign, save_origin  # noqa: PLC0415  as above
+
+        environ = self.trust.environ
+        challenge = load_challenge(Path(origin.challenge))
+        check_judge(challenge, environ)
+        wanted = EvolveOptions(rollouts=origin.rollouts, options=self._read_values(), usd=usd)
+        with make_campaign_folder(folder):
+            plan = create_campaign(folder, order_campaign(challenge, origin.agents, folder, wanted), environ)
+            save_origin(folder, origin)
+            anyio.run(try_sandboxes, folder, plan, environ, self.voice.note)
+
+    def run(self, folder: Path) -> str:
+        """Run the campaign in *folder*, and return why it was stopped before its end; empty: it was not."""
+        from jumar.campaigns.campaign import lock_campaign  # noqa: PLC0415  it is slow to import
+        from jumar.executors.choose import Executor, ExecutorChoice  # noqa: PLC0415  as above
+
+        where = ExecutorChoice(Executor.LOCAL)
+        with lock_campaign(folder, self.voice.note) as lock:
+            limits = {**self._chosen, "where": where, "processes": None}
+            return run_session(self.voice, folder, self.trust, lock, limits).stopped
+
+    def score(self, folder: Path, *, again: bool) -> ChallengeScores | None:
+        """Return the scores of the campaign in *folder*; None: a signal came. With *again* its judge is asked anew."""
+        from jumar.challenges.score_challenge import ScoringChoices, score_challenge  # noqa: PLC0415  slow to import
+
+        cores = self._chosen["cores"] or len(os.sched_getaffinity(0))
+        order = ScoringChoices(self._read_values(), cores, again=again, say=self.voice.note)
+        watcher = SignalWatcher(self.voice.note, quiet=self._chosen["quiet"])
+        return watcher.run(lambda: score_challenge(folder, order, self.trust))
+
+    def measure(
+        self, folder: Path, origin: ChallengeOrigin, agents: Sequence[ChallengeAgent], usd: float | None
+    ) -> ChallengeScores:
+        """Return the scores of fresh runs of *agents* in *folder*; what was done there before is not done again.
+
+        Raises:
+            KeyboardInterrupt: if a signal or the deadline ended it.
+        """
+        from jumar.challenges.scores_file import SCORES, load_scores  # noqa: PLC0415  it is slow to import
+
+        if (folder / SCORES).is_file():
+            return load_scores(folder)
+        if not folder.is_dir():
+            self.begin(folder, replace(origin, agents=tuple(agents), generations=0), usd)
+        self.voice.say(f"{folder.name}: {' against '.join(agent.name for agent in agents)}")
+        scores = None if self.run(folder) else self.score(folder, again=True)
+        if scores is None:
+            raise KeyboardInterrupt
+        return scores
+
+    def _read_values(self) -> OptionValues:
+        """Return the options that all agents share: how trees are judged."""
+        names = ("timeout", "test_timeout", "confirm", "sandbox", "include", "python")
+        options = read_options({name: self._chosen[name] for name in names})
+        return OptionValues(**{name: getattr(options, name) for name in OptionValues.__struct_fields__})
+
+
+def read_left_usd(folder: Path, usd: float | None, spent: float) -> float | None:
+    """Return what of *usd* is left after all campaigns in *folder* and *spent*; None: there is no cap.
+
+    Raises:
+        BadInput: if nothing is.
+    """
+    from jumar.challenges.generations.lineage import GENERATIONS  # noqa: PLC0415  it is slow to import
+    from jumar.challenges.scores_file import SCORES, load_scores  # noqa: PLC0415  as above
+
+    if usd is None:
+        return None
+    for place in (folder, *sorted((folder / GENERATIONS).glob("g*"))):
+        if (place / SCORES).is_file():
+            scores = load_scores(place)
+            spent += scores.judged.usd + sum(run.usd for run in scores.runs)
+    if spent >= usd:
+        raise BadInput(f"the cap of ${usd:g} is used up; what was kept so far stands")
+    return usd - spent

@@ -1,0 +1,67 @@
+"""A search from one command, on a model whose skill depends on a word in its prompt; stopped, and gone on with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from jumar.cli.main import call
+from support.processes.fake_provider import Received, Server, Step, reply
+from support.worlds.challenge_world import ChallengeWorld, work_by_a_word
+
+LINES = '[generations]\nvariants = 2\nlines = ["Use recursion.", "Be brief."]\n'
+PROPOSER = '[generations]\nvariants = 1\nmodel = "openai:meta"\nbase_url = "{}"\nprice = "free"\n'
+
+
+def write_world(root: Path, url: str, generations: str) -> ChallengeWorld:
+    world = ChallengeWorld(root)
+    world.challenge(rollouts=3, more=generations)
+    agent = f'model = "openai:worker"\nbase_url = "{url}"\nprice = "free"\nprompts = ["rules.md"]\ngate = "off"\n'
+    world.write("agents.toml", f'[[agent]]\nname = "worker"\n{agent}')
+    return world
+
+
+def answer(received: Received) -> Step:
+    """Work, or propose what makes the work better, as the request is for the one or the other."""
+    if received.body["model"] == "meta":
+        return reply(json.dumps({"variants": [{"change": "says how", "prompt": "Use recursion."}]}))
+    return work_by_a_word(received)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("generations", [LINES, PROPOSER], ids=["mutation", "model"])
+def test_the_word_is_found_and_a_search_goes_on_where_it_was(
+    generations: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Server(answer) as server:
+        world = write_world(tmp_path, server.url, generations.format(server.url))
+        assert call(world.words("--generations", "2")) == 0, capfd.readouterr()
+        asked = len(server.requests)
+        lineage, genome = Path("c/lineage.jsonl").read_bytes(), Path("c/genome.md").read_text()
+        trials = [json.loads(line) for line in lineage.splitlines()]
+
+        assert "Use recursion." in genome
+        assert any(trial["kept"] and "recursion" in trial["genome"] for trial in trials)
+        assert all(trial["difference"] > 0 for trial in trials if trial["kept"])
+        assert "recursion" in Path("c/ranking.html").read_text()
+
+        shutil.rmtree("c/generations/g1-confirm")  # as if it had been stopped there
+        assert call(("evolve", "--resume", "c", "--json", "-q")) == 0, capfd.readouterr()
+        assert Path("c/lineage.jsonl").read_bytes() == lineage
+        assert Path("c/genome.md").read_text() == genome
+        assert asked < len(server.requests) <= 2 * asked
+
+
+def test_a_search_that_can_show_nothing_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    world = write_world(tmp_path, "http://127.0.0.1:9/v1", LINES)
+
+    assert call(world.words("--generations", "9")) == 2
+    assert "tasks times rollouts must be 8 or more" in capfd.readouterr().out
+    assert not Path("c").exists()
