@@ -59,7 +59,7 @@ def know_edge_cases(agent: ChallengeAgent) -> float:
     return 0.9 if "edge cases" in agent.genome else 0.5
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_word_that_makes_the_agent_better_is_found(seed: int) -> None:
     left, trials = run_search(know_edge_cases, seed)
 
@@ -70,7 +70,7 @@ def test_a_word_that_makes_the_agent_better_is_found(seed: int) -> None:
 
 
 def test_of_equals_the_original_is_kept_in_a_sample() -> None:
-    assert count_changed(30) <= 2
+    assert count_changed(20) <= 1
 
 
 @pytest.mark.proof
@@ -81,7 +81,7 @@ def test_of_equals_the_original_is_kept(figure: Callable[[str, str], None]) -> N
     figure("generations_noise", f"{200 - changed} of 200 searches among equals keep the original")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_worse_genome_is_never_kept(seed: int) -> None:
     left, _ = run_search(lambda agent: 0.7 if agent is FIRST else 0.6, seed)
 

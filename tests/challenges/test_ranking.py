@@ -154,6 +154,13 @@ def test_a_fault_of_the_machine_counts_for_nobody() -> None:
     assert (nothing.rounds, nothing.composite, nothing.maximum, nothing.labels) == (0, 0, 92, ("not run",))
 
 
+def test_who_breaks_on_the_hard_task_is_not_measured_by_the_easy_one_alone() -> None:
+    (ranked,) = rank(run(passed=10, total=10, task="easy"), run(passed=None, total=30, task="hard", stop="infra"))
+
+    assert ranked.axes[Axis.TESTS].points == 63 * 10 / 40
+    assert "hard: not run" in ranked.lost[0].places
+
+
 def test_tests_are_counted_over_all_tasks_and_scars_once_for_all() -> None:
     (ranked,) = rank(
         run(passed=9, total=9, task="small", marks=marks(2), findings=scars(2)),

@@ -75,9 +75,8 @@ def rank_agents(
 
 def _rate(agent: str, runs: Sequence[RunScore], points: AxisPoints, judge: JudgeStanding) -> RankedAgent:
     rounds: dict[int, list[RunScore]] = {}
-    for run in runs:
-        if run.counts:
-            rounds.setdefault(run.rollout, []).append(run)
+    for run in list_counting(runs):
+        rounds.setdefault(run.rollout, []).append(run)
     spent = (sum(run.usd for run in runs), sum(run.seconds for run in runs), sum(run.tokens for run in runs))
     if rounds:
         scored = [score_round(found, points, judge) for found in rounds.values()]
@@ -103,6 +102,19 @@ def _rate(agent: str, runs: Sequence[RunScore], points: AxisPoints, judge: Judge
         tokens=spent[2],
         lost=tuple(_list_lost(rounds, axes, points)),
     )
+
+
+def list_counting(runs: Sequence[RunScore]) -> tuple[RunScore, ...]:
+    """Return those of *runs*, of one agent, that count.
+
+    A fault of the machine counts for nobody, as long as the task has another run. Where it has none, its points are
+    lost: else whoever breaks on hard tasks would be measured by the easy ones alone.
+    """
+    known = {run.task for run in runs if run.counts}
+    if not known:
+        return ()
+    lost = (msgspec.structs.replace(run, passed=None, label=Label.NOT_RUN) for run in runs if run.task not in known)
+    return (*(run for run in runs if run.counts), *lost)
 
 
 def _score_nothing(points: AxisPoints, judge: JudgeStanding, why: str) -> dict[Axis, AxisScore]:
@@ -137,7 +149,7 @@ def _list_lost(
     lost: list[Lost] = []
     tests = axes[Axis.TESTS]
     if rounds and tests.points < tests.maximum:
-        red = dict.fromkeys(f"{run.task}: {each}" for found in rounds.values() for run in found for each in run.red)
+        red = dict.fromkeys(place for found in rounds.values() for run in found for place in _list_red(run))
         lost.append(Lost(Axis.TESTS, "tests that do not pass", tests.maximum - tests.points, tuple(red)))
     scars: dict[str, list[float]] = {}
     places: dict[str, list[str]] = {}
@@ -154,6 +166,12 @@ def _list_lost(
         lost.append(Lost(Axis.SCARS, what, sum(worths) / count, tuple(dict.fromkeys(places[rule]))))
     lost += _list_lost_marks(rounds, axes, points)
     return sorted(lost, key=lambda each: -each.points)
+
+
+def _list_red(run: RunScore) -> list[str]:
+    if run.passed is None:
+        return [f"{run.task}: {run.label or 'not judged'}" + (f" ({run.why})" if run.why else "")]
+    return [f"{run.task}: {test}" for test in run.red]
 
 
 def _list_lost_marks(

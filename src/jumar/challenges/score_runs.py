@@ -194,7 +194,10 @@ def find_label(run: StoredRun, scored: Scored | None, why: str) -> tuple[str, st
     if scored is None:
         return Label.NEVER_EVALUATED, why
     if scored.total and not scored.passed and scored.errors == scored.total:
-        return Label.NEVER_EVALUATED, "none of its tests could be run: it does not build, or cannot be imported"
+        return (
+            Label.NEVER_EVALUATED,
+            "none of its tests came to an end: it does not build, cannot be imported, or runs for ever",
+        )
     if result.stop is StopReason.BUDGET and "seconds" in result.raises and not scored.ok:
         return Label.TIMED_OUT, result.why
     return "", ""

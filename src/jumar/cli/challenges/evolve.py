@@ -54,7 +54,6 @@ def evolve(challenge: Path | None, agents: Path | None, resumed: str | None, **c
     """
     from jumar.campaigns.create import find_campaign, name_campaign  # noqa: PLC0415  it is slow to import
     from jumar.campaigns.plan import load_plan  # noqa: PLC0415  as above
-    from jumar.challenges.order import load_origin  # noqa: PLC0415  as above
 
     voice, environ = Console(json=chosen["as_json"], quiet=chosen["quiet"]), read_environment()
     deadline = read_deadline(chosen["deadline"], time.time()) if chosen["deadline"] else None
@@ -64,32 +63,40 @@ def evolve(challenge: Path | None, agents: Path | None, resumed: str | None, **c
     if stored is None:
         folder = (chosen["campaign"] or name_campaign()).absolute()
         session.begin(folder, _read_origin(challenge, agents, chosen), chosen["campaign_usd"])
+    elif challenge or agents or (resumed and rescoring):
+        raise BadInput("--resume and --rescore name a campaign, which knows its challenge and agents; leave them out")
     else:
-        if challenge or agents or (resumed and rescoring):
-            raise BadInput(
-                "--resume and --rescore name a campaign, which knows its challenge and agents: give just one"
-            )
         folder = find_campaign(stored).absolute()
     load_plan(folder, trust)
     voice.say(f"campaign {folder}")
-    stopped = session.run(folder) if not rescoring else ""
-    if stopped:
-        voice.say(f"stopped: {stopped}; go on with jumar evolve --resume {folder}")
-        return EXIT_CODES[StopReason.INTERRUPTED]
+    if not rescoring and (stopped := session.run(folder)):
+        return _say_stopped(voice, folder, stopped)
     scores = session.score(folder, again=chosen["judge_again"] or not rescoring)
     if scores is None:
         return voice.interrupted()
-    origin = load_origin(folder)
-    if origin.generations and not rescoring:
-        from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  it is slow to import
-        from jumar.cli.challenges.generations import run_generations  # noqa: PLC0415  as above
+    if not rescoring and not _run_generations(session, folder, scores):
+        return _say_stopped(voice, folder, "it goes on with its generations")
+    return _show(voice, scores, folder)
 
+
+def _say_stopped(voice: Console, folder: Path, why: str) -> int:
+    voice.say(f"stopped: {why}; go on with jumar evolve --resume {folder}")
+    return EXIT_CODES[StopReason.INTERRUPTED]
+
+
+def _run_generations(session: ChallengeSession, folder: Path, scores: ChallengeScores) -> bool:
+    """Run the generations that the campaign in *folder* was begun with; False: something stopped them."""
+    from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  it is slow to import
+    from jumar.challenges.order import load_origin  # noqa: PLC0415  as above
+    from jumar.cli.challenges.generations import run_generations  # noqa: PLC0415  as above
+
+    origin = load_origin(folder)
+    if origin.generations:
         try:
             run_generations(session, folder, load_challenge(Path(origin.challenge)), origin, scores)
         except KeyboardInterrupt:
-            voice.say(f"stopped: go on with jumar evolve --resume {folder}")
-            return EXIT_CODES[StopReason.INTERRUPTED]
-    return _show(voice, scores, folder)
+            return False
+    return True
 
 
 def _read_origin(challenge: Path | None, agents: Path | None, chosen: dict[str, Any]) -> ChallengeOrigin:
