@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,36 @@ def test_prompts_stand_before_the_instruction(world: ChallengeWorld, jumar: Call
         "Write the shortest function that is right.",
     ]
     assert [task["name"] for task in plan["tasks"]] == ["good.t0", "good.t1"]
+
+
+LINTER = """
+[scars]
+shipped = false
+
+[[linter]]
+command = "ruff check --isolated --no-cache --select E722,S307 --output-format sarif {files}"
+points = 2
+"""
+
+
+def test_a_linter_takes_points_for_what_the_agent_added(world: ChallengeWorld, jumar: Called) -> None:
+    world.agents("good", "scarred")
+    world.challenge(more=LINTER)
+    # The bare except was there before; eval was not.
+    world.write("tasks/t0/gcd.py", "def gcd(a, b):\n    return 0\n\n\ntry:\n    x = 1\nexcept:\n    x = 2\n")
+    world.write("tasks/t1/gcd.py", "def gcd(a, b):\n    return 0\n\n\ntry:\n    x = 1\nexcept:\n    x = 2\n")
+    words = [*world.words()]
+    words[words.index("--python") + 1] = sys.executable
+    code, told, said = jumar(*words)
+    assert code == 0, said
+
+    assert (by_agent(told)["good"]["scars"], by_agent(told)["scarred"]["scars"]) == (9, 7)
+    assert [lost["what"].partition(":")[0] for lost in by_agent(told)["scarred"]["lost"]] == ["S307"]
+
+    Path("challenge.toml").write_text(Path("challenge.toml").read_text().replace("ruff check", "echo nothing"))
+    code, _, said = jumar("evolve", "--rescore", "c", "--json", "-q")
+    assert code == 2
+    assert "wrote no SARIF" in said
 
 
 BAD = [

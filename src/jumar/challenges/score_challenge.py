@@ -9,10 +9,12 @@ from typing import NamedTuple
 from jumar.campaigns.plan import load_plan
 from jumar.challenges.challenge_file import load_challenge
 from jumar.challenges.judging import judge_runs, open_judge
+from jumar.challenges.linters import Linters
 from jumar.challenges.order import list_names, load_origin, merge_options
 from jumar.challenges.run_score import JudgeStanding
 from jumar.challenges.score_runs import ScoringOrder, score_runs
 from jumar.challenges.scores_file import ChallengeScores, JudgeReport, save_scores
+from jumar.errors import find_cause
 from jumar.runs.rescoring import RescoreRules
 from jumar.runs.setup.marks import Trust
 from jumar.task.option_values import OptionValues
@@ -33,19 +35,31 @@ async def score_challenge(folder: Path, chosen: ScoringChoices, trust: Trust) ->
     """Return the scores of all runs of the campaign in *folder*, and keep them there. No agent runs.
 
     Raises:
-        BadInput: if it is the campaign of no challenge, the challenge cannot be read, or its judge cannot be asked.
+        BadInput: if it is the campaign of no challenge, the challenge cannot be read, its judge cannot be asked, or a
+            linter writes no SARIF.
     """
+    try:
+        scores = await _score(folder, chosen, trust)
+    except BaseExceptionGroup as group:  # a person reads one sentence, not the groups that it came through
+        raise find_cause(group) from group
+    save_scores(folder, scores)
+    return scores
+
+
+async def _score(folder: Path, chosen: ScoringChoices, trust: Trust) -> ChallengeScores:
     plan = load_plan(folder, trust)
     challenge = load_challenge(Path(load_origin(folder).challenge))
     options = merge_options(_keep_verdict(plan.options), chosen.options)
     rules = RescoreRules(options, python=options.python)
-    order = ScoringOrder(plan, folder, rules, challenge.load_scars(), trust, chosen.cores, chosen.say)
+    tables = challenge.tables.linter
+    linters = Linters(tables, trust.environ, options.python) if tables else None
+    order = ScoringOrder(plan, folder, rules, challenge.load_scars(), linters, trust, chosen.cores, chosen.say)
     runs = await score_runs(order)
     standing, report = JudgeStanding(gate=challenge.tables.judge.gate, absent=True), JudgeReport()
     if challenge.judges:
         model = open_judge(challenge, folder, trust.environ, again=chosen.again)
         runs, standing, report = await judge_runs(challenge, folder, runs, model)
-    scores = ChallengeScores(
+    return ChallengeScores(
         challenge=challenge.name,
         agents=list_names(plan),
         points=challenge.tables.points,
@@ -53,8 +67,6 @@ async def score_challenge(folder: Path, chosen: ScoringChoices, trust: Trust) ->
         judged=report,
         runs=runs,
     )
-    save_scores(folder, scores)
-    return scores
 
 
 def _keep_verdict(options: OptionValues) -> OptionValues:

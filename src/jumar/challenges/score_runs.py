@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import anyio
 from msgspec.structs import replace
@@ -23,7 +22,7 @@ from jumar.runs.scoring import Scored
 from jumar.runs.setup.marks import Trust
 from jumar.runs.setup.result import Result, replay_state
 from jumar.scorers.axes import Label
-from jumar.scorers.scars.search import LARGEST_BYTES, Finding, ScarSearch
+from jumar.scorers.scars.search import LARGEST_BYTES, Finding, ScarSearch, subtract_findings
 from jumar.workspace.files.trees import EntryKind, find_differences
 from jumar.workspace.store.object_store import Store
 from jumar.workspace.store.shared import find_objects_folder
@@ -38,6 +37,14 @@ class ChangedFiles(NamedTuple):
     before: Mapping[str, bytes]
 
 
+class LintSearch(Protocol):
+    """Search for scars by other programs."""
+
+    async def search(self, run: Path, trees: tuple[str, str], changed: ChangedFiles) -> tuple[Finding, ...]:
+        """Return what they find in the changed files of the run in *run* and did not find before it."""
+        ...
+
+
 class ScoringOrder(NamedTuple):
     """Campaign whose runs are scored, and by what."""
 
@@ -45,6 +52,7 @@ class ScoringOrder(NamedTuple):
     folder: Path
     rules: RescoreRules
     scars: ScarSearch
+    linters: LintSearch | None
     trust: Trust
     cores: int
     say: Callable[[str], None]
@@ -83,8 +91,9 @@ async def score_runs(order: ScoringOrder) -> tuple[RunScore, ...]:
     async def judge(group: Sequence[StoredRun]) -> None:
         async with limiter:
             scored, why = await _judge(group[0], order)
+            findings = await _find_scars(group[0], order)
         for run in group:
-            scores[run.rollout.name] = _score(run, scored, why, order)
+            scores[run.rollout.name] = replace(_score(run, scored, why, order), findings=findings)
             told = scores[run.rollout.name]
             counted = f"{told.passed} of {told.total}" if told.passed is not None else told.label
             order.say(f"scored  {run.rollout.name}  {counted}")
@@ -118,17 +127,13 @@ def read_changed_files(folder: Path, state: RunState) -> ChangedFiles:
     return ChangedFiles(*read)
 
 
-def find_new_scars(search: ScarSearch, changed: ChangedFiles) -> tuple[Finding, ...]:
-    """Return the scars in the changed files that were not there before: a line that only moved is none of them."""
-    had = Counter((each.path, each.rule, each.text) for each in search.search(changed.before))
-    found = []
-    for finding in search.search(changed.after):
-        key = (finding.path, finding.rule, finding.text)
-        if had[key]:
-            had[key] -= 1
-        else:
-            found.append(finding)
-    return tuple(found)
+async def _find_scars(run: StoredRun, order: ScoringOrder) -> tuple[Finding, ...]:
+    """Return the scars that *run* added, by the rules and by the linters."""
+    changed = read_changed_files(run.folder, run.state)
+    found = subtract_findings(order.scars.search(changed.after), order.scars.search(changed.before))
+    if order.linters is None:
+        return found
+    return (*found, *await order.linters.search(run.folder, (run.state.run.tree, run.state.tree), changed))
 
 
 async def _judge(run: StoredRun, order: ScoringOrder) -> tuple[Scored | None, str]:
@@ -174,7 +179,6 @@ def _score(run: StoredRun, scored: Scored | None, why: str, order: ScoringOrder)
         red=scored.red if scored is not None else (),
         label=label,
         why=reason,
-        findings=find_new_scars(order.scars, read_changed_files(run.folder, run.state)),
         usd=result.usd,
         seconds=result.seconds,
         tokens=result.tokens,

@@ -26,6 +26,10 @@ SPARE_SECONDS = 2.0
 """Left of an answer's time for the end of the screening processes."""
 
 
+PYTEST = "pytest"
+"""Runner of the tests that can screen candidates."""
+
+
 class RepairModel:
     """Proposes the next candidate for the best tree, or says that it found none."""
 
@@ -49,6 +53,9 @@ class RepairModel:
 
     async def complete(self, ask: Ask) -> Answer:
         """Return the next proposal as a `write_files` call, or `final`."""
+        if self._suite.runner != PYTEST:
+            why = f"Repair changes Python that pytest tests, and these tests are run by {self._suite.runner}"
+            return _last_word("final", why, ask.position)
         sources = split_sources(ask.files)
         if broken := sources.culprits(ask.output):
             return _last_word("final", f"{'; '.join(broken)}. Repair changes only files that parse", ask.position)

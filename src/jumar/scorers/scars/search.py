@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -175,6 +176,19 @@ def parse_source(path: str, data: bytes, language: str) -> SourceFile:
     from tree_sitter import Parser  # noqa: PLC0415  as above
 
     return SourceFile(path, data, language, Parser(_load_grammar(language)).parse(data).root_node)
+
+
+def subtract_findings(after: Iterable[Finding], before: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return those of *after* that are not in *before*: a line that only moved is found in both."""
+    had = Counter((each.path, each.rule, each.text) for each in before)
+    new = []
+    for finding in after:
+        key = (finding.path, finding.rule, finding.text)
+        if had[key]:
+            had[key] -= 1
+        else:
+            new.append(finding)
+    return tuple(new)
 
 
 def count_points(findings: Iterable[Finding]) -> float:
