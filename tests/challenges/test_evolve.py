@@ -42,8 +42,9 @@ def by_agent(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {each["agent"]: each for each in told["ranking"]}
 
 
+@pytest.mark.slow
 def test_a_judged_challenge_and_once_more_from_its_journals(world: ChallengeWorld, jumar: Called) -> None:
-    world.agents("good", "half", "scarred", "broken", outsider=True)
+    world.agents("good", "half", "scarred", "broken", outside="outsider")
     with Server(judge_recursion) as server:
         world.challenge(judge=server.url)
         code, told, said = jumar(*world.words())
@@ -81,6 +82,7 @@ def test_a_judged_challenge_and_once_more_from_its_journals(world: ChallengeWorl
     assert (code, compared["pairs"], compared["tests_a"], compared["tests_b"]) == (0, 2, 2, 0), said
 
 
+@pytest.mark.slow
 def test_a_recording_that_does_not_fit_is_no_judgement(world: ChallengeWorld, jumar: Called) -> None:
     world.agents("good")
     with Server(judge_recursion) as server:
@@ -99,6 +101,7 @@ def test_a_recording_that_does_not_fit_is_no_judgement(world: ChallengeWorld, ju
     assert by_agent(fresh)["good"]["composite"] == 92
 
 
+@pytest.mark.slow
 def test_prompts_stand_before_the_instruction(world: ChallengeWorld, jumar: Called) -> None:
     world.challenge()
     world.write("tasks/t0/task.toml", '[task]\ninstruction = "Mend gcd."\n')
@@ -116,6 +119,29 @@ def test_prompts_stand_before_the_instruction(world: ChallengeWorld, jumar: Call
     assert [task["name"] for task in plan["tasks"]] == ["good.t0", "good.t1"]
 
 
+@pytest.mark.slow
+def test_who_never_builds_times_out_cheats_or_leaks_comes_last_with_the_word_for_it(
+    world: ChallengeWorld, jumar: Called
+) -> None:
+    world.agents("half", "broken", "forger", "leaker", outside="sleeper")
+    world.challenge(more="[limits]\nseconds = 9")
+    words = [*world.words("--timeout", "6")]
+    words[words.index("--confirm") + 1] = "1"
+    code, told, said = jumar(*words)
+    assert code == 0, said
+
+    labels = {each["agent"]: each["labels"] for each in told["ranking"]}
+    assert labels == {
+        "half": [],
+        "sleeper": ["timed out"],
+        "broken": ["never evaluated"],
+        "forger": ["cheated"],
+        "leaker": ["guardrail"],
+    }
+    assert told["ranking"][0]["agent"] == "half"
+    assert all(each["axes"]["tests"]["why"] for each in told["ranking"][1:])
+
+
 LINTER = """
 [scars]
 shipped = false
@@ -126,6 +152,7 @@ points = 2
 """
 
 
+@pytest.mark.slow
 def test_a_linter_takes_points_for_what_the_agent_added(world: ChallengeWorld, jumar: Called) -> None:
     world.agents("good", "scarred")
     world.challenge(more=LINTER)

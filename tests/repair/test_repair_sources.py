@@ -58,7 +58,7 @@ def test_a_file_that_does_not_parse_is_to_blame_where_the_output_says_so(output:
     assert bool(split_sources({"m.py": BROKEN}).culprits(output)) is named
 
 
-def answered(folder: Path, files: dict[str, bytes], output: str, attempts: int) -> Answer:
+def answered(folder: Path, files: dict[str, bytes], output: str, attempts: int, suite: Suite | None = None) -> Answer:
     """The answer of the repair model where one test of *files* is red with *output*."""
     ask = Ask(
         request=Request("offline", "repair"),
@@ -77,7 +77,7 @@ def answered(folder: Path, files: dict[str, bytes], output: str, attempts: int) 
     )
     model = RepairModel(
         Store(folder / "objects"),
-        Suite(),
+        suite or Suite(),
         PytestRunner(),
         ScreeningConfinement(folder / "rooms"),
         Bounds(20.0, attempts),
@@ -103,6 +103,14 @@ def test_a_source_that_does_not_parse_is_named_with_its_line(tmp_path: Path) -> 
     said = "m.py does not parse: line 3 ('(' was never closed). Repair changes only files that parse"
     assert answer.reply.tool_calls[0].name == "final"
     assert answer.reply.content == said
+    assert not (tmp_path / "rooms").exists(), "no process was started for it"
+
+
+def test_another_language_is_not_searched_and_that_is_said(tmp_path: Path) -> None:
+    answer = answered(tmp_path, {"m.js": b"export const less = 1\n"}, "", 100, Suite(runner="vitest"))
+
+    assert answer.reply.tool_calls[0].name == "final"
+    assert "these tests are run by vitest" in answer.reply.content
     assert not (tmp_path / "rooms").exists(), "no process was started for it"
 
 

@@ -16,7 +16,9 @@ GOOD = "def gcd(a, b):\n    return a if b == 0 else gcd(b, a % b)\n"
 HALF = "def gcd(a, b):\n    try:\n        return 3\n    except:\n        pass\n"
 SCARRED = GOOD + "\n\ndef run(command):\n    try:\n        return eval(command)\n    except:\n        pass\n"
 BROKEN = "def gcd(a, b:\n"
-WRITES = {"good": GOOD, "half": HALF, "scarred": SCARRED, "broken": BROKEN}
+FORGED = "import _pytest.python\n\n_pytest.python.Function.runtest = lambda self: None\n"
+LEAKED = GOOD + f"\nTOKEN = 'sk_live_{'aB3dE5fG7hI9jK1lM3nO5pQ7'}'\n"
+WRITES = {"good": GOOD, "half": HALF, "scarred": SCARRED, "broken": BROKEN, "forger": FORGED, "leaker": LEAKED}
 
 UNMETERED = """
 allow_unmetered = true
@@ -57,6 +59,7 @@ class ChallengeWorld:
             self.write(f"{name}.jsonl", json.dumps({"tool_calls": [call], "usd": 0.01}) + "\n")
         self.write("rules.md", "Write the shortest function that is right.\n")
         self.write("outsider.py", f"from pathlib import Path\nPath('gcd.py').write_text({GOOD!r})\n")
+        self.write("sleeper.py", "while True:\n    pass\n")
 
     def write(self, path: str, text: str) -> None:
         """Write *text* into the file *path*."""
@@ -69,13 +72,13 @@ class ChallengeWorld:
         table = f'[judge]\nmodel = "openai:judge"\nbase_url = "{judge}"\nprice = "1,1"\n{PRINCIPLE}' if judge else ""
         self.write("challenge.toml", f'name = "small"\ntasks = ["tasks/*"]\nrollouts = {rollouts}\n{more}\n{table}')
 
-    def agents(self, *names: str, outsider: bool = False) -> None:
-        """Write the agents *names*, each of which writes one thing; the *outsider* is an external command."""
+    def agents(self, *names: str, outside: str = "") -> None:
+        """Write the agents *names*, each of which writes one thing; *outside* is a program that is one, too."""
         judged = 'gate = "off"\ntest_policy = "on_final"\n'
         tables = [f'[[agent]]\nname = "{name}"\nmodel = "script:{name}.jsonl"\n{judged}' for name in names]
-        if outsider:
-            command = f"{sys.executable} {self.root / 'outsider.py'}"
-            tables.append(f'[[agent]]\nname = "outsider"\ncommand = "{command}"{UNMETERED}')
+        if outside:
+            command = f"{sys.executable} {self.root / outside}.py"
+            tables.append(f'[[agent]]\nname = "{outside}"\ncommand = "{command}"{UNMETERED}')
         self.write("agents.toml", "\n".join(tables))
 
     def words(self, *more: str) -> tuple[str, ...]:
