@@ -10,18 +10,25 @@ from jumar.challenges.generations.search import Trial
 WIDTH, HEIGHT, MARGIN = 640, 220, 28
 
 
-def draw_lineage(trials: Sequence[Trial], maximum: float) -> str:
-    """Return an SVG element with a point for each of *trials*, by generation and composite (0 to *maximum*)."""
+def draw_lineage(trials: Sequence[Trial]) -> str:
+    """Return an SVG element with a point for each of *trials*, by generation and composite."""
     last = max(trial.generation for trial in trials)
     step = (WIDTH - 2 * MARGIN) / last
+    known = [value for trial in trials for value in (trial.screened, trial.screened_parent)]
+    low, span = min(known), max(max(known) - min(known), 1)
 
     def place(generation: int, composite: float) -> tuple[float, float]:
-        return MARGIN + step * generation, HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * composite / maximum
+        height = (HEIGHT - 3 * MARGIN) * (composite - low) / span
+        return MARGIN + step * generation, HEIGHT - 1.5 * MARGIN - height
 
     parts = [f'<path class="axis" d="M{MARGIN} {MARGIN}V{HEIGHT - MARGIN}H{WIDTH - MARGIN}"/>']
     parts += [
-        f'<text x="{place(number, 0)[0]:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{number}</text>'
+        f'<text x="{place(number, low)[0]:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{number}</text>'
         for number in range(last + 1)
+    ]
+    parts += [
+        f'<text x="{MARGIN + 6}" y="{place(0, value)[1] + 4:.0f}">{value:.1f}</text>'
+        for value in sorted({low, max(known)})
     ]
     for trial in trials:
         x, y = place(trial.generation, trial.screened)

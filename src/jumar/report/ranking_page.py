@@ -36,7 +36,7 @@ def render_ranking(scores: ChallengeScores, trials: Sequence[Trial] = ()) -> str
         ),
         bar=draw_bar,
         trials=trials,
-        lineage=draw_lineage(trials, best.maximum) if trials else "",
+        lineage=draw_lineage(trials) if trials else "",
         genome=next((t.genome for t in reversed(trials) if t.kept), "(the original one)"),
         style=style,
         policy=POLICY.format(style=hash_text(style), script=hash_text("")),
