@@ -44,9 +44,9 @@ def by_agent(told: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.slow
 def test_a_judged_challenge_and_once_more_from_its_journals(world: ChallengeWorld, jumar: Called) -> None:
-    world.agents("good", "half", "scarred", "broken", outside="outsider")
+    world.challenge()
     with Server(judge_recursion) as server:
-        world.challenge(judge=server.url)
+        world.agents("good", "half", "scarred", "broken", outside="outsider", judge=server.url)
         code, told, said = jumar(*world.words())
         asked = len(server.requests)
     assert code == 0, said
@@ -84,12 +84,11 @@ def test_a_judged_challenge_and_once_more_from_its_journals(world: ChallengeWorl
 
 @pytest.mark.slow
 def test_a_recording_that_does_not_fit_is_no_judgement(world: ChallengeWorld, jumar: Called) -> None:
-    world.agents("good")
+    world.challenge()
     with Server(judge_recursion) as server:
-        world.challenge(judge=server.url)
+        world.agents("good", judge=server.url)
         code, _, said = jumar(*world.words())
         assert code == 0, said
-        world.challenge(judge=server.url, more="[limits]\nseconds = 500")
         text = Path("challenge.toml").read_text()
         Path("challenge.toml").write_text(text.replace("calls itself", "invokes itself"))
         _, stale, _ = jumar("evolve", "--rescore", "c", "--json", "-q")
@@ -178,7 +177,7 @@ BAD = [
     ("tasks = []\n", "", "tasks"),
     ("taks = 1\n", "", "taks"),
     ('tasks = ["tasks/*"]\n[limits]\nseconds = 100\n', "", "120 are held"),
-    ('tasks = ["tasks/*"]\n[judge]\nmodel = "openai:x"\n', "", "no [[principle]]"),
+    ('tasks = ["tasks/*"]\n[judge]\nbase_url = "http://evil"\n', "", "base_url"),
     ('tasks = ["tasks/*"]\n[scars]\nrules = ["none.toml"]\n', "", "none.toml"),
     ('tasks = ["tasks/*"]\n', '[[agent]]\nname = "a b"\nmodel = "repair"\n', "'a b' is no name"),
     ('tasks = ["tasks/*"]\n', '[[agent]]\nname = "a"\n', "neither a model nor a command"),

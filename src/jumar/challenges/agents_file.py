@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from jumar.core.run.strategy import REPAIR
 from jumar.core.state.run_state import EXTERNAL
@@ -55,9 +56,25 @@ class AgentEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The challenge's tasks in its own language, relative to the file; empty: those of the challenge."""
 
 
+class ModelTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[judge]` or `[proposer]`: a model that is asked beside the agents.
+
+    It stands in the person's own file, as it is sent the key of its provider, and spends money.
+    """
+
+    model: str = ""
+    """Model, written like `--model`; a script's path is relative to the file. Empty: none is asked."""
+    base_url: str = ""
+    price: str = ""
+    usd: Annotated[float, msgspec.Meta(gt=0)] = 5.0
+    """Cap on what it may cost: a judge in one session, a proposer in all generations."""
+
+
 class AgentTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file `agents.toml`."""
 
+    judge: ModelTable = ModelTable()
+    proposer: ModelTable = ModelTable()
     agent: Annotated[tuple[AgentEntry, ...], msgspec.Meta(min_length=1)]
 
 
@@ -87,7 +104,7 @@ class ChallengeAgent(msgspec.Struct, frozen=True, kw_only=True):
         return OptionValues(
             **chosen,
             agent=entry.agent or (EXTERNAL if entry.command else None),
-            model=self._locate(entry.model) if entry.model else None,
+            model=locate_model(entry.model, Path(self.folder)) if entry.model else None,
             text_actions=entry.text_actions,
             agent_command=entry.command or None,
             agent_env=entry.env,
@@ -107,24 +124,34 @@ class ChallengeAgent(msgspec.Struct, frozen=True, kw_only=True):
             for tier, model in self.entry.models.items()
         )
 
-    def _locate(self, model: str) -> str:
-        kind = next((kind for kind in FILE_MODELS if model.startswith(kind)), "")
-        return f"{kind}{Path(self.folder, model.removeprefix(kind))}" if kind else model
+
+def locate_model(model: str, folder: Path) -> str:
+    """Return *model* with the path in it, of a script or a recording, made absolute from *folder*."""
+    kind = next((kind for kind in FILE_MODELS if model.startswith(kind)), "")
+    return f"{kind}{folder / model.removeprefix(kind)}" if kind else model
 
 
-def load_agents(path: Path) -> tuple[ChallengeAgent, ...]:
-    """Return the agents in the file *path*.
+class ReadAgents(NamedTuple):
+    """Agents, and the models beside them, of one file."""
+
+    agents: tuple[ChallengeAgent, ...]
+    judge: ModelTable
+    proposer: ModelTable
+
+
+def load_agents(path: Path) -> ReadAgents:
+    """Return the agents in the file *path*, and the models that judge them and propose variants.
 
     Raises:
         BadInput: if it, or a prompt that it names, cannot be read, or its entries contradict themselves or each other.
     """
     try:
-        entries = msgspec.toml.decode(path.read_bytes(), type=AgentTables).agent
+        tables = msgspec.toml.decode(path.read_bytes(), type=AgentTables)
     except OSError as error:
         raise BadInput(f"cannot read the agents in {path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} is no file of agents: {error}") from None
-    folder = path.resolve().parent
+    folder, entries = path.resolve().parent, tables.agent
     seen = set[str]()
     for entry in entries:
         if not NAME.fullmatch(entry.name):
@@ -133,7 +160,11 @@ def load_agents(path: Path) -> tuple[ChallengeAgent, ...]:
             raise BadInput(f"{path}: two agents are called {entry.name}; give one of them another name")
         seen.add(entry.name.lower())
         _check_entry(entry, path)
-    return tuple(ChallengeAgent(entry=e, folder=str(folder), genome=_read_prompts(folder, e)) for e in entries)
+    agents = tuple(ChallengeAgent(entry=e, folder=str(folder), genome=_read_prompts(folder, e)) for e in entries)
+    judge, proposer = (
+        replace(table, model=locate_model(table.model, folder)) for table in (tables.judge, tables.proposer)
+    )
+    return ReadAgents(agents, judge, proposer)
 
 
 def _check_entry(entry: AgentEntry, path: Path) -> None:

@@ -45,13 +45,9 @@ class ScarTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class JudgeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[judge]`: the model that judges principles, and how far it is believed."""
+    """`[judge]`: how far a judge is believed. Which model judges is the person's choice, in the file of agents."""
 
-    model: str = ""
-    """Model, written like `--model`; empty: principles are not judged, and the axis is left out."""
     tier: Literal["mid", "frontier"] = "mid"
-    base_url: str = ""
-    price: str = ""
     gate: Share = 0.5
     """Share of the tests that must pass, and more, before a run is judged."""
     repeat: Annotated[int, msgspec.Meta(ge=1, le=9)] = 3
@@ -60,8 +56,6 @@ class JudgeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Share of the calibration examples that the judge must mark as its author did."""
     agreement: Share = 0.8
     """Share of its marks in which the judge must agree with itself."""
-    usd: Amount = 5.0
-    """Of the whole session of the judge."""
 
 
 class LinterTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,12 +76,6 @@ class GenerationTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Of one generation."""
     lines: tuple[str, ...] = ()
     """Sentences that may be added to a genome."""
-    model: str = ""
-    """Model that proposes variants, written like `--model`; empty: lines and the temperature are changed at random."""
-    base_url: str = ""
-    price: str = ""
-    usd: Amount = 5.0
-    """Of all its answers."""
 
 
 class ChallengeTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -114,11 +102,6 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     """The folder that its paths are relative to."""
     tables: ChallengeTables
     tasks: tuple[CampaignTask, ...]
-
-    @property
-    def judges(self) -> bool:
-        """Return whether principles are judged."""
-        return bool(self.tables.judge.model and self.tables.principle)
 
     def load_scars(self) -> ScarSearch:
         """Return the search for scars by the rules of the challenge.
@@ -166,5 +149,3 @@ def _check_principles(tables: ChallengeTables, place: Path) -> None:
     for name in names:
         if names.count(name) > 1:
             raise BadInput(f"{place}: two principles are called {name!r}; give one of them another name")
-    if tables.judge.model and not names:
-        raise BadInput(f"{place}: [judge] has a model and there is no [[principle]] to judge; add one, or leave it out")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from jumar.challenges.agents_file import ModelTable
 from jumar.core.state.settings import Route, Settings
-from jumar.errors import BadInput
 from jumar.models.recording import start_recording
 from jumar.models.router import build_routes, collect_keys
 from jumar.models.script import parse_script, read_script
@@ -16,17 +16,6 @@ from jumar.task.model_routes import parse_price
 
 OUTPUT_TOKENS = 4096
 """For one answer."""
-
-
-class ModelOrder(NamedTuple):
-    """Model as a table of the challenge asks for it."""
-
-    table: str
-    """Name of the table, for faults."""
-    model: str
-    tier: str
-    base_url: str
-    price: str
 
 
 class ChosenModel(NamedTuple):
@@ -46,25 +35,20 @@ class ChosenModel(NamedTuple):
         return start_recording(path, self.model.name, self.routes, self.secrets).around(lambda _tier: self.model)(tier)
 
 
-def choose_model(order: ModelOrder, folder: Path, environ: Mapping[str, str]) -> ChosenModel:
-    """Return the model of *order*; the path of a `script:` is relative to *folder*.
+def choose_model(order: ModelTable, tier: str, environ: Mapping[str, str]) -> ChosenModel:
+    """Return the model of *order*, which answers calls of *tier*.
 
     Raises:
-        BadInput: if a key, a price or a file is missing, naming the table.
+        BadInput: if a key, a price or a file is missing.
     """
-    kind, _, rest = order.model.partition(":")
-    try:
-        if kind == "script":
-            path = folder / rest
-            return ChosenModel(parse_script(read_script(path), f"script:{path}"), {}, ())
-        route = Route(
-            model=order.model,
-            max_output_tokens=OUTPUT_TOKENS,
-            price=parse_price(order.price) if order.price else None,
-            base_url=order.base_url,
-        )
-        settings = Settings(routes={order.tier: route})
-        model = build_routes(settings, environ)(order.tier)
-    except BadInput as error:
-        raise BadInput(f"{order.table}: {error}") from None
-    return ChosenModel(model, settings.routes, collect_keys(settings, environ))
+    kind, _, path = order.model.partition(":")
+    if kind == "script":
+        return ChosenModel(parse_script(read_script(Path(path)), order.model), {}, ())
+    route = Route(
+        model=order.model,
+        max_output_tokens=OUTPUT_TOKENS,
+        price=parse_price(order.price) if order.price else None,
+        base_url=order.base_url,
+    )
+    settings = Settings(routes={tier: route})
+    return ChosenModel(build_routes(settings, environ)(tier), settings.routes, collect_keys(settings, environ))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from jumar.challenges.challenge_file import Challenge
-from jumar.challenges.choose_model import ChosenModel, ModelOrder, choose_model
+from jumar.challenges.choose_model import choose_model
+from jumar.challenges.order import ChallengeOrigin
 from jumar.challenges.run_score import JudgeStanding, RunScore
 from jumar.challenges.score_runs import read_changed_files
 from jumar.challenges.scores_file import JudgeReport
 from jumar.languages.syntax import find_language
 from jumar.models.replay import parse_cassette, read_cassette
 from jumar.ports import Model
+from jumar.runs.setup.marks import Trust
 from jumar.runs.setup.result import read_state
 from jumar.scorers.axes import is_worth_judging
 from jumar.scorers.principles.session import Case, JudgeRules, JudgeSession
@@ -23,25 +26,32 @@ RECORDING = "judge.jsonl"
 """Name of the judge's recording in the campaign's folder."""
 
 
+class Judge(NamedTuple):
+    """A model that judges, and what one session of it may cost."""
+
+    model: Model
+    usd: float
+
+
 async def judge_runs(
-    challenge: Challenge, folder: Path, runs: Sequence[RunScore], model: Model
+    challenge: Challenge, folder: Path, runs: Sequence[RunScore], judge: Judge
 ) -> tuple[tuple[RunScore, ...], JudgeStanding, JudgeReport]:
-    """Return *runs*, whose campaign lies in *folder*, with the marks of *model*; its standing; and what it cost.
+    """Return *runs*, whose campaign lies in *folder*, with the marks of *judge*; its standing; and what it cost.
 
     Runs of one tree are judged once, and those that pass too few tests, or changed no source file, are not.
     """
     table = challenge.tables.judge
     cases = {run.run: case for run in runs if (case := _build_case(folder, run, table.gate)) is not None}
     rules = JudgeRules(
-        challenge.tables.principle, table.tier, table.repeat, table.calibration, table.agreement, table.usd
+        challenge.tables.principle, table.tier, table.repeat, table.calibration, table.agreement, judge.usd
     )
-    done = await JudgeSession(model, rules).judge(tuple({case.key: case for case in cases.values()}.values()))
+    done = await JudgeSession(judge.model, rules).judge(tuple({case.key: case for case in cases.values()}.values()))
     marked = tuple(
         replace(run, marks=done.marks[cases[run.run].key]) if run.run in cases else replace(run, marks=())
         for run in runs
     )
     report = JudgeReport(
-        model=model.name,
+        model=judge.model.name,
         calls=done.calls,
         usd=done.usd,
         prompt_tokens=done.prompt_tokens,
@@ -52,7 +62,7 @@ async def judge_runs(
     return marked, JudgeStanding(gate=table.gate, withheld=done.withheld), report
 
 
-def open_judge(challenge: Challenge, folder: Path, environ: Mapping[str, str], *, again: bool) -> Model:
+def open_judge(origin: ChallengeOrigin, tier: str, folder: Path, trust: Trust, *, again: bool) -> Model:
     """Return the model that judges the campaign in *folder*: its recording if there is one, else it is recorded.
 
     With *again* a recording that is there is replaced.
@@ -60,26 +70,10 @@ def open_judge(challenge: Challenge, folder: Path, environ: Mapping[str, str], *
     Raises:
         BadInput: if the model cannot be asked, or the recording cannot be read.
     """
-    table, path = challenge.tables.judge, folder / RECORDING
+    path = folder / RECORDING
     if path.is_file() and not again:
-        return parse_cassette(read_cassette(path), str(path)).of(table.tier)
-    return _build_judge(challenge, environ).record(path, table.tier)
-
-
-def check_judge(challenge: Challenge, environ: Mapping[str, str]) -> None:
-    """Refuse a judge that cannot be asked, before anything is run.
-
-    Raises:
-        BadInput: if a key, a price or a file is missing.
-    """
-    if challenge.judges:
-        _build_judge(challenge, environ)
-
-
-def _build_judge(challenge: Challenge, environ: Mapping[str, str]) -> ChosenModel:
-    table = challenge.tables.judge
-    asked = ModelOrder("[judge]", table.model, table.tier, table.base_url, table.price)
-    return choose_model(asked, challenge.folder, environ)
+        return parse_cassette(read_cassette(path), str(path)).of(tier)
+    return choose_model(origin.judge, tier, trust.environ).record(path, tier)
 
 
 def _build_case(folder: Path, run: RunScore, gate: float) -> Case | None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from jumar.campaigns.create import CampaignBudget, CampaignOrder
 from jumar.campaigns.plan import CampaignPlan, CampaignTask
-from jumar.challenges.agents_file import ChallengeAgent
+from jumar.challenges.agents_file import ChallengeAgent, ModelTable
 from jumar.challenges.challenge_file import Challenge, find_tasks_below
 from jumar.errors import BadInput
 from jumar.task.option_values import OptionValues
@@ -26,7 +26,9 @@ class ChallengeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     challenge: str
     agents: tuple[ChallengeAgent, ...]
-    """Agents as they were when it began."""
+    """Agents as they were when it began; so are the models."""
+    judge: ModelTable = ModelTable()
+    proposer: ModelTable = ModelTable()
     generations: int = 0
     rollouts: int | None = None
     """Runs of each agent on each task; None: as many as the challenge says."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from jumar.campaigns.plan import load_plan
 from jumar.challenges.challenge_file import load_challenge
-from jumar.challenges.judging import judge_runs, open_judge
+from jumar.challenges.judging import Judge, judge_runs, open_judge
 from jumar.challenges.linters import Linters
 from jumar.challenges.order import list_names, load_origin, merge_options
 from jumar.challenges.run_score import JudgeStanding
@@ -48,7 +48,8 @@ async def score_challenge(folder: Path, chosen: ScoringChoices, trust: Trust) ->
 
 async def _score(folder: Path, chosen: ScoringChoices, trust: Trust) -> ChallengeScores:
     plan = load_plan(folder, trust)
-    challenge = load_challenge(Path(load_origin(folder).challenge))
+    origin = load_origin(folder)
+    challenge = load_challenge(Path(origin.challenge))
     options = merge_options(_keep_verdict(plan.options), chosen.options)
     rules = RescoreRules(options, python=options.python)
     tables = challenge.tables.linter
@@ -56,9 +57,9 @@ async def _score(folder: Path, chosen: ScoringChoices, trust: Trust) -> Challeng
     order = ScoringOrder(plan, folder, rules, challenge.load_scars(), linters, trust, chosen.cores, chosen.say)
     runs = await score_runs(order)
     standing, report = JudgeStanding(gate=challenge.tables.judge.gate, absent=True), JudgeReport()
-    if challenge.judges:
-        model = open_judge(challenge, folder, trust.environ, again=chosen.again)
-        runs, standing, report = await judge_runs(challenge, folder, runs, model)
+    if challenge.tables.principle and origin.judge.model:
+        model = open_judge(origin, challenge.tables.judge.tier, folder, trust, again=chosen.again)
+        runs, standing, report = await judge_runs(challenge, folder, runs, Judge(model, origin.judge.usd))
     return ChallengeScores(
         challenge=challenge.name,
         agents=list_names(plan),

@@ -67,18 +67,22 @@ class ChallengeWorld:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
 
-    def challenge(self, *, judge: str = "", rollouts: int = 1, more: str = "") -> None:
-        """Write the challenge; *judge* is the URL of a server that judges, if one does."""
-        table = f'[judge]\nmodel = "openai:judge"\nbase_url = "{judge}"\nprice = "1,1"\n{PRINCIPLE}' if judge else ""
-        self.write("challenge.toml", f'name = "small"\ntasks = ["tasks/*"]\nrollouts = {rollouts}\n{more}\n{table}')
+    def challenge(self, *, rollouts: int = 1, more: str = "") -> None:
+        """Write the challenge."""
+        self.write("challenge.toml", f'name = "small"\ntasks = ["tasks/*"]\nrollouts = {rollouts}\n{more}\n{PRINCIPLE}')
 
-    def agents(self, *names: str, outside: str = "") -> None:
-        """Write the agents *names*, each of which writes one thing; *outside* is a program that is one, too."""
+    def agents(self, *names: str, outside: str = "", judge: str = "") -> None:
+        """Write the agents *names*, each of which writes one thing; *outside* is a program that is one, too.
+
+        *judge* is the URL of a server that judges, if one does.
+        """
         judged = 'gate = "off"\ntest_policy = "on_final"\n'
         tables = [f'[[agent]]\nname = "{name}"\nmodel = "script:{name}.jsonl"\n{judged}' for name in names]
         if outside:
             command = f"{sys.executable} {self.root / outside}.py"
             tables.append(f'[[agent]]\nname = "{outside}"\ncommand = "{command}"{UNMETERED}')
+        if judge:
+            tables.append(f'[judge]\nmodel = "openai:judge"\nbase_url = "{judge}"\nprice = "1,1"\n')
         self.write("agents.toml", "\n".join(tables))
 
     def words(self, *more: str) -> tuple[str, ...]:

@@ -112,12 +112,15 @@ def _read_origin(challenge: Path | None, agents: Path | None, chosen: dict[str, 
 
     if challenge is None or agents is None:
         raise BadInput("name a challenge and its agents: jumar evolve challenge.toml --agents agents.toml")
+    read = load_agents(agents)
     origin = ChallengeOrigin(
-        str(challenge.absolute()),
-        load_agents(agents),
-        chosen["generations"],
-        chosen["rollouts"],
-        chosen["campaign_usd"],
+        challenge=str(challenge.absolute()),
+        agents=read.agents,
+        judge=read.judge,
+        proposer=read.proposer,
+        generations=chosen["generations"],
+        rollouts=chosen["rollouts"],
+        usd=chosen["campaign_usd"],
     )
     if origin.generations:
         build_rules(load_challenge(challenge), origin)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jumar.challenges.choose_model import ModelOrder, choose_model
+from jumar.challenges.choose_model import choose_model
 from jumar.challenges.generations.lineage import (
     GENERATIONS,
     GENOME,
@@ -23,13 +23,13 @@ from jumar.challenges.generations.search import GenerationRules, Trial, check_pa
 from jumar.challenges.generations.variants import MutatedVariants
 from jumar.challenges.ranking import LAST
 from jumar.cli.challenges.session import ChallengeSession, read_left_usd
-from jumar.core.run.strategy import REPAIR
+from jumar.core.run.strategy import FRONTIER, REPAIR
 from jumar.errors import BadInput
 from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
 
 if TYPE_CHECKING:
-    from jumar.challenges.agents_file import ChallengeAgent
-    from jumar.challenges.challenge_file import Challenge
+    from jumar.challenges.agents_file import ChallengeAgent, ModelTable
+    from jumar.challenges.challenge_file import Challenge, GenerationTable
     from jumar.challenges.order import ChallengeOrigin
     from jumar.challenges.ranking import Lost
     from jumar.challenges.scores_file import ChallengeScores
@@ -66,7 +66,7 @@ def run_generations(
     def read_lost(name: str) -> Sequence[Lost]:
         return next((agent.lost for agent in latest.rank() if agent.agent == name), ())
 
-    proposer = _choose_proposer(session, folder, challenge, read_lost)
+    proposer = _choose_proposer(session, folder, challenge.tables.generations, origin.proposer, read_lost)
     remembered = RememberedVariants(proposer, places)
     kept: list[Trial] = []
 
@@ -117,14 +117,16 @@ def format_trial(trial: Trial) -> str:
 
 
 def _choose_proposer(
-    session: ChallengeSession, folder: Path, challenge: Challenge, read_lost: Callable[[str], Sequence[Lost]]
+    session: ChallengeSession,
+    folder: Path,
+    table: GenerationTable,
+    order: ModelTable,
+    read_lost: Callable[[str], Sequence[Lost]],
 ) -> Proposer:
-    table = challenge.tables.generations
-    if not table.model:
+    if not order.model:
         return MutatedVariants(table.lines, table.variants)
-    order = ModelOrder("[generations]", table.model, "frontier", table.base_url, table.price)
-    model = choose_model(order, challenge.folder, session.trust.environ).record(folder / PROPOSALS, "frontier")
-    return ProposedVariants(model, table.variants, table.usd, read_lost, session.voice.note)
+    model = choose_model(order, FRONTIER, session.trust.environ).record(folder / PROPOSALS, FRONTIER)
+    return ProposedVariants(model, table.variants, order.usd, read_lost, session.voice.note)
 
 
 def _find_left(first: ChallengeAgent, trials: Sequence[Trial], places: Path) -> ChallengeAgent:

@@ -43,12 +43,15 @@ class ChallengeSession:
             try_sandboxes,
         )
         from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  as above
-        from jumar.challenges.judging import check_judge  # noqa: PLC0415  as above
+        from jumar.challenges.choose_model import choose_model  # noqa: PLC0415  as above
         from jumar.challenges.order import EvolveOptions, order_campaign, save_origin  # noqa: PLC0415  as above
 
         environ = self.trust.environ
         challenge = load_challenge(Path(origin.challenge))
-        check_judge(challenge, environ)
+        if challenge.tables.principle and origin.judge.model:
+            choose_model(origin.judge, challenge.tables.judge.tier, environ)  # refused here, before anything runs
+        elif challenge.tables.principle:
+            self.voice.note("principles are not judged: the file of agents names no model in [judge]")
         wanted = EvolveOptions(rollouts=origin.rollouts, options=self._read_values(), usd=usd)
         with make_campaign_folder(folder):
             plan = create_campaign(folder, order_campaign(challenge, origin.agents, folder, wanted), environ)
