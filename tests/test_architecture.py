@@ -34,6 +34,7 @@ FLOORS = (
     ("cli/parameters",),
     ("challenges/generations",),
     ("challenges",),
+    ("challenges/ranking",),
     ("campaigns", "importing", "interop", "preferences", "__init__"),
     ("runs",),
     ("corpus", "runs/archive", "runs/external"),

@@ -185,6 +185,11 @@ BAD = [
     ('tasks = ["tasks/*"]\n', '[[agent]]\nname = "a"\nmodel = "script:x.jsonl"\nprompts = ["no.md"]\n', "no.md"),
     ('tasks = ["tasks/*"]\n', '[[agent]]\nname = "a"\nmodel = "gpt"\n', "unknown model"),
     ('tasks = ["tasks/*"]\n', 2 * '[[agent]]\nname = "a"\nmodel = "repair"\n', "two agents are called a"),
+    (
+        'tasks = ["tasks/*"]\n',
+        '[[agent]]\nname = "a"\nmodel = "repair"\ntasks = ["tasks/t0"]\n',
+        "leaves out t1",
+    ),
     ('tasks = ["tasks/*"]\n', '[[agent]]\nname = "a"\nmodels = {small = "x"}\n', "no tier 'small'"),
 ]
 

@@ -10,7 +10,7 @@ import pytest
 from jumar.challenges.agents_file import AgentEntry, ChallengeAgent
 from jumar.challenges.generations.search import CONFIRM, GenerationRules, Trial, check_pairs, search
 from jumar.challenges.generations.variants import MutatedVariants
-from jumar.challenges.run_score import JudgeStanding, RunScore
+from jumar.challenges.ranking.run_score import JudgeStanding, RunScore
 from jumar.challenges.scores_file import ChallengeScores
 from jumar.errors import BadInput
 from jumar.scorers.axes import AxisPoints, Label

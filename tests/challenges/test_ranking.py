@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jumar.challenges.comparison import compare, compute_mcnemar, compute_sign_flip
-from jumar.challenges.ranking import RankedAgent, rank_agents
-from jumar.challenges.run_score import JudgeStanding, RunScore
+from jumar.challenges.ranking.comparison import compare, compute_mcnemar, compute_sign_flip
+from jumar.challenges.ranking.rank_agents import RankedAgent, rank_agents
+from jumar.challenges.ranking.run_score import JudgeStanding, RunScore
 from jumar.scorers.axes import Axis, AxisPoints, AxisScore, Label, add_up
 from jumar.scorers.principles.mark import PrincipleMark
 from jumar.scorers.scars.search import Finding

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from jumar.challenges.generations.search import Trial
-from jumar.challenges.run_score import JudgeStanding, RunScore
+from jumar.challenges.ranking.run_score import JudgeStanding, RunScore
 from jumar.challenges.scores_file import ChallengeScores, JudgeReport
 from jumar.report.ranking_page import render_ranking
 from jumar.scorers.axes import AxisPoints, Label

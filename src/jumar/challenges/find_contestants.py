@@ -8,7 +8,7 @@ from typing import NamedTuple
 from jumar.campaigns.create import find_campaign
 from jumar.campaigns.plan import PLAN, Rollout, get_run_folder, list_rollouts, load_plan
 from jumar.campaigns.standing import Progress, read_standing
-from jumar.challenges.run_score import JudgeStanding, RunScore
+from jumar.challenges.ranking.run_score import JudgeStanding, RunScore
 from jumar.challenges.score_runs import select_runs
 from jumar.challenges.scores_file import SCORES, load_scores
 from jumar.errors import BadInput

@@ -101,6 +101,10 @@ def _list_tasks(
     """Return the tasks that *agent* works on, each with the options of its runs; *given* are those of all agents."""
     tasks = find_tasks_below(Path(agent.folder), agent.entry.tasks) if agent.entry.tasks else challenge.tasks
     names = {task.name for task in challenge.tasks}
+    if absent := sorted(names - {task.name for task in tasks}):
+        raise BadInput(
+            f"agent {agent.name} leaves out {absent[0]}; its tasks must be those of {challenge.name}, all of them"
+        )
     if unknown := [task.name for task in tasks if task.name not in names]:
         raise BadInput(
             f"agent {agent.name} works on {unknown[0]}, which is no task of {challenge.name}; "

@@ -11,7 +11,7 @@ from jumar.challenges.challenge_file import load_challenge
 from jumar.challenges.judging import Judge, judge_runs, open_judge
 from jumar.challenges.linters import Linters
 from jumar.challenges.order import list_names, load_origin, merge_options
-from jumar.challenges.run_score import JudgeStanding
+from jumar.challenges.ranking.run_score import JudgeStanding
 from jumar.challenges.score_runs import ScoringOrder, score_runs
 from jumar.challenges.scores_file import ChallengeScores, JudgeReport, save_scores
 from jumar.errors import find_cause

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from jumar.campaigns.plan import CampaignPlan, Rollout, get_run_folder, list_rollouts
 from jumar.campaigns.standing import Progress, Standing, read_standing
-from jumar.challenges.run_score import RunScore
+from jumar.challenges.ranking.run_score import RunScore
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from jumar.challenges.ranking import RankedAgent, rank_agents
-from jumar.challenges.run_score import JudgeStanding, RunScore
+from jumar.challenges.ranking.rank_agents import RankedAgent, rank_agents
+from jumar.challenges.ranking.run_score import JudgeStanding, RunScore
 from jumar.errors import BadInput
 from jumar.scorers.axes import AxisPoints
 from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file

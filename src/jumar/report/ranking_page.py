@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 
 from jumar import __version__
-from jumar.challenges.comparison import compare
 from jumar.challenges.generations.search import Trial
-from jumar.challenges.ranking import RankedAgent
+from jumar.challenges.ranking.comparison import compare
+from jumar.challenges.ranking.rank_agents import RankedAgent
 from jumar.challenges.score_runs import select_runs
 from jumar.challenges.scores_file import ChallengeScores
 from jumar.report.lineage_picture import draw_lineage

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from jumar.challenges.agents_file import ChallengeAgent
 from jumar.challenges.generations.search import Trial
 from jumar.challenges.generations.variants import name_variant
-from jumar.challenges.ranking import Lost
-from jumar.challenges.table import format_lost
+from jumar.challenges.ranking.rank_agents import Lost
+from jumar.challenges.ranking.table import format_lost
 from jumar.core.quoting import fence_text
 from jumar.core.run.strategy import Message, Request
 from jumar.errors import Infra
@@ -21,6 +21,9 @@ from jumar.ports import Ask, Model
 
 GENOME_CHARACTERS = 20_000
 """Longest genome that is taken."""
+
+HOW_CHARACTERS = 200
+"""Of a sentence on the idea of a variant."""
 
 SECONDS = 300.0
 

@@ -8,8 +8,8 @@ from math import ceil, log2
 import msgspec
 
 from jumar.challenges.agents_file import ChallengeAgent
-from jumar.challenges.comparison import compare
-from jumar.challenges.ranking import LAST, RankedAgent
+from jumar.challenges.ranking.comparison import compare
+from jumar.challenges.ranking.rank_agents import LAST, RankedAgent
 from jumar.challenges.score_runs import select_runs
 from jumar.challenges.scores_file import ChallengeScores
 from jumar.errors import BadInput

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
@@ -12,6 +13,9 @@ from jumar.challenges.generations.search import Trial
 
 STEP, HIGHEST = 0.2, 2.0
 """Of the temperature."""
+
+VARIANT = re.compile(r"-g\d+-\d+$")
+"""End of the name of a variant."""
 
 TRIES = 50
 """Draws for one variant that differs from all others."""
@@ -56,7 +60,7 @@ class MutatedVariants:
 
 def name_variant(parent: ChallengeAgent, variant: ChallengeAgent, generation: int, number: int) -> ChallengeAgent:
     """Return *variant* with a name of its own, which begins like that of the first *parent*."""
-    root = parent.name.rsplit("-g", 1)[0] if "-g" in parent.name else parent.name
+    root = VARIANT.sub("", parent.name)
     return replace(variant, entry=replace(variant.entry, name=f"{root[:28]}-g{generation}-{number}"))
 
 

@@ -25,8 +25,8 @@ def compare(  # noqa: PLR0913  one parameter for each option
 
     Tests by McNemar's exact test, composites by a bootstrap over rollouts.
     """
-    from jumar.challenges.comparison import compare as compare_runs  # noqa: PLC0415  it is slow to import
     from jumar.challenges.find_contestants import find_contestant  # noqa: PLC0415  as above
+    from jumar.challenges.ranking.comparison import compare as compare_runs  # noqa: PLC0415  it is slow to import
 
     voice = Console(json=as_json, quiet=quiet)
     first, second = (find_contestant(word, campaign, Trust(read_environment(), trust)) for word in (a, b))

@@ -62,7 +62,7 @@ def evolve(challenge: Path | None, agents: Path | None, resumed: str | None, **c
     session = ChallengeSession(voice, trust, {**chosen, "deadline": deadline})
     if stored is None:
         folder = (chosen["campaign"] or name_campaign()).absolute()
-        session.begin(folder, _read_origin(challenge, agents, chosen), chosen["campaign_usd"])
+        session.begin(folder, _read_origin(challenge, agents, chosen))
     elif challenge or agents or (resumed and rescoring):
         raise BadInput("--resume and --rescore name a campaign, which knows its challenge and agents; leave them out")
     else:
@@ -81,6 +81,7 @@ def evolve(challenge: Path | None, agents: Path | None, resumed: str | None, **c
 
 def _say_stopped(voice: Console, folder: Path, why: str) -> int:
     voice.say(f"stopped: {why}; go on with jumar evolve --resume {folder}")
+    voice.result({"campaign": str(folder), "stopped": why})
     return EXIT_CODES[StopReason.INTERRUPTED]
 
 
@@ -130,8 +131,8 @@ def _read_origin(challenge: Path | None, agents: Path | None, chosen: dict[str, 
 def _show(voice: Console, scores: ChallengeScores, folder: Path) -> int:
     """Say who won, and write the page."""
     from jumar.challenges.generations.lineage import load_lineage  # noqa: PLC0415  it is slow to import
+    from jumar.challenges.ranking.table import format_ranking  # noqa: PLC0415  as above
     from jumar.challenges.scores_file import build_ranking  # noqa: PLC0415  as above
-    from jumar.challenges.table import format_ranking  # noqa: PLC0415  as above
     from jumar.report.ranking_page import render_ranking  # noqa: PLC0415  as above
 
     for line in format_ranking(scores.rank()):

@@ -21,8 +21,9 @@ from jumar.challenges.generations.lineage import (
 from jumar.challenges.generations.proposals import ProposedVariants
 from jumar.challenges.generations.search import GenerationRules, Trial, check_pairs, search
 from jumar.challenges.generations.variants import MutatedVariants
-from jumar.challenges.ranking import LAST
-from jumar.cli.challenges.session import ChallengeSession, read_left_usd
+from jumar.challenges.money import add_up_spent
+from jumar.challenges.ranking.rank_agents import LAST
+from jumar.cli.challenges.session import ChallengeSession
 from jumar.core.run.strategy import FRONTIER, REPAIR
 from jumar.errors import BadInput
 from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from jumar.challenges.agents_file import ChallengeAgent, ModelTable
     from jumar.challenges.challenge_file import Challenge, GenerationTable
     from jumar.challenges.order import ChallengeOrigin
-    from jumar.challenges.ranking import Lost
+    from jumar.challenges.ranking.rank_agents import Lost
     from jumar.challenges.scores_file import ChallengeScores
 
 PROPOSALS = "proposals.jsonl"
@@ -72,8 +73,8 @@ def run_generations(
 
     def measure(name: str, agents: Sequence[ChallengeAgent]) -> ChallengeScores:
         nonlocal latest
-        left = read_left_usd(folder, origin.usd, proposer.spent)
-        latest = session.measure(places / name, origin, agents, left)
+        spent = add_up_spent([folder, *places.glob("g*")])
+        latest = session.measure(places / name, origin, agents, (spent, proposer.spent))
         return latest
 
     def tell(trial: Trial) -> None:

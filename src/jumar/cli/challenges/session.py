@@ -14,7 +14,6 @@ from jumar.cli.campaign_session import run_session
 from jumar.cli.console.output import Console
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import read_options
-from jumar.errors import BadInput
 from jumar.runs.setup.marks import Trust
 from jumar.task.option_values import OptionValues
 
@@ -31,8 +30,10 @@ class ChallengeSession:
         self.voice, self.trust = voice, trust
         self._chosen = chosen
 
-    def begin(self, folder: Path, origin: ChallengeOrigin, usd: float | None) -> None:
-        """Make a new campaign in *folder*, in which nothing was begun; *usd* caps its agents together.
+    def begin(self, folder: Path, origin: ChallengeOrigin, spent: float = 0.0, proposed: float = 0.0) -> None:
+        """Make a new campaign in *folder*, in which nothing was begun.
+
+        *spent* and *proposed* are the money for campaigns and for variants so far.
 
         Raises:
             BadInput: if a file cannot be read, or an agent cannot work on a task.
@@ -44,11 +45,14 @@ class ChallengeSession:
         )
         from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  as above
         from jumar.challenges.choose_model import choose_model  # noqa: PLC0415  as above
+        from jumar.challenges.money import compute_agents_usd  # noqa: PLC0415  as above
         from jumar.challenges.order import EvolveOptions, order_campaign, save_origin  # noqa: PLC0415  as above
 
         environ = self.trust.environ
         challenge = load_challenge(Path(origin.challenge))
-        if challenge.tables.principle and origin.judge.model:
+        judges = bool(challenge.tables.principle and origin.judge.model)
+        usd = compute_agents_usd(origin, judges=judges, spent=spent, proposed=proposed)
+        if judges:
             choose_model(origin.judge, challenge.tables.judge.tier, environ)  # refused here, before anything runs
         elif challenge.tables.principle:
             self.voice.note("principles are not judged: the file of agents names no model in [judge]")
@@ -78,9 +82,11 @@ class ChallengeSession:
         return watcher.run(lambda: score_challenge(folder, order, self.trust))
 
     def measure(
-        self, folder: Path, origin: ChallengeOrigin, agents: Sequence[ChallengeAgent], usd: float | None
+        self, folder: Path, origin: ChallengeOrigin, agents: Sequence[ChallengeAgent], money: tuple[float, float]
     ) -> ChallengeScores:
         """Return the scores of fresh runs of *agents* in *folder*; what was done there before is not done again.
+
+        *money* is what campaigns and variants cost so far.
 
         Raises:
             KeyboardInterrupt: if a signal or the deadline ended it.
@@ -90,7 +96,7 @@ class ChallengeSession:
         if (folder / SCORES).is_file():
             return load_scores(folder)
         if not folder.is_dir():
-            self.begin(folder, replace(origin, agents=tuple(agents), generations=0), usd)
+            self.begin(folder, replace(origin, agents=tuple(agents)), *money)
         self.voice.say(f"{folder.name}: {' against '.join(agent.name for agent in agents)}")
         scores = None if self.run(folder) else self.score(folder, again=True)
         if scores is None:
@@ -102,23 +108,3 @@ class ChallengeSession:
         names = ("timeout", "test_timeout", "confirm", "sandbox", "include", "python")
         options = read_options({name: self._chosen[name] for name in names})
         return OptionValues(**{name: getattr(options, name) for name in OptionValues.__struct_fields__})
-
-
-def read_left_usd(folder: Path, usd: float | None, spent: float) -> float | None:
-    """Return what of *usd* is left after all campaigns in *folder* and *spent*; None: there is no cap.
-
-    Raises:
-        BadInput: if nothing is.
-    """
-    from jumar.challenges.generations.lineage import GENERATIONS  # noqa: PLC0415  it is slow to import
-    from jumar.challenges.scores_file import SCORES, load_scores  # noqa: PLC0415  as above
-
-    if usd is None:
-        return None
-    for place in (folder, *sorted((folder / GENERATIONS).glob("g*"))):
-        if (place / SCORES).is_file():
-            scores = load_scores(place)
-            spent += scores.judged.usd + sum(run.usd for run in scores.runs)
-    if spent >= usd:
-        raise BadInput(f"the cap of ${usd:g} is used up; what was kept so far stands")
-    return usd - spent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jumar.challenges.ranking import Lost, RankedAgent
+from jumar.challenges.ranking.rank_agents import Lost, RankedAgent
 from jumar.core.quoting import make_one_line
 from jumar.scorers.axes import Axis, AxisScore, Label
 

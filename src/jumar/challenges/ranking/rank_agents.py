@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 
 import msgspec
 
-from jumar.challenges.run_score import JudgeStanding, RunScore, score_round
+from jumar.challenges.ranking.run_score import JudgeStanding, RunScore, score_round
 from jumar.scorers.axes import Axis, AxisPoints, AxisScore, Composite, Label, add_up, average
 
 STUDENT = (

@@ -10,7 +10,7 @@ from statistics import fmean
 
 import msgspec
 
-from jumar.challenges.run_score import JudgeStanding, RunScore, score_run
+from jumar.challenges.ranking.run_score import JudgeStanding, RunScore, score_run
 from jumar.scorers.axes import AxisPoints
 
 RESAMPLES = 10_000
