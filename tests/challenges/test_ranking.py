@@ -151,6 +151,7 @@ def test_a_fault_of_the_machine_counts_for_nobody() -> None:
     (nothing,) = rank(run(passed=None, stop="infra"))
 
     assert (ranked.rounds, ranked.axes[Axis.TESTS].points) == (1, 63)
+    assert ranked.labels[-1] == "1 of 2 runs left out", "an agent that breaks when it fails is seen to"
     assert (nothing.rounds, nothing.composite, nothing.maximum, nothing.labels) == (0, 0, 92, ("not run",))
 
 
@@ -237,3 +238,12 @@ def test_a_run_that_was_never_evaluated_passed_nothing() -> None:
     found = compare([run("a", 60, red=("x", "y", "z"))], [run("b", None)], POINTS, JUDGE)
 
     assert (found.tests_a, found.tests_b) == (60, 0)
+
+
+def test_tests_of_other_languages_are_not_paired() -> None:
+    a = [run("a", 60, task="t", suite="python")]
+    b = [run("b", 50, task="t", suite="go")]
+    found = compare(a, b, POINTS, JUDGE)
+
+    assert (found.pairs, found.tests_a, found.tests_b, found.p_tests) == (1, 0, 0, 1.0)
+    assert found.difference > 0

@@ -159,6 +159,7 @@ def test_nothing_is_asked_where_nothing_is_to_be_judged() -> None:
         ("two = sum(items)", "a.py:2"),
         ("  def total(items):\n      two = sum(items)", "a.py:1"),
         ("two = sum(things)", ""),
+        ("def tot", ""),
         (")", ""),
         ("", ""),
         ("def total(items):\n    return 1", ""),

@@ -9,7 +9,7 @@ from jumar.campaigns.create import find_campaign
 from jumar.campaigns.plan import PLAN, Rollout, get_run_folder, list_rollouts, load_plan
 from jumar.campaigns.standing import Progress, read_standing
 from jumar.challenges.ranking.run_score import JudgeStanding, RunScore
-from jumar.challenges.score_runs import select_runs
+from jumar.challenges.score_runs import compute_suite, select_runs
 from jumar.challenges.scores_file import SCORES, load_scores
 from jumar.errors import BadInput
 from jumar.runs.setup.marks import Trust
@@ -77,6 +77,7 @@ def _read_end(folder: Path, rollout: Rollout, name: str) -> RunScore | None:
         passed=result.passed,
         total=result.total,
         red=tuple(test for test in state.expected if test not in green),
+        suite=compute_suite(state),
         label="" if result.passed is not None else Label.NEVER_EVALUATED,
         usd=result.usd,
     )

@@ -20,10 +20,14 @@ from jumar.ports import Model
 from jumar.runs.setup.marks import Trust
 from jumar.runs.setup.result import read_state
 from jumar.scorers.axes import is_worth_judging
+from jumar.scorers.principles.mark import PrincipleMark
 from jumar.scorers.principles.session import Case, JudgeRules, JudgeSession
 
 RECORDING = "judge.jsonl"
 """Name of the judge's recording in the campaign's folder."""
+
+CODE_CHARACTERS = 150_000
+"""Characters of the changed files of one run that are judged. More is void, not cut: what is cut would go unseen."""
 
 
 class Judge(NamedTuple):
@@ -42,6 +46,8 @@ async def judge_runs(
     """
     table = challenge.tables.judge
     cases = {run.run: case for run in runs if (case := _build_case(folder, run, table.gate)) is not None}
+    large = {name: case for name, case in cases.items() if _count_characters(case) > CODE_CHARACTERS}
+    cases = {name: case for name, case in cases.items() if name not in large}
     rules = JudgeRules(
         challenge.tables.principle, table.tier, table.repeat, table.calibration, table.agreement, judge.usd
     )
@@ -74,6 +80,15 @@ def open_judge(origin: ChallengeOrigin, tier: str, folder: Path, trust: Trust, *
     if path.is_file() and not again:
         return parse_cassette(read_cassette(path), str(path)).of(tier)
     return choose_model(origin.judge, tier, trust.environ).record(path, tier)
+
+
+def _count_characters(case: Case) -> int:
+    return sum(map(len, case.files.values()))
+
+
+def _void_marks(challenge: Challenge) -> tuple[PrincipleMark, ...]:
+    why = f"the changed files have more than {CODE_CHARACTERS:,} characters, which is more than is judged"
+    return tuple(PrincipleMark(principle.name, None, why=why) for principle in challenge.tables.principle)
 
 
 def _build_case(folder: Path, run: RunScore, gate: float) -> Case | None:

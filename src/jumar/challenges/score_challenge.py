@@ -54,7 +54,8 @@ async def _score(folder: Path, chosen: ScoringChoices, trust: Trust) -> Challeng
     rules = RescoreRules(options, python=options.python)
     tables = challenge.tables.linter
     linters = Linters(tables, trust.environ, options.python) if tables else None
-    order = ScoringOrder(plan, folder, rules, challenge.load_scars(), linters, trust, chosen.cores, chosen.say)
+    scars, most = challenge.load_scars(), challenge.tables.points.scars
+    order = ScoringOrder(plan, folder, rules, scars, linters, most, trust, chosen.cores, chosen.say)
     runs = await score_runs(order)
     standing, report = JudgeStanding(gate=challenge.tables.judge.gate, absent=True), JudgeReport()
     if challenge.tables.principle and origin.judge.model:

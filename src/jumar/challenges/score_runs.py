@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -17,6 +18,7 @@ from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.verdict import Cause
 from jumar.journal.writer import read_journal
+from jumar.languages.syntax import find_language
 from jumar.runs.rescoring import RescoreRules, rescore_run
 from jumar.runs.scoring import Scored
 from jumar.runs.setup.marks import Trust
@@ -29,12 +31,17 @@ from jumar.workspace.store.shared import find_objects_folder
 
 NOT_BEGUN = "not_begun"
 
+TOO_LARGE = "too-large"
+"""Rule that takes all points: else whoever pads a file hides its scars."""
+
 
 class ChangedFiles(NamedTuple):
     """Files that a run changed, path -> content, and the same files as they were; what was deleted is in neither."""
 
     after: Mapping[str, bytes]
     before: Mapping[str, bytes]
+    large: tuple[str, ...] = ()
+    """Source files that the run made too large to be searched."""
 
 
 class LintSearch(Protocol):
@@ -53,6 +60,8 @@ class ScoringOrder(NamedTuple):
     rules: RescoreRules
     scars: ScarSearch
     linters: LintSearch | None
+    most: float
+    """Points of the scars axis."""
     trust: Trust
     cores: int
     say: Callable[[str], None]
@@ -115,6 +124,7 @@ def read_changed_files(folder: Path, state: RunState) -> ChangedFiles:
     store = Store(find_objects_folder(folder))
     base, best = store.manifest(state.run.tree), store.manifest(state.tree)
     read: list[dict[str, bytes]] = [{}, {}]
+    large: list[str] = []
     for path in find_differences(base, best):
         if path not in best:
             continue
@@ -124,13 +134,16 @@ def read_changed_files(folder: Path, state: RunState) -> ChangedFiles:
                 data = store.get(node.sha256)
                 if len(data) <= LARGEST_BYTES:
                     into[path] = data
-    return ChangedFiles(*read)
+                elif manifest is best and find_language(path):
+                    large.append(path)
+    return ChangedFiles(read[0], read[1], tuple(path for path in large if path in read[1] or path not in base))
 
 
 async def _find_scars(run: StoredRun, order: ScoringOrder) -> tuple[Finding, ...]:
     """Return the scars that *run* added, by the rules and by the linters."""
     changed = read_changed_files(run.folder, run.state)
     found = subtract_findings(order.scars.search(changed.after), order.scars.search(changed.before))
+    found += tuple(Finding(path, 1, TOO_LARGE, order.most, "too large to be searched") for path in changed.large)
     if order.linters is None:
         return found
     return (*found, *await order.linters.search(run.folder, (run.state.run.tree, run.state.tree), changed))
@@ -177,6 +190,7 @@ def _score(run: StoredRun, scored: Scored | None, why: str, order: ScoringOrder)
         passed=scored.passed if scored is not None and evaluated else None,
         total=scored.total if scored is not None else result.total,
         red=scored.red if scored is not None else (),
+        suite=compute_suite(run.state),
         label=label,
         why=reason,
         usd=result.usd,
@@ -205,6 +219,11 @@ def find_label(run: StoredRun, scored: Scored | None, why: str) -> tuple[str, st
     if result.stop is StopReason.BUDGET and "seconds" in result.raises and not scored.ok:
         return Label.TIMED_OUT, result.why
     return "", ""
+
+
+def compute_suite(state: RunState) -> str:
+    """Return what tells the expected tests of the run in *state* from those of another task, or another language."""
+    return sha256("\n".join(sorted(state.expected)).encode()).hexdigest()[:16]
 
 
 def select_runs(runs: Iterable[RunScore], agent: str) -> tuple[RunScore, ...]:

@@ -105,7 +105,9 @@ def _pair(a: Iterable[RunScore], b: Iterable[RunScore]) -> Mapping[Cell, tuple[R
 
 
 def _count_alone(a: RunScore, b: RunScore) -> tuple[int, int]:
-    """Return the number of tests that *a* alone passes, and that *b* alone passes."""
+    """Return the number of tests that *a* alone passes, and that *b* alone passes; none, if their tests differ."""
+    if a.suite != b.suite and a.suite and b.suite:
+        return 0, 0
     failed_a, failed_b = (None if not run.share and not run.red else set(run.red) for run in (a, b))
     if failed_a is None or failed_b is None:
         return round(a.share * a.total), round(b.share * b.total)

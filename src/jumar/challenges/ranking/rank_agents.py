@@ -129,7 +129,10 @@ def _score_nothing(points: AxisPoints, judge: JudgeStanding, why: str) -> dict[A
 def _list_labels(runs: Sequence[RunScore], added: Composite) -> tuple[str, ...]:
     """Return the labels of the axes, and those of single runs that make an agent last."""
     seen = [run.label for run in runs if run.counts and run.label in UNTRUSTED]
-    return tuple(dict.fromkeys((*seen, *added.labels)))
+    known = {run.task for run in runs if run.counts}
+    left_out = sum(not run.counts and run.task in known for run in runs)
+    told = [f"{left_out} of {len(runs)} runs left out"] if left_out else []
+    return tuple(dict.fromkeys((*seen, *added.labels, *told)))
 
 
 def _estimate_interval(values: Sequence[float], maximum: float) -> tuple[float | None, float | None]:

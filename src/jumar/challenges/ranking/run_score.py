@@ -41,6 +41,8 @@ class RunScore(msgspec.Struct, frozen=True, kw_only=True):
     total: int
     red: tuple[str, ...] = ()
     """Tests that did not pass."""
+    suite: str = ""
+    """Identity of the expected tests: the same task in another language has others."""
     label: str = ""
     """A disqualifying `Label`, or empty."""
     why: str = ""

@@ -12,7 +12,7 @@ import msgspec
 from jumar.scorers.principles.principle import Principle
 
 QUOTE_CHARACTERS = 6
-"""A shorter quote, such as a bracket, is in any code."""
+"""Shorter quotes, such as a bracket, are in any code."""
 
 QUOTES = 5
 """Quotes that are read of one mark."""
@@ -60,9 +60,14 @@ def find_quote(quote: str, files: Mapping[str, str]) -> str:
     for path, text in files.items():
         lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
         for start in range(len(lines) - len(wanted) + 1):
-            if all(part in lines[start + n][1] for n, part in enumerate(wanted)):
+            if all(_is_quoted(part, lines[start + n][1]) for n, part in enumerate(wanted)):
                 return f"{path}:{lines[start][0]}"
     return ""
+
+
+def _is_quoted(part: str, line: str) -> bool:
+    """Return whether *part* quotes *line*: a word of it alone would be in any code."""
+    return part in line and 2 * len(part) >= len(line)
 
 
 def take_majority(principle: str, marks: Sequence[PrincipleMark]) -> PrincipleMark:

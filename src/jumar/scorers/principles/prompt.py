@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from jumar.core.quoting import cut_middle, fence_text
+from jumar.core.quoting import fence_text
 from jumar.core.run.strategy import Message
 from jumar.scorers.principles.principle import Principle
-
-CODE_CHARACTERS = 60_000
-"""Of the code of one run that the judge is shown."""
 
 TASK = """\
 You mark code by the principles below. The code gets 0 (it does not have it), 1 (in part) or 2
@@ -40,7 +37,7 @@ def build_prefix(principles: Iterable[Principle]) -> Message:
 def build_code(files: Mapping[str, str]) -> Message:
     """Return the message with the code in *files*. Files are numbered: no path tells whose code it is."""
     texts = (f"File {number}\n{fence_text(text)}" for number, text in enumerate(files.values(), 1))
-    return Message("user", cut_middle("\n\n".join(texts), CODE_CHARACTERS))
+    return Message("user", "\n\n".join(texts))
 
 
 def plant_plea(text: str) -> str:
