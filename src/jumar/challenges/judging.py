@@ -52,10 +52,9 @@ async def judge_runs(
         challenge.tables.principle, table.tier, table.repeat, table.calibration, table.agreement, judge.usd
     )
     done = await JudgeSession(judge.model, rules).judge(tuple({case.key: case for case in cases.values()}.values()))
-    marked = tuple(
-        replace(run, marks=done.marks[cases[run.run].key]) if run.run in cases else replace(run, marks=())
-        for run in runs
-    )
+    marks = {name: done.marks[case.key] for name, case in cases.items()}
+    marks |= dict.fromkeys(large, _void_marks(challenge))
+    marked = tuple(replace(run, marks=marks.get(run.run, ())) for run in runs)
     report = JudgeReport(
         model=judge.model.name,
         calls=done.calls,
