@@ -41,10 +41,12 @@ def test_the_word_is_found_and_a_search_goes_on_where_it_was(
     with Server(answer) as server:
         world = write_world(tmp_path, server.url, generations, proposes=generations == ONE)
         assert call(world.words("--generations", "2")) == 0, capfd.readouterr()
+        told = json.loads(capfd.readouterr().out.splitlines()[-1])
         asked = len(server.requests)
         lineage, genome = Path("c/lineage.jsonl").read_bytes(), Path("c/genome.md").read_text()
         trials = [json.loads(line) for line in lineage.splitlines()]
 
+        assert told["lineage"] == trials
         assert "Use recursion." in genome
         assert any(trial["kept"] and "recursion" in trial["genome"] for trial in trials)
         assert all(trial["difference"] > 0 for trial in trials if trial["kept"])

@@ -60,17 +60,15 @@ def order_campaign(
     rollouts = chosen.rollouts or challenge.tables.rollouts
     by_agent = [_list_tasks(challenge, agent, folder, chosen.options) for agent in agents]
     limits = challenge.tables.limits
-    interleaved = [
-        tasks[number] for number in range(max(map(len, by_agent))) for tasks in by_agent if number < len(tasks)
-    ]
-    tasks = []
-    for task in interleaved:
-        count = sum(each.agent == task.agent for each in interleaved)
-        usd = limits.usd / (count * rollouts) if limits.usd is not None else None
-        own = replace(task.options or OptionValues(), seconds=limits.seconds, tokens=limits.tokens, usd=usd)
-        tasks.append(replace(task, options=own))
+    share = limits.usd / (len(challenge.tasks) * rollouts) if limits.usd is not None else None
+    tasks = tuple(
+        replace(task, options=replace(options, seconds=limits.seconds, tokens=limits.tokens, usd=share))
+        for turn in zip(*by_agent, strict=True)
+        for task in turn
+        if (options := task.options) is not None
+    )
     usd = chosen.usd if chosen.usd is not None else limits.usd * len(agents) if limits.usd is not None else None
-    return CampaignOrder(tasks=tuple(tasks), options=chosen.options, budget=CampaignBudget(usd=usd), rollouts=rollouts)
+    return CampaignOrder(tasks=tasks, options=chosen.options, budget=CampaignBudget(usd=usd), rollouts=rollouts)
 
 
 def save_origin(folder: Path, origin: ChallengeOrigin) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -58,10 +59,12 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     usd: float
     """Of all agents and the judge."""
     page: str
+    lineage: tuple[object, ...] = ()
+    """Trials of its generations."""
 
 
-def build_ranking(scores: ChallengeScores, folder: Path) -> Ranking:
-    """Return the ranking of *scores*, whose campaign lies in *folder*."""
+def build_ranking(scores: ChallengeScores, folder: Path, lineage: Sequence[object] = ()) -> Ranking:
+    """Return the ranking of *scores*, whose campaign lies in *folder*, with the trials of its generations."""
     ranked = scores.rank()
     return Ranking(
         challenge=scores.challenge,
@@ -71,6 +74,7 @@ def build_ranking(scores: ChallengeScores, folder: Path) -> Ranking:
         judged=scores.judged,
         usd=round(sum(agent.usd for agent in ranked) + scores.judged.usd, 6),
         page=str(folder / PAGE),
+        lineage=tuple(lineage),
     )
 
 

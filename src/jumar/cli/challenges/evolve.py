@@ -137,9 +137,10 @@ def _show(voice: Console, scores: ChallengeScores, folder: Path) -> int:
 
     for line in format_ranking(scores.rank()):
         voice.say(line)
-    ranking = build_ranking(scores, folder)
+    lineage = load_lineage(folder)
+    ranking = build_ranking(scores, folder, lineage)
     with explain_disk_faults(f"cannot write {ranking.page}"):
-        replace_file(Path(ranking.page), render_ranking(scores, load_lineage(folder)).encode())
+        replace_file(Path(ranking.page), render_ranking(scores, lineage).encode())
     voice.say(f"ranking  {ranking.page}")
     voice.result(ranking)
     return 0

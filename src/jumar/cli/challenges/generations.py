@@ -89,7 +89,8 @@ def run_generations(
         left, trials = _find_left(first, kept, places), tuple(kept)
     with explain_disk_faults(f"cannot write {folder / GENOME}"):
         replace_file(folder / GENOME, (left.genome + "\n").encode())
-    session.voice.say(f"genome   {folder / GENOME}  ({left.name})")
+    warmth = "" if left.entry.temperature is None else f", temperature {left.entry.temperature:g}"
+    session.voice.say(f"genome   {folder / GENOME}  ({left.name}{warmth})")
     return left, trials
 
 
