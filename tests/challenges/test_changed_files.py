@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import pytest
 
 from jumar.challenges.challenge_file import load_challenge
 from jumar.challenges.judging import CODE_CHARACTERS, Judge, judge_runs
@@ -35,6 +36,7 @@ def test_a_padded_file_is_named(tmp_path: Path) -> None:
     assert "app.py" not in changed.after
 
 
+@pytest.mark.slow
 def test_more_than_a_judge_reads_is_void_and_not_cut(tmp_path: Path) -> None:
     """The bad part would be in the middle."""
     work(tmp_path / "runs" / "a", (write_passing(9, "x" * CODE_CHARACTERS),))

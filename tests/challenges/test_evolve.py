@@ -194,6 +194,7 @@ BAD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("challenge", "agents", "sentence"), BAD, ids=[each[2] for each in BAD])
 def test_what_does_not_fit_is_one_sentence_and_nothing_is_left(
     challenge: str, agents: str, sentence: str, *, world: ChallengeWorld, jumar: Called

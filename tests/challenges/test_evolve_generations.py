@@ -59,6 +59,7 @@ def test_the_word_is_found_and_a_search_goes_on_where_it_was(
         assert asked < len(server.requests) <= 2 * asked
 
 
+@pytest.mark.slow
 def test_a_search_that_can_show_nothing_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_word_that_makes_the_agent_better_is_found(seed: int) -> None:
     assert all(trial.difference is not None and trial.difference > 0 for trial in kept)
 
 
+@pytest.mark.slow
 def test_of_equals_the_original_is_kept_in_a_sample() -> None:
     assert count_changed(20) <= 1
 

@@ -75,6 +75,7 @@ def hidden_examples() -> Iterator[tuple[ScarRule, str, str]]:
                     yield rule, path, QUOTED[language][0].format(text)
 
 
+@pytest.mark.slow
 def test_comments_and_strings_match_no_code_rule() -> None:
     hidden = list(hidden_examples())
 
@@ -191,6 +192,7 @@ def test_findings_of_a_real_linter_cost_what_was_said(tmp_path: Path) -> None:
         list(parse_sarif(b"a.py:1: F401", {}, "ruff"))
 
 
+@pytest.mark.slow
 class TestCommand:
     """`jumar scars`."""
 

@@ -87,11 +87,15 @@ def run_generations(
     except BadInput as fault:
         session.voice.note(f"the search ends here: {fault}")
         left, trials = _find_left(first, kept, places), tuple(kept)
+    _keep_genome(session, folder, left)
+    return left, trials
+
+
+def _keep_genome(session: ChallengeSession, folder: Path, left: ChallengeAgent) -> None:
     with explain_disk_faults(f"cannot write {folder / GENOME}"):
         replace_file(folder / GENOME, (left.genome + "\n").encode())
     warmth = "" if left.entry.temperature is None else f", temperature {left.entry.temperature:g}"
     session.voice.say(f"genome   {folder / GENOME}  ({left.name}{warmth})")
-    return left, trials
 
 
 def choose_first(agents: Sequence[ChallengeAgent], scores: ChallengeScores) -> ChallengeAgent:
