@@ -95,7 +95,7 @@ def test_a_recording_that_does_not_fit_is_no_judgement(world: ChallengeWorld, ju
         _, fresh, _ = jumar("evolve", "--rescore", "c", "--judge-again", "--json", "-q")
 
     assert "mismatch" in stale["judge"]["withheld"]
-    assert by_agent(stale)["good"]["maximum"] == 72
+    assert (by_agent(stale)["good"]["maximum"], by_agent(stale)["good"]["principles"]) == (72, None)
     assert fresh["judge"]["withheld"] == ""
     assert by_agent(fresh)["good"]["composite"] == 92
 

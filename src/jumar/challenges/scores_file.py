@@ -10,7 +10,7 @@ import msgspec
 from jumar.challenges.ranking.rank_agents import RankedAgent, rank_agents
 from jumar.challenges.ranking.run_score import JudgeStanding, RunScore
 from jumar.errors import BadInput
-from jumar.scorers.axes import AxisPoints
+from jumar.scorers.axes import AxisPoints, Label
 from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
 
 SCORES, PAGE = "scores.json", "ranking.html"
@@ -105,7 +105,7 @@ def load_scores(folder: Path) -> ChallengeScores:
 
 
 def _describe(agent: RankedAgent) -> dict[str, object]:
-    """Return *agent* with the points of each axis beside its composite; None: the axis was left out."""
+    """Return *agent* with the points of each axis beside its composite; None: the axis is absent or withheld."""
     told: dict[str, object] = msgspec.to_builtins(agent)
-    axes = {name: score.points for name, score in agent.axes.items()}
+    axes = {name: score.points for name, score in agent.axes.items() if score.label != Label.WITHHELD}
     return {**told, **{axis: axes.get(axis) for axis in ("tests", "principles", "scars")}}
