@@ -1,4 +1,4 @@
-"""A challenge of real tasks in two languages: repair, a scripted pipeline, a real local model, an external command."""
+"""Real tasks, a real local model and an external command on one challenge; and that model as a judge."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from jumar.cli.main import call
 from support.processes.local_llm import missing, serving
 from support.processes.node import PACKAGES
+from support.worlds.challenge_world import ChallengeWorld
 from support.worlds.real_task_scripts import Entry, laid_out, tasks
 
 PYTHON = ("quixbugs-bitcount", "quixbugs-sieve", "exercism-python-acronym", "exercism-python-hamming")
@@ -108,3 +109,28 @@ def test_four_agents_on_six_tasks(
     figure(
         "evolve_real", f"4 agents on 6 real tasks in 2 languages, {told['ranking'][0]['maximum']:g} points: {points}"
     )
+
+
+@pytest.mark.proof
+def test_a_small_model_is_no_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], figure: Any
+) -> None:
+    if why := missing():
+        pytest.skip(why)
+    monkeypatch.chdir(tmp_path)
+    world = ChallengeWorld(tmp_path)
+    world.challenge(more="[judge]\nrepeat = 1\n")
+    with serving() as local:
+        world.agents("good")
+        judge = f'[judge]\nmodel = "openai:smollm2"\nbase_url = "{local.openai}"\nprice = "free"\n'
+        world.write("agents.toml", (tmp_path / "agents.toml").read_text() + judge)
+        assert call(world.words()) == 0
+    told = json.loads(capfd.readouterr().out.splitlines()[-1])
+    judged = told["judged"]
+
+    assert "calibration" in told["judge"]["withheld"]
+    assert told["ranking"][0]["principles"] is None
+    assert call(("evolve", "--rescore", "c", "--json", "-q")) == 0  # its server is gone
+    assert json.loads(capfd.readouterr().out.splitlines()[-1]) == told
+    share = judged["cached_tokens"] / judged["prompt_tokens"]
+    figure("small_judge", f"withheld at {judged['calibration']:.0%} of the examples, {share:.0%} of its prompts cached")
