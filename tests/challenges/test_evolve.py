@@ -78,6 +78,9 @@ def test_a_judged_challenge_and_once_more_from_its_journals(world: ChallengeWorl
     assert Path("c/scores.json").read_bytes() == scores
     assert page.is_file()
 
+    code, resumed, said = jumar("evolve", "--resume", "c", "--json", "-q")  # all is done: nobody is asked again
+    assert (code, resumed) == (0, told), said
+
     code, compared, said = jumar("compare", "good", "half", "--in", "c", "--json")
     assert (code, compared["pairs"], compared["tests_a"], compared["tests_b"]) == (0, 2, 2, 0), said
 
@@ -218,5 +221,7 @@ def test_a_campaign_of_no_challenge_is_not_ranked(world: ChallengeWorld, jumar: 
     assert jumar("evolve")[0] == 2
     world.challenge()
     assert jumar("evolve", "challenge.toml", "--agents", "agents.toml", "--rescore", "c")[0] == 2
+    assert jumar("evolve", "--resume", "c", "--rescore", "c")[0] == 2
+    assert "takes no --generations" in jumar("evolve", "--resume", "c", "--generations", "2")[2]
     assert jumar("compare", "a", "b")[0] == 2
     shutil.rmtree("c")

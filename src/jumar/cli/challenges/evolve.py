@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from jumar.cli.campaign_session import read_deadline
 from jumar.cli.challenges.session import ChallengeSession
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from jumar.challenges.order import ChallengeOrigin
     from jumar.challenges.scores_file import ChallengeScores
 
+PLANNED = frozenset({"challenge", "agents", "rollouts", "campaign", "campaign_usd", "generations"})
+"""Parameters that a campaign is planned with."""
+
 
 @click.command(epilog="Example: jumar evolve challenge.toml --agents agents.toml --rollouts 3 --budget-usd 10")
 @click.argument("challenge", required=False, type=click.Path(path_type=Path))
@@ -37,8 +41,8 @@ if TYPE_CHECKING:
     default=0,
     help="Vary the winner's prompts; keep what is better.",
 )
-@click.option("--judge-again", is_flag=True, help="With --rescore: ask the judge anew instead of its recording.")
-@click.option("--budget-usd", "campaign_usd", type=float, help="Cap on the money of all agents together.")
+@click.option("--judge-again", is_flag=True, help="Ask the judge anew, where its answers are recorded.")
+@click.option("--budget-usd", "campaign_usd", type=float, help="Cap on the money of agents, judge and proposer.")
 @click.option("--deadline", help="When to halt: 8h, 90m, or a time of day such as 07:30.")
 @click.option("--concurrency", type=click.IntRange(1, 65_536), default=8, help="Runs at once (default 8).")
 @click.option("--cores", type=click.IntRange(1), help="Runs judged at once (default: the cores of this machine).")
@@ -54,6 +58,7 @@ def evolve(challenge: Path | None, agents: Path | None, resumed: str | None, **c
     """
     from jumar.campaigns.create import find_campaign, name_campaign  # noqa: PLC0415  it is slow to import
     from jumar.campaigns.plan import load_plan  # noqa: PLC0415  as above
+    from jumar.challenges.scores_file import SCORES  # noqa: PLC0415  as above
 
     voice, environ = Console(json=chosen["as_json"], quiet=chosen["quiet"]), read_environment()
     deadline = read_deadline(chosen["deadline"], time.time()) if chosen["deadline"] else None
@@ -63,20 +68,35 @@ def evolve(challenge: Path | None, agents: Path | None, resumed: str | None, **c
     if stored is None:
         folder = (chosen["campaign"] or name_campaign()).absolute()
         session.begin(folder, _read_origin(challenge, agents, chosen))
-    elif challenge or agents or (resumed and rescoring):
-        raise BadInput("--resume and --rescore name a campaign, which knows its challenge and agents; leave them out")
     else:
+        _refuse_changes(click.get_current_context(), both=bool(resumed and rescoring))
         folder = find_campaign(stored).absolute()
     load_plan(folder, trust)
     voice.say(f"campaign {folder}")
     if not rescoring and (stopped := session.run(folder)):
         return _say_stopped(voice, folder, stopped)
-    scores = session.score(folder, again=chosen["judge_again"] or not rescoring)
+    # Without scores a session of the judge did not come to its end, and its recording is a part of one.
+    scores = session.score(folder, again=chosen["judge_again"] or not (folder / SCORES).is_file())
     if scores is None:
         return voice.interrupted()
     if not rescoring and not _run_generations(session, folder, scores):
         return _say_stopped(voice, folder, "it goes on with its generations")
     return _show(voice, scores, folder)
+
+
+def _refuse_changes(context: click.Context, *, both: bool) -> None:
+    """Refuse what would make another challenge of the one that is stored.
+
+    Raises:
+        BadInput: naming an argument that was typed and has no say there.
+    """
+    if both:
+        raise BadInput("--resume goes on with a campaign and --rescore scores one again; leave one out")
+    for parameter in context.command.params:
+        typed = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+        if typed and parameter.name in PLANNED:
+            what = parameter.opts[0] if isinstance(parameter, click.Option) else "CHALLENGE"
+            raise BadInput(f"a stored campaign stays what it was planned to be, so it takes no {what}; leave it out")
 
 
 def _say_stopped(voice: Console, folder: Path, why: str) -> int:
