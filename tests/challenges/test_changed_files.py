@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from jumar.challenges.challenge_file import load_challenge
+from jumar.challenges.changed_files import read_changed_files
 from jumar.challenges.judging import CODE_CHARACTERS, Judge, judge_runs
 from jumar.challenges.ranking.run_score import RunScore
-from jumar.challenges.score_runs import read_changed_files
 from jumar.runs.setup.result import read_state
 from jumar.scorers.scars.search import LARGEST_BYTES
 from jumar.testing import script

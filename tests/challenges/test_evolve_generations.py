@@ -52,8 +52,12 @@ def test_the_word_is_found_and_a_search_goes_on_where_it_was(
         assert all(trial["difference"] > 0 for trial in trials if trial["kept"])
         assert "recursion" in Path("c/ranking.html").read_text()
 
+        options = json.loads(Path("c/generations/g1-confirm/campaign.json").read_bytes())["options"]
         shutil.rmtree("c/generations/g1-confirm")  # as if it had been stopped there
+        Path("c/generations/g1-confirm/runs").mkdir(parents=True)  # and killed while it was being made
         assert call(("evolve", "--resume", "c", "--json", "-q")) == 0, capfd.readouterr()
+        again = json.loads(Path("c/generations/g1-confirm/campaign.json").read_bytes())["options"]
+        assert again == options, "judged as the search began, whatever --resume was typed with"
         assert Path("c/lineage.jsonl").read_bytes() == lineage
         assert Path("c/genome.md").read_text() == genome
         assert asked < len(server.requests) <= 2 * asked
@@ -68,4 +72,25 @@ def test_a_search_that_can_show_nothing_is_refused(
 
     assert call(world.words("--generations", "9")) == 2
     assert "tasks times rollouts must be 8 or more" in capfd.readouterr().out
+    assert not Path("c").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("agents", "sentence"),
+    [
+        ('[[agent]]\nname = "a"\nmodel = "repair"\n', "no agent reads any"),
+        ('[[agent]]\nname = "a"\nmodel = "script:good.jsonl"\n[proposer]\nmodel = "nobody:x"\n', "nobody"),
+    ],
+)
+def test_what_cannot_be_varied_is_refused_before_anything_runs(
+    agents: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    world = ChallengeWorld(tmp_path)
+    world.challenge(rollouts=3)
+    world.write("agents.toml", agents)
+
+    assert call(world.words("--generations", "1")) == 2
+    assert sentence in capfd.readouterr().out
     assert not Path("c").exists()

@@ -15,7 +15,7 @@ from jumar.challenges.scores_file import ChallengeScores
 from jumar.errors import BadInput
 from jumar.scorers.axes import AxisPoints, Label
 
-FIRST = ChallengeAgent(entry=AgentEntry(name="first", model="m"), folder="", genome="Mend the code.")
+FIRST = ChallengeAgent(entry=AgentEntry(name="first", model="openai:m"), folder="", genome="Mend the code.")
 LINES = ("Read the tests first.", "Think about the edge cases.", "Be brief.", "Write types.")
 TASKS, ROLLOUTS, TOTAL = 4, 3, 20
 Skill = Callable[[ChallengeAgent], float]
@@ -97,6 +97,19 @@ def test_a_variant_that_cheats_is_not_even_confirmed() -> None:
     assert left is FIRST
     assert not any(CONFIRM in name for name in arena.measured)
     assert not any(trial.kept for trial in trials)
+
+
+def test_a_search_whose_money_is_used_up_leaves_what_was_kept() -> None:
+    arena = Arena(know_edge_cases, 0)
+    rules = GenerationRules(generations=4, pairs=TASKS * ROLLOUTS)
+
+    def measure(name: str, agents: Sequence[ChallengeAgent]) -> ChallengeScores | None:
+        return None if len(arena.measured) == 2 else arena.measure(name, agents)
+
+    left, trials = search(FIRST, rules, MutatedVariants(LINES, 3, 0).propose, measure)
+
+    assert len(arena.measured) == 2
+    assert (left is not FIRST) == any(trial.kept for trial in trials)
 
 
 @pytest.mark.parametrize(("generations", "pairs", "least"), [(1, 4, 5), (4, 6, 7), (10, 7, 8)])

@@ -147,6 +147,20 @@ def test_the_budget_of_the_judge_is_never_passed() -> None:
     assert "$0.055" in done.withheld
 
 
+class CheapJudge(ScriptedJudge):
+    """Costs a tenth of its worst case."""
+
+    def worst(self, _: Ask) -> Cost:
+        return Cost(usd=10 * self.usd)
+
+
+def test_calls_under_way_are_waited_for_before_the_budget_is_said_to_be_short() -> None:
+    """30 calls of $0.01, each of which may cost $0.10: no two of them fit under $0.4 at their worst with four more."""
+    done = judge(CheapJudge(judge_honestly), GOOD, POOR, rules=RULES._replace(usd=0.4))
+
+    assert (done.withheld, done.calls, done.usd) == ("", 30, 0.3)
+
+
 def test_nothing_is_asked_where_nothing_is_to_be_judged() -> None:
     model = ScriptedJudge(judge_honestly)
 

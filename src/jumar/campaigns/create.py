@@ -71,6 +71,7 @@ class CampaignOrder(msgspec.Struct, frozen=True, kw_only=True):
     patience: int | None = None
     retries: int = 2
     shared_verdicts: bool = True
+    purpose: str = ""
 
 
 def create_campaign(folder: Path, order: CampaignOrder, environ: Mapping[str, str]) -> CampaignPlan:
@@ -91,6 +92,7 @@ def create_campaign(folder: Path, order: CampaignOrder, environ: Mapping[str, st
         patience=order.patience,
         retries=order.retries,
         shared_verdicts=order.shared_verdicts,
+        purpose=order.purpose,
     )
     costs = [_try_task(folder, plan, task, environ) for task in plan.tasks]
     profile = read_profile(order.options)

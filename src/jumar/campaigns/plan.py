@@ -75,6 +75,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """True if a tree that one run had judged is not judged again for another one."""
     retries: int = 2
     """Number of times that a run goes on after a fault of the machine or the provider."""
+    purpose: str = ""
+    """Text of whoever ordered it, kept under the plan's mark: nobody else can have written it."""
 
 
 def list_rollouts(plan: CampaignPlan) -> tuple[Rollout, ...]:

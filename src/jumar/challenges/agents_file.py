@@ -14,6 +14,7 @@ from jumar.core.run.strategy import REPAIR
 from jumar.core.state.run_state import EXTERNAL
 from jumar.errors import BadInput
 from jumar.task.option_values import OptionValues
+from jumar.task.resolve import asks_provider
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 """Names of agents begin the names of runs."""
@@ -93,6 +94,16 @@ class ChallengeAgent(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """Return its name."""
         return self.entry.name
+
+    @property
+    def reads_prompts(self) -> bool:
+        """Return whether prompts make a difference to it."""
+        return REPAIR not in (self.entry.agent, self.entry.model)
+
+    @property
+    def sends_temperature(self) -> bool:
+        """Return whether a temperature may be chosen for it: an external agent and a script take none."""
+        return bool(self.entry.model) and asks_provider(self.entry.model) and not self.entry.command
 
     def build_options(self, instruction: str) -> OptionValues:
         """Return the options of its runs on a task that says *instruction*."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -62,7 +62,7 @@ class LinterTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """`[[linter]]`: a linter whose findings, as SARIF on standard output, take points as scars."""
 
     command: str
-    """Words, as a shell splits them; `{files}` stands for the changed files."""
+    """Command for a shell, in a sandbox; `{files}` stands for the changed files."""
     points: Amount = 1
     """Of each of its rules."""
     rules: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class ChallengeTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     linter: tuple[LinterTable, ...] = ()
 
 
-class Challenge(msgspec.Struct, frozen=True, kw_only=True):
+class Challenge(NamedTuple):
     """A challenge that was read and holds together."""
 
     name: str
@@ -102,15 +102,8 @@ class Challenge(msgspec.Struct, frozen=True, kw_only=True):
     """The folder that its paths are relative to."""
     tables: ChallengeTables
     tasks: tuple[CampaignTask, ...]
-
-    def load_scars(self) -> ScarSearch:
-        """Return the search for scars by the rules of the challenge.
-
-        Raises:
-            BadInput: if a rule cannot be read, or is wrong about its own examples.
-        """
-        table = self.tables.scars
-        return ScarSearch(load_rules([self.folder / path for path in table.rules], shipped=table.shipped))
+    scars: ScarSearch
+    """Search by its rules, all of which hold what their examples say."""
 
 
 def load_challenge(path: Path) -> Challenge:
@@ -128,11 +121,9 @@ def load_challenge(path: Path) -> Challenge:
         raise BadInput(f"{place} is no challenge: {error}") from None
     folder = place.resolve().parent
     _check_principles(tables, place)
-    found = Challenge(
-        name=tables.name or folder.name, folder=folder, tables=tables, tasks=find_tasks_below(folder, tables.tasks)
-    )
-    found.load_scars()
-    return found
+    rules = load_rules([folder / path for path in tables.scars.rules], shipped=tables.scars.shipped)
+    tasks = find_tasks_below(folder, tables.tasks)
+    return Challenge(tables.name or folder.name, folder, tables, tasks, ScarSearch(rules))
 
 
 def find_tasks_below(folder: Path, words: tuple[str, ...]) -> tuple[CampaignTask, ...]:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from jumar.campaigns.create import find_campaign
 from jumar.campaigns.plan import PLAN, Rollout, get_run_folder, list_rollouts, load_plan
 from jumar.campaigns.standing import Progress, read_standing
-from jumar.challenges.ranking.run_score import JudgeStanding, RunScore
-from jumar.challenges.score_runs import compute_suite, select_runs
+from jumar.challenges.ranking.run_score import JudgeStanding, RunScore, select_runs
+from jumar.challenges.score_runs import compute_suite
 from jumar.challenges.scores_file import SCORES, load_scores
 from jumar.errors import BadInput
 from jumar.runs.setup.marks import Trust

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from jumar.challenges.challenge_file import Challenge
+from jumar.challenges.changed_files import read_changed_files
 from jumar.challenges.choose_model import choose_model
 from jumar.challenges.order import ChallengeOrigin
 from jumar.challenges.ranking.run_score import JudgeStanding, RunScore
-from jumar.challenges.score_runs import read_changed_files
 from jumar.challenges.scores_file import JudgeReport
 from jumar.languages.syntax import find_language
 from jumar.models.replay import parse_cassette, read_cassette

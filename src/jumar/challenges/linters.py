@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from msgspec.structs import replace
 
 from jumar.challenges.challenge_file import LinterTable
-from jumar.challenges.score_runs import ChangedFiles
+from jumar.challenges.changed_files import ChangedFiles
 from jumar.errors import BadInput
 from jumar.languages.syntax import find_language
 from jumar.process.model_command import ConfinedCommands, build_confined_commands
@@ -29,7 +29,7 @@ class Linters:
 
     def __init__(self, tables: Sequence[LinterTable], environ: Mapping[str, str], python: str | None) -> None:
         self._tables, self._environ = tuple(tables), environ
-        self._python = Path(python or sys.executable)
+        self._python = find_linter_python(python)
 
     async def search(self, run: Path, trees: tuple[str, str], changed: ChangedFiles) -> tuple[Finding, ...]:
         """Return what the linters find in the files that the run in *run* changed, and did not find before.
@@ -52,6 +52,11 @@ class Linters:
                 after = await _lint(commands, table, trees[1], {path: changed.after[path] for path in files})
                 found += subtract_findings(after, before)
         return tuple(sorted(found))
+
+
+def find_linter_python(python: str | None) -> Path:
+    """Return the interpreter whose folder is first on the PATH of linters: *python*, or else ours."""
+    return Path(python or sys.executable).absolute()
 
 
 async def _lint(commands: ConfinedCommands, table: LinterTable, tree: str, files: Mapping[str, bytes]) -> list[Finding]:

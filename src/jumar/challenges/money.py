@@ -9,6 +9,10 @@ from jumar.challenges.scores_file import SCORES, load_scores
 from jumar.errors import BadInput
 
 
+class NothingLeft(BadInput):
+    """The cap of a challenge leaves nothing for another campaign."""
+
+
 def compute_agents_usd(
     origin: ChallengeOrigin, *, judges: bool, spent: float = 0.0, proposed: float = 0.0
 ) -> float | None:
@@ -21,7 +25,7 @@ def compute_agents_usd(
         proposed: Money for variants so far.
 
     Raises:
-        BadInput: if nothing is left for them.
+        NothingLeft: if nothing is left for them.
     """
     if origin.usd is None:
         return None
@@ -29,7 +33,7 @@ def compute_agents_usd(
     proposer = max(origin.proposer.usd, proposed) if origin.generations and origin.proposer.model else 0.0
     left = origin.usd - spent - judge - proposer
     if left <= 0:
-        raise BadInput(
+        raise NothingLeft(
             f"the cap of ${origin.usd:g} leaves nothing for the agents: ${spent:.4f} are spent, ${judge:g} are held "
             f"for the judge and ${proposer:g} for the proposer; raise --budget-usd, or lower usd in [judge], [proposer]"
         )

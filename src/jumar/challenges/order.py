@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,8 +16,8 @@ from jumar.task.option_values import OptionValues
 from jumar.task.task import load_task
 from jumar.workspace.files.safe_paths import explain_disk_faults
 
-ORIGIN, CONFIGS = "challenge.json", "agents"
-"""Names in the campaign's folder: where the challenge was read, and the routes of its agents."""
+CONFIGS = "agents"
+"""Name in the campaign's folder: the routes of its agents."""
 
 
 class ChallengeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,31 +33,21 @@ class ChallengeOrigin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Runs of each agent on each task; None: as many as the challenge says."""
     usd: float | None = None
     """Cap on everything together, generations included."""
-
-
-class EvolveOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Choices of the person who starts a challenge."""
-
-    rollouts: int | None = None
-    """Of each agent on each task; None: as many as the challenge says."""
     options: OptionValues = OptionValues()
-    """Of all runs: sandbox, interpreter, confirmation, limits of the tests."""
-    usd: float | None = None
-    """Cap on the whole challenge."""
+    """Options of all runs: sandbox, interpreter, confirmation, limits of the tests."""
 
 
-def order_campaign(
-    challenge: Challenge, agents: Sequence[ChallengeAgent], folder: Path, chosen: EvolveOptions
-) -> CampaignOrder:
-    """Return the order of the campaign of *agents* on *challenge*, whose folder is *folder*.
+def order_campaign(challenge: Challenge, origin: ChallengeOrigin, folder: Path, usd: float | None) -> CampaignOrder:
+    """Return the order of the campaign of *origin* on *challenge*, whose folder is *folder*.
 
-    Each run has the same share of its agent's money. Rollouts of different agents take turns.
+    Each run has the same share of its agent's money. Rollouts of different agents take turns. *usd* caps all agents
+    together; None: their own caps do.
 
     Raises:
         BadInput: if a task cannot be loaded, or an agent's options do not fit.
     """
-    rollouts = chosen.rollouts or challenge.tables.rollouts
-    by_agent = [_list_tasks(challenge, agent, folder, chosen.options) for agent in agents]
+    rollouts = origin.rollouts or challenge.tables.rollouts
+    by_agent = [_list_tasks(challenge, agent, folder, origin.options) for agent in origin.agents]
     limits = challenge.tables.limits
     share = limits.usd / (len(challenge.tasks) * rollouts) if limits.usd is not None else None
     tasks = tuple(
@@ -67,29 +56,26 @@ def order_campaign(
         for task in turn
         if (options := task.options) is not None
     )
-    usd = chosen.usd if chosen.usd is not None else limits.usd * len(agents) if limits.usd is not None else None
-    return CampaignOrder(tasks=tasks, options=chosen.options, budget=CampaignBudget(usd=usd), rollouts=rollouts)
+    if usd is None and limits.usd is not None:
+        usd = limits.usd * len(origin.agents)
+    return CampaignOrder(
+        tasks=tasks,
+        options=origin.options,
+        budget=CampaignBudget(usd=usd),
+        rollouts=rollouts,
+        purpose=msgspec.json.encode(origin).decode(),
+    )
 
 
-def save_origin(folder: Path, origin: ChallengeOrigin) -> None:
-    """Write where the campaign in *folder* comes from.
-
-    Raises:
-        BadInput: if the folder cannot be written.
-    """
-    with explain_disk_faults(f"cannot write to {folder}"):
-        (folder / ORIGIN).write_bytes(msgspec.json.format(msgspec.json.encode(origin)) + b"\n")
-
-
-def load_origin(folder: Path) -> ChallengeOrigin:
-    """Return where the campaign in *folder* comes from.
+def load_origin(plan: CampaignPlan, folder: Path) -> ChallengeOrigin:
+    """Return where *plan*, of the campaign in *folder*, comes from.
 
     Raises:
         BadInput: if it is the campaign of no challenge.
     """
     try:
-        return msgspec.json.decode((folder / ORIGIN).read_bytes(), type=ChallengeOrigin)
-    except (OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(plan.purpose, type=ChallengeOrigin)
+    except msgspec.MsgspecError:
         raise BadInput(f"{folder} is the campaign of no challenge; `jumar evolve CHALLENGE` begins one") from None
 
 
@@ -125,8 +111,10 @@ def _build_task(challenge: Challenge, agent: ChallengeAgent, task: CampaignTask,
 
 
 def merge_options(given: OptionValues, own: OptionValues) -> OptionValues:
-    """Return *own* with those of *given* where it chooses nothing."""
-    return replace(given, **{name: value for name in own.__struct_fields__ if (value := getattr(own, name))})
+    """Return *own* with those of *given* where it chooses nothing; a 0 is a choice."""
+    unchosen = OptionValues()
+    chosen = {name: getattr(own, name) for name in own.__struct_fields__}
+    return replace(given, **{name: value for name, value in chosen.items() if value != getattr(unchosen, name)})
 
 
 def _write_config(agent: ChallengeAgent, folder: Path) -> str:

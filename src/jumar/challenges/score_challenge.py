@@ -48,14 +48,13 @@ async def score_challenge(folder: Path, chosen: ScoringChoices, trust: Trust) ->
 
 async def _score(folder: Path, chosen: ScoringChoices, trust: Trust) -> ChallengeScores:
     plan = load_plan(folder, trust)
-    origin = load_origin(folder)
+    origin = load_origin(plan, folder)
     challenge = load_challenge(Path(origin.challenge))
     options = merge_options(_keep_verdict(plan.options), chosen.options)
     rules = RescoreRules(options, python=options.python)
-    tables = challenge.tables.linter
-    linters = Linters(tables, trust.environ, options.python) if tables else None
-    scars, most = challenge.load_scars(), challenge.tables.points.scars
-    order = ScoringOrder(plan, folder, rules, scars, linters, most, trust, chosen.cores, chosen.say)
+    linters = Linters(challenge.tables.linter, trust.environ, options.python)
+    most = challenge.tables.points.scars
+    order = ScoringOrder(plan, folder, rules, challenge.scars, linters, most, trust, chosen.cores, chosen.say)
     runs = await score_runs(order)
     standing, report = JudgeStanding(gate=challenge.tables.judge.gate, absent=True), JudgeReport()
     if challenge.tables.principle and origin.judge.model:

@@ -2,54 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import anyio
 from msgspec.structs import replace
 
 from jumar.campaigns.plan import CampaignPlan, Rollout, get_run_folder, list_rollouts
 from jumar.campaigns.standing import Progress, Standing, read_standing
+from jumar.challenges.changed_files import read_changed_files
+from jumar.challenges.linters import Linters
 from jumar.challenges.ranking.run_score import RunScore
 from jumar.core.state import events as ev
 from jumar.core.state.run_state import RunState
 from jumar.core.state.stop import StopReason
 from jumar.core.state.verdict import Cause
 from jumar.journal.writer import read_journal
-from jumar.languages.syntax import find_language
 from jumar.runs.rescoring import RescoreRules, rescore_run
 from jumar.runs.scoring import Scored
 from jumar.runs.setup.marks import Trust
 from jumar.runs.setup.result import Result, replay_state
 from jumar.scorers.axes import Label
-from jumar.scorers.scars.search import LARGEST_BYTES, Finding, ScarSearch, subtract_findings
-from jumar.workspace.files.trees import EntryKind, find_differences
-from jumar.workspace.store.object_store import Store
-from jumar.workspace.store.shared import find_objects_folder
+from jumar.scorers.scars.search import Finding, ScarSearch, subtract_findings
 
 NOT_BEGUN = "not_begun"
 
 TOO_LARGE = "too-large"
 """Rule that takes all points: else whoever pads a file hides its scars."""
-
-
-class ChangedFiles(NamedTuple):
-    """Files that a run changed, path -> content, and the same files as they were; what was deleted is in neither."""
-
-    after: Mapping[str, bytes]
-    before: Mapping[str, bytes]
-    large: tuple[str, ...] = ()
-    """Source files that the run made too large to be searched."""
-
-
-class LintSearch(Protocol):
-    """Search for scars by other programs."""
-
-    async def search(self, run: Path, trees: tuple[str, str], changed: ChangedFiles) -> tuple[Finding, ...]:
-        """Return what they find in the changed files of the run in *run* and did not find before it."""
-        ...
 
 
 class ScoringOrder(NamedTuple):
@@ -59,7 +40,7 @@ class ScoringOrder(NamedTuple):
     folder: Path
     rules: RescoreRules
     scars: ScarSearch
-    linters: LintSearch | None
+    linters: Linters
     most: float
     """Points of the scars axis."""
     trust: Trust
@@ -119,33 +100,11 @@ def find_tampering(entries: Iterable[ev.Entry]) -> str:
     return next((void.reason for void in voids if void.cause is Cause.TAMPER), "")
 
 
-def read_changed_files(folder: Path, state: RunState) -> ChangedFiles:
-    """Return the files that the run in *folder* changed or made; neither links nor what is too large to be source."""
-    store = Store(find_objects_folder(folder))
-    base, best = store.manifest(state.run.tree), store.manifest(state.tree)
-    read: list[dict[str, bytes]] = [{}, {}]
-    large: list[str] = []
-    for path in find_differences(base, best):
-        if path not in best:
-            continue
-        for manifest, into in ((best, read[0]), (base, read[1])):
-            node = manifest.get(path)
-            if node is not None and node.kind is EntryKind.FILE:
-                data = store.get(node.sha256)
-                if len(data) <= LARGEST_BYTES:
-                    into[path] = data
-                elif manifest is best and find_language(path):
-                    large.append(path)
-    return ChangedFiles(read[0], read[1], tuple(path for path in large if path in read[1] or path not in base))
-
-
 async def _find_scars(run: StoredRun, order: ScoringOrder) -> tuple[Finding, ...]:
     """Return the scars that *run* added, by the rules and by the linters."""
     changed = read_changed_files(run.folder, run.state)
     found = subtract_findings(order.scars.search(changed.after), order.scars.search(changed.before))
     found += tuple(Finding(path, 1, TOO_LARGE, order.most, "too large to be searched") for path in changed.large)
-    if order.linters is None:
-        return found
     return (*found, *await order.linters.search(run.folder, (run.state.run.tree, run.state.tree), changed))
 
 
@@ -224,8 +183,3 @@ def find_label(run: StoredRun, scored: Scored | None, why: str) -> tuple[str, st
 def compute_suite(state: RunState) -> str:
     """Return what tells the expected tests of the run in *state* from those of another task, or another language."""
     return sha256("\n".join(sorted(state.expected)).encode()).hexdigest()[:16]
-
-
-def select_runs(runs: Iterable[RunScore], agent: str) -> tuple[RunScore, ...]:
-    """Return those of *runs* that are of *agent*."""
-    return tuple(run for run in runs if run.agent == agent)

@@ -9,7 +9,7 @@ from jumar import __version__
 from jumar.challenges.generations.search import Trial
 from jumar.challenges.ranking.comparison import compare
 from jumar.challenges.ranking.rank_agents import RankedAgent
-from jumar.challenges.score_runs import select_runs
+from jumar.challenges.ranking.run_score import select_runs
 from jumar.challenges.scores_file import ChallengeScores
 from jumar.report.lineage_picture import draw_lineage
 from jumar.report.render import POLICY, build_environment, hash_text, read_part

@@ -15,17 +15,16 @@ from jumar.challenges.generations.variants import name_variant
 from jumar.challenges.ranking.rank_agents import Lost
 from jumar.challenges.ranking.table import format_lost
 from jumar.core.quoting import fence_text
-from jumar.core.run.strategy import Message, Request
+from jumar.core.run.strategy import FRONTIER, Message, Request
 from jumar.errors import Infra
-from jumar.ports import Ask, Model
+from jumar.models.wire.budgeted_calls import BudgetedCalls
+from jumar.ports import Model
 
 GENOME_CHARACTERS = 20_000
 """Longest genome that is taken."""
 
 HOW_CHARACTERS = 200
 """Of a sentence on the idea of a variant."""
-
-SECONDS = 300.0
 
 TASK = """\
 You improve the instructions that a coding agent is given in front of every task. Tests, principles and rules for faults
@@ -61,10 +60,17 @@ class ProposedVariants:
         read_lost: Callable[[str], Sequence[Lost]],
         note: Callable[[str], None],
     ) -> None:
-        self._model, self._count, self._usd = model, count, usd
-        self.spent = 0.0
-        """Money for answers so far, those of an earlier session included."""
+        self._model, self._count = BudgetedCalls(model, usd), count
         self._read_lost, self._note = read_lost, note
+
+    @property
+    def spent(self) -> float:
+        """Money for answers so far, those of an earlier session included."""
+        return self._model.spent
+
+    @spent.setter
+    def spent(self, usd: float) -> None:
+        self._model.spent = usd
 
     def propose(self, parent: ChallengeAgent, generation: int, trials: Sequence[Trial]) -> list[ChallengeAgent]:
         """Return variants of *parent*: none where the answer has none that is new, or the money is used up.
@@ -72,16 +78,13 @@ class ProposedVariants:
         Raises:
             Infra: if the model cannot be asked.
         """
-        ask = self._build_ask(parent, generation, trials)
-        worst = self._model.worst(ask).usd
-        if self.spent + worst > self._usd:
-            left = self._usd - self.spent
-            self._note(f"no variants: another question may cost ${worst:.4f}, and ${left:.4f} are left")
+        messages = (Message("system", TASK), self._describe(parent, trials))
+        answer = anyio.run(self._model.ask, Request(FRONTIER, "variants"), messages, generation - 1)
+        if answer is None and not self._model.exhausted:
+            raise Infra(f"no variants: {self._model.fault}")
+        if answer is None:
+            self._note(f"no variants: {self._model.fault}")
             return []
-        answer = anyio.run(self._model.complete, ask)
-        self.spent += worst if answer.assumed else answer.usd
-        if answer.error:
-            raise Infra(f"the model that proposes variants cannot be asked: {answer.error} {answer.detail}".strip())
         proposals = read_proposals(answer.reply.content)
         tried = {trial.genome for trial in trials} | {parent.genome}
         new = list(
@@ -96,24 +99,11 @@ class ProposedVariants:
             for number, each in enumerate(new[: self._count], 1)
         ]
 
-    def _build_ask(self, parent: ChallengeAgent, generation: int, trials: Sequence[Trial]) -> Ask:
+    def _describe(self, parent: ChallengeAgent, trials: Sequence[Trial]) -> Message:
         lost = "\n".join(format_lost(each) for each in self._read_lost(parent.name)) or "nothing"
         tried = "\n".join(f"{'kept' if t.kept else 'not kept'}: {t.how}" for t in trials) or "nothing"
         shown = f"Its instructions:\n{fence_text(parent.genome)}\n\nIt lost points for:\n{fence_text(lost)}\n\n"
-        shown += f"Tried before:\n{fence_text(tried)}\n\nPropose {self._count} variants."
-        return Ask(
-            request=Request("frontier", "variants"),
-            messages=(Message("system", TASK), Message("user", shown)),
-            tree="",
-            files={},
-            red=(),
-            green=(),
-            localisation=None,
-            position=generation - 1,
-            refused=frozenset(),
-            seed=generation,
-            seconds=SECONDS,
-        )
+        return Message("user", f"{shown}Tried before:\n{fence_text(tried)}\n\nPropose {self._count} variants.")
 
 
 def read_proposals(answer: str) -> list[_Proposal]:

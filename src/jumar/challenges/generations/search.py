@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, log2
 
 import msgspec
 
 from jumar.challenges.agents_file import ChallengeAgent
 from jumar.challenges.ranking.comparison import compare
-from jumar.challenges.ranking.rank_agents import LAST, RankedAgent
-from jumar.challenges.score_runs import select_runs
+from jumar.challenges.ranking.rank_agents import RankedAgent, is_last
+from jumar.challenges.ranking.run_score import select_runs
 from jumar.challenges.scores_file import ChallengeScores
 from jumar.errors import BadInput
 
@@ -23,8 +23,8 @@ SCREEN, CONFIRM = "screen", "confirm"
 Propose = Callable[[ChallengeAgent, int, Sequence["Trial"]], Sequence[ChallengeAgent]]
 """Incumbent, number of the generation and trials so far -> variants."""
 
-Measure = Callable[[str, Sequence[ChallengeAgent]], ChallengeScores]
-"""Name of a campaign and its agents -> the scores of fresh runs."""
+Measure = Callable[[str, Sequence[ChallengeAgent]], ChallengeScores | None]
+"""Name of a campaign and its agents -> the scores of fresh runs; None: no more can be paid."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,17 +98,18 @@ def search(
     check_pairs(rules)
     trials: list[Trial] = []
     for generation in range(1, rules.generations + 1):
-        variants = propose(incumbent, generation, trials)
-        if not variants:
+        if not (variants := propose(incumbent, generation, trials)):
             continue
-        scores = measure(f"g{generation}-{SCREEN}", (incumbent, *variants))
+        if (scores := measure(f"g{generation}-{SCREEN}", (incumbent, *variants))) is None:
+            break
         ranked = {agent.agent: agent for agent in scores.rank()}
-        parent = ranked[incumbent.name]
-        told = [_tell(generation, incumbent, variant, (ranked[variant.name], parent)) for variant in variants]
+        told = [_tell(generation, (incumbent, variant), ranked) for variant in variants]
         best = next(agent for name, agent in ranked.items() if name != incumbent.name)
-        if best.composite > parent.composite and not any(label in LAST for label in best.labels):
+        if best.composite > ranked[incumbent.name].composite and not is_last(best):
             chosen = next(variant for variant in variants if variant.name == best.agent)
             fresh = measure(f"g{generation}-{CONFIRM}", (incumbent, chosen))
+            if fresh is None:
+                break
             told = [_confirm(trial, fresh, rules) if trial.variant == chosen.name else trial for trial in told]
             if any(trial.kept for trial in told):
                 incumbent = chosen
@@ -118,9 +119,9 @@ def search(
     return incumbent, tuple(trials)
 
 
-def _tell(
-    generation: int, parent: ChallengeAgent, variant: ChallengeAgent, screened: tuple[RankedAgent, RankedAgent]
-) -> Trial:
+def _tell(generation: int, pair: tuple[ChallengeAgent, ChallengeAgent], ranked: Mapping[str, RankedAgent]) -> Trial:
+    """Return the trial of a *pair* of parent and variant that the screening *ranked*."""
+    parent, variant = pair
     return Trial(
         generation=generation,
         parent=parent.name,
@@ -128,8 +129,8 @@ def _tell(
         how=variant.how,
         genome=variant.genome,
         temperature=variant.entry.temperature,
-        screened=screened[0].composite,
-        screened_parent=screened[1].composite,
+        screened=ranked[variant.name].composite,
+        screened_parent=ranked[parent.name].composite,
     )
 
 
@@ -137,6 +138,6 @@ def _confirm(trial: Trial, fresh: ChallengeScores, rules: GenerationRules) -> Tr
     """Return *trial* with the outcome of the *fresh* runs of it and its parent."""
     variant, parent = (select_runs(fresh.runs, name) for name in (trial.variant, trial.parent))
     found = compare(variant, parent, fresh.points, fresh.judge)
-    dropped = any(label in LAST for agent in fresh.rank() if agent.agent == trial.variant for label in agent.labels)
+    dropped = any(is_last(agent) for agent in fresh.rank() if agent.agent == trial.variant)
     kept = found.difference > 0 and found.p_better <= rules.limit and not dropped
     return msgspec.structs.replace(trial, difference=found.difference, p=found.p_better, limit=rules.limit, kept=kept)

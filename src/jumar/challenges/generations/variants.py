@@ -39,13 +39,16 @@ class MutatedVariants:
             if len(found) == self._count:
                 break
             variant = self._mutate(parent, chance)
+            if variant is None:
+                break
             key = (variant.genome, variant.entry.temperature)
             if key not in tried:
                 tried.add(key)
                 found.append(name_variant(parent, variant, generation, len(found) + 1))
         return found
 
-    def _mutate(self, parent: ChallengeAgent, chance: random.Random) -> ChallengeAgent:
+    def _mutate(self, parent: ChallengeAgent, chance: random.Random) -> ChallengeAgent | None:
+        """Return a variant of *parent*; None: there is nothing to vary."""
         own = parent.genome.splitlines()
         unused = [line for line in self._lines if line not in own]
         ways: list[Callable[[], ChallengeAgent]] = []
@@ -54,8 +57,9 @@ class MutatedVariants:
             ways += [lambda: _add_line(parent, chance.choice(unused))] * 2
         if len(own) > 1:
             ways += [lambda: _drop_line(parent, chance.randrange(len(own))), lambda: _move_line(parent, chance)]
-        ways.append(lambda: _move_temperature(parent, chance))
-        return chance.choice(ways)()
+        if parent.sends_temperature:
+            ways.append(lambda: _move_temperature(parent, chance))
+        return chance.choice(ways)() if ways else None
 
 
 def name_variant(parent: ChallengeAgent, variant: ChallengeAgent, generation: int, number: int) -> ChallengeAgent:

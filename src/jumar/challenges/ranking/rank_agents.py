@@ -69,7 +69,7 @@ def rank_agents(
     for run in runs:
         by_agent[run.agent].append(run)
     ranked = [_rate(agent, found, points, judge) for agent, found in by_agent.items()]
-    ranked.sort(key=lambda each: (any(label in LAST for label in each.labels), -round(each.composite, 6), each.usd))
+    ranked.sort(key=lambda each: (is_last(each), -round(each.composite, 6), each.usd))
     return tuple(msgspec.structs.replace(each, rank=number) for number, each in enumerate(ranked, 1))
 
 
@@ -102,6 +102,11 @@ def _rate(agent: str, runs: Sequence[RunScore], points: AxisPoints, judge: Judge
         tokens=spent[2],
         lost=tuple(_list_lost(rounds, axes, points)),
     )
+
+
+def is_last(agent: RankedAgent) -> bool:
+    """Return whether a label puts *agent* behind all that have none."""
+    return any(label in LAST for label in agent.labels)
 
 
 def list_counting(runs: Sequence[RunScore]) -> tuple[RunScore, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -115,3 +115,8 @@ def _score_marks(run: RunScore, maximum: float, judge: JudgeStanding) -> AxisSco
     if not valid:
         return AxisScore(0, maximum, Label.WITHHELD, "none of the judge's scores is valid")
     return score_principles(valid, maximum)
+
+
+def select_runs(runs: Iterable[RunScore], agent: str) -> tuple[RunScore, ...]:
+    """Return those of *runs* that are of *agent*."""
+    return tuple(run for run in runs if run.agent == agent)

@@ -27,12 +27,17 @@ def compare(  # noqa: PLR0913  one parameter for each option
     """
     from jumar.challenges.find_contestants import find_contestant  # noqa: PLC0415  as above
     from jumar.challenges.ranking.comparison import compare as compare_runs  # noqa: PLC0415  it is slow to import
+    from jumar.challenges.ranking.run_score import JudgeStanding  # noqa: PLC0415  as above
 
     voice = Console(json=as_json, quiet=quiet)
     first, second = (find_contestant(word, campaign, Trust(read_environment(), trust)) for word in (a, b))
     if first.points != second.points:
         raise BadInput(f"{a} and {b} were scored by different points; compare what one challenge scored")
-    found = compare_runs(first.runs, second.runs, first.points, first.judge)
+    judge = first.judge
+    if first.judge != second.judge:
+        voice.note("principles do not count: the judge's standing differs")
+        judge = JudgeStanding(absent=True)
+    found = compare_runs(first.runs, second.runs, first.points, judge)
     if not found.pairs:
         raise BadInput(
             f"{a} and {b} have no run of the same task and rollout number that counts; nothing can be paired"

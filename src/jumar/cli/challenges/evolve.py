@@ -67,7 +67,7 @@ def evolve(challenge: Path | None, agents: Path | None, resumed: str | None, **c
     session = ChallengeSession(voice, trust, {**chosen, "deadline": deadline})
     if stored is None:
         folder = (chosen["campaign"] or name_campaign()).absolute()
-        session.begin(folder, _read_origin(challenge, agents, chosen))
+        session.begin(folder, _read_origin(session, challenge, agents, chosen))
     else:
         _refuse_changes(click.get_current_context(), both=bool(resumed and rescoring))
         folder = find_campaign(stored).absolute()
@@ -107,11 +107,12 @@ def _say_stopped(voice: Console, folder: Path, why: str) -> int:
 
 def _run_generations(session: ChallengeSession, folder: Path, scores: ChallengeScores) -> bool:
     """Run the generations that the campaign in *folder* was begun with; False: something stopped them."""
-    from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  it is slow to import
+    from jumar.campaigns.plan import load_plan  # noqa: PLC0415  it is slow to import
+    from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  as above
     from jumar.challenges.order import load_origin  # noqa: PLC0415  as above
     from jumar.cli.challenges.generations import run_generations  # noqa: PLC0415  as above
 
-    origin = load_origin(folder)
+    origin = load_origin(load_plan(folder, session.trust), folder)
     if origin.generations:
         try:
             run_generations(session, folder, load_challenge(Path(origin.challenge)), origin, scores)
@@ -120,7 +121,9 @@ def _run_generations(session: ChallengeSession, folder: Path, scores: ChallengeS
     return True
 
 
-def _read_origin(challenge: Path | None, agents: Path | None, chosen: dict[str, Any]) -> ChallengeOrigin:
+def _read_origin(
+    session: ChallengeSession, challenge: Path | None, agents: Path | None, chosen: dict[str, Any]
+) -> ChallengeOrigin:
     """Return what a new campaign begins with.
 
     Raises:
@@ -142,6 +145,7 @@ def _read_origin(challenge: Path | None, agents: Path | None, chosen: dict[str, 
         generations=chosen["generations"],
         rollouts=chosen["rollouts"],
         usd=chosen["campaign_usd"],
+        options=session.read_values(),
     )
     if origin.generations:
         build_rules(load_challenge(challenge), origin)

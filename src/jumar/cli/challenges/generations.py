@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from jumar.challenges.choose_model import choose_model
 from jumar.challenges.generations.lineage import (
     GENERATIONS,
@@ -15,16 +13,15 @@ from jumar.challenges.generations.lineage import (
     LINEAGE,
     Proposer,
     RememberedVariants,
-    StoredVariants,
     append_trial,
 )
 from jumar.challenges.generations.proposals import ProposedVariants
 from jumar.challenges.generations.search import GenerationRules, Trial, check_pairs, search
 from jumar.challenges.generations.variants import MutatedVariants
-from jumar.challenges.money import add_up_spent
-from jumar.challenges.ranking.rank_agents import LAST
+from jumar.challenges.money import NothingLeft, add_up_spent
+from jumar.challenges.ranking.rank_agents import is_last
 from jumar.cli.challenges.session import ChallengeSession
-from jumar.core.run.strategy import FRONTIER, REPAIR
+from jumar.core.run.strategy import FRONTIER
 from jumar.errors import BadInput
 from jumar.workspace.files.safe_paths import explain_disk_faults, replace_file
 
@@ -43,8 +40,12 @@ def build_rules(challenge: Challenge, origin: ChallengeOrigin) -> GenerationRule
     """Return the rules of the search in *challenge*.
 
     Raises:
-        BadInput: if it has too few runs to show anything.
+        BadInput: if it has too few runs to show anything, or no agent reads prompts.
     """
+    if not any(agent.reads_prompts for agent in origin.agents):
+        raise BadInput(
+            "--generations varies prompts, and no agent reads any; leave it out, or add an agent with a model"
+        )
     pairs = len(challenge.tasks) * (origin.rollouts or challenge.tables.rollouts)
     rules = GenerationRules(generations=origin.generations, pairs=pairs)
     check_pairs(rules)
@@ -53,14 +54,19 @@ def build_rules(challenge: Challenge, origin: ChallengeOrigin) -> GenerationRule
 
 def run_generations(
     session: ChallengeSession, folder: Path, challenge: Challenge, origin: ChallengeOrigin, scores: ChallengeScores
-) -> tuple[ChallengeAgent, tuple[Trial, ...]]:
-    """Return the agent that is left after the search that begins with the winner of *scores*, and what was tried.
+) -> None:
+    """Search for a better genome than that of the winner of *scores*.
 
-    Its campaigns lie in `generations` below *folder*; its lineage and the genome that is left lie in *folder*.
+    The campaigns lie in `generations` below *folder*; the lineage and the genome that is left lie in *folder*.
+
+    Raises:
+        KeyboardInterrupt: if a signal or the deadline ended it.
     """
     first = choose_first(origin.agents, scores)
-    places = folder / GENERATIONS
-    places.mkdir(exist_ok=True)
+    if first is None:
+        session.voice.say("no generations: each agent that reads prompts is ranked last with a label")
+        return
+    (places := folder / GENERATIONS).mkdir(exist_ok=True)
     (folder / LINEAGE).unlink(missing_ok=True)  # the search is told again from its beginning
     latest = scores
 
@@ -68,27 +74,24 @@ def run_generations(
         return next((agent.lost for agent in latest.rank() if agent.agent == name), ())
 
     proposer = _choose_proposer(session, folder, challenge.tables.generations, origin.proposer, read_lost)
-    remembered = RememberedVariants(proposer, places)
-    kept: list[Trial] = []
 
-    def measure(name: str, agents: Sequence[ChallengeAgent]) -> ChallengeScores:
+    def measure(name: str, agents: Sequence[ChallengeAgent]) -> ChallengeScores | None:
         nonlocal latest
         spent = add_up_spent([folder, *places.glob("g*")])
-        latest = session.measure(places / name, origin, agents, (spent, proposer.spent))
+        try:
+            latest = session.measure(places / name, origin, agents, (spent, proposer.spent))
+        except NothingLeft as fault:
+            session.voice.say(f"the search ends here: {fault}")
+            return None
         return latest
 
     def tell(trial: Trial) -> None:
         append_trial(folder, trial)
-        kept.append(trial)
         session.voice.say(format_trial(trial))
 
-    try:
-        left, trials = search(first, build_rules(challenge, origin), remembered.propose, measure, tell)
-    except BadInput as fault:
-        session.voice.note(f"the search ends here: {fault}")
-        left, trials = _find_left(first, kept, places), tuple(kept)
+    propose = RememberedVariants(proposer, places).propose
+    left, _ = search(first, build_rules(challenge, origin), propose, measure, tell)
     _keep_genome(session, folder, left)
-    return left, trials
 
 
 def _keep_genome(session: ChallengeSession, folder: Path, left: ChallengeAgent) -> None:
@@ -98,19 +101,11 @@ def _keep_genome(session: ChallengeSession, folder: Path, left: ChallengeAgent) 
     session.voice.say(f"genome   {folder / GENOME}  ({left.name}{warmth})")
 
 
-def choose_first(agents: Sequence[ChallengeAgent], scores: ChallengeScores) -> ChallengeAgent:
-    """Return the best agent of *scores* that reads prompts.
-
-    Raises:
-        BadInput: if there is none.
-    """
+def choose_first(agents: Sequence[ChallengeAgent], scores: ChallengeScores) -> ChallengeAgent | None:
+    """Return the best agent of *scores* that reads prompts and has no label of the last; None: there is none."""
     by_name = {agent.name: agent for agent in agents}
-    for ranked in scores.rank():
-        agent = by_name.get(ranked.agent)
-        honest = not any(label in LAST for label in ranked.labels)
-        if agent is not None and honest and REPAIR not in (agent.entry.agent, agent.entry.model):
-            return agent
-    raise BadInput("no agent can be varied: none that reads prompts came to a score")
+    honest = (ranked for ranked in scores.rank() if not is_last(ranked))
+    return next((by_name[ranked.agent] for ranked in honest if by_name[ranked.agent].reads_prompts), None)
 
 
 def format_trial(trial: Trial) -> str:
@@ -133,13 +128,3 @@ def _choose_proposer(
         return MutatedVariants(table.lines, table.variants)
     model = choose_model(order, FRONTIER, session.trust.environ).record(folder / PROPOSALS, FRONTIER)
     return ProposedVariants(model, table.variants, order.usd, read_lost, session.voice.note)
-
-
-def _find_left(first: ChallengeAgent, trials: Sequence[Trial], places: Path) -> ChallengeAgent:
-    """Return the agent that *trials* left: that of the last one that was kept."""
-    kept = [trial for trial in trials if trial.kept]
-    if not kept:
-        return first
-    path = places / f"g{kept[-1].generation}-variants.json"
-    stored = msgspec.json.decode(path.read_bytes(), type=StoredVariants)
-    return next(variant for variant in stored.variants if variant.name == kept[-1].variant)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ from jumar.cli.campaign_session import run_session
 from jumar.cli.console.output import Console
 from jumar.cli.console.signals import SignalWatcher
 from jumar.cli.parameters.command_options import read_options
+from jumar.core.run.strategy import FRONTIER
+from jumar.errors import BadInput
+from jumar.process.model_command import check_confinable
 from jumar.runs.setup.marks import Trust
 from jumar.task.option_values import OptionValues
 
@@ -45,8 +49,9 @@ class ChallengeSession:
         )
         from jumar.challenges.challenge_file import load_challenge  # noqa: PLC0415  as above
         from jumar.challenges.choose_model import choose_model  # noqa: PLC0415  as above
+        from jumar.challenges.linters import find_linter_python  # noqa: PLC0415  as above
         from jumar.challenges.money import compute_agents_usd  # noqa: PLC0415  as above
-        from jumar.challenges.order import EvolveOptions, order_campaign, save_origin  # noqa: PLC0415  as above
+        from jumar.challenges.order import order_campaign  # noqa: PLC0415  as above
 
         environ = self.trust.environ
         challenge = load_challenge(Path(origin.challenge))
@@ -56,10 +61,14 @@ class ChallengeSession:
             choose_model(origin.judge, challenge.tables.judge.tier, environ)  # refused here, before anything runs
         elif challenge.tables.principle:
             self.voice.note("principles are not judged: the file of agents names no model in [judge]")
-        wanted = EvolveOptions(rollouts=origin.rollouts, options=self._read_values(), usd=usd)
+        if origin.generations and origin.proposer.model:
+            choose_model(origin.proposer, FRONTIER, environ)
+        if challenge.tables.linter and (
+            why := anyio.run(check_confinable, find_linter_python(origin.options.python), environ)
+        ):
+            raise BadInput(f"linters cannot be confined here ({why}); take [[linter]] out of the challenge")
         with make_campaign_folder(folder):
-            plan = create_campaign(folder, order_campaign(challenge, origin.agents, folder, wanted), environ)
-            save_origin(folder, origin)
+            plan = create_campaign(folder, order_campaign(challenge, origin, folder, usd), environ)
             anyio.run(try_sandboxes, folder, plan, environ, self.voice.note)
 
     def run(self, folder: Path) -> str:
@@ -77,7 +86,7 @@ class ChallengeSession:
         from jumar.challenges.score_challenge import ScoringChoices, score_challenge  # noqa: PLC0415  slow to import
 
         cores = self._chosen["cores"] or len(os.sched_getaffinity(0))
-        order = ScoringChoices(self._read_values(), cores, again=again, say=self.voice.note)
+        order = ScoringChoices(self.read_values(), cores, again=again, say=self.voice.note)
         watcher = SignalWatcher(self.voice.note, quiet=self._chosen["quiet"])
         return watcher.run(lambda: score_challenge(folder, order, self.trust))
 
@@ -91,11 +100,13 @@ class ChallengeSession:
         Raises:
             KeyboardInterrupt: if a signal or the deadline ended it.
         """
-        from jumar.challenges.scores_file import SCORES, load_scores  # noqa: PLC0415  it is slow to import
+        from jumar.campaigns.plan import PLAN  # noqa: PLC0415  it is slow to import
+        from jumar.challenges.scores_file import SCORES, load_scores  # noqa: PLC0415  as above
 
         if (folder / SCORES).is_file():
             return load_scores(folder)
-        if not folder.is_dir():
+        if not (folder / PLAN).is_file():
+            shutil.rmtree(folder, ignore_errors=True)  # it was being made when something killed this process
             self.begin(folder, replace(origin, agents=tuple(agents)), *money)
         self.voice.say(f"{folder.name}: {' against '.join(agent.name for agent in agents)}")
         scores = None if self.run(folder) else self.score(folder, again=True)
@@ -103,7 +114,7 @@ class ChallengeSession:
             raise KeyboardInterrupt
         return scores
 
-    def _read_values(self) -> OptionValues:
+    def read_values(self) -> OptionValues:
         """Return the options that all agents share: how trees are judged."""
         names = ("timeout", "test_timeout", "confirm", "sandbox", "include", "python")
         options = read_options({name: self._chosen[name] for name in names})

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import anyio
 
-from jumar.core.run.retry import can_retry, compute_pause
 from jumar.core.run.strategy import Request
-from jumar.core.state.budget import Cost
-from jumar.ports import Answer, Ask, Model
+from jumar.models.wire.budgeted_calls import BudgetedCalls
+from jumar.ports import Model
 from jumar.scorers.principles.mark import PrincipleMark, read_marks, take_majority
 from jumar.scorers.principles.principle import Principle
 from jumar.scorers.principles.prompt import build_code, build_prefix, plant_plea
@@ -20,7 +19,6 @@ from jumar.scorers.principles.prompt import build_code, build_prefix, plant_plea
 SEED = 92
 """Of the order of the calls, which is the same each time: a session can be replayed from its recording."""
 
-CALL_SECONDS = 300.0
 AT_ONCE = 4
 """Calls under way together."""
 
@@ -71,11 +69,9 @@ class JudgeSession:
     """Session of *model* under *rules*."""
 
     def __init__(self, model: Model, rules: JudgeRules) -> None:
-        self._model, self._rules = model, rules
+        self._rules = rules
+        self._model = BudgetedCalls(model, rules.usd)
         self._prefix = build_prefix(rules.principles)
-        self._reserved = self._usd = 0.0
-        self._calls = self._prompt_tokens = self._cached_tokens = 0
-        self._fault = ""
         self._answers: dict[int, tuple[str, tuple[PrincipleMark, ...]]] = {}
 
     async def judge(self, runs: Sequence[Case]) -> Judgement:
@@ -95,13 +91,13 @@ class JudgeSession:
         agreement = measure_agreement(given.values())
         return Judgement(
             marks={case.key: self._settle(given.get(case.key, [])) for case in runs},
-            withheld=self._fault or self._doubt(calibration, swayed, agreement),
+            withheld=self._model.fault or self._doubt(calibration, swayed, agreement),
             calibration=calibration,
             agreement=agreement,
-            calls=self._calls,
-            usd=round(self._usd, 6),
-            prompt_tokens=self._prompt_tokens,
-            cached_tokens=self._cached_tokens,
+            calls=self._model.calls,
+            usd=round(self._model.spent, 6),
+            prompt_tokens=self._model.prompt_tokens,
+            cached_tokens=self._model.cached_tokens,
         )
 
     def _settle(self, given: Sequence[Sequence[PrincipleMark]]) -> tuple[PrincipleMark, ...]:
@@ -124,55 +120,11 @@ class JudgeSession:
 
     async def _ask(self, limiter: anyio.CapacityLimiter, position: int, case: Case) -> None:
         async with limiter:
-            answer = await self._complete(self._build_ask(position, case))
+            request = Request(self._rules.tier, STAGE)
+            answer = await self._model.ask(request, (self._prefix, build_code(case.files)), position)
         if answer is not None:
             marks = read_marks(answer.reply.content, self._rules.principles, case.files)
             self._answers[position] = (case.key, marks)
-
-    async def _complete(self, ask: Ask) -> Answer | None:
-        """Return the model's answer, which the budget has room for; None: there is none, and `_fault` says why."""
-        tries = 0
-        while not self._fault:
-            worst = self._model.worst(ask)
-            if self._usd + self._reserved + worst.usd > self._rules.usd:
-                self._fault = f"its budget of ${self._rules.usd:g} does not suffice for everything that is to be judged"
-                break
-            answer = await self._pay(ask, worst)
-            tries += 1
-            if not answer.error:
-                return answer
-            if not can_retry(answer.error, tries, answer.retry_after):
-                self._fault = f"the model could not be asked: {answer.error} {answer.detail}".strip()
-                break
-            await anyio.sleep(compute_pause(tries, answer.retry_after, STAGE))
-        return None
-
-    async def _pay(self, ask: Ask, worst: Cost) -> Answer:
-        self._reserved += worst.usd
-        try:
-            answer = await self._model.complete(ask)
-        finally:
-            self._reserved -= worst.usd
-        self._calls += 1
-        self._usd += worst.usd if answer.assumed else answer.usd
-        self._prompt_tokens += answer.input_tokens
-        self._cached_tokens += answer.cached_tokens
-        return answer
-
-    def _build_ask(self, position: int, case: Case) -> Ask:
-        return Ask(
-            request=Request(self._rules.tier, STAGE),
-            messages=(self._prefix, build_code(case.files)),
-            tree="",
-            files={},
-            red=(),
-            green=(),
-            localisation=None,
-            position=position,
-            refused=frozenset(),
-            seed=position,
-            seconds=CALL_SECONDS,
-        )
 
 
 def list_calibration_cases(principles: Iterable[Principle]) -> Iterable[Case]:
