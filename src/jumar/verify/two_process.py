@@ -20,7 +20,7 @@ import msgspec
 from anyio import to_thread
 
 from jumar.child import start
-from jumar.child.two_process import product_main, tests_main
+from jumar.child.two_process import product_main, tests_plugin
 from jumar.ports import Invocation, Record
 from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement
@@ -134,7 +134,7 @@ def _belongs(path: PurePosixPath, packages: set[PurePosixPath]) -> bool:
 
 def _tests(invocation: Invocation, pipes: tuple[int, int], product: list[str]) -> Invocation:
     told: Mapping[str, object] = {"pipes": pipes, "product": product}
-    argv = (*invocation.argv[:-2], *start.build_command(tests_main))
+    argv = (*invocation.argv[:-2], *start.build_command(tests_plugin))
     return msgspec.structs.replace(invocation, argv=argv, config={**invocation.config, "apart": told})
 
 

@@ -63,11 +63,11 @@ def framed(message: object) -> bytes:
 
 
 def class_form(name: str, module: str, bases: list[Any]) -> list[Any]:
-    return ["C", 9, [name, module, name, bases, [], [], False]]
+    return ["C", 9, [name, module, name, bases, [], [], False, None]]
 
 
 def error_form(kind: list[Any]) -> list[Any]:
-    return ["o", 11, kind, [["x"], [], None, None, False]]
+    return ["o", 11, kind, [["x"], [], None, None, False], None]
 
 
 def test_an_answer_is_heard() -> None:

@@ -25,7 +25,7 @@ class ModuleFacade(types.ModuleType):
             raise AttributeError(name)
         if name == "__all__":
             return peer.ask("names", self)
-        return peer.attribute(self, name)
+        return peer.side.attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[:2] == "__" or type(value) is ModuleFacade:

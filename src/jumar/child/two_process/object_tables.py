@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from jumar.child.two_process import codec, proxies
-from jumar.child.two_process.shared_containers import CHANGING
+from jumar.child.two_process.shared_containers import CHANGING, FIELDS, CopiedFields, OwnFields
 
 SPARE = 256
 """Mirrors beyond those of the last look before it is looked again which of them nobody refers to."""
@@ -32,6 +32,7 @@ class ObjectTables:
         self._values, self._side = values, side
         self._known: dict[int, Any] = {}
         self._classes: dict[int, Any] = {}
+        self._fields: dict[int, OwnFields] = {}
         self._enough = SPARE
 
     @property
@@ -54,6 +55,8 @@ class ObjectTables:
     def forget(self, number: int) -> None:
         """Drop the object with *number* from the table."""
         thing = self.own.pop(number, None)
+        self._fields.pop(number, None)
+        self._side.take_back(number)
         if thing is not None:
             self._values.numbers.pop(id(thing), None)
 
@@ -82,19 +85,23 @@ class ObjectTables:
             return ["y", self.number_of(value)]
         if issubclass(type(value), BaseException) and proxies.NUMBER in vars(value):
             return ["y", vars(value)[proxies.NUMBER]]
-        form = self._side.form(value)
+        form = self._side.form(value, depth)
         if form is not None:
             return form
         if issubclass(type(value), type):
-            self._side.hand_out(value)
-            return self.class_form(value, depth)
+            form = self.class_form(value, depth)
+            self._side.hand_out(form)
+            return form
         number = self._values.numbers.get(id(value))
         if number is not None:
+            self._side.hand_out(["o", number])
             return ["o", number]
         self._side.admit(value)
         number = self._values.introduce(value)
         self.own[number] = value
-        return ["o", number, self.class_form(type(value), depth), self._state(value, number, depth)]
+        self._side.hand_out(["o", number])
+        form = ["o", number, self.class_form(type(value), depth), self._state(value, number, depth)]
+        return [*form, self._fields_form(value, number, depth)]
 
     def number_of(self, mirror: Any) -> int:
         """Return the number of what *mirror* mirrors.
@@ -126,7 +133,7 @@ class ObjectTables:
         names, refused = proxies.list_attributes(kind, self._side.names)
         metaclass: Any = type(kind)
         checks = metaclass.__instancecheck__ is not type.__instancecheck__
-        return ["C", number, [*self._side.title(kind), bases, names, refused, checks]]
+        return ["C", number, [*self._side.title(kind), bases, names, refused, checks, self._side.list_members(kind)]]
 
     def _state(self, value: Any, number: int, depth: int) -> Any:
         encode = self._values.encode
@@ -134,7 +141,7 @@ class ObjectTables:
             return self._error_state(value, depth)
         for base in codec.LASTING:
             if issubclass(type(value), base):
-                return encode(_bare(value, base), depth + 1)
+                return encode(codec.get_bare_value(value, base), depth + 1)
         for base, name in reversed(list(CHANGING.items())):
             if issubclass(type(value), base):
                 entry = self._values.share(value, name, number)
@@ -146,7 +153,7 @@ class ObjectTables:
     def _error_state(self, error: BaseException, depth: int) -> Any:
         encode = self._values.encode
         extras = {name: getattr(error, name, None) for name in EXTRAS} if type(error) in self._values.names else {}
-        if type(error) not in self._values.names and proxies.is_standard_library(type(error).__module__):
+        if type(error) not in self._values.names and self._side.tells_errors(type(error)):
             extras = vars(error)
         kept = [[n, encode(v, depth + 1)] for n, v in extras.items() if type(v) in (str, int, float, bool)]
         arguments = [encode(a, depth + 1) for a in error.args]
@@ -155,6 +162,22 @@ class ObjectTables:
             if other is not None and depth < CHAIN:
                 chain[place] = self.tell(other, depth + 1)
         return [arguments, kept, *chain, error.__suppress_context__]
+
+    def _fields_form(self, value: Any, number: int, depth: int) -> Any:
+        """Return the form of the public data of *value*, if it is an object of the tests' own classes."""
+        if not self._side.has_fields(value):
+            return None
+        self._fields[number] = fields = OwnFields(value, self._side.admits)
+        entry = self._values.share(fields, FIELDS, self._values.introduce(fields))
+        entry.seen = entry.held()
+        return [self._values.numbers[id(fields)], [self._values.encode(item, depth + 1) for item in entry.seen]]
+
+    def _copy_fields(self, thing: Any, form: list[Any], depth: int) -> None:
+        self._side.check_fields()
+        fields = CopiedFields()
+        object.__setattr__(thing, "_jumar_fields", fields)
+        entry = self._values.share(fields, FIELDS, self._values.theirs(form[0]))
+        entry.fill([self._values.decode(item, depth + 1) for item in form[1]])
 
     def hear(self, form: list[Any], depth: int) -> Any:
         """Return the thing that *form* stands for. Any exception of its own means that it stands for none."""
@@ -169,7 +192,7 @@ class ObjectTables:
 
     def _new_class(self, form: list[Any], depth: int) -> Any:
         number = self._values.theirs(form[1])
-        name, module, qualname, bases, names, refused, checks = form[2]
+        name, module, qualname, bases, names, refused, checks, members = form[2]
         if not all(type(n) is str and n.isidentifier() for n in (name, *names)):
             raise ValueError("a class without a name")
         kind = self._side.own_class(module, qualname)
@@ -177,12 +200,13 @@ class ObjectTables:
             above = tuple(self._values.decode(base, depth + 1) for base in bases)
             facts = self.facts(number, extends=False)
             facts.update(__module__=str(module), __qualname__=str(qualname), _jumar_checks=bool(checks))
-            body = {**proxies.build_class_body(number, names, refused), **self._side.extras(name, module)}
+            body = {**proxies.build_class_body(number, names, refused), **self._side.extras(name, module, members)}
             try:
                 kind = proxies.build_proxy_class(name, above, body, facts)
             except TypeError:  # bases that do not go together here
                 kind = proxies.build_proxy_class(name, (), body, facts)
-            interface = getattr(collections.abc, name, None) if module == "collections.abc" else None
+            name = "Generator" if (name, module) == ("generator", "builtins") else name
+            interface = getattr(collections.abc, name, None) if module in ("builtins", "collections.abc") else None
             if interface is not None:
                 interface.register(kind)
         self._classes[number] = kind
@@ -216,7 +240,8 @@ class ObjectTables:
         return kind
 
     def _new_mirror(self, form: list[Any], depth: int) -> Any:
-        number, kind, state = self._values.theirs(form[1]), self._values.decode(form[2], depth + 1), form[3]
+        number, kind = self._values.theirs(form[1]), self._values.decode(form[2], depth + 1)
+        state, fields = form[3:]
         if number in self._known or not isinstance(kind, type):
             raise ValueError("a thing that cannot be")
         if kind is object:  # a sentinel: its class has no methods, and every class of mirrors will do
@@ -237,6 +262,8 @@ class ObjectTables:
                 base.__init__(thing, self._values.decode(state[1], depth + 1))
             entry = self._values.share(thing, CHANGING[base], number)
             entry.fill([self._values.decode(item, depth + 1) for item in state[0]])
+        if fields is not None:
+            self._copy_fields(thing, fields, depth)
         return thing
 
     def _new_error(self, kind: Any, number: int, state: Any, depth: int) -> Any:
@@ -259,19 +286,3 @@ class ObjectTables:
                 object.__setattr__(error, name, decode(form, depth + 1))
         object.__setattr__(error, "__suppress_context__", bool(suppressed))
         return error
-
-
-def _bare(value: Any, base: type) -> Any:
-    """Return *value* as an instance of *base* itself, made by C alone."""
-    if base is int:
-        return int.__int__(value)
-    if base is str:
-        return str.__str__(value)
-    if base is float:
-        return float.__float__(value)
-    if base is bytes:
-        return bytes.__getitem__(value, slice(None))
-    if base is complex:
-        return complex.__pos__(value)
-    whole: Any = base
-    return whole(whole.__iter__(value))

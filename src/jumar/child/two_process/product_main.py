@@ -7,6 +7,7 @@ in its room, and the channel for records is closed before the first line of the 
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
 import os
 import sys
@@ -15,7 +16,8 @@ import warnings
 from typing import Any
 
 from jumar.child.channel import join
-from jumar.child.two_process import codec, frames, object_tables, product_streams, rpc
+from jumar.child.two_process import codec, frames, object_tables, product_operations, proxies, rpc
+from jumar.child.two_process.tests_things import TestsThings, build_members
 
 KEPT_BYTES = 1 << 20
 """Most printed output that is buffered, in bytes; it is sent with the next message, or at this size."""
@@ -34,9 +36,9 @@ def main() -> None:
     peer = rpc.RpcPeer(pipes, known, mirrors, side)
     sys.argv[:] = [""]
     sys.stdout, sys.stderr, sys.stdin = (
-        product_streams.RemoteOutput(side, 1),
-        product_streams.RemoteOutput(side, 2),
-        product_streams.RemoteInput(peer),
+        product_operations.RemoteOutput(side, 1),
+        product_operations.RemoteOutput(side, 2),
+        product_operations.NoInput(),
     )
     warnings.simplefilter("always")
     warnings.showwarning = side.warn  # type: ignore[assignment]  # it takes what it is called with
@@ -48,7 +50,7 @@ def main() -> None:
         os._exit(0)
 
 
-class ProductSide:
+class ProductSide(TestsThings):
     """Rights of the tests in the product's process: they may do everything."""
 
     def __init__(self, wire: frames.FrameConnection, paths: list[str]) -> None:
@@ -59,7 +61,7 @@ class ProductSide:
         self._environ = dict(os.environ)
         self._printed: list[tuple[int | str, str]] = []
         self._size = 0
-        self._input = builtins.input
+        self._input, self._stdin = builtins.input, product_operations.NoInput()
         self._inserted: list[str] = []
         self._replaced: dict[tuple[type, str], Any] = {}
 
@@ -85,17 +87,16 @@ class ProductSide:
         """Follow the tests' process to its place, environment and arguments."""
         if state is None:
             return
-        inside, changed, argv, answers = state
+        inside, changed, argv, *reading = state
         if inside is not None:
             place = os.path.join(self._room, inside)  # noqa: PTH118  asked with each call
             os.chdir(place if os.path.isdir(place) else self._room)  # noqa: PTH112  as above
         os.environ.clear()
         os.environ.update({k: v for k, v in {**self._environ, **changed}.items() if v is not None})
         sys.argv[1:] = argv
-        builtins.input = self._asked if answers else self._input
-
-    def _asked(self, prompt: object = "") -> Any:
-        return self.peer.ask("input", prompt)
+        answers, text = (self.peer.values.decode(form) for form in reading)
+        builtins.input = answers or self._input
+        sys.stdin = self._stdin if text is None else text
 
     def lost(self, why: str) -> None:
         """Exit, as the connection to the tests is lost."""
@@ -117,23 +118,7 @@ class ProductSide:
     def said(self, stream: Any, text: Any) -> None:
         """Do nothing: the tests print for themselves."""
 
-    def readable(self, name: str) -> bool:
-        """Return whether an attribute of the tests' things may be read."""
-        return not name.startswith("_")
-
-    def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
-        """Return the tests' things compare as they do."""
-        return self.peer.ask("method", thing, owner, name, others, {})
-
-    def left(self, answer: Any, error: tuple[Any, ...]) -> Any:  # noqa: ARG002  the tests' side looks at it
-        """Return False: the tests' context managers handle exceptions as they do."""
-        return answer
-
-    def belongs(self, kind: Any, other: type) -> bool:  # noqa: ARG002  the tests' side looks at them
-        """Return False: a class that does not extend a class of the tests does not belong to it."""
-        return False
-
-    def form(self, value: Any) -> Any:
+    def form(self, value: Any, depth: int) -> Any:  # noqa: ARG002  the tests' side needs it
         """Return the form of a module."""
         if isinstance(value, types.ModuleType):
             return ["M", self.number(value), value.__name__]
@@ -147,13 +132,35 @@ class ProductSide:
             known = self.peer.mirrors.keep(value)
         return int(known)
 
-    def hand_out(self, kind: type) -> None:
-        """Do nothing: every class may be called."""
+    def hand_out(self, form: list[Any]) -> None:
+        """Do nothing: the tests may ask for everything."""
+
+    def take_back(self, number: int) -> None:
+        """Do nothing: as for `hand_out`."""
+
+    def has_fields(self, value: Any) -> bool:  # noqa: ARG002  the tests' things have them
+        """Return False: the data of the product's things is asked for."""
+        return False
+
+    def admits(self, value: Any) -> bool:  # noqa: ARG002  as above
+        """Return True: every value may leave."""
+        return True
+
+    def check_fields(self) -> None:
+        """Do nothing: the tests' things come with their data."""
+
+    def list_members(self, kind: type) -> Any:  # noqa: ARG002  as above
+        """Return None: the attributes of the product's classes are asked for."""
+        return None
+
+    def tells_errors(self, kind: type) -> bool:
+        """Return whether the plain data of an exception of *kind* crosses."""
+        return proxies.is_standard_library(kind.__module__)
 
     def admit(self, value: Any) -> None:
         """Do nothing: every value may leave."""
 
-    def names(self, name: str) -> bool:
+    def names(self, kind: type, name: str) -> bool:  # noqa: ARG002  the tests' side needs it
         """Return whether an attribute of a product's class is sent to the tests' process."""
         return name.isidentifier()
 
@@ -164,12 +171,21 @@ class ProductSide:
     def own_class(self, module: Any, qualname: Any) -> Any:
         """Return None: no class of the tests is known here."""
 
-    def extras(self, name: str, module: str) -> dict[str, Any]:
-        """Return a function of the tests becomes a method where it is put into a class."""
-        return {"__get__": _bound} if (name, module) == ("function", "builtins") else {}
+    def extras(self, name: str, module: str, members: Any) -> dict[str, Any]:
+        """Return the attributes that the tests told; a function becomes a method where it is put into a class."""
+        bound = {"__get__": product_operations.bind_function} if (name, module) == ("function", "builtins") else {}
+        return {**build_members(members or {}), **bound}
 
     def resolve(self, form: list[Any]) -> Any:
-        """Import an object that has a name on both sides."""
+        """Import an object that has a name on both sides, or make a method of a value, or a partial function."""
+        decode = self.peer.values.decode
+        if form[0] == "w":
+            return getattr(decode(form[1]), form[2])
+        if form[0] == "x":
+            return product_operations.make_view(form[1], decode(form[2]))
+        if form[0] == "p":
+            function, args, keywords = (decode(part) for part in form[1:])
+            return functools.partial(function, *args, **keywords)
         if form[0] != "q":
             raise ValueError("no such form")
         thing: Any = importlib.import_module(form[1])
@@ -184,7 +200,7 @@ class ProductSide:
         """Return the exception that the tests raised, unchanged."""
         return error
 
-    def perform(self, op: str, values: list[Any]) -> Any:  # noqa: PLR0911  one line per operation
+    def perform(self, op: str, values: list[Any], _: Any) -> Any:  # noqa: PLR0911  one line per operation
         """Perform an operation that the tests ask for."""
         if op == "import":
             return self._imported(*values)
@@ -193,7 +209,7 @@ class ProductSide:
         if op == "delete":
             return delattr(*values)
         if op == "member":
-            return get_member(*values)
+            return product_operations.get_member(values[0], self.peer.mirrors.own.get(values[1]), values[2])
         if op == "class":
             return {"iter": iter, "len": len, "getitem": lambda kind, key: kind[key]}[values[1]](values[0], *values[2:])  # type: ignore[operator]
         if op == "names":
@@ -201,7 +217,7 @@ class ProductSide:
             return list(given) if given is not None else [n for n in dir(values[0]) if not n.startswith("_")]
         if op == "extend":
             return self.number(self._extended(*values))
-        return rpc.perform(op, values)
+        return product_operations.perform_operation(op, values, self.peer.mirrors.own)
 
     def _set(self, thing: Any, name: str, *value: Any) -> None:
         """Set an attribute, or, without a value, put back what a class had before it was first set."""
@@ -234,31 +250,10 @@ class ProductSide:
         made: dict[str, Any] = {}
         for key, (how, *given) in body.items():
             if how == "property":
-                made[key] = property(*(each and _calling(each) for each in given))
+                made[key] = property(*(each and product_operations.wrap_function(each) for each in given))
             elif how == "value":
                 made[key] = given[0]
             else:
                 wrap: Any = {"staticmethod": staticmethod, "classmethod": classmethod}.get(how, lambda f: f)
-                made[key] = wrap(_calling(given[0]))
+                made[key] = wrap(product_operations.wrap_function(given[0]))
         return types.new_class(name, bases, keywords, lambda namespace: namespace.update(made))
-
-
-def _calling(mirror: Any) -> Any:
-    def method(*args: Any, **keywords: Any) -> Any:
-        return mirror(*args, **keywords)
-
-    return method
-
-
-def _bound(self: Any, thing: Any, kind: Any = None) -> Any:  # noqa: ARG001  the descriptor protocol
-    return self if thing is None else types.MethodType(self, thing)
-
-
-def get_member(thing: Any, owner: Any, name: str) -> Any:
-    """Return the attribute *name* of *thing*, as *owner* has it, whatever classes below it say."""
-    own = getattr(thing, "__dict__", {})
-    if name in own or name not in vars(owner):
-        return own[name] if name in own else getattr(super(owner, thing), name)
-    found = vars(owner)[name]
-    bind = getattr(type(found), "__get__", None)
-    return bind(found, thing, type(thing)) if bind else found

@@ -71,7 +71,7 @@ class ProxyClass(type):
         return made
 
     def __getattr__(cls, name: str) -> Any:
-        return find_peer(cls).attribute(cls, name)
+        return find_peer(cls).side.attribute(cls, name)
 
     def __setattr__(cls, name: str, value: Any) -> None:
         if name in ("__abstractmethods__", "__parameters__"):
@@ -79,13 +79,13 @@ class ProxyClass(type):
         if isinstance(value, ProxyMember) or getattr(value, "_jumar_special", False) is True:
             find_peer(cls).ask("restore", cls, name)  # what was found in the class is put back
         else:
-            find_peer(cls).ask("set", cls, name, value)
+            find_peer(cls).side.assign(cls, name, value)
 
     def __delattr__(cls, name: str) -> None:
-        find_peer(cls).ask("delete", cls, name)
+        find_peer(cls).side.remove(cls, name)
 
     def __dir__(cls) -> Any:
-        return find_peer(cls).ask("dir", cls)
+        return find_peer(cls).side.list_names(cls)
 
     def __iter__(cls) -> Any:
         return find_peer(cls).ask("class", cls, "iter")
@@ -100,41 +100,41 @@ class ProxyClass(type):
         return find_peer(cls).ask("class", cls, "getitem", key)
 
     def __contains__(cls, item: Any) -> bool:
-        return bool(find_peer(cls).compared("__contains__", None, cls, (item,)))
+        return bool(find_peer(cls).side.compared("__contains__", None, cls, (item,)))
 
     def __instancecheck__(cls, thing: Any) -> bool:
-        return type.__instancecheck__(cls, thing) or find_peer(cls).belongs(cls, type(thing))
+        return type.__instancecheck__(cls, thing) or find_peer(cls).side.belongs(cls, type(thing))
 
     def __subclasscheck__(cls, other: type) -> bool:
-        return type.__subclasscheck__(cls, other) or find_peer(cls).belongs(cls, other)
+        return type.__subclasscheck__(cls, other) or find_peer(cls).side.belongs(cls, other)
 
 
 class Proxy:
     """Base of all proxies. It defines nothing that a remote class may define and C would find here first."""
 
     def __getattr__(self, name: str) -> Any:
-        return find_peer(type(self)).attribute(self, name)
+        return find_peer(type(self)).side.attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name[:2] == "__":
             object.__setattr__(self, name, value)
         else:
-            find_peer(type(self)).ask("set", self, name, value)
+            find_peer(type(self)).side.assign(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        find_peer(type(self)).ask("delete", self, name)
+        find_peer(type(self)).side.remove(self, name)
 
     def __dir__(self) -> Any:
-        return find_peer(type(self)).ask("dir", self)
+        return find_peer(type(self)).side.list_names(self)
 
     def __repr__(self) -> str:
-        return str(find_peer(type(self)).ask("repr", self))
+        return str(find_peer(type(self)).side.describe(self))
 
     def __copy__(self) -> Any:
-        return find_peer(type(self)).ask("copy", self)
+        return find_peer(type(self)).side.duplicate("copy", self)
 
     def __deepcopy__(self, _: Any) -> Any:
-        return find_peer(type(self)).ask("deepcopy", self)
+        return find_peer(type(self)).side.duplicate("deepcopy", self)
 
     def __reduce_ex__(self, _: Any) -> Any:
         raise TypeError(f"a {type(self).__name__} of another process cannot be pickled")
@@ -148,21 +148,21 @@ class ProxyMember:
 
     def __get__(self, thing: Any, kind: Any = None) -> Any:
         if thing is None:
-            return find_peer(kind).attribute(kind, self._name)
+            return find_peer(kind).side.attribute(kind, self._name)
         if type.__getattribute__(type(thing), "_jumar_extends"):
             return find_peer(type(thing)).ask("member", thing, self._owner, self._name)
-        return find_peer(type(thing)).attribute(thing, self._name)
+        return find_peer(type(thing)).side.attribute(thing, self._name)
 
 
 def get_special_method(owner: int, name: str) -> Any:
     """Return the special method *name* of the class *owner*, as the class over there has it."""
 
     def method(self: Any, *args: Any, **keywords: Any) -> Any:
-        peer = find_peer(type(self))
+        side = find_peer(type(self)).side
         if name in COMPARING:
-            return peer.compared(name, owner, self, args)
-        answer = peer.ask("method", self, owner, name, args, keywords)
-        return peer.left(answer, args) if name == "__exit__" else answer
+            return side.compared(name, owner, self, args)
+        answer = side.invoke(self, owner, name, args, keywords)
+        return side.left(answer, args) if name == "__exit__" else answer
 
     method.__name__ = method.__qualname__ = name
     vars(method)["_jumar_special"] = True
@@ -171,7 +171,7 @@ def get_special_method(owner: int, name: str) -> Any:
 
 def list_attributes(kind: type, names: Any) -> tuple[list[str], list[str]]:
     """Return the attributes of *kind* that *names* admits, and those of them that are None: a class refuses them so."""
-    chosen = [name for name in vars(kind) if names(name)]
+    chosen = [name for name in vars(kind) if names(kind, name)]
     return chosen, [name for name in chosen if vars(kind)[name] is None and name in METHODS]
 
 
@@ -198,7 +198,7 @@ def build_proxy_class(name: str, bases: tuple[type, ...], body: dict[str, Any], 
 
 
 def _fields(self: Any) -> Any:
-    return find_peer(type(self)).ask("get", self, "__dict__")
+    return find_peer(type(self)).side.list_fields(self)
 
 
 def is_standard_library(module: str) -> bool:

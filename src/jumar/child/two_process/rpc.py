@@ -9,7 +9,6 @@ Loaded by path on both sides; standard library only, Python 3.8 or newer.
 
 from __future__ import annotations
 
-import copy
 import os
 import threading
 from typing import Any
@@ -27,7 +26,7 @@ class RpcPeer:
         self._home = (os.getpid(), threading.get_ident())
         self._depth = 0
         self._lost = ""
-        values.things, mirrors.peer, side.peer = mirrors, self, self
+        self.values, values.things, mirrors.peer, side.peer = values, mirrors, self, self
 
     def ask(self, op: str, *arguments: Any) -> Any:
         """Perform *op* on the other side; its answer, or the exception it raised."""
@@ -61,32 +60,12 @@ class RpcPeer:
             raise value
         return value
 
-    def attribute(self, thing: Any, name: str) -> Any:
-        """Return the attribute *name* of what *thing* mirrors."""
-        if not self.side.readable(name):
-            raise AttributeError(name)
-        return self.ask("get", thing, name)
-
-    def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
-        """Return the result of a comparison that the other side decides."""
-        return self.side.compared(name, owner, thing, others)
-
-    def left(self, answer: Any, error: tuple[Any, ...]) -> Any:
-        """Return the result of `__exit__` of a remote object for *error*."""
-        return self.side.left(answer, error)
-
-    def belongs(self, kind: Any, other: type) -> bool:
-        """Return whether *other*, which does not extend *kind*, belongs to it all the same."""
-        return bool(self.side.belongs(kind, other))
-
     def serve(self, message: list[Any]) -> None:
         """Do what *message* asks for, and answer."""
         _, word, news, op, arguments = message
         try:
             values = self._decoded(news, arguments)
-            if op in ("method", "member"):
-                values[1] = self.mirrors.own.get(values[1])
-            answer = ("answer", self.side.perform(str(op), values))
+            answer = ("answer", self.side.perform(str(op), values, arguments))
         except self.side.fatal:
             raise
         except BaseException as error:  # noqa: BLE001  every exception is an answer
@@ -142,33 +121,3 @@ class RpcPeer:
             raise
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, OSError) as error:
             raise self.side.gone(f"the other process sends what cannot be understood ({error})") from error
-
-
-def perform(op: str, values: list[Any]) -> Any:  # one line per operation
-    """Perform an operation that both sides offer each other.
-
-    Raises:
-        LookupError: if there is no such operation.
-    """
-    if op == "get":
-        return getattr(values[0], values[1])
-    if op == "call":
-        return values[0](*values[1], **values[2])
-    if op == "method":
-        return get_method(values[0], values[1], values[2])(*values[3], **values[4])
-    if op == "repr":
-        return repr(values[0])
-    if op == "dir":
-        return dir(values[0])
-    if op in ("copy", "deepcopy"):
-        return (copy.copy if op == "copy" else copy.deepcopy)(values[0])
-    raise LookupError(op)
-
-
-def get_method(thing: Any, owner: Any, name: str) -> Any:
-    """Return the special method *name* of *thing*, as the class *owner* has it."""
-    found = vars(owner).get(name) if isinstance(owner, type) and isinstance(thing, owner) else None
-    if found is None:
-        found = getattr(type(thing), name)
-    bind = getattr(type(found), "__get__", None)
-    return bind(found, thing, type(thing)) if bind else found

@@ -7,6 +7,7 @@ or newer.
 from __future__ import annotations
 
 import builtins
+import io
 import os
 import sys
 from typing import Any
@@ -24,10 +25,10 @@ class ProductEnvironment:
         """Record the present environment as the one in which nothing was arranged."""
         self._environ, self._argv = _environ(), list(sys.argv)
         self._looked: tuple[Any, ...] = ()
-        self._told: tuple[Any, ...] = (self.room, {}, [], False)
+        self._told: tuple[Any, ...] = (self.room, {}, [], None, None)
 
     def news(self) -> list[Any] | None:
-        """Place in the room (None: elsewhere), environment, arguments and whether `input` answers; None: as before.
+        """Place in the room (None: elsewhere), environment, arguments, `input` and text to read; None: as before.
 
         Of the environment only what differs from that of the beginning is told; what is gone is None.
         """
@@ -37,14 +38,15 @@ class ProductEnvironment:
             place = ""
         argv = sys.argv[1:] if sys.argv != self._argv else []
         raw: Any = getattr(os.environ, "_data", None)  # the same comparison, without decoding all of it each time
-        looked = (raw, place, argv, builtins.input)
+        looked = (raw, place, argv, builtins.input, sys.stdin)
         if raw is not None and looked == self._looked:
             return None
         self._looked = (dict(raw or {}), *looked[1:])
         now = _environ()
         changed: dict[str, str | None] = {k: v for k, v in now.items() if self._environ.get(k) != v}
         changed.update(dict.fromkeys(self._environ.keys() - now.keys()))
-        world = (place + os.sep, changed, argv, builtins.input is not self._input)
+        stdin = sys.stdin if type(sys.stdin) is io.StringIO else None
+        world = (place + os.sep, changed, argv, builtins.input if builtins.input is not self._input else None, stdin)
         if world == self._told:
             return None
         self._told = world

@@ -10,6 +10,7 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
+from jumar.child.pytest import pytest_main
 from jumar.child.pytest.product_guard import ProductGuard
 from jumar.child.two_process import codec, frames, import_hook, object_tables, rpc, tests_side
 from jumar.child.two_process.test_environment import ProductEnvironment
@@ -51,6 +52,21 @@ class DoubtPlugin:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Record which tests are the product's to call."""
         self._items = {item.nodeid for item in session.items if self._foreign(item)}
+
+    def pytest_fixture_setup(self, fixturedef: Any) -> Wrapper:
+        """Let what a fixture of several tests hands out outlive the first of them."""
+        capabilities = self._side.capabilities
+        before, capabilities.lasting = capabilities.lasting, capabilities.lasting or fixturedef.scope != "function"
+        try:
+            yield
+        finally:
+            capabilities.lasting = before
+
+    def pytest_runtest_protocol(self) -> Wrapper:
+        """Lend what a test hands out to that test."""
+        self._side.capabilities.begin_test()
+        yield
+        self._side.capabilities.end_test()
 
     def pytest_runtest_setup(self) -> Wrapper:
         """Check after the set-up whether the connection answered truthfully."""
@@ -99,3 +115,8 @@ def _chain(function: Any) -> Iterator[Any]:
         if given is not None:
             yield from _chain(given)
         function = held.get("__wrapped__")
+
+
+def main() -> None:
+    """Run pytest once, with the plug-in that finds the product's modules in the other process."""
+    pytest_main.main(connect_product)

@@ -7,31 +7,26 @@ Loaded by path inside the tested interpreter; standard library and pytest only, 
 from __future__ import annotations
 
 import builtins
-import os
 import sys
 import types
 import unittest
 import warnings
 from typing import Any, NoReturn
 
-from jumar.child.two_process import import_hook, proxies, rpc
+from jumar.child.two_process import codec, import_hook, proxies
+from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.test_environment import ProductEnvironment
 
 WITHIN = (types.FrameType, types.TracebackType, types.CodeType, types.ModuleType, unittest.TestCase,
           unittest.TestResult, unittest.TestSuite)  # fmt: skip
 """From these the product could reach the tests themselves."""
 
+NAMESPACES = ("argparse", "types")
+"""Modules of plain objects, whose data is all that they are."""
+
 FRAMEWORKS = ("_pytest", "pytest", "pluggy", "hypothesis", "unittest", "doctest")
 """Packages whose objects say what becomes of a test."""
 
-INNER = ("_", "gi_", "cr_", "ag_", "tb_", "f_", "co_", "func_")
-"""Prefixes of attribute names that are hidden from the product."""
-
-PRIVATE = frozenset(("__init__", "__set_name__", "__set__", "__delete__", "__post_init__"))
-"""Special methods of the tests' classes that are not the product's to call."""
-
-PLAIN = (str, int, float, complex, bytes, bytearray, BaseException)
-"""Python's words for these tell their content."""
 
 SAID_BYTES = 64 << 20
 
@@ -64,7 +59,7 @@ class TestsSide:
         """The last fault."""
         self.facades: dict[int, Any] = {}
         self.world = world
-        self._handed: set[type] = set()
+        self.capabilities = Capabilities(world.room)
         self._said = 0
 
     def fault(self, why: str) -> None:
@@ -110,10 +105,45 @@ class TestsSide:
 
     def state(self) -> Any:
         """Return the changes of the environment that a test may have arranged for the product."""
-        return self.world.news()
+        news = self.world.news()
+        return news and [*news[:3], *(self.peer.values.encode(each) for each in news[3:])]
 
     def follow(self, state: Any) -> None:
         """Do nothing: the product arranges nothing here."""
+
+    def attribute(self, thing: Any, name: str) -> Any:
+        """Return the attribute *name* of a thing of the product."""
+        if not self.readable(name):
+            raise AttributeError(name)
+        return self.peer.ask("get", thing, name)
+
+    def assign(self, thing: Any, name: str, value: Any) -> None:
+        """Set the attribute *name* of a thing of the product."""
+        self.peer.ask("set", thing, name, value)
+
+    def remove(self, thing: Any, name: str) -> None:
+        """Delete the attribute *name* of a thing of the product."""
+        self.peer.ask("delete", thing, name)
+
+    def invoke(self, thing: Any, owner: Any, name: str, args: Any, keywords: Any) -> Any:
+        """Call the special method *name* of a thing of the product, as the class *owner* has it."""
+        return self.peer.ask("method", thing, owner, name, args, keywords)
+
+    def list_fields(self, thing: Any) -> Any:
+        """Return what a thing of the product holds."""
+        return self.peer.ask("get", thing, "__dict__")
+
+    def list_names(self, thing: Any) -> Any:
+        """Return the names that a thing of the product has."""
+        return self.peer.ask("dir", thing)
+
+    def describe(self, thing: Any) -> str:
+        """Return the text of a thing of the product."""
+        return str(self.peer.ask("repr", thing))
+
+    def duplicate(self, op: str, thing: Any) -> Any:
+        """Return a copy of a thing of the product; *op* is `copy` or `deepcopy`."""
+        return self.peer.ask(op, thing)
 
     def readable(self, name: str) -> bool:
         """Return whether the tests' process asks for an attribute of that name.
@@ -133,7 +163,7 @@ class TestsSide:
         if name in ("__eq__", "__ne__") and others and others[0] is thing:
             return name == "__eq__"
         if name == "__contains__" and not isinstance(thing, type) and "_jumar_made" in _own(thing):
-            return self.peer.ask("method", thing, owner, name, others, {})
+            return self.invoke(thing, owner, name, others, {})
         kind = thing if isinstance(thing, type) else type(thing)
         return self.unable(f"{kind.__name__}.{name} would decide a comparison")
 
@@ -149,7 +179,7 @@ class TestsSide:
             self.unable(f"{kind.__name__} would decide what its instances are")
         return False
 
-    def form(self, value: Any) -> Any:
+    def form(self, value: Any, depth: int) -> Any:
         """Return the form of what has a name on both sides: modules, functions and classes of the standard library."""
         if type(value) is import_hook.ModuleFacade:
             return ["y", import_hook.get_module_dict(value)["_jumar_thing"]]
@@ -159,7 +189,7 @@ class TestsSide:
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
         if named and isinstance(module, str) and proxies.find_standard_object(module, name) is value:
             return ["q", module, name]
-        return None
+        return codec.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
 
     def admit(self, value: Any) -> None:
         """Decide whether *value* of the tests may be sent to the product's process.
@@ -173,13 +203,43 @@ class TestsSide:
         if isinstance(value, WITHIN) or framework:
             raise ValueError(f"a {kind.__name__}")
 
-    def hand_out(self, kind: type) -> None:
-        """Allow the product to make instances of *kind*: it was given the class itself, not just an instance."""
-        self._handed.add(kind)
+    def admits(self, value: Any) -> bool:
+        """Return whether *value* may be sent to the product's process."""
+        try:
+            self.admit(value)
+        except ValueError:
+            return False
+        return True
 
-    def names(self, name: str) -> bool:
-        """Return whether an attribute of a tests' class is sent to the product: special methods alone are."""
-        return name in proxies.METHODS and name not in PRIVATE
+    def hand_out(self, form: list[Any]) -> None:
+        """Let the product ask for the thing that *form* tells of."""
+        if form[0] in ("o", "C"):
+            self.capabilities.hand_out(form[1])
+
+    def take_back(self, number: int) -> None:
+        """Let the product not ask for *number* any more."""
+        self.capabilities.take_back(number)
+
+    def names(self, kind: type, name: str) -> bool:
+        """Return whether an attribute of a tests' class is sent to the product: special methods of the tests are."""
+        return self.capabilities.offers(kind, name)
+
+    def list_members(self, kind: type) -> Any:
+        """Return the other attributes of a tests' class that are sent."""
+        return self.capabilities.list_members(kind)
+
+    def has_fields(self, value: Any) -> bool:
+        """Return whether the data of *value* crosses with it."""
+        kind = type(value)
+        return kind.__module__ in NAMESPACES or (self.capabilities.is_own_class(kind) and not isinstance(value, type))
+
+    def check_fields(self) -> None:
+        """Refuse data of a thing of the product: only things of the tests come with theirs."""
+        raise ValueError("data of a thing of the product")
+
+    def tells_errors(self, kind: type) -> bool:
+        """Return whether the plain data of an exception of *kind* crosses."""
+        return proxies.is_standard_library(kind.__module__) or self.capabilities.is_own_class(kind)
 
     def title(self, kind: type) -> list[str]:
         """Return the name of a class, without its module, as that names the test."""
@@ -191,8 +251,10 @@ class TestsSide:
         raised = isinstance(known, type) and issubclass(known, BaseException)
         return known if raised and type(known) is not proxies.ProxyClass else None
 
-    def extras(self, name: str, module: str) -> dict[str, Any]:  # noqa: ARG002  the other side needs them
+    def extras(self, name: str, module: str, members: Any) -> dict[str, Any]:  # noqa: ARG002  the other side needs them
         """Return no additions to a proxy class."""
+        if members is not None:
+            raise ValueError("members of a class of the product")
         return {}
 
     def resolve(self, form: list[Any]) -> Any:
@@ -227,37 +289,9 @@ class TestsSide:
             raise ProductLost("the other process raises what is no exception of the product")
         return error
 
-    def perform(self, op: str, values: list[Any]) -> Any:
-        """Perform an operation for the product: methods and public attributes of its objects, and its input."""
-        if op == "input":
-            return builtins.input(*values)
-        if op == "stdin":
-            return getattr(sys.stdin, values[0] if values[0] in ("read", "readline") else "")(*values[1:])
-        if op == "set" and _may_set(*values):
-            return setattr(*values)
-        shows = op == "repr" or (op == "method" and values[2] in ("__repr__", "__str__", "__format__"))
-        if shows and not self._speaks(values[0]):
-            return f"<{type(values[0]).__name__}>"
-        if op == "call" and isinstance(values[0], type) and not self._may_make(values[0]):
-            raise TypeError(f"no {values[0].__name__} can be made here")
-        if op == "get" and (type(values[1]) is not str or values[1].startswith(INNER)):
-            raise AttributeError(values[1])
-        if op == "method" and not self.names(values[2]):
-            raise AttributeError(values[2])
-        if op not in ("get", "call", "method", "repr", "dir", "copy", "deepcopy"):
-            raise AttributeError(f"the tests cannot be asked to {op}")
-        return rpc.perform(op, values)
-
-    def _speaks(self, thing: Any) -> bool:
-        """Return whether *thing* has a text of its own; Python's default `repr` names the test that it was made in."""
-        own = type(thing).__repr__, type(thing).__str__
-        written = any(isinstance(how, types.FunctionType) for how in own)
-        return not isinstance(thing, type) and (written or isinstance(thing, PLAIN))
-
-    def _may_make(self, kind: type) -> bool:
-        """Return whether *kind* was handed out as a class, or is the tests' own."""
-        file = str(getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
-        return kind in self._handed or os.path.realpath(file).startswith(self.world.room)
+    def perform(self, op: str, values: list[Any], forms: Any) -> Any:
+        """Perform a request of the product, if the tests handed out what it names."""
+        return self.capabilities.perform(op, forms, values)
 
 
 def _own(thing: Any) -> Any:
@@ -266,12 +300,3 @@ def _own(thing: Any) -> Any:
         return ("_jumar_made",) if object.__getattribute__(thing, "_jumar_made") else ()
     except AttributeError:
         return ()
-
-
-def _may_set(thing: Any, name: Any, value: Any) -> bool:
-    """Return whether the product may set an attribute of an object it was given: only data, as in a list or dict."""
-    if isinstance(thing, (type, types.ModuleType, types.FunctionType, types.MethodType)) or type(name) is not str:
-        return False
-    held = getattr(thing, "__dict__", {})
-    public = name in held and not name.startswith(INNER) and not hasattr(type(thing), name)
-    return public and not callable(held[name]) and not callable(value)

@@ -1,0 +1,192 @@
+"""Decides what the product may ask of the tests: to call what they handed out, or a method that their files define.
+
+A request names a number that the tests handed out in this test, and one of three operations. There is none that reads
+an attribute, names a module or a path, or reaches a method that Python or a framework wrote: values cross as data.
+The contract is `docs/two-processes.md`. Loaded by path inside the tested interpreter; standard library only, Python 3.8
+or newer.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+from jumar.child.two_process import proxies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PARTS = {"call": 3, "invoke": 4, "next": 1}
+"""Operation -> parts of its request: number, name of the method for `invoke`, and arguments but for `next`."""
+
+PRIVATE = frozenset(("__init__", "__set_name__", "__set__", "__delete__", "__post_init__"))
+"""Special methods of the tests' classes that are not the product's to call."""
+
+DATA = (str, int, float, bool, type(None))
+"""Types of the attributes of a class that cross with it."""
+
+
+class Capabilities:
+    """Numbers that the tests handed out, and what may be asked of them. It performs nothing else."""
+
+    def __init__(self, room: str) -> None:
+        self._room = os.path.realpath(room) + os.sep
+        self._standing: set[int] = set()
+        self._lent: set[int] = set()
+        self._files: dict[str, bool] = {}
+        self.lasting = True
+        """True while what is handed out outlives a test: files are loaded, or a fixture of several tests is set up."""
+        self.requests = 0
+        """Requests that were performed: the wire was one-way if there was none."""
+
+    def begin_test(self) -> None:
+        """Lend what is handed out from here on to this test alone."""
+        self._lent.clear()
+        self.lasting = False
+
+    def end_test(self) -> None:
+        """Take back what was handed out in this test."""
+        self._lent.clear()
+        self.lasting = True
+
+    def hand_out(self, number: int) -> None:
+        """Let the product ask for *number*."""
+        (self._standing if self.lasting else self._lent).add(number)
+
+    def take_back(self, number: int) -> None:
+        """Let the product not ask for *number* any more."""
+        self._standing.discard(number)
+        self._lent.discard(number)
+
+    def check(self, op: str, forms: Any) -> None:
+        """Check a request as it came.
+
+        Raises:
+            TypeError: if there is no such operation, or if its first part is no number that was handed out.
+        """
+        if op not in PARTS or type(forms) is not list or len(forms) != PARTS[op]:
+            raise TypeError("the tests cannot be asked for that")
+        named = forms[0]
+        if type(named) is not list or len(named) != 2 or named[0] != "y" or type(named[1]) is not int:  # noqa: PLR2004  the form of a number
+            raise TypeError("a request names a number")
+        if named[1] not in self._standing and named[1] not in self._lent:
+            raise TypeError("that was not handed out in this test")
+
+    def perform(self, op: str, forms: Any, values: list[Any]) -> Any:
+        """Perform the request *forms*, whose parts are *values*.
+
+        Raises:
+            TypeError: if the tests did not hand that out.
+        """
+        self.check(op, forms)
+        if op != "next" and (type(values[-2]) is not tuple or type(values[-1]) is not dict):
+            raise TypeError("arguments are a tuple and a dictionary")
+        action = self._find(op, values)
+        self.requests += 1
+        return action()
+
+    def _find(self, op: str, values: list[Any]) -> Callable[[], Any]:
+        thing = values[0]
+        if op == "next":
+            if not self._may_step(thing):
+                raise TypeError("that is no iterator of the tests")
+            return lambda: next(thing)
+        if op == "call" and not self._may_call(thing):
+            raise TypeError("that is no function of the tests")
+        method = thing if op == "call" else self._find_method(thing, values[1])
+        return lambda: method(*values[-2], **values[-1])
+
+    def _may_call(self, thing: Any) -> bool:
+        kind = type(thing)
+        if kind in (types.FunctionType, types.MethodType):
+            return self.is_own(thing)
+        if issubclass(kind, type):
+            return self.is_own_class(thing)
+        return is_mock(kind) or self.is_own(_find_in_classes(kind, "__call__"))
+
+    def _may_step(self, thing: Any) -> bool:
+        if isinstance(thing, types.GeneratorType):
+            return self._is_file(thing.gi_code.co_filename)
+        return is_plain_iterator(type(thing))
+
+    def _find_method(self, thing: Any, name: Any) -> Any:
+        """Return the method *name* of *thing*: the first that its classes have, if it is of the tests' files."""
+        public = type(name) is str and (not name.startswith("_") or (name in proxies.METHODS and name not in PRIVATE))
+        found = _find_in_classes(thing if isinstance(thing, type) else type(thing), name) if public else None
+        if (
+            isinstance(found, property)
+            and found.fget is not None
+            and self.is_own(found.fget)
+            and not isinstance(thing, type)
+        ):
+            return types.MethodType(found.fget, thing)
+        if isinstance(found, (staticmethod, classmethod)) and self.is_own(found.__func__):
+            return found.__get__(None, thing) if isinstance(thing, type) else found.__get__(thing, type(thing))
+        if type(found) is types.FunctionType and self.is_own(found):
+            return found if isinstance(thing, type) else types.MethodType(found, thing)
+        raise TypeError("the tests' files define no such method")
+
+    def offers(self, kind: type, name: str) -> bool:
+        """Return whether instances of *kind* have the special method *name* for the product."""
+        if kind in (types.FunctionType, types.MethodType) or is_mock(kind):
+            return name == "__call__"
+        if name not in proxies.METHODS or name in PRIVATE or not self.is_own_class(kind):
+            return False
+        return vars(kind)[name] is None or self.is_own(vars(kind)[name])
+
+    def list_members(self, kind: type) -> dict[str, Any]:
+        """Return the public attributes of *kind* that cross: each with how it is asked for, or with what it is."""
+        if is_plain_iterator(kind):
+            return {"__next__": "next", "__iter__": "self"}
+        members: dict[str, Any] = {}
+        for name, value in vars(kind).items() if self.is_own_class(kind) else ():
+            if name.startswith(("_", *proxies.RESERVED)) or not name.isidentifier():
+                continue
+            if isinstance(value, property) and self.is_own(value.fget):
+                members[name] = "property"
+            elif self.is_own(getattr(value, "__func__", value)):
+                members[name] = "method"
+            elif type(value) in DATA:
+                members[name] = ["data", value]
+        return members
+
+    def is_own(self, function: Any) -> bool:
+        """Return whether *function*, or what it wraps, stands in the tests' files."""
+        if type(function) is types.MethodType:
+            function = function.__func__
+        for _ in range(8):
+            if type(function) is not types.FunctionType:
+                return False
+            if self._is_file(function.__globals__.get("__file__")):
+                return True
+            function = vars(function).get("__wrapped__")
+        return False
+
+    def is_own_class(self, kind: Any) -> bool:
+        """Return whether the tests' files define *kind*."""
+        module = sys.modules.get(type.__getattribute__(kind, "__module__"))
+        return type(kind) is not proxies.ProxyClass and self._is_file(getattr(module, "__file__", None))
+
+    def _is_file(self, name: Any) -> bool:
+        if type(name) is not str:
+            return False
+        if name not in self._files:
+            self._files[name] = os.path.isabs(name) and os.path.realpath(name).startswith(self._room)  # noqa: PTH117  compared as text
+        return self._files[name]
+
+
+def is_mock(kind: type) -> bool:
+    """Return whether *kind* is a callable mock of the standard library: a call of it runs only what the test gave."""
+    mixin = getattr(sys.modules.get("unittest.mock"), "CallableMixin", None)
+    return mixin is not None and issubclass(kind, mixin)
+
+
+def is_plain_iterator(kind: type) -> bool:
+    """Return whether *kind* is an iterator of Python itself: to step it is all that can be done with it."""
+    return kind.__module__ in ("builtins", "itertools") and "__next__" in vars(kind) and type(kind) is type
+
+
+def _find_in_classes(kind: type, name: str) -> Any:
+    return next((vars(k)[name] for k in type.__getattribute__(kind, "__mro__") if name in vars(k)), None)

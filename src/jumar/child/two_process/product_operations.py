@@ -1,0 +1,105 @@
+"""Operations that the tests ask of things of the product, and the streams of its process.
+
+Loaded by path in the product's process; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import types
+from typing import Any
+
+
+def make_view(kind: str, shown: tuple[Any, ...]) -> Any:
+    """Return the view *kind* of a dictionary that shows *shown*."""
+    if kind == "items":
+        return dict(shown).items()
+    return dict.fromkeys(shown).keys() if kind == "keys" else dict(enumerate(shown)).values()
+
+
+def wrap_function(mirror: Any) -> Any:
+    """Return a function that calls *mirror*, a function of the tests."""
+
+    def method(*args: Any, **keywords: Any) -> Any:
+        return mirror(*args, **keywords)
+
+    return method
+
+
+def bind_function(self: Any, thing: Any, kind: Any = None) -> Any:  # noqa: ARG001  the descriptor protocol
+    """Bind a function of the tests to the instance in whose class it was put."""
+    return self if thing is None else types.MethodType(self, thing)
+
+
+def get_member(thing: Any, owner: Any, name: str) -> Any:
+    """Return the attribute *name* of *thing*, as *owner* has it, whatever classes below it say."""
+    own = getattr(thing, "__dict__", {})
+    if name in own or name not in vars(owner):
+        return own[name] if name in own else getattr(super(owner, thing), name)
+    found = vars(owner)[name]
+    bind = getattr(type(found), "__get__", None)
+    return bind(found, thing, type(thing)) if bind else found
+
+
+def perform_operation(op: str, values: list[Any], own: dict[int, Any]) -> Any:
+    """Perform an operation on a thing of the product.
+
+    Raises:
+        LookupError: if there is no such operation.
+    """
+    if op == "get":
+        return getattr(values[0], values[1])
+    if op == "call":
+        return values[0](*values[1], **values[2])
+    if op == "method":
+        return get_method(values[0], own.get(values[1]), values[2])(*values[3], **values[4])
+    if op in ("repr", "dir"):
+        return (repr if op == "repr" else dir)(values[0])
+    if op in ("copy", "deepcopy"):
+        return (copy.copy if op == "copy" else copy.deepcopy)(values[0])
+    raise LookupError(op)
+
+
+def get_method(thing: Any, owner: Any, name: str) -> Any:
+    """Return the special method *name* of *thing*, as the class *owner* has it."""
+    found = vars(owner).get(name) if isinstance(owner, type) and isinstance(thing, owner) else None
+    if found is None:
+        found = getattr(type(thing), name)
+    bind = getattr(type(found), "__get__", None)
+    return bind(found, thing, type(thing)) if bind else found
+
+
+class RemoteOutput(io.TextIOBase):
+    """Standard output stream that the tests' process prints."""
+
+    encoding = "utf-8"
+    errors = "strict"
+
+    def __init__(self, side: Any, number: int) -> None:
+        self._side, self._number = side, number
+
+    def writable(self) -> bool:
+        """Return True: the stream can be written to."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the descriptor of the stream below it."""
+        return self._number
+
+    def write(self, text: str) -> int:
+        """Send *text* to the tests' process, buffered."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        self._side.print(self._number, text)
+        return len(text)
+
+
+class NoInput(io.TextIOBase):
+    """Standard input where a test arranged none."""
+
+    def read(self, *_: Any) -> Any:
+        """Refuse, as pytest does."""
+        raise OSError("reading from standard input that no test arranged")
+
+    readline = read

@@ -1,0 +1,134 @@
+"""Things of the tests as the product sees them: data that came with them, and methods that are asked for by number.
+
+Loaded by path in the product's process; standard library only, Python 3.8 or newer.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from jumar.child.two_process import codec, proxies
+from jumar.child.two_process.shared_containers import CHANGING
+
+
+class TestsThings:
+    """Operations of the product on things of the tests: data is here, and all else is a `call`, `invoke` or `next`."""
+
+    __test__ = False
+    peer: Any = None
+
+    def attribute(self, thing: Any, name: str) -> Any:
+        """Return public data of *thing*, as the tests last told it."""
+        fields = get_fields(thing)
+        if name not in fields:
+            raise AttributeError(name)
+        return fields[name]
+
+    def assign(self, thing: Any, name: str, value: Any) -> None:
+        """Set public data of *thing*; the tests hear it with the next message."""
+        if isinstance(thing, type) or name.startswith("_"):
+            raise AttributeError(name)
+        get_fields(thing)[name] = value
+
+    def remove(self, thing: Any, name: str) -> None:
+        """Remove public data of *thing*."""
+        if get_fields(thing).pop(name, self) is self:
+            raise AttributeError(name)
+
+    def invoke(self, thing: Any, owner: Any, name: str, args: Any, keywords: Any) -> Any:  # noqa: ARG002  as it is for the product's things
+        """Call the method *name* of *thing*, which the tests' files define."""
+        if name == "__call__":
+            return self.peer.ask("call", thing, args, keywords)
+        return self.peer.ask("invoke", thing, name, args, keywords)
+
+    def compared(self, name: str, owner: Any, thing: Any, others: tuple[Any, ...]) -> Any:
+        """Return how a thing of the tests compares."""
+        return self.invoke(thing, owner, name, others, {})
+
+    def list_fields(self, thing: Any) -> Any:
+        """Return a copy of the public data of *thing*."""
+        return dict(get_fields(thing))
+
+    def list_names(self, thing: Any) -> Any:
+        """Return the names that *thing* has here."""
+        return sorted(
+            {*get_fields(thing), *(type.__dir__(thing) if isinstance(thing, type) else object.__dir__(thing))}
+        )
+
+    def describe(self, thing: Any) -> str:
+        """Return a text for *thing*: of its content where it has one; Python's own would name the test."""
+        for base in (BaseException, *codec.LASTING, *CHANGING):
+            if isinstance(thing, base):
+                own: Any = base
+                return str(own.__repr__(thing))
+        return f"<{type(thing).__name__}>"
+
+    def duplicate(self, op: str, thing: Any) -> Any:
+        """Refuse to copy *thing*."""
+        raise TypeError(f"{op}: a {type(thing).__name__} of the tests stays with them")
+
+    def left(self, answer: Any, error: tuple[Any, ...]) -> Any:  # noqa: ARG002  the tests' side looks at it
+        """Return what a context manager of the tests said."""
+        return answer
+
+    def belongs(self, kind: Any, other: type) -> bool:  # noqa: ARG002  the tests' side looks at them
+        """Return False: a class that does not extend a class of the tests does not belong to it."""
+        return False
+
+
+def get_fields(thing: Any) -> dict[str, Any]:
+    """Return the public data of *thing* that crossed."""
+    try:
+        fields: dict[str, Any] = object.__getattribute__(thing, "_jumar_fields")
+    except AttributeError:
+        return {}
+    return fields
+
+
+class DataMember:
+    """Plain data of a class of the tests, unless an instance has its own."""
+
+    def __init__(self, name: str, value: Any) -> None:
+        self._name, self._value = name, value
+
+    def __get__(self, thing: Any, kind: Any = None) -> Any:
+        return self._value if thing is None else get_fields(thing).get(self._name, self._value)
+
+
+class MethodMember:
+    """A method, or a property, that the tests' files define."""
+
+    def __init__(self, name: str, *, called: bool) -> None:
+        self._name, self._called = name, called
+
+    def __get__(self, thing: Any, kind: Any = None) -> Any:
+        peer, owner = proxies.find_peer(kind or type(thing)), kind if thing is None else thing
+        if self._called:
+            return functools.partial(_invoke, peer, owner, self._name)
+        return peer.ask("invoke", owner, self._name, (), {})
+
+
+def _invoke(peer: Any, owner: Any, name: str, /, *args: Any, **keywords: Any) -> Any:
+    return peer.ask("invoke", owner, name, args, keywords)
+
+
+def _step(self: Any) -> Any:
+    return proxies.find_peer(type(self)).ask("next", self)
+
+
+def _itself(self: Any) -> Any:
+    return self
+
+
+def build_members(members: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of a class for the attributes that the tests told of it."""
+    body: dict[str, Any] = {}
+    for name, how in members.items():
+        if how in ("next", "self"):
+            body[name] = _step if how == "next" else _itself
+        elif how in ("method", "property"):
+            body[name] = MethodMember(name, called=how == "method")
+        else:
+            body[name] = DataMember(name, how[1])
+    return body

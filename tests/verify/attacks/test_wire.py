@@ -1,0 +1,229 @@
+"""The wire between tests and product: hostile frames get data, a refusal or an end, and perform nothing else."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jumar.child.two_process import codec, frames, object_tables, rpc, tests_side
+from jumar.child.two_process.test_environment import ProductEnvironment
+
+CALLED: list[str] = []
+"""What was performed here at the product's request."""
+
+NEWS: list[Any] = [[], [], None]
+
+
+def lent(*_: Any) -> int:
+    """Handed out in this test."""
+    CALLED.append("lent")
+    return 4
+
+
+def earlier(*_: Any) -> int:
+    """Handed out in another test."""
+    CALLED.append("earlier")
+    return 5
+
+
+class Tool:
+    """Class of an instance that is handed out."""
+
+    kind = "tool"
+
+    def __init__(self) -> None:
+        self.size, self._secret = 3, "expected"
+
+    def use(self, *_: Any) -> int:
+        """Do what the tests wrote."""
+        CALLED.append("use")
+        return 6
+
+    def _inner(self, *_: Any) -> None:
+        CALLED.append("_inner")
+
+
+class Wire:
+    """A tests' side, and the numbers that a hostile product could name."""
+
+    def __init__(self, asks: int, answers: int) -> None:
+        self.side = tests_side.TestsSide(ProductEnvironment(str(Path(__file__).parent)), (frames.ConnectionLost,))
+        values = codec.Codec(0)
+        mirrors = object_tables.ObjectTables(values, self.side)
+        self.peer = rpc.RpcPeer(frames.FrameConnection(asks, answers), values, mirrors, self.side)
+        self.kept = [earlier, lent, Tool()]
+        self.side.capabilities.begin_test()
+        self.earlier = values.encode(self.kept[0])[1]
+        self.side.capabilities.end_test()
+        self.side.capabilities.begin_test()
+        self.lent, self.tool = (values.encode(thing)[1] for thing in self.kept[1:])
+
+
+@contextmanager
+def wire(messages: list[Any]) -> Iterator[tuple[Wire, int]]:
+    """The tests' side of a wire on which *messages* wait, and nothing after them; where it writes."""
+    (asks, product), (answers, heard) = os.pipe(), os.pipe()
+    tests = Wire(asks, heard)
+    try:
+        fcntl.fcntl(product, fcntl.F_SETPIPE_SZ, 1 << 20)
+        fcntl.fcntl(answers, fcntl.F_SETPIPE_SZ, 1 << 20)
+        os.write(product, b"".join(framed(message) for message in messages))
+        os.close(product)
+        yield tests, answers
+    finally:
+        tests.peer.wire.close()
+        os.close(answers)
+
+
+def framed(message: Any) -> bytes:
+    body = json.dumps(message).encode()
+    return len(body).to_bytes(8, "big") + body
+
+
+def replies(fd: int) -> list[list[Any]]:
+    """All that was written."""
+    data = b""
+    while piece := os.read(fd, 1 << 20):
+        data += piece
+    found = []
+    while data:
+        size = int.from_bytes(data[:8], "big")
+        found.append(json.loads(data[8 : 8 + size]))
+        data = data[8 + size :]
+    return found
+
+
+def asked(op: str, *parts: Any) -> list[Any]:
+    return ["ask", "w", NEWS, op, list(parts)]
+
+
+def answer(op: str, *parts: Any) -> list[Any]:
+    """What the tests answer to one request."""
+    CALLED.clear()
+    with wire([asked(op, *parts)]) as (tests, written):
+        with pytest.raises(frames.ConnectionLost):
+            tests.peer.ask("call")
+        return replies(written)[1]
+
+
+NONE = (["t", []], ["m", 1, "dict", []])
+"""No arguments."""
+
+
+def test_the_numbers_are_those_of_the_things() -> None:
+    with wire([]) as (tests, _):
+        assert tests.lent != tests.earlier != tests.tool
+        assert tests.peer.mirrors.own[tests.lent] is lent
+
+
+def numbered() -> tuple[int, int, int]:
+    with wire([]) as (tests, _):
+        return tests.earlier, tests.lent, tests.tool
+
+
+@pytest.mark.parametrize(("op", "which", "more", "done"), [
+    ("call", 1, NONE, ["lent"]),
+    ("invoke", 2, ("use", *NONE), ["use"]),
+    ("call", 0, NONE, []),
+    ("call", 2, NONE, []),
+    ("invoke", 2, ("_inner", *NONE), []),
+    ("invoke", 2, ("__init__", *NONE), []),
+    ("invoke", 2, ("__reduce__", *NONE), []),
+    ("invoke", 2, ("__getattribute__", *NONE), []),
+    ("invoke", 2, ("__class__", *NONE), []),
+    ("invoke", 1, ("__get__", *NONE), []),
+    ("invoke", 1, ("__globals__", *NONE), []),
+    ("next", 2, (), []),
+    ("get", 2, ("size",), []),
+    ("get", 1, ("__globals__",), []),
+    ("method", 2, (0, "use", *NONE), []),
+    ("set", 2, ("size", 4), []),
+    ("repr", 2, (), []),
+    ("input", 1, (), []),
+])  # fmt: skip
+def test_a_request_is_performed_only_if_the_tests_handed_it_out(
+    op: str, which: int, more: Any, done: list[str]
+) -> None:
+    said = answer(op, ["y", numbered()[which]], *more)
+
+    assert done == CALLED
+    assert said[0] == ("answer" if done else "error")
+
+
+@pytest.mark.parametrize("form", [["q", "os", "system"], ["n", "object"], "lent", None, ["m", 1, "list", []], {"y": 8}])
+def test_a_request_names_a_number_or_nothing(form: Any) -> None:
+    CALLED.clear()
+    with wire([asked("call", form, *NONE)]) as (tests, written):
+        with pytest.raises((frames.ConnectionLost, tests_side.CannotRunApart)):
+            tests.peer.ask("call")
+        assert all(said[0] == "error" for said in replies(written)[1:])
+    assert CALLED == []
+
+
+def test_data_of_an_instance_crosses_with_it_and_what_is_private_does_not() -> None:
+    with wire([]) as (tests, _):
+        form = tests.peer.values.encode(Tool())
+
+    assert form[4][1] == ["size", 3]
+    assert "expected" not in json.dumps(form)
+
+
+WORDS = st.sampled_from(["call", "invoke", "next", "get", "set", "method", "member", "import", "extend", "repr", "dir",
+                         "copy", "input", "use", "_inner", "size", "__class__", "__globals__", "format"])  # fmt: skip
+
+FORMS = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 40) | WORDS
+    | st.builds(lambda n: ["y", n], st.integers(-2, 40))
+    | st.builds(lambda t: [t, 3], st.sampled_from(["m", "o", "C", "k", "i", "b", "q", "M", "w", "p", "v", "n"])),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.builds(lambda items: ["t", items], st.lists(inner, max_size=3))
+    | st.builds(lambda n, items: ["m", n, "dict", items], st.integers(-2, 40), st.lists(inner, max_size=2)),
+    max_leaves=6,
+)  # fmt: skip
+
+MESSAGES = st.one_of(
+    st.builds(lambda op, parts: ["ask", "w", NEWS, op, parts], WORDS, st.lists(FORMS, max_size=5)),
+    st.builds(
+        lambda op, n, name, more: ["ask", "w", NEWS, op, [["y", n], *name, *more]],
+        st.sampled_from(["call", "invoke", "next"]), st.integers(0, 20), st.lists(WORDS, max_size=1),
+        st.just(NONE) | st.lists(FORMS, max_size=2),
+    ),
+    st.builds(lambda parts: ["ask", *parts], st.lists(FORMS, min_size=3, max_size=4)),
+    st.builds(lambda kind, parts: [kind, *parts], st.sampled_from(["answer", "error", "said", "x"]),
+              st.lists(FORMS, min_size=2, max_size=3)),
+)  # fmt: skip
+
+
+def drive(messages: list[Any]) -> None:
+    """Send *messages*, and look at what was performed and what came back."""
+    CALLED.clear()
+    with wire(messages) as (tests, written):
+        with pytest.raises((frames.ConnectionLost, tests_side.CannotRunApart)):
+            tests.peer.ask("call")
+        capabilities = tests.side.capabilities
+        said = replies(written)[1:]
+    assert set(CALLED) <= {"lent", "use"}
+    assert len(CALLED) <= capabilities.requests
+    assert {one[0] for one in said} <= {"answer", "error"}
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(MESSAGES, max_size=6))
+def test_hostile_frames_get_data_a_refusal_or_an_end(messages: list[Any]) -> None:
+    drive(messages)
+
+
+@pytest.mark.proof
+@settings(max_examples=100_000, deadline=None)
+@given(st.lists(MESSAGES, max_size=6))
+def test_a_hundred_thousand_sequences_of_hostile_frames(messages: list[Any]) -> None:
+    drive(messages)
