@@ -19,7 +19,6 @@ import builtins
 import datetime as dt
 import decimal
 import fractions
-import functools
 import pathlib
 import re
 import sys
@@ -61,8 +60,6 @@ MADE: dict[str, tuple[type, Callable[[Any], tuple[Any, ...]]]] = {
     "Pattern": (re.Pattern, lambda v: (v.pattern, v.flags)),
 }
 """Types of the standard library whose values are made from plain arguments."""
-
-VIEWS: dict[type, str] = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
 
 MADE_NAMES = {t: n for n, (t, _) in MADE.items()}
 
@@ -271,14 +268,3 @@ def get_bare_value(value: Any, base: type) -> Any:
         return complex.__pos__(value)
     whole: Any = base
     return whole(whole.__iter__(value))
-
-
-def encode_made(value: Any, encode: Callable[[Any], Any]) -> Any:
-    """Return the form of what the product makes from data, or None: views, methods of containers, partial functions."""
-    if type(value) is types.BuiltinMethodType and type(value.__self__) in (*LASTING, *CHANGING):
-        return ["w", encode(value.__self__), value.__name__]
-    if type(value) in VIEWS:
-        return ["x", VIEWS[type(value)], encode(tuple(value))]
-    if type(value) is functools.partial:
-        return ["p", encode(value.func), encode(value.args), encode(value.keywords)]
-    return None

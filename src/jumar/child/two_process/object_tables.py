@@ -33,6 +33,8 @@ class ObjectTables:
         self._known: dict[int, Any] = {}
         self._classes: dict[int, Any] = {}
         self._fields: dict[int, OwnFields] = {}
+        self.copies: dict[int, tuple[int, Any]] = {}
+        """Identity of a copy of an object of the other side -> the number of that, and the copy."""
         self._enough = SPARE
 
     @property
@@ -85,9 +87,11 @@ class ObjectTables:
             return ["y", self.number_of(value)]
         if issubclass(type(value), BaseException) and proxies.NUMBER in vars(value):
             return ["y", vars(value)[proxies.NUMBER]]
+        if id(value) in self.copies:
+            return ["y", self.copies[id(value)][0]]
         form = self._side.form(value, depth)
         if form is not None:
-            return form
+            return form if form[0] != "d" else ["d", self._number_copied(value), *form[1:]]
         if issubclass(type(value), type):
             form = self.class_form(value, depth)
             self._side.hand_out(form)
@@ -102,6 +106,13 @@ class ObjectTables:
         self._side.hand_out(["o", number])
         form = ["o", number, self.class_form(type(value), depth), self._state(value, number, depth)]
         return [*form, self._fields_form(value, number, depth)]
+
+    def _number_copied(self, value: Any) -> int:
+        """Return the number of *value*, by which it is found again when its copy comes back."""
+        known = self._values.numbers.get(id(value))
+        number: int = self._values.introduce(value) if known is None else known
+        self.own[number] = value
+        return number
 
     def number_of(self, mirror: Any) -> int:
         """Return the number of what *mirror* mirrors.

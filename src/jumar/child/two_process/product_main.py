@@ -16,7 +16,7 @@ import warnings
 from typing import Any
 
 from jumar.child.channel import join
-from jumar.child.two_process import codec, frames, object_tables, product_operations, proxies, rpc
+from jumar.child.two_process import codec, frames, object_tables, product_operations, proxies, rpc, shared_containers
 from jumar.child.two_process.tests_things import TestsThings, build_members
 
 KEPT_BYTES = 1 << 20
@@ -183,6 +183,10 @@ class ProductSide(TestsThings):
             return getattr(decode(form[1]), form[2])
         if form[0] == "x":
             return product_operations.make_view(form[1], decode(form[2]))
+        if form[0] == "d":
+            copied = shared_containers.rebuild(*(decode(part) for part in form[2:]))
+            self.peer.mirrors.copies[id(copied)] = (form[1], copied)
+            return copied
         if form[0] == "p":
             function, args, keywords = (decode(part) for part in form[1:])
             return functools.partial(function, *args, **keywords)

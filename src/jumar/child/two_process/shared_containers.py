@@ -1,4 +1,6 @@
-"""Mutable containers: each side keeps a copy, and every message carries the changes made to it.
+"""Data that both sides hold: containers that change, fields of objects, and copies of the standard library's objects.
+
+Each side keeps a copy of a container, and every message carries the changes made to it.
 
 Loaded by path on both sides; standard library only, Python 3.8 or newer.
 """
@@ -7,10 +9,16 @@ from __future__ import annotations
 
 import collections
 import enum
+import functools
 import io
 import operator
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from jumar.child.two_process import proxies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CHANGING: dict[type, str] = {
     list: "list", dict: "dict", set: "set", bytearray: "bytearray", collections.deque: "deque",
@@ -151,3 +159,57 @@ class SharedContainer:
             store.clear(thing)
             store.update(thing, pairs)
         self.seen = self.held()
+
+
+VIEWS: dict[type, str] = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
+"""Views of a dictionary: they cross as what they show."""
+
+PLAIN = (*CHANGING, bool, int, str, float, complex, bytes, tuple, frozenset)
+"""Types whose methods cross with the value that they belong to."""
+
+NO_COPIES = ("builtins", "itertools", "argparse", "types", "_io", "unittest.mock")
+"""Modules whose objects are not copied: iterators and files are used up, namespaces are shared."""
+
+
+def encode_made(value: Any, encode: Callable[[Any], Any]) -> Any:
+    """Return the form of what the product makes from data, or None: views, methods of containers, partial functions."""
+    if type(value) is types.BuiltinMethodType and type(value.__self__) in PLAIN:
+        return ["w", encode(value.__self__), value.__name__]
+    if type(value) in VIEWS:
+        return ["x", VIEWS[type(value)], encode(tuple(value))]
+    if type(value) is functools.partial:
+        return ["p", encode(value.func), encode(value.args), encode(value.keywords)]
+    parts = _reduce(value)
+    return parts and ["d", *(encode(part) for part in parts)]
+
+
+def _reduce(value: Any) -> tuple[Any, ...] | None:
+    """Return the parts that `copy` would make another *value* from, if its class is of the standard library."""
+    kind = type(value)
+    named = proxies.find_standard_object(kind.__module__, kind.__qualname__) is kind
+    if not named or kind.__module__ in NO_COPIES or isinstance(value, BaseException):
+        return None
+    try:
+        reduced: Any = value.__reduce_ex__(2)
+    except (TypeError, ValueError):
+        return None
+    if type(reduced) is not tuple:
+        return None
+    made, args, state, items, pairs = (*reduced, None, None, None)[:5]
+    return (made, args, state, tuple(items or ()), tuple(pairs or ()))
+
+
+def rebuild(made: Any, args: tuple[Any, ...], state: Any, items: tuple[Any, ...], pairs: tuple[Any, ...]) -> Any:
+    """Return an object of the standard library from the parts that `copy` would make it from."""
+    thing = made(*args)
+    if hasattr(thing, "__setstate__") and state is not None:
+        thing.__setstate__(state)
+    elif state is not None:
+        held, slots = state if type(state) is tuple else (state, None)
+        for name, value in {**(held or {}), **(slots or {})}.items():
+            object.__setattr__(thing, name, value)
+    for item in items:
+        thing.append(item)
+    for key, value in pairs:
+        thing[key] = value
+    return thing

@@ -13,7 +13,7 @@ import unittest
 import warnings
 from typing import Any, NoReturn
 
-from jumar.child.two_process import codec, import_hook, proxies
+from jumar.child.two_process import import_hook, proxies, shared_containers
 from jumar.child.two_process.capabilities import Capabilities
 from jumar.child.two_process.test_environment import ProductEnvironment
 
@@ -60,6 +60,7 @@ class TestsSide:
         self.facades: dict[int, Any] = {}
         self.world = world
         self.capabilities = Capabilities(world.room)
+        self.take_back, self.list_members = self.capabilities.take_back, self.capabilities.list_members
         self._said = 0
 
     def fault(self, why: str) -> None:
@@ -189,7 +190,7 @@ class TestsSide:
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
         if named and isinstance(module, str) and proxies.find_standard_object(module, name) is value:
             return ["q", module, name]
-        return codec.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
+        return shared_containers.encode_made(value, lambda part: self.peer.values.encode(part, depth + 1))
 
     def admit(self, value: Any) -> None:
         """Decide whether *value* of the tests may be sent to the product's process.
@@ -216,17 +217,9 @@ class TestsSide:
         if form[0] in ("o", "C"):
             self.capabilities.hand_out(form[1])
 
-    def take_back(self, number: int) -> None:
-        """Let the product not ask for *number* any more."""
-        self.capabilities.take_back(number)
-
     def names(self, kind: type, name: str) -> bool:
         """Return whether an attribute of a tests' class is sent to the product: special methods of the tests are."""
         return self.capabilities.offers(kind, name)
-
-    def list_members(self, kind: type) -> Any:
-        """Return the other attributes of a tests' class that are sent."""
-        return self.capabilities.list_members(kind)
 
     def has_fields(self, value: Any) -> bool:
         """Return whether the data of *value* crosses with it."""
