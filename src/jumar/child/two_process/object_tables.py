@@ -82,13 +82,9 @@ class ObjectTables:
         Raises:
             ValueError: if it may not leave.
         """
-        kind = proxies.ProxyClass
-        if type(value) is kind or type(type(value)) is kind:
-            return ["y", self.number_of(value)]
-        if issubclass(type(value), BaseException) and proxies.NUMBER in vars(value):
-            return ["y", vars(value)[proxies.NUMBER]]
-        if id(value) in self.copies:
-            return ["y", self.copies[id(value)][0]]
+        number = self._find_theirs(value)
+        if number is not None:
+            return ["y", number]
         form = self._side.form(value, depth)
         if form is not None:
             return form if form[0] != "d" else ["d", self._number_copied(value), *form[1:]]
@@ -107,6 +103,15 @@ class ObjectTables:
         form = ["o", number, self.class_form(type(value), depth), self._state(value, number, depth)]
         return [*form, self._fields_form(value, number, depth)]
 
+    def _find_theirs(self, value: Any) -> int | None:
+        """Return the number of *value* if it stands for a thing of the other side, else None."""
+        kind = proxies.ProxyClass
+        if type(value) is kind or type(type(value)) is kind:
+            return proxies.get_number(value)
+        if issubclass(type(value), BaseException) and proxies.NUMBER in vars(value):
+            return int(vars(value)[proxies.NUMBER])
+        return self.copies[id(value)][0] if id(value) in self.copies else None
+
     def _number_copied(self, value: Any) -> int:
         """Return the number of *value*, by which it is found again when its copy comes back."""
         known = self._values.numbers.get(id(value))
@@ -114,23 +119,10 @@ class ObjectTables:
         self.own[number] = value
         return number
 
-    def number_of(self, mirror: Any) -> int:
-        """Return the number of what *mirror* mirrors.
-
-        Raises:
-            ValueError: if it mirrors nothing: it was made here, past the constructor of its class.
-        """
-        if type(mirror) is proxies.ProxyClass:
-            return int(type.__getattribute__(mirror, proxies.NUMBER))
-        try:
-            return int(object.__getattribute__(mirror, "_jumar_thing"))
-        except AttributeError:
-            raise ValueError("an object that was made without its constructor") from None
-
     def class_form(self, kind: Any, depth: int) -> Any:
         """Return the form of a class of this side, or of any other that has a name on both."""
         if type(kind) is proxies.ProxyClass:
-            return ["y", self.number_of(kind)]
+            return ["y", proxies.get_number(kind)]
         if kind in self._values.names:
             return ["n", self._values.names[kind]]
         if depth > codec.DEPTH:

@@ -109,6 +109,20 @@ class ProxyClass(type):
         return type.__subclasscheck__(cls, other) or find_peer(cls).side.belongs(cls, other)
 
 
+def get_number(proxy: Any) -> int:
+    """Return the number of what *proxy* stands for.
+
+    Raises:
+        ValueError: if it stands for nothing: it was made here, past the constructor of its class.
+    """
+    if type(proxy) is ProxyClass:
+        return int(type.__getattribute__(proxy, NUMBER))
+    try:
+        return int(object.__getattribute__(proxy, "_jumar_thing"))
+    except AttributeError:
+        raise ValueError("an object that was made without its constructor") from None
+
+
 class Proxy:
     """Base of all proxies. It defines nothing that a remote class may define and C would find here first."""
 
