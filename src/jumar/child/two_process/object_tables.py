@@ -202,7 +202,7 @@ class ObjectTables:
         if kind is None:
             above = tuple(self._values.decode(base, depth + 1) for base in bases)
             facts = self.facts(number, extends=False)
-            facts.update(__module__=str(module), __qualname__=str(qualname), _jumar_checks=bool(checks))
+            facts.update(__module__=str(module), __qualname__=str(qualname))
             body = {**proxies.build_class_body(number, names, refused), **self._side.extras(name, module, members)}
             try:
                 kind = proxies.build_proxy_class(name, above, body, facts)
@@ -212,6 +212,7 @@ class ObjectTables:
             interface = getattr(collections.abc, name, None) if module in ("builtins", "collections.abc") else None
             if interface is not None:
                 interface.register(kind)
+            type.__setattr__(kind, "_jumar_checks", bool(checks))  # not before: to register a class looks for circles
         self._classes[number] = kind
         return kind
 
