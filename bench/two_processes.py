@@ -1,4 +1,4 @@
-"""How many tests of third-party releases pass with the code under test in another process, and why the rest does not.
+"""Count how many tests of third-party releases pass with the code under test in another process, and why others do not.
 
 Each suite runs once as it is, and once in two processes. Run as
 `python bench/two_processes.py [--cache=DIR] [--why] [NAME...]`: releases are fetched by pip, all or those named.
@@ -35,16 +35,16 @@ from support.judging.third_party_suites import environment
 
 
 class Share(NamedTuple):
-    """How a suite came out."""
+    """Outcome of a suite."""
 
     together: frozenset[str]
     """Tests that pass in one process."""
     parted: Report
-    """What was heard of them in two."""
+    """Outcomes of them in two."""
 
     @property
     def passed(self) -> int:
-        """How many of them pass in two processes as well."""
+        """Number of them that pass in two processes as well."""
         return len(self.together & {r.id for r in self.parted.results if r.outcome is Outcome.PASSED})
 
     def count_reasons(self) -> Counter[str]:

@@ -18,7 +18,7 @@ from jumar.child.two_process import codec, frames, object_tables, rpc, tests_sid
 from jumar.child.two_process.test_environment import ProductEnvironment
 
 CALLED: list[str] = []
-"""What was performed here at the product's request."""
+"""Calls that were performed at the product's request."""
 
 NEWS: list[Any] = [[], [], None]
 
@@ -107,7 +107,7 @@ def asked(op: str, *parts: Any) -> list[Any]:
 
 
 def answer(op: str, *parts: Any) -> list[Any]:
-    """What the tests answer to one request."""
+    """Answer of the tests to one request."""
     CALLED.clear()
     with wire([asked(op, *parts)]) as (tests, written):
         with pytest.raises(frames.ConnectionLost):

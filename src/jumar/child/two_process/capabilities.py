@@ -14,6 +14,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from jumar.child.two_process import proxies
+from jumar.child.two_process.shared_containers import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,9 +24,6 @@ PARTS = {"call": 3, "invoke": 4, "next": 1}
 
 PRIVATE = frozenset(("__init__", "__set_name__", "__set__", "__delete__", "__post_init__"))
 """Special methods of the tests' classes that are not the product's to call."""
-
-DATA = (str, int, float, bool, type(None))
-"""Types of the attributes of a class that cross with it."""
 
 
 class Capabilities:
@@ -114,18 +112,16 @@ class Capabilities:
     def _find_method(self, thing: Any, name: Any) -> Any:
         """Return the method *name* of *thing*: the first that its classes have, if it is of the tests' files."""
         public = type(name) is str and (not name.startswith("_") or (name in proxies.METHODS and name not in PRIVATE))
-        found = _find_in_classes(thing if isinstance(thing, type) else type(thing), name) if public else None
-        if (
-            isinstance(found, property)
-            and found.fget is not None
-            and self.is_own(found.fget)
-            and not isinstance(thing, type)
-        ):
-            return types.MethodType(found.fget, thing)
+        of_class = isinstance(thing, type)
+        kind = thing if of_class else type(thing)
+        found = _find_in_classes(kind, name) if public else None
+        getter = found.fget if isinstance(found, property) and not of_class else None
+        if getter is not None and self.is_own(getter):
+            return types.MethodType(getter, thing)
         if isinstance(found, (staticmethod, classmethod)) and self.is_own(found.__func__):
-            return found.__get__(None, thing) if isinstance(thing, type) else found.__get__(thing, type(thing))
+            return found.__get__(None if of_class else thing, kind)
         if type(found) is types.FunctionType and self.is_own(found):
-            return found if isinstance(thing, type) else types.MethodType(found, thing)
+            return found if of_class else types.MethodType(found, thing)
         raise TypeError("the tests' files define no such method")
 
     def offers(self, kind: type, name: str) -> bool:

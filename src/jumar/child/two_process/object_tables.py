@@ -64,17 +64,26 @@ class ObjectTables:
 
     def unused(self) -> list[int]:
         """Remove proxies that nothing refers to any more; their numbers. Most calls look for none."""
-        if len(self._known) < self._enough:
+        if len(self._known) + len(self.copies) < self._enough:
             return []
-        dead = []
+        dead = self._unused_copies()
         for number in list(self._known):
             least = 2 + (number in self._values.shared)
             if sys.getrefcount(self._known[number]) <= least:
                 del self._known[number]
                 self._values.forget(number)
                 dead.append(number)
-        self._enough = len(self._known) + SPARE
+        self._enough = len(self._known) + len(self.copies) + SPARE
         return dead
+
+    def _unused_copies(self) -> list[int]:
+        """Remove copies that nothing refers to any more; the numbers of which no other copy is left."""
+        gone = set()
+        for place, (number, copied) in list(self.copies.items()):
+            if sys.getrefcount(copied) <= 3:  # noqa: PLR2004  the table, the name here, and the argument
+                del self.copies[place]
+                gone.add(number)
+        return sorted(gone.difference(number for number, _ in self.copies.values()))
 
     def tell(self, value: Any, depth: int) -> Any:
         """Return the form of *value*, a thing.

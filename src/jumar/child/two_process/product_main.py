@@ -54,7 +54,6 @@ class ProductSide(TestsThings):
     """Rights of the tests in the product's process: they may do everything."""
 
     def __init__(self, wire: frames.FrameConnection, paths: list[str]) -> None:
-        self.peer: Any = None
         self.fatal = (frames.ConnectionLost,)
         self._wire, self._paths = wire, paths
         self._room = os.getcwd()  # noqa: PTH109  the room

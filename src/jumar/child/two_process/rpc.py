@@ -29,7 +29,7 @@ class RpcPeer:
         self.values, values.things, mirrors.peer, side.peer = values, mirrors, self, self
 
     def ask(self, op: str, *arguments: Any) -> Any:
-        """Perform *op* on the other side; its answer, or the exception it raised."""
+        """Perform *op* on the other side, and return its answer; an exception that it raised is raised here."""
         if self._lost:
             self.side.lost(self._lost)
         if (os.getpid(), threading.get_ident()) != self._home:

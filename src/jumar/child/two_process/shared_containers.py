@@ -29,8 +29,10 @@ CHANGING: dict[type, str] = {
 
 WALKED: dict[str, Any] = {"list": list, "set": set, "deque": collections.deque}
 
-
 FILES: dict[str, Any] = {"StringIO": io.StringIO, "BytesIO": io.BytesIO}
+
+DATA = (str, int, float, bool, type(None))
+"""Types of the attributes of a class that are its data: they cross with it, and an instance may have its own."""
 
 FIELDS = "fields"
 """Kind of the public data of an object of the tests."""
@@ -89,7 +91,7 @@ def _may_set(thing: Any, name: Any, value: Any) -> bool:
     found = getattr(type(thing), name, None)
     plain: Any = object.__setattr__
     own = type(thing).__setattr__ is plain
-    return own and (found is None or type(found) is types.MemberDescriptorType)
+    return own and (type(found) in DATA or type(found) is types.MemberDescriptorType)
 
 
 def _fill_file(thing: Any, text: Any, place: int) -> None:

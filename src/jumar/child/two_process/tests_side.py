@@ -27,8 +27,8 @@ NAMESPACES = ("argparse", "types")
 FRAMEWORKS = ("_pytest", "pytest", "pluggy", "hypothesis", "unittest", "doctest")
 """Packages whose objects say what becomes of a test."""
 
-
 SAID_BYTES = 64 << 20
+"""The product may print so much."""
 
 
 class CannotRunApart(BaseException):
@@ -64,7 +64,7 @@ class TestsSide:
         self._said = 0
 
     def fault(self, why: str) -> None:
-        """Remember *why* what runs now is no evidence for a pass; each time, as each test is looked at alone."""
+        """Record that what runs now is no evidence for a pass, and *why*."""
         self.faults += 1
         self.why = why
 
@@ -87,7 +87,7 @@ class TestsSide:
         return ProductLost(why)
 
     def withheld(self, why: str) -> Exception:
-        """Return a test wanted to hand out what may not leave."""
+        """Return the exception for a test that hands out what may not leave."""
         self.fault(f"the tests hand out {why}")
         return TypeError("not for the product")
 
@@ -175,7 +175,7 @@ class TestsSide:
         return answer
 
     def belongs(self, kind: Any, _other: type) -> bool:
-        """Return a class that decides itself what belongs to it is not asked."""
+        """Return False; refuse to ask a class that decides itself what belongs to it."""
         if type.__getattribute__(kind, "_jumar_checks"):
             self.unable(f"{kind.__name__} would decide what its instances are")
         return False

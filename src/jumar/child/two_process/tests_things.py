@@ -52,9 +52,8 @@ class TestsThings:
 
     def list_names(self, thing: Any) -> Any:
         """Return the names that *thing* has here."""
-        return sorted(
-            {*get_fields(thing), *(type.__dir__(thing) if isinstance(thing, type) else object.__dir__(thing))}
-        )
+        kind: Any = type if isinstance(thing, type) else object
+        return sorted({*get_fields(thing), *kind.__dir__(thing)})
 
     def describe(self, thing: Any) -> str:
         """Return a text for *thing*: of its content where it has one; Python's own would name the test."""
