@@ -79,10 +79,9 @@ class ObjectTables:
     def _unused_copies(self) -> list[int]:
         """Remove copies that nothing refers to any more; the numbers of which no other copy is left."""
         gone = set()
-        for place, (number, copied) in list(self.copies.items()):
+        for place, (_, copied) in list(self.copies.items()):
             if sys.getrefcount(copied) <= 3:  # noqa: PLR2004  the table, the name here, and the argument
-                del self.copies[place]
-                gone.add(number)
+                gone.add(self.copies.pop(place)[0])
         return sorted(gone.difference(number for number, _ in self.copies.values()))
 
     def tell(self, value: Any, depth: int) -> Any:
