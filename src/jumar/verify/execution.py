@@ -53,9 +53,11 @@ class SuiteKnowledge:
     """Knowledge about one suite, gathered by the acceptances of its task."""
 
     apart: bool = True
-    """True while its tests may run in a process of their own: until correct code fails there."""
-    alike: bool | None = None
-    """True if the untouched files pass the same tests in one process and in two; None: not tried yet."""
+    """True while its tests may run in a process of their own: until none of them did."""
+    red: frozenset[str] | None = None
+    """Tests that do not pass on the untouched tree, by the runner's names; None: not known yet."""
+    base_apart: frozenset[str] | None = None
+    """Tests of the untouched tree that pass in two processes, by the runner's names; None: not tried yet."""
     ordered: bool = False
     """True if its tests pass in their own order only."""
     challenge: SuiteChallenge | None = None
@@ -150,9 +152,7 @@ class TreeRunner:
         config = {**invocation.config, "quiet": True, **({} if seed is None else {"shuffle": seed})}
         return msgspec.structs.replace(invocation, config=config)
 
-    def build_two_process_trial(
-        self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes], seed: int | None = None
-    ) -> TwoProcessTrial:
+    def build_two_process_trial(self, tree: str, ids: Sequence[str], seed: int | None = None) -> TwoProcessTrial:
         """Return a trial of *ids* in two processes; see `run_fresh`."""
         return TwoProcessTrial(
             store=self.store,
@@ -162,7 +162,6 @@ class TreeRunner:
             invocation=lambda room: self._fresh_invocation(room, ids, seed),
             rooms=self.rooms,
             output=self.new_output(),
-            files=files,
         )
 
     async def map_ids(self, room: Path, ids: Sequence[str]) -> IdMapping:

@@ -95,6 +95,8 @@ class TrustedVerifier(TreeRunner):
             natives=natives,
             command=self.last_command,
         )
+        if tree == self.base and done.verdict.void is None:
+            self.experience.red = frozenset(natives.get(i, i) for i in self.expected if i in done.verdict.red_ids)
         if done.verdict.green and self.suite.confirm and self.expected:
             from jumar.verify.acceptance import accept_green  # noqa: PLC0415  it takes a while to import
 
