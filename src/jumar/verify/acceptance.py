@@ -31,7 +31,7 @@ from jumar.verify.rounds import (
     run_round,
     toss_coins,
 )
-from jumar.verify.untouched_tree import find_red_on_base, find_retreated
+from jumar.verify.untouched_tree import find_red_tests, find_retreated
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ async def _graded(accepted: _Accepted, names: Mapping[str, str]) -> _Graded:
     evidence, red = _weigh(accepted), frozenset(names)
     grades = grade_tests(names, evidence, ())
     if len(grades.counts) > 1 or Grade.B in grades.tests.values():
-        red = (await find_red_on_base(whole)).intersection(names) or red
+        red = (await find_red_tests(whole)).intersection(names) or red
         grades = grade_tests(names, evidence, red)
     if grades.lowest is not Grade.A and is_pytest(verifier):
         gone = (await find_retreated(whole, accepted.apart)).intersection(names)

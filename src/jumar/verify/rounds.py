@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jumar.core.gate.challenge_rounds import Round, RoundResult, check_round
 from jumar.core.gate.grades import Grade
-from jumar.core.state.verdict import Cause, Ended, Outcome, reconcile
+from jumar.core.state.verdict import Cause, Ended, Outcome, Report, reconcile
 from jumar.verify.two_process import run_two_processes
 from jumar.workspace.files.trees import overlay
 
@@ -72,11 +72,11 @@ async def run_apart(green: GreenCandidate) -> frozenset[str]:
     """
     if not can_run_apart(green.verifier):
         return frozenset()
-    passed = await pass_apart(green, green.ids, Seeds())
+    passed = await _pass_apart(green, green.ids, Seeds())
     for _ in range(green.verifier.suite.confirm - 2):
         if passed:
             # Shuffled: or answers could go by the number of the call. What fails then is judged in one process.
-            passed &= await pass_apart(green, [i for i in green.ids if i in passed], draw_seeds(shuffled=True))
+            passed &= await _pass_apart(green, [i for i in green.ids if i in passed], draw_seeds(shuffled=True))
     return passed
 
 
@@ -85,15 +85,18 @@ def can_run_apart(verifier: TreeRunner) -> bool:
     return verifier.experience.apart and is_pytest(verifier) and verifier.sandbox.tier in APART
 
 
-async def pass_apart(green: GreenCandidate, ids: Sequence[str], draw: Seeds) -> frozenset[str]:
-    """Run *ids* in two processes; those that pass. An anomaly there is no evidence, for or against the candidate."""
+async def _pass_apart(green: GreenCandidate, ids: Sequence[str], draw: Seeds) -> frozenset[str]:
+    report = await run_fresh_apart(green, ids, draw)
+    return frozenset() if report is None else reconcile(ids, report, green.accepted).green_ids
+
+
+async def run_fresh_apart(green: GreenCandidate, ids: Sequence[str], draw: Seeds) -> Report | None:
+    """Run *ids* in two processes; None after an anomaly, which is no evidence for or against the candidate there."""
     trial = green.verifier.build_two_process_trial(green.tree, ids, seed=draw.order)
     records, child = await run_two_processes(trial)
     green.executions += 1
     report = green.verifier.runner.report(records, child.ended, child.detail)
-    if report.anomalies or child.anomalies:
-        return frozenset()
-    return reconcile(ids, report, green.accepted).green_ids
+    return None if report.anomalies or child.anomalies else report
 
 
 def lay_held_out(verifier: TreeRunner, tree: str) -> str:

@@ -1,6 +1,6 @@
 """Runs of the untouched tree that say what a green is worth: which tests were red, and which ran in two processes.
 
-Both are run at most once a task, and only where the answer decides a grade.
+Each is run at most once a task, and only where the answer decides a grade.
 """
 
 from __future__ import annotations
@@ -9,40 +9,57 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jumar.core.state.verdict import reconcile
-from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, pass_apart
+from jumar.core.state.verdict import Outcome, Report, TestResult, reconcile
+from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart
 
 if TYPE_CHECKING:
     from jumar.verify.rounds import GreenCandidate
 
 
-async def find_red_on_base(green: GreenCandidate) -> frozenset[str]:
+async def find_red_tests(green: GreenCandidate) -> frozenset[str]:
     """Return the tests of *green* that do not pass on the untouched tree of the task; empty where there is none."""
-    verifier = green.verifier
-    known = verifier.experience
-    if known.red is None and verifier.base and verifier.base != green.tree:
-        report = await verifier.run_fresh(verifier.base, green.ids, files={}, seed=None)
-        green.executions += 1
+    known = green.verifier.experience
+    if known.red is None and green.verifier.base not in ("", green.tree):
+        report = await _run_base(green)
         known.red = frozenset(green.ids) - reconcile(green.ids, report, green.accepted).green_ids
     return (known.red or frozenset()).intersection(green.ids)
 
 
 async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> frozenset[str]:
-    """Return the tests that run in two processes on the untouched tree, and do not with the candidate.
-
-    Of tests that are red there, it is not known: they count where all that pass on the untouched tree do so in two
-    processes as well.
-    """
+    """Return the tests that come out alike in one process and in two on the untouched tree, and fail in two here."""
     verifier, missing = green.verifier, frozenset(green.ids).difference(apart)
     known = verifier.experience
     if not missing or not verifier.base or not can_run_apart(verifier):
         return frozenset()
-    red = await find_red_on_base(green)
-    if known.base_apart is None:
-        base = replace(green, tree=lay_held_out(verifier, verifier.base), executions=0)
-        known.base_apart = await pass_apart(base, base.ids, Seeds())
+    if known.alike is None:
+        one = await _run_base(green)
+        two = await run_fresh_apart(_untouched(green), green.ids, Seeds())
         green.executions += 1
-    passing = frozenset(green.ids).difference(red, verifier.held_out.ids)
-    alike = bool(passing) and passing <= known.base_apart
-    known.apart = bool(known.base_apart or apart)
-    return missing if alike else missing & known.base_apart
+        known.alike = frozenset() if two is None else _compare(one, two)
+        known.apart = bool(known.alike or apart)
+    return missing & known.alike
+
+
+def _untouched(green: GreenCandidate) -> GreenCandidate:
+    return replace(green, tree=lay_held_out(green.verifier, green.verifier.base))
+
+
+async def _run_base(green: GreenCandidate) -> Report:
+    """Run the tests of *green* on the untouched tree, in one process; once."""
+    known = green.verifier.experience
+    if known.base_report is None:
+        tree = lay_held_out(green.verifier, green.verifier.base)
+        known.base_report = await green.verifier.run_fresh(tree, green.ids, files={}, seed=None)
+        green.executions += 1
+    return known.base_report
+
+
+def _compare(one: Report, two: Report) -> frozenset[str]:
+    """Return the tests that came out the same: passed, or failed in the same words."""
+    said = {result.id: _describe(result) for result in two.results}
+    return frozenset(result.id for result in one.results if said.get(result.id) == _describe(result))
+
+
+def _describe(result: TestResult) -> tuple[Outcome, str]:
+    lines = result.excerpt.strip().splitlines()
+    return result.outcome, lines[-1].strip() if lines else ""
