@@ -155,7 +155,9 @@ class TreeRunner:
         config = {**invocation.config, "quiet": not explain, **({} if seed is None else {"shuffle": seed})}
         return msgspec.structs.replace(invocation, config=config)
 
-    def build_two_process_trial(self, tree: str, ids: Sequence[str], seed: int | None = None) -> TwoProcessTrial:
+    def build_two_process_trial(
+        self, tree: str, ids: Sequence[str], *, files: Mapping[str, bytes] | None = None, seed: int | None = None
+    ) -> TwoProcessTrial:
         """Return a trial of *ids* in two processes; see `run_fresh`."""
         return TwoProcessTrial(
             store=self.store,
@@ -165,6 +167,7 @@ class TreeRunner:
             invocation=lambda room: self._fresh_invocation(room, ids, seed, explain=seed is None),
             rooms=self.rooms,
             output=self.new_output(),
+            files=files or {},
         )
 
     async def map_ids(self, room: Path, ids: Sequence[str]) -> IdMapping:

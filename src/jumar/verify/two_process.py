@@ -24,7 +24,7 @@ from jumar.child.two_process import product_main, tests_plugin
 from jumar.ports import Invocation, Record
 from jumar.process.child_process import Child, run_confined
 from jumar.process.launch import Confinement
-from jumar.process.room import TreeStore, lay_out
+from jumar.process.room import TreeStore, lay_out, replace_files
 
 PATTERNS = ("test_*.py", "*_test.py")
 
@@ -45,6 +45,8 @@ class TwoProcessTrial(NamedTuple):
     """Builds the invocation of the asked tests, given their room."""
     rooms: Path
     output: Path
+    files: Mapping[str, bytes] = {}
+    """Contents that replace files of the tests, in their room alone."""
 
 
 async def run_two_processes(question: TwoProcessTrial) -> tuple[list[Record], Child]:
@@ -95,6 +97,7 @@ async def _rooms(question: TwoProcessTrial) -> AsyncIterator[tuple[Path, Path, l
         lay_out(question.store, question.tree, question.rooms) as theirs,
     ):
         paths = await to_thread.run_sync(separate_product, ours, theirs, question.product)
+        await to_thread.run_sync(replace_files, ours, question.files)
         yield ours, theirs, paths
 
 

@@ -111,7 +111,7 @@ class Case(NamedTuple):
 
 
 class Ladder:
-    """Judges the projects of the corpus in *folder*, by any of the layers; two processes need a *sandbox* of S2 or S3."""
+    """Judges the projects of the corpus in *folder*, by any of the layers. Two processes need a *sandbox*, S2 or S3."""
 
     def __init__(self, folder: Path, sandbox: Sandbox | None = None) -> None:
         self._folder, self._sandbox = folder, sandbox

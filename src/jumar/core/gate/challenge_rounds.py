@@ -60,6 +60,21 @@ def plan_rounds(strengths: Mapping[str, Strength], confirm: int, heads: Iterable
     return (*planned, *(Round(challenge=False) for _ in range(more)))
 
 
+def plan_apart(strengths: Mapping[str, Strength], confirm: int, heads: Iterable[bool]) -> tuple[Round, ...]:
+    """Return the runs in two processes that accept a tree: one challenge pair, or plain runs, or both.
+
+    One run less than *confirm*, as the first run of the tree counts; a pair is never cut in two.
+
+    Args:
+        strengths: as for `plan_rounds`.
+        confirm: as for `plan_rounds`.
+        heads: as for `plan_rounds`.
+    """
+    pair = plan_rounds(strengths, min(confirm, 1), heads)
+    pair = pair if any(step.challenge for step in pair) else ()
+    return (*pair, *(Round(challenge=False) for _ in range(max(1 - len(pair), confirm - 1 - len(pair)))))
+
+
 class RoundResult(msgspec.Struct, frozen=True):
     """Result of one challenge round."""
 

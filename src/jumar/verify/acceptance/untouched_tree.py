@@ -9,11 +9,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from jumar.core.gate.challenge_rounds import Round
 from jumar.core.state.verdict import Outcome, Report, TestResult, reconcile
-from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart
+from jumar.verify.acceptance.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart
 
 if TYPE_CHECKING:
-    from jumar.verify.rounds import GreenCandidate
+    from jumar.verify.acceptance.rounds import GreenCandidate
 
 
 async def find_red_tests(green: GreenCandidate) -> frozenset[str]:
@@ -33,7 +34,7 @@ async def find_retreated(green: GreenCandidate, apart: Collection[str]) -> froze
         return frozenset()
     if known.alike is None:
         one = await _run_base(green)
-        two = await run_fresh_apart(_untouched(green), green.ids, Seeds())
+        two = await run_fresh_apart(_untouched(green), Round(challenge=False), Seeds())
         green.executions += 1
         known.alike = frozenset() if two is None else _compare(one, two)
         known.apart = bool(known.alike or apart)

@@ -13,32 +13,28 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from jumar.core.gate.challenge_rounds import Round, RoundResult, Strength, plan_rounds
-from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
+from jumar.core.gate.challenge_rounds import Round, Strength, plan_apart, plan_rounds
 from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, mark_flaky
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
-from jumar.verify.challenge.challenge import find_challenge
-from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
-from jumar.verify.rounds import (
-    APART,
+from jumar.verify.acceptance.evidence import AcceptedGreen, grade_green
+from jumar.verify.acceptance.rounds import (
     GreenCandidate,
     Seeds,
+    can_run_apart,
     draw_seeds,
     is_pytest,
     lay_held_out,
-    run_apart,
     run_round,
+    run_round_apart,
     toss_coins,
 )
-from jumar.verify.untouched_tree import find_red_tests, find_retreated
+from jumar.verify.challenge.challenge import find_challenge
+from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:
     from jumar.verify.execution import TreeRunner
-
-WEAKEST_NAMED = 3
-"""Tests of the lowest grade that a warning names."""
 
 
 async def accept_green(
@@ -60,16 +56,17 @@ async def accept_green(
     names = {first.natives.get(i, i): i for i in verifier.expected}
     excuses = {name: excused[i] for name, i in names.items() if excused.get(i) in EXCUSED}
     whole = GreenCandidate(verifier, lay_held_out(verifier, tree), (*names, *verifier.held_out.ids), excuses)
-    apart = await run_apart(whole)
+    apart, found = await _run_apart(whole)
     rest = replace(whole, ids=_beside(whole.ids, apart), executions=0)
     strengths = _strengths(rest, apart)
-    found = await _confirmed(rest, strengths) if rest.ids else _Found()
-    whole.executions += rest.executions
+    if rest.ids and found.void is None and not found.flaky:
+        found = await _confirmed(rest, strengths)
+        whole.executions += rest.executions
     if found.void is not None or found.flaky:
         flaky = mark_flaky(first.verdict, [names.get(i, i) for i in found.flaky], CHANGED)
         verdict = Verdict({}, void=found.void) if found.void else flaky
         return msgspec.structs.replace(first, verdict=verdict, executions=first.executions + whole.executions)
-    graded = await _graded(_Accepted(whole, rest, apart, strengths), names)
+    graded = await grade_green(AcceptedGreen(whole, rest, apart, strengths), names)
     held = "+H" if verifier.held_out.ids else ""
     return msgspec.structs.replace(
         first,
@@ -94,77 +91,37 @@ class _Found(NamedTuple):
     """Its chances."""
 
 
-class _Accepted(NamedTuple):
-    """A green that stood all its fresh runs."""
-
-    whole: GreenCandidate
-    rest: GreenCandidate
-    """The part that was run in one process."""
-    apart: frozenset[str]
-    """Tests that passed in two processes."""
-    strengths: Mapping[str, Strength]
-    """Functions that were falsified, or could not be."""
-
-
-class _Graded(NamedTuple):
-    grades: Grades
-    warnings: tuple[str, ...] = ()
-
-
 def _beside(ids: Sequence[str], apart: Collection[str]) -> tuple[str, ...]:
     """Return the tests in *ids* that are run in one process: all of each file in which one is not in *apart*."""
     files = {i.partition("::")[0] for i in ids if i not in apart}
     return tuple(i for i in ids if i.partition("::")[0] in files)
 
 
-async def _graded(accepted: _Accepted, names: Mapping[str, str]) -> _Graded:
-    """Grade the tests *names* of a green; the untouched tree is run only where that decides something."""
-    whole, verifier = accepted.whole, accepted.whole.verifier
-    evidence, red = _weigh(accepted), frozenset(names)
-    grades = grade_tests(names, evidence, ())
-    if len(grades.counts) > 1 or Grade.B in grades.tests.values():
-        red = (await find_red_tests(whole)).intersection(names) or red
-        grades = grade_tests(names, evidence, red)
-    if grades.lowest is not Grade.A and is_pytest(verifier):
-        gone = (await find_retreated(whole, accepted.apart)).intersection(names)
-        grades = grade_tests(names, msgspec.structs.replace(evidence, retreated=gone), red)
-        if gone:
-            some = f"{len(gone)} of the tests run in two processes on the untouched files, and do not with this change"
-            return _Graded(grades, (f"{some}: they are graded C at best", *_name_weakest(grades, red, names)))
-    told = _name_weakest(grades, red, names) if is_pytest(verifier) else ()
-    return _Graded(grades, told)
+async def _run_apart(green: GreenCandidate) -> tuple[frozenset[str], _Found]:
+    """Run the tests in two processes; those that are proved that way, and what refutes the green, if anything does.
 
-
-def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the warning that names tests which were red and which nothing but their report proves."""
-    if grades.lowest is not Grade.D:
-        return ()
-    weakest = [names[i] for i in grades.list_weakest(red)]
-    more = f" and {len(weakest) - WEAKEST_NAMED} more" if len(weakest) > WEAKEST_NAMED else ""
-    some = ", ".join(weakest[:WEAKEST_NAMED])
-    return (f"grade D, as neither two processes nor a challenge proved {some}{more}",)
-
-
-def _weigh(accepted: _Accepted) -> Evidence:
-    """Return the evidence of the fresh runs for each test."""
-    whole, rest = accepted.whole, accepted.rest
-    strong = {name for name, strength in accepted.strengths.items() if strength is Strength.STRONG}
-    proved = strong.difference(rest.unproved)
-    family = {i: i.partition("[")[0] for i in rest.ids if i not in accepted.apart and i not in rest.accepted}
-    pairs = sum(step.challenge for step in rest.done) // 2
-    verifier = whole.verifier
-    shared = is_pytest(verifier) and verifier.sandbox.tier not in APART  # a round can leave word for the next
-    ordered = verifier.experience.ordered
-    return Evidence(
-        runner=Grade(verifier.runner.grade),
-        apart=accepted.apart,
-        falsified=frozenset(i for i, name in family.items() if pairs and name in proved),
-        open_to_it=frozenset(i for i, name in family.items() if name in strong),
-        coins={i: name for i, name in family.items() if pairs and name in proved},
-        pairs=pairs,
-        # In an order that never changes, answers go by the number of the call.
-        at_best_c=frozenset(whole.ids) if shared else frozenset(rest.ids) if ordered else frozenset(),
-    )
+    A falsified test that passes was asked of an object that answers whatever it is asked: the code under test knows
+    nothing of the tests there, but the operators of its own objects see what they are used with.
+    """
+    kept = frozenset(green.ids)
+    if not can_run_apart(green.verifier):
+        return frozenset(), _Found()
+    plan = plan_apart(_strengths(green, ()), green.verifier.suite.confirm, toss_coins())
+    for number, step in enumerate(plan, 1):
+        green.verifier.tell(ProgressPart.ROUND, number, len(plan))
+        # Shuffled: or answers could go by the number of the call. Tests that fail then are judged in one process.
+        part, draw = replace(green, ids=tuple(i for i in green.ids if i in kept)), draw_seeds(shuffled=True)
+        result = await run_round_apart(part, step, draw)
+        if result.forged:
+            same = await run_round_apart(part, step, draw)
+            green.executions = part.executions
+            return frozenset(), _forged(green, result.forged, same.forged)
+        green.executions = part.executions
+        kept &= result.kept
+        plain = {i for i in part.ids if i.partition("[")[0] not in step.falsified}
+        if not kept or (plain and kept.isdisjoint(plain)):
+            return frozenset(), _Found()
+    return kept, _Found()
 
 
 async def _confirmed(green: GreenCandidate, strengths: Mapping[str, Strength]) -> _Found:
@@ -209,7 +166,7 @@ async def _run(green: GreenCandidate, plan: Sequence[Round], *, shuffled: bool) 
             return _Found(void=Void(cause, _untold(green) or answered.void))
         if answered.forged:
             same, _ = await run_round(green, step, draw)
-            return await _without_challenge(green) or _forged(green, answered.forged, same)
+            return await _without_challenge(green) or _forged(green, answered.forged, same.forged)
         if answered.unsteady:
             return _Found(flaky=answered.unsteady, step=step, draw=draw)
         green.done.append(step)
@@ -228,9 +185,9 @@ async def _without_challenge(green: GreenCandidate) -> _Found | None:
     return _Found(flaky=answered.unsteady) if answered.unsteady else None
 
 
-def _forged(green: GreenCandidate, forged: Sequence[str], same: RoundResult) -> _Found:
-    """Judge tests that passed although falsified: random if the same files then fail, else forged."""
-    wavering = set(forged).difference(same.forged)
+def _forged(green: GreenCandidate, forged: Sequence[str], again: Sequence[str]) -> _Found:
+    """Judge tests that passed although falsified: random if not all of them are forged *again*, by the same files."""
+    wavering = set(forged).difference(again)
     if wavering:
         return _Found(flaky=tuple(i for i in green.ids if i.partition("[")[0] in wavering))
     some = f"{len(forged)} tests that had to fail did not, {forged[0]} among them"

@@ -45,6 +45,15 @@ class Seeds(NamedTuple):
     falsities: int = 0
 
 
+class ApartResult(NamedTuple):
+    """Result of a round in two processes."""
+
+    kept: frozenset[str]
+    """Tests that came out as they must, or were falsified."""
+    forged: tuple[str, ...] = ()
+    """Functions that were falsified, and of which a case passed."""
+
+
 def draw_seeds(*, shuffled: bool) -> Seeds:
     """Return random seeds that nobody can foresee."""
     return Seeds(secrets.randbits(32) if shuffled else None, secrets.randbits(64))
@@ -65,34 +74,26 @@ async def run_round(green: GreenCandidate, step: Round, draw: Seeds) -> tuple[Ro
     return check_round(report, step, green.ids, green.accepted), cause
 
 
-async def run_apart(green: GreenCandidate) -> frozenset[str]:
-    """Return the tests that pass in two processes, in each of several runs; none where that is not possible here.
-
-    One confirmation less than in one process: with the run before, every test passed as often as `--confirm` says.
-    """
-    if not can_run_apart(green.verifier):
-        return frozenset()
-    passed = await _pass_apart(green, green.ids, Seeds())
-    for _ in range(green.verifier.suite.confirm - 2):
-        if passed:
-            # Shuffled: or answers could go by the number of the call. What fails then is judged in one process.
-            passed &= await _pass_apart(green, [i for i in green.ids if i in passed], draw_seeds(shuffled=True))
-    return passed
-
-
 def can_run_apart(verifier: TreeRunner) -> bool:
     """Return whether two processes are to be tried."""
     return verifier.experience.apart and is_pytest(verifier) and verifier.sandbox.tier in APART
 
 
-async def _pass_apart(green: GreenCandidate, ids: Sequence[str], draw: Seeds) -> frozenset[str]:
-    report = await run_fresh_apart(green, ids, draw)
-    return frozenset() if report is None else reconcile(ids, report, green.accepted).green_ids
+async def run_round_apart(green: GreenCandidate, step: Round, draw: Seeds) -> ApartResult:
+    """Run a round in two processes. Whatever a test cannot do there makes it no forgery, only not proved that way."""
+    report = await run_fresh_apart(green, step, draw)
+    if report is None:
+        return ApartResult(frozenset())
+    plain = [i for i in green.ids if i.partition("[")[0] not in step.falsified]
+    kept = reconcile(plain, report, green.accepted).green_ids if plain else frozenset[str]()
+    passing = {r.id.partition("[")[0] for r in report.results if r.outcome is Outcome.PASSED}
+    return ApartResult(kept.union(set(green.ids).difference(plain)), tuple(sorted(passing & step.falsified)))
 
 
-async def run_fresh_apart(green: GreenCandidate, ids: Sequence[str], draw: Seeds) -> Report | None:
-    """Run *ids* in two processes; None after an anomaly, which is no evidence for or against the candidate there."""
-    trial = green.verifier.build_two_process_trial(green.tree, ids, seed=draw.order)
+async def run_fresh_apart(green: GreenCandidate, step: Round, draw: Seeds) -> Report | None:
+    """Run the tests of *green* in two processes; None after an anomaly: no evidence for or against the candidate."""
+    asked, files = _laid(green, step, draw)
+    trial = green.verifier.build_two_process_trial(green.tree, asked, files=files, seed=draw.order)
     records, child = await run_two_processes(trial)
     green.executions += 1
     report = green.verifier.runner.report(records, child.ended, child.detail)
