@@ -17,7 +17,7 @@ from jumar.core.state.verdict import Cause, Ended, Outcome, Report, TestResult, 
 from jumar.ports import Verification
 from jumar.process.progress import Tell, ignore_progress
 from jumar.sandbox.unconfined import Unconfined
-from jumar.verify.acceptance.accept_green import accept_green
+from jumar.verify.acceptance import accept_green
 from jumar.verify.execution import HeldOut, SuiteKnowledge
 from support.judging.real_verifier import Court
 from support.processes.interpreters import PLAIN_PYTHON

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from jumar.core.gate.challenge_rounds import Round
 from jumar.core.state.verdict import Outcome, Report, TestResult, reconcile
-from jumar.verify.acceptance.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart
+from jumar.verify.rounds import Seeds, can_run_apart, lay_held_out, run_fresh_apart
 
 if TYPE_CHECKING:
-    from jumar.verify.acceptance.rounds import GreenCandidate
+    from jumar.verify.rounds import GreenCandidate
 
 
 async def find_red_tests(green: GreenCandidate) -> frozenset[str]:

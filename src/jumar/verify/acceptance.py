@@ -17,8 +17,10 @@ from jumar.core.gate.challenge_rounds import Round, Strength, plan_apart, plan_r
 from jumar.core.state.verdict import CHANGED, EXCUSED, Cause, Outcome, Verdict, Void, mark_flaky
 from jumar.ports import Verification
 from jumar.process.progress import ProgressPart
-from jumar.verify.acceptance.evidence import AcceptedGreen, grade_green
-from jumar.verify.acceptance.rounds import (
+from jumar.verify.challenge.challenge import find_challenge
+from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
+from jumar.verify.evidence import AcceptedGreen, grade_green
+from jumar.verify.rounds import (
     GreenCandidate,
     Seeds,
     can_run_apart,
@@ -29,8 +31,6 @@ from jumar.verify.acceptance.rounds import (
     run_round_apart,
     toss_coins,
 )
-from jumar.verify.challenge.challenge import find_challenge
-from jumar.verify.code_warnings import CodeToInspect, find_warnings, warn_of_unfalsifiable
 from jumar.workspace.files.trees import EntryKind
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import msgspec
 
 from jumar.core.gate.challenge_rounds import Strength
 from jumar.core.gate.grades import Evidence, Grade, Grades, grade_tests
-from jumar.verify.acceptance.rounds import APART, GreenCandidate, is_pytest
-from jumar.verify.acceptance.untouched_tree import find_red_tests, find_retreated
+from jumar.verify.rounds import APART, GreenCandidate, is_pytest
+from jumar.verify.untouched_tree import find_red_tests, find_retreated
 
 WEAKEST_NAMED = 3
 """Tests of the lowest grade that a warning names."""
