@@ -38,8 +38,9 @@ class GradedGreen(NamedTuple):
 async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> GradedGreen:
     """Grade the tests *names* of a green; the untouched tree is run only where that decides something."""
     whole, verifier = accepted.whole, accepted.whole.verifier
-    evidence, red = _gather(accepted), frozenset(names)
-    grades = grade_tests(names, evidence, ())
+    evidence = _gather(accepted)
+    red = frozenset(i for i in names if i not in whole.accepted) or frozenset(names)  # until it is known
+    grades = grade_tests(names, evidence, red)
     if len(grades.counts) > 1 or Grade.B in grades.tests.values():
         red = (await find_red_tests(whole)).intersection(names) or red
         grades = grade_tests(names, evidence, red)
