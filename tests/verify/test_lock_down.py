@@ -223,7 +223,7 @@ def test_what_a_machine_lacks_is_said_and_ends_nothing(tmp_path: Path) -> None:
     file.write_text("one = 1\n")
     # No kernel stacks more than sixteen rule sets of Landlock.
     program = f"""
-from jumar.child.two_process import lock_down
+from jumar.child.sandbox import lock_down
 for _ in range(20):
     lacking = lock_down.confine_tests([{str(file)!r}], {str(tmp_path)!r}, "")
 print(*lacking, sep=chr(10))

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from jumar.child.pytest import pytest_main
 from jumar.child.pytest.product_guard import ProductGuard
-from jumar.child.two_process import codec, frames, import_hook, lock_down, object_tables, rpc, tests_side
+from jumar.child.sandbox import lock_down
+from jumar.child.two_process import codec, frames, import_hook, object_tables, rpc, tests_side
 from jumar.child.two_process.test_environment import ProductEnvironment
 
 if TYPE_CHECKING:
@@ -36,9 +37,8 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
     sys.addaudithook(guard)
     folder = os.environ["TMPDIR"]
 
-    def confine(modules: Any, files: Any) -> list[str]:
-        chosen = lock_down.find_test_files(room, modules, files)
-        return lock_down.confine_tests(chosen, folder, config["filter"])
+    def confine(names: Any) -> list[str]:
+        return lock_down.confine_tests(lock_down.find_test_files(room, names), folder, config["filter"])
 
     return DoubtPlugin(side, guard, send, confine)
 
@@ -46,7 +46,7 @@ def connect_product(config: dict[str, Any], room: str, fatal: tuple[type, ...], 
 class DoubtPlugin:
     """The plug-in. It fails a test in which anything was doubtful, even if the test passed.
 
-    *confine* confines this process, once its modules and files are loaded, and returns what it could not do.
+    *confine* confines this process, given the files that it has loaded, and returns what it could not do.
     """
 
     def __init__(self, side: tests_side.TestsSide, guard: ProductGuard, send: Send, confine: Any) -> None:
@@ -63,8 +63,10 @@ class DoubtPlugin:
         """Record which tests are the product's to call. Then all is loaded, and the process is confined."""
         yield
         self._items = {item.nodeid for item in session.items if self._foreign(item)}
-        modules = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
-        for lacking in self._confine(modules, {str(getattr(item, "path", item.fspath)) for item in session.items}):
+        loaded = [*sys.modules.values(), *session.config.pluginmanager.get_plugins()]
+        modules = (import_hook.get_module_dict(m) for m in loaded if isinstance(m, types.ModuleType))
+        items = (getattr(item, "path", None) or item.fspath for item in session.items)
+        for lacking in self._confine([*(held.get("__file__") for held in modules), *items]):
             self._send(["unconfined", lacking])
 
     def pytest_fixture_setup(self, fixturedef: Any) -> Wrapper:

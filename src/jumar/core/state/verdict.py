@@ -96,7 +96,7 @@ class Report(msgspec.Struct, frozen=True):
     """Requests of the code under test that the tests performed: 0 is a wire that was one-way. None: it was not said,
     as in one process."""
     unconfined: tuple[str, ...] = ()
-    """What the tests' own process was not kept from after its files were loaded, a sentence each."""
+    """Gaps in the confinement of the tests' own process after its files were loaded, a sentence each."""
 
 
 class Cause(StrEnum):

@@ -11,11 +11,8 @@ import linecache
 import os
 import shutil
 import sys
-import types
 from importlib.util import decode_source
 from typing import TYPE_CHECKING, Any
-
-from jumar.child.two_process import import_hook
 
 try:
     from jumar.child.sandbox import locks
@@ -28,11 +25,10 @@ if TYPE_CHECKING:
 NULL_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 
 
-def find_test_files(room: str, modules: Iterable[object], others: Iterable[str]) -> set[str]:
-    """Return the Python files of *room* that *modules* were loaded from, and those of *others*, by all their names."""
+def find_test_files(room: str, names: Iterable[object]) -> set[str]:
+    """Return the Python files of *room* among *names*, by all the names that they have."""
     inside = (os.path.join(room, ""), os.path.join(os.path.realpath(room), ""))  # noqa: PTH118  names as code has them
-    held = (import_hook.get_module_dict(m).get("__file__") for m in modules if isinstance(m, types.ModuleType))
-    found = {str(name) for name in (*held, *others) if str(name).startswith(inside) and str(name).endswith(".py")}
+    found = {str(name) for name in names if str(name).startswith(inside) and str(name).endswith(".py")}
     return found.union(name for name in map(os.path.realpath, found) if name.startswith(inside[1]))
 
 
