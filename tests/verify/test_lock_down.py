@@ -172,6 +172,7 @@ BESIDE = {
     "product.py": PRODUCT,
     "conftest.py": CONFTEST,
     "cases.json": "[1, 2]",
+    "pytest.ini": "[pytest]\naddopts = --junitxml=report.xml\n",
     "support_late.py": "ONE = 1\n",
     "inner/__init__.py": "ONE = 1\n",
     "inner/test_inner.py": INNER,

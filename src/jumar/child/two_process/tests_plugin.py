@@ -96,6 +96,12 @@ class DoubtPlugin:
         """Check after the clean-up whether the connection answered truthfully."""
         yield from self._watched("")
 
+    def pytest_sessionfinish(self) -> Wrapper:
+        """Do without a report for people that a plug-in wants to write into the room: every test was told by now."""
+        outcome = yield
+        if outcome.excinfo and isinstance(outcome.excinfo[1], PermissionError):
+            outcome.force_result([])
+
     def close(self) -> None:
         """Report how often the tests answered, and a doubt outside of them, which makes all of them doubtful."""
         self._send(["asked", self._side.capabilities.requests])
