@@ -212,6 +212,28 @@ def test_requests_of_the_product_are_counted(tmp_path: Path) -> None:
     assert report.asked_tests == 1
 
 
+THREADED = """
+import threading
+
+import product
+
+done = threading.Event()
+thread = threading.Thread(target=done.wait, daemon=True)
+thread.start()
+
+def test_twice():
+    assert product.twice(2) == 4
+"""
+
+
+@pytest.mark.slow
+def test_a_thread_from_before_is_told(tmp_path: Path) -> None:
+    report = reported(tmp_path, {**BESIDE, "test_threaded.py": THREADED})
+
+    assert outcomes(report)["test_twice"] == "passed"
+    assert report.unconfined == ("threads of the tests' files run unconfined",)
+
+
 def test_in_one_process_there_is_no_wire() -> None:
     report = plugin.report([["hello", {}], ["end", 0]], "normal", "")  # type: ignore[arg-type]
 

@@ -7,6 +7,7 @@ inside the tested interpreter; standard library only, Python 3.8 or newer.
 from __future__ import annotations
 
 import _thread
+import contextlib
 import linecache
 import os
 import shutil
@@ -45,21 +46,23 @@ def _empty_files(files: Iterable[str]) -> Iterator[str]:
 
     They are not just removed: pytest goes on to look whether a test file and the `__init__.py` beside it are there.
     """
-    folders = set()
+    found: dict[str, bytes] = {}
     for file in files:
-        folders.add(os.path.dirname(file))  # noqa: PTH120  names as they stand in code objects
+        with contextlib.suppress(OSError), open(file, "rb") as stream:  # noqa: PTH123  names as they stand in code
+            found[file] = stream.read()
+    for file, source in found.items():
+        lines: list[str] = []
+        with contextlib.suppress(SyntaxError, ValueError):
+            lines = decode_source(source).splitlines(keepends=True)
+        # Without a time of change, nobody compares it with the file.
+        linecache.cache[file] = (len(source), None, lines, file)
         try:
-            with open(file, "rb") as stream:  # noqa: PTH123  as above
-                lines = decode_source(stream.read()).splitlines(keepends=True)
             os.unlink(file)  # noqa: PTH108  as above
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
         except OSError as fault:
             yield f"the tests can read {file}: {fault.strerror}"
-            continue
-        # Without a time of change, nobody compares it with the file.
-        linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
-    for place in folders:
-        shutil.rmtree(os.path.join(place, "__pycache__"), ignore_errors=True)  # noqa: PTH118  as above
+    for folder in set(map(os.path.dirname, found)):
+        shutil.rmtree(os.path.join(folder, "__pycache__"), ignore_errors=True)  # noqa: PTH118  as above
 
 
 def _lock(folder: str, program: str) -> Iterator[str]:
