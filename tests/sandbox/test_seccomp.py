@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from jumar.sandbox import seccomp
+from jumar.sandbox import seccomp, seccomp_processes
 
 X86, ARM = ("x86_64", 0xC000003E, 0), ("aarch64", 0xC00000B7, 1)
 ALLOW, EPERM, ENOSYS, EAFNOSUPPORT, KILL = 0x7FFF0000, 0x50001, 0x50026, 0x50061, 0x80000000
@@ -21,9 +21,13 @@ OPEN_CALLS = {
 def says(machine: tuple[str, int, int], number: int, *arguments: int, audit: int | None = None, **how: object) -> int:
     """What the filter answers to a system call."""
     name, own, _ = machine
-    program = seccomp.build_filter(name, **how)  # type: ignore[arg-type]
+    return answer(seccomp.build_filter(name, **how), number, own if audit is None else audit, arguments)  # type: ignore[arg-type]
+
+
+def answer(program: bytes | None, number: int, audit: int, arguments: tuple[int, ...]) -> int:
+    """What *program* answers to a system call of the architecture *audit*."""
     assert program is not None
-    data = struct.pack("<IIQ6Q", number, own if audit is None else audit, 0, *arguments, *[0] * (6 - len(arguments)))
+    data = struct.pack("<IIQ6Q", number, audit, 0, *arguments, *[0] * (6 - len(arguments)))
     rules, place, accumulator = list(struct.iter_unpack("<HBBI", program)), 0, 0
     while True:
         code, true, false, operand = rules[place]
@@ -117,3 +121,20 @@ class TestAnswers:
 
 def test_another_machine_has_no_filter() -> None:
     assert seccomp.build_filter("riscv64") is None
+    assert seccomp_processes.build_filter("riscv64") is None
+
+
+@pytest.mark.parametrize("machine", [X86, ARM], ids=["x86_64", "aarch64"])
+def test_the_tests_process_makes_threads_and_no_process(machine: tuple[str, int, int]) -> None:
+    name, audit, place = machine
+
+    def said(number: int, *arguments: int) -> int:
+        return answer(seccomp_processes.build_filter(name), number, audit, arguments)
+
+    clone = (56, 220)[place]
+    assert said(clone, 0x003D0F00) == ALLOW, "a thread"
+    assert [said(clone, flags) for flags in (0x11, 0x01200011, 0x4111)] == [EPERM] * 3, "fork, and posix_spawn"
+    assert said(435, 0, 88) == ENOSYS, "a C library falls back to clone"
+    assert [said(number) for number in ((57, 58, 59, 322), (221, 281))[place]] == [EPERM] * (4, 2)[place]
+    assert [said(number[place], 1, 2, 3) for call, number in OPEN_CALLS.items() if call != "execve"] == [ALLOW] * 13
+    assert said(0x40000000 + 57) == EPERM, "x32"
