@@ -10,6 +10,7 @@
 | `["unusable", why]`, `["usage", why]` | the runner is not there, or refuses its own configuration |
 | `["stopped", why]` | something under test ended the session |
 | `["tampered", what]` | the framework, a hook or a test is not what it was, or a pass is not what was seen |
+| `["looked", event]` | the code under test looked at frames, all objects or test files while a test ran |
 | `["unconfined", what]` | the tests' own process, beside that of the code under test, is not kept from this |
 | `["asked", count]` | requests of the code under test that the tests in a process of their own performed |
 | `["finish"]` | there are no more results, where the runner tells |
@@ -83,7 +84,7 @@ def build_report(records: Iterable[Record], ended: Ended, detail: str, *, serial
     for test_id in found:
         results.setdefault(test_id, _silent(test_id, ended, detail, lost=test_id == running))
     report = Report(ended=ended, results=tuple(results.values()), broken=broken, anomalies=tuple(odd), detail=detail)
-    return _add_two_processes(report, records)
+    return _add_circumstances(report, records)
 
 
 def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
@@ -107,16 +108,18 @@ def find_disorder(records: Sequence[Record], *, serial: bool) -> Iterator[str]:
         yield "the session ended before it was over"
 
 
-def _add_two_processes(report: Report, records: Sequence[Record]) -> Report:
-    """Add to *report* what a tests' process said, that ran beside that of the code under test."""
-    asked, unconfined = report.asked_tests, list(report.unconfined)
+def _add_circumstances(report: Report, records: Sequence[Record]) -> Report:
+    """Add to *report* what bears on the grade: how two processes were apart, what the code under test looked at."""
+    asked, unconfined, looked = report.asked_tests, list(report.unconfined), report.looked
     for record in records:
         match record:
             case ["asked", int(asked)]:
                 pass
+            case ["looked", str(looked)]:
+                looked = make_one_line(looked, LINE)
             case ["unconfined", str(what)]:
                 unconfined.append(make_one_line(what, LINE))
-    return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined))
+    return msgspec.structs.replace(report, asked_tests=asked, unconfined=tuple(unconfined), looked=looked)
 
 
 def _silent(test_id: str, ended: Ended, detail: str, *, lost: bool) -> TestResult:

@@ -51,7 +51,9 @@ async def grade_green(accepted: AcceptedGreen, names: Mapping[str, str]) -> Grad
             some = f"{len(gone)} of the tests run in two processes on the untouched files, and do not with this change"
             return GradedGreen(grades, (f"{some}: they are graded C at best", *_name_weakest(grades, red, names)))
     told = _name_weakest(grades, red, names) if is_pytest(verifier) else ()
-    return GradedGreen(grades, told)
+    looked = accepted.rest.looked
+    seen = (f"the code under test looks where tests keep what they expect ({looked}): C at best",) if looked else ()
+    return GradedGreen(grades, (*seen, *told))
 
 
 def _name_weakest(grades: Grades, red: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:
@@ -73,7 +75,8 @@ def _gather(accepted: AcceptedGreen) -> Evidence:
     pairs = sum(step.challenge for step in rest.done) // 2
     verifier = whole.verifier
     shared = is_pytest(verifier) and verifier.sandbox.tier not in APART  # a round can leave word for the next
-    ordered = verifier.experience.ordered
+    # In an order that never changes, answers go by the number of the call; in frames stands what is expected.
+    foreseen = verifier.experience.ordered or rest.looked
     return Evidence(
         runner=Grade(verifier.runner.grade),
         apart=accepted.apart,
@@ -81,6 +84,5 @@ def _gather(accepted: AcceptedGreen) -> Evidence:
         open_to_it=frozenset(i for i, name in family.items() if name in strong),
         coins={i: name for i, name in family.items() if pairs and name in proved},
         pairs=pairs,
-        # In an order that never changes, answers go by the number of the call.
-        at_best_c=frozenset(whole.ids) if shared else frozenset(rest.ids) if ordered else frozenset(),
+        at_best_c=frozenset(whole.ids if shared else family if foreseen else ()),
     )

@@ -19,6 +19,7 @@ from jumar.child import normalise
 from jumar.child.channel import join
 from jumar.child.pytest import line_recorders, test_timeout
 from jumar.child.pytest.blame import BlameFinder
+from jumar.child.pytest.frame_watch import FrameWatch
 from jumar.child.pytest.hide_test_name import HideTestName
 from jumar.child.pytest.line_tracer import Tracer
 from jumar.child.pytest.outcome_check import OutcomeCheck
@@ -109,7 +110,7 @@ def build_optional_plugins(config: dict[str, Any], room: Path, send: Any) -> lis
 def build_guards(room: str, blame: BlameFinder, send: Callable[[list[object]], None]) -> list[object]:
     """Build the plug-ins that watch over the judging. `TamperCheck` remembers what it finds, so it is made last."""
     hidden, checked = HideTestName(room, blame.supports), OutcomeCheck(send)
-    return [hidden, checked, TamperCheck(blame.foreign, send)]
+    return [hidden, checked, FrameWatch(blame.foreign, blame.supports, send), TamperCheck(blame.foreign, send)]
 
 
 def mark(plugin: object, pytest: ModuleType) -> None:
