@@ -8,6 +8,7 @@ It changes no outcome: `["looked", how]` lowers a grade. Standard library only, 
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -57,12 +58,14 @@ def _build_hook(
             if arguments[1] not in FRAMES:
                 return
         elif event == "open":
-            if type(arguments[0]) is not str or not arguments[0].endswith(".py") or not supports(arguments[0]):
+            path = arguments[0]
+            if type(path) is not str or not path.endswith(".py") or not supports(os.path.abspath(path)):  # noqa: PTH100  asked with each file
                 return
         elif not event.startswith(ROUTES):
             return
         state[0] = False  # to ask for a frame is an event, too
-        by_product = _is_asked_by(get_frame(1), foreign)
+        asks = _is_below if event == "open" else _is_asked_by
+        by_product = asks(get_frame(1), foreign)
         state[0] = True
         if by_product:
             told.append(event)
@@ -80,3 +83,10 @@ def _is_asked_by(frame: Any, foreign: Callable[[str], bool]) -> bool:
     while name not in KEEPERS and frame is not None and frame.f_code.co_filename == module:
         frame = frame.f_back
     return frame is not None and foreign(frame.f_code.co_filename)
+
+
+def _is_below(frame: Any, foreign: Callable[[str], bool]) -> bool:
+    """Return whether code under test is among the callers of *frame*: who opens a file for it hands it the text."""
+    while frame is not None and not foreign(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame is not None
