@@ -100,7 +100,7 @@ class AskedNames:
 
     def _used_by(self, function: FunctionType) -> Iterator[object]:
         """Yield the code that *function* finds by name in its module, in another or among the built-ins."""
-        home = next((t for t in self._loaded.tables if t.live is function.__globals__), None)
+        home = next((t for t in self._loaded.by_owner.values() if t.live is function.__globals__), None)
         builtins: Any = self._loaded.by_owner[id(sys.modules["builtins"])]
         for name in _list_operands(function.__code__, LOADS):
             table = home if home and name in home.before else builtins

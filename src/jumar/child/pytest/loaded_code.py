@@ -12,7 +12,8 @@ import builtins
 import functools
 import sys
 import types
-from operator import attrgetter, is_
+from itertools import chain, compress
+from operator import attrgetter, is_, methodcaller
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,14 +33,21 @@ PARTS = (
 FRAMEWORK = ("_pytest", "pytest", "pluggy", "unittest")
 """Packages that decide what became of a test."""
 
+HOLDERS = frozenset({FunctionType, MethodType, classmethod, staticmethod, property, functools.partial})
+"""Kinds of values with a Python function in them."""
+
+GROUP = 64
+"""Tables that are compared at once."""
+
 GONE = object()
 """Stands for a name that is no longer there."""
 
+_GET_VALUES = methodcaller("values")
 _CLASS_NAMES = vars(type)["__dict__"].__get__
 _MODULE_NAMES = vars(ModuleType)["__dict__"].__get__
 _BASES = vars(type)["__bases__"].__get__
 _SUBCLASSES = type.__subclasses__
-_INSIDES = (attrgetter("__code__"), attrgetter("__defaults__"), attrgetter("__kwdefaults__"))
+_PARTS_OF_FUNCTION = (attrgetter("__code__"), attrgetter("__defaults__"), attrgetter("__kwdefaults__"))
 
 
 class Table(NamedTuple):
@@ -67,60 +75,100 @@ class Change(NamedTuple):
 
 
 class LoadedCode:
-    """Everything that is loaded, but for files that are *inside* the room.
+    """Everything that is loaded, but for files that are *inside* the room."""
 
-    *earlier* is a snapshot whose modules and classes are part of this one, wherever they say that they come from.
-    """
+    def __init__(self, inside: Callable[[str], bool]) -> None:
+        self._inside = inside
+        self.by_owner: dict[int, Table] = {}
+        self._earlier: dict[tuple[int, str], object] = {}
+        self._functions: list[FunctionType] = []
+        self._add([*_list_modules(), *_list_classes()])
 
-    def __init__(self, inside: Callable[[str], bool], earlier: LoadedCode | None = None) -> None:
-        known = {id(table.owner): table.owner for table in earlier.tables} if earlier else {}
-        for module in list(sys.modules.values()):
-            if issubclass(type(module), ModuleType) and id(module) not in known:
-                place = _MODULE_NAMES(module).get("__file__")
-                if not (isinstance(place, str) and inside(place)):
-                    known[id(module)] = module
-        for kind in _list_classes():
-            home = sys.modules.get(get_module_name(kind))
-            if earlier is None or id(home) in known:
-                known.setdefault(id(kind), kind)
-        self.tables: list[Table] = [
-            Table(one, names, names.copy()) for one in known.values() for names in [get_names(one)]
-        ]
-        self.by_owner = {id(table.owner): table for table in self.tables}
-        self._functions = list(_list_functions(self.tables))
-        self._insides = [list(map(get, self._functions)) for get in _INSIDES]
-        self._held = [(one, held) for one in self._functions for held in [_list_held(one)] if held]
+    def take(self) -> list[Change]:
+        """Take everything as it is now, and what was loaded since; return what had changed."""
+        changes = list(self.find_changes())
+        for change in changes:
+            self._earlier[id(change.owner), change.name] = change.before
+            if table := self.by_owner.get(id(change.owner)):
+                self.by_owner[id(change.owner)] = table._replace(before=table.live.copy())  # type: ignore[attr-defined]
+        modules = [one for one in _list_modules() if id(one) not in self.by_owner and not self._lies_inside(one)]
+        known = {*self.by_owner, *map(id, modules)}
+        kinds = (one for one in _list_classes() if id(one) not in self.by_owner)
+        self._add([*modules, *(one for one in kinds if id(sys.modules.get(get_module_name(one))) in known)])
+        return changes
+
+    def _lies_inside(self, module: ModuleType) -> bool:
+        place = _MODULE_NAMES(module).get("__file__")
+        return isinstance(place, str) and self._inside(place)
+
+    def _add(self, owners: Iterable[Any]) -> None:
+        tables = [Table(one, names, names.copy()) for one in owners for names in [get_names(one)]]
+        self._functions += _list_functions(tables)
+        words = [(one, one.__kwdefaults__) for one in self._functions if one.__kwdefaults__]
+        tables += [Table(one, names, names.copy()) for one, names in words]
+        self.by_owner.update((id(table.owner), table) for table in tables)
+        self._parts = [list(map(get, self._functions)) for get in _PARTS_OF_FUNCTION]
+        held = [(one, cell) for one in self._functions for cell in one.__closure__ or () if is_code(_get_content(cell))]
+        self._holders, self._cells = [one for one, _ in held], [cell for _, cell in held]
+        self._contents = list(map(_get_content, self._cells))
+        keys = list(self.by_owner)
+        self._groups = [_Group(keys[at : at + GROUP], self.by_owner) for at in range(0, len(keys), GROUP)]
 
     def find_changes(self) -> Iterator[Change]:
-        """Yield everything that changed."""
-        yield from find_changed_names(self.tables)
-        for get, before in zip(_INSIDES, self._insides):
+        """Yield everything that has changed, but for what is again what it was before it was taken."""
+        for n, group in enumerate(self._groups):
+            if group.has_changed():
+                yield from (c for c in self._compare(group) if self._earlier.get((id(c.owner), c.name), c) is not c.now)
+                self._groups[n] = _Group(group.keys, self.by_owner)
+        for get, before in zip(_PARTS_OF_FUNCTION, self._parts):
             if not all(map(is_, before, map(get, self._functions))):
-                for function, old in zip(self._functions, before):
-                    if get(function) is not old:
-                        yield Change(function, "the inside", old, function)
-        for function, held in self._held:
-            if not are_identical(held, _list_held(function)):
-                yield Change(function, "the inside", held, function)
+                pairs = zip(self._functions, before)
+                yield from (Change(one, "its inside", old, one) for one, old in pairs if get(one) is not old)
+        for one, old, new in zip(self._holders, self._contents, map(_get_content, self._cells)):
+            if new is not old:
+                yield Change(one, "what it holds", old, new)
+
+    def _compare(self, group: _Group) -> Iterator[Change]:
+        """Compare table by table. Where only state has changed, that is the state from now on."""
+        for key in group.keys:
+            table = self.by_owner[key]
+            same = len(table.live) == len(table.before) and all(map(is_, table.before.values(), table.live.values()))
+            if not same:
+                now = table.live.copy()  # type: ignore[attr-defined]  # a dict, or a view of one
+                changes = list(find_changed_names(table, now))
+                yield from changes
+                if not changes:
+                    self.by_owner[key] = table._replace(before=now)
 
 
-def find_changed_names(tables: Iterable[Table]) -> Iterator[Change]:
-    """Yield the names in *tables* that stand for other code than before."""
-    for owner, live, before in tables:
-        same = len(live) == len(before) and all(map(is_, before.values(), live.values()))
-        if same and all(map(is_, before, live)):
-            continue
-        now = live.copy()  # type: ignore[attr-defined]  # a dict or a view of one
-        for name, old in before.items():
-            if now.get(name, GONE) is not old and is_code(old):
-                yield Change(owner, name, old, now.get(name, GONE))
-        for name in now:
-            if name not in before and is_code(now[name]) and _hides(owner, name):
-                yield Change(owner, name, GONE, now[name])
+class _Group:
+    """Tables that are compared at once, as that is quick."""
+
+    def __init__(self, keys: Sequence[int], tables: Mapping[int, Table]) -> None:
+        self.keys = keys
+        self._live = [tables[key].live for key in keys]
+        self._values = [value for key in keys for value in tables[key].before.values()]
+
+    def has_changed(self) -> bool:
+        """Return whether any of the values is another one."""
+        now = chain.from_iterable(map(_GET_VALUES, self._live))
+        return sum(map(len, self._live)) != len(self._values) or not all(map(is_, self._values, now))
+
+
+def find_changed_names(table: Table, now: Mapping[str, object]) -> Iterator[Change]:
+    """Yield the names in *table* that *now* stand for other code."""
+    for name, old in table.before.items():
+        if now.get(name, GONE) is not old and is_code(old):
+            yield Change(table.owner, name, old, now.get(name, GONE))
+    for name in now:
+        if name not in table.before and is_code(now[name]) and _hides(table.owner, name):
+            yield Change(table.owner, name, GONE, now[name])
 
 
 def _hides(owner: Any, name: str) -> bool:
     """Return whether a new *name* of *owner* hides what was inherited, or a built-in."""
+    if isinstance(owner, FunctionType):
+        return True
     if isinstance(owner, type):
         return any(is_code(_CLASS_NAMES(base).get(name)) for base in owner.__mro__[1:])
     return owner.__name__ != "builtins" and name in _MODULE_NAMES(sys.modules["builtins"])
@@ -143,6 +191,10 @@ def is_code(value: object) -> bool:
     return isinstance(value, PARTS)
 
 
+def _list_modules() -> list[ModuleType]:
+    return [one for one in list(sys.modules.values()) if issubclass(type(one), ModuleType)]
+
+
 def _list_classes() -> Iterator[type]:
     todo, seen = [object], {id(object)}
     while todo:
@@ -154,29 +206,27 @@ def _list_classes() -> Iterator[type]:
                 todo.append(heir)
 
 
-def _list_functions(tables: Iterable[Table]) -> Iterator[FunctionType]:
-    """Yield the Python functions in *tables*, and those that they hold."""
-    todo: list[object] = [value for table in tables for value in table.before.values() if isinstance(value, PARTS)]
-    seen: set[int] = set()
-    while todo:
-        value = todo.pop()
-        function = value if type(value) is FunctionType else None if type(value) is type else unwrap_function(value)
-        if function is not None and id(function) not in seen:
-            seen.add(id(function))
-            yield function
-            if function.__closure__:
-                todo += _list_held(function)
+def _list_functions(tables: Iterable[Table]) -> list[FunctionType]:
+    """Return the Python functions in *tables*, and those that they hold."""
+    every = [value for _, _, names in tables for value in names.values()]
+    values = list(compress(every, map(HOLDERS.__contains__, map(type, every))))
+    found: dict[int, FunctionType] = {id(value): value for value in values if type(value) is FunctionType}
+    held: list[object] = [value for value in values if type(value) is not FunctionType]
+    more = list(found.values())
+    while more or held:
+        held += [_get_content(cell) for one in more for cell in one.__closure__ or ()]
+        below = [function for function in map(unwrap_function, held) if function is not None]
+        new = {id(function): function for function in below if id(function) not in found}
+        found.update(new)
+        more, held = list(new.values()), []
+    return list(found.values())
 
 
-def _list_held(function: FunctionType) -> list[object]:
-    """Return the code in the cells and keyword defaults of *function*."""
-    held: list[object] = []
-    for cell in function.__closure__ or ():
-        try:
-            held.append(cell.cell_contents)
-        except ValueError:  # nothing was put into it yet
-            continue
-    return [one for one in (*held, *(function.__kwdefaults__ or {}).values()) if isinstance(one, PARTS)]
+def _get_content(cell: Any) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # nothing is in it
+        return None
 
 
 def are_identical(before: Sequence[object], now: Sequence[object]) -> bool:

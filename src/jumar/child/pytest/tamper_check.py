@@ -58,7 +58,6 @@ class TamperCheck:
 
     def __init__(self, blame: BlameFinder, send: Send, sources: Sequence[bytes]) -> None:
         self._foreign, self._send, self._sources = blame.foreign, send, sources
-        self._inside: Callable[[str], bool] = lambda file: blame.foreign(file) or blame.supports(file)
         self._told: set[str] = set()
         self._hooks: dict[str, Any] = {}
         self._items: dict[str, Any] = {}
@@ -66,7 +65,7 @@ class TamperCheck:
         self._next, self._clock = 0.0, time.perf_counter
         self._closed = False
         load_imports(sources)
-        self._first = self._code = loaded.LoadedCode(self._inside)
+        self._code = loaded.LoadedCode(lambda file: blame.foreign(file) or blame.supports(file))
         self._arm()
 
     def _arm(self) -> None:
@@ -74,6 +73,11 @@ class TamperCheck:
         self._asking: AskedNames | None = None
         deciding = [self._modules.get(name) or self._get_class(name) for name in DECIDING]
         self._deciding = [self._code.by_owner[id(one)] for one in deciding if id(one) in self._code.by_owner]
+
+    def _look_at_deciding(self) -> None:
+        for table in self._deciding:
+            if not loaded.are_identical([*table.before.values()], [*table.live.values()]):
+                self._look(loaded.find_changed_names(table, dict(table.live)))
 
     def _get_class(self, name: str) -> object:
         module, _, kind = name.rpartition(".")
@@ -89,19 +93,21 @@ class TamperCheck:
 
         Plug-ins of pytest change it, and one that is itself the code under test is loaded to do just that.
         """
+        changes = self._code.take()
         self._manager = session.config.pluginmanager
         files = [str(getattr(plugin, "__file__", None) or "") for plugin in self._manager.get_plugins()]
         if not any(map(self._foreign, files)):
-            self._look(self._code.find_changes(), lenient=True)
+            self._look(changes, lenient=True)
             for name in HOOKS:
                 self._judge_hook(name, ())
-        self._code = loaded.LoadedCode(self._inside, self._code)
         self._arm()
         self._hooks = {name: snapshot.snapshot_hook(self._manager, name) for name in HOOKS}
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember the tests and the hooks; by now all of their files, and so the code under test, were imported."""
+        started = self._clock()
         self._look_at_all(settled=True)
+        self._plan(started)
         self._hooks = {name: snapshot.snapshot_hook(self._manager, name) for name in HOOKS}
         self._items = {item.nodeid: snapshot.snapshot_test(item) for item in session.items}
 
@@ -115,7 +121,7 @@ class TamperCheck:
 
     def pytest_runtest_call(self, item: pytest.Item) -> None:
         """Look at what the test is about to go through: fixtures may have called the code under test."""
-        self._look(loaded.find_changed_names(self._deciding))
+        self._look_at_deciding()
         for name in SHADOWS.intersection(vars(item)):
             self._judge(item.nodeid, name, vars(item)[name])
 
@@ -125,8 +131,11 @@ class TamperCheck:
         started = self._clock()
         if started >= self._next:
             self._look_at_all(settled=False)
-            now = self._clock()
-            self._next = now + SHARE * (now - started)
+            self._plan(started)
+
+    def _plan(self, started: float) -> None:
+        now = self._clock()
+        self._next = now + SHARE * (now - started)
 
     def pytest_sessionfinish(self) -> Generator[None, Any, None]:
         """Look at everything before the session is over."""
@@ -140,7 +149,7 @@ class TamperCheck:
             self._look_at_all(settled=True)
 
     def _outcome(self) -> None:
-        self._look(loaded.find_changed_names(self._deciding))
+        self._look_at_deciding()
         for name, hook in self._hooks.items():
             if not snapshot.is_unchanged(self._manager, hook):
                 self._judge_hook(name, hook.parts)
@@ -157,9 +166,7 @@ class TamperCheck:
 
     def _look(self, changes: Iterable[loaded.Change], *, lenient: bool = False, settled: bool = False) -> None:
         for change in changes:
-            first = self._first.by_owner.get(id(change.owner))
-            again = first is not None and first.before.get(change.name) is change.now
-            if not again and not loaded.is_same_again(change.before, change.now) and self._matters(change, settled):
+            if not loaded.is_same_again(change.before, change.now) and self._matters(change, settled):
                 self._judge(change.where, change.name, change.now, lenient=lenient)
 
     def _matters(self, change: loaded.Change, settled: bool) -> bool:  # noqa: FBT001  as `_look_at_all` says it
