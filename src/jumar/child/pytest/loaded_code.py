@@ -137,8 +137,9 @@ class LoadedCode:
                 now = table.live.copy()  # type: ignore[attr-defined]  # a dict, or a view of one
                 changes = list(find_changed_names(table, now))
                 yield from changes
-                if not changes:
-                    self.by_owner[key] = table._replace(before=now)
+                if not changes:  # a function where there was none is state as well
+                    kept = {name: table.before.get(name) if is_code(value) else value for name, value in now.items()}
+                    self.by_owner[key] = table._replace(before=kept)
 
 
 class _Group:
